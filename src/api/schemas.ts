@@ -1,0 +1,198 @@
+import { z } from 'zod';
+
+/**
+ * The resources, envelopes and bodies of the API, field by field as its document gives them.
+ *
+ * Every object is loose: the document allows extra keys on Ad, Page and MediaAsset, and a key the service adds
+ * tomorrow must not turn a paid answer into an error. Reading is laxer still, see `lenient.ts`.
+ */
+
+const text = z.string().nullish();
+const number = z.number().nullish();
+const flag = z.boolean().nullish();
+/** ISO 8601, kept as the service sent it. */
+const dateTime = z.string().nullish();
+const freeForm = z.record(z.string(), z.unknown());
+
+export const Account = z.looseObject({
+  userId: z.string(),
+  billingUserId: z.string(),
+  planId: z.string().nullable(),
+  isTeamMember: z.boolean(),
+  subscriptionStatus: z.string().nullable(),
+});
+export type Account = z.infer<typeof Account>;
+
+export const UsageLimit = z.looseObject({
+  isLimitReached: z.boolean(),
+  /** Seen: none, hourly, daily. */
+  limitType: z.string(),
+  hourlyCredits: z.number().describe('credits used in the hourly window'),
+  hourlyLimit: z.number(),
+  dailyCredits: z.number().describe('credits used in the daily window'),
+  dailyLimit: z.number(),
+});
+export type UsageLimit = z.infer<typeof UsageLimit>;
+
+export const CreditStatus = z.looseObject({
+  planId: z.string().nullable(),
+  billingUserId: z.string(),
+  periodStart: z.number().nullable().describe('unix seconds'),
+  periodEnd: z.number().nullable().describe('unix seconds'),
+  credits: z.number().nullable().describe('credits remaining'),
+  creditsMax: z.number().nullable(),
+  usageLimit: UsageLimit,
+});
+export type CreditStatus = z.infer<typeof CreditStatus>;
+
+export const MediaAsset = z.looseObject({
+  /** Seen: THUMB, VID, PA_PP, CARD_THUMB, CARD_VID; the list is not exhaustive. */
+  type: z.string(),
+  url: z.string(),
+  nr: number,
+  referenceId: text,
+  mediaFormat: text,
+  filename: text,
+  width: number,
+  height: number,
+  durationSeconds: number,
+  urls: z.record(z.string(), z.string()).optional(),
+});
+export type MediaAsset = z.infer<typeof MediaAsset>;
+
+export const Ad = z.looseObject({
+  id: z.string(),
+  pageId: text,
+  sourcePageExternalId: text,
+  headline: text,
+  body: text,
+  linkDescription: text,
+  productTitle: text,
+  offerLink: text,
+  displayUrl: text,
+  startedAt: dateTime,
+  lastSeenAt: dateTime,
+  endDate: dateTime,
+  productCreatedAt: dateTime,
+  productPrice: number,
+  duplicates: number,
+  trendPublic: number,
+  performancePublic: number,
+  audienceReach: number,
+  adSpendMin: number,
+  adSpendMax: number,
+  revenueMin: number,
+  revenueMax: number,
+  isStorePlatformBestSeller: flag,
+  ctaType: text,
+  displayFormat: text,
+  countries: z.array(z.string()).optional(),
+  publisherPlatform: z.array(z.string()).optional(),
+  media: z.array(MediaAsset).optional(),
+  cards: z.array(freeForm).optional(),
+  changes: freeForm.optional(),
+  page: z.looseObject({ pageName: text, adsAmount: number }).optional(),
+  website: z.looseObject({ siteDomain: text }).optional(),
+  appUrl: z.string().optional(),
+});
+export type Ad = z.infer<typeof Ad>;
+
+export const Page = z.looseObject({
+  pageId: z.string(),
+  pageName: z.string(),
+  sourcePageExternalId: text,
+  pageLikes: number,
+  pageIgFollowers: number,
+  adsAmount: number,
+  adsTotalDuplicates: number,
+  audienceReach: number,
+  averageDuplicates: number,
+  trend: number,
+  performance: number,
+  pageCreatedAt: dateTime,
+  createdAt: dateTime,
+  detailsEstimated: flag,
+  technologySlugs: z.array(z.string()).optional(),
+  countries: z.array(z.string()).optional(),
+  languages: z.array(z.string()).optional(),
+  media: z.array(MediaAsset).optional(),
+  thumbnails: z.array(z.looseObject({ url: text, isVideo: flag })).optional(),
+  appUrl: z.string().optional(),
+});
+export type Page = z.infer<typeof Page>;
+
+export const Collection = z.looseObject({
+  id: z.string(),
+  name: z.string(),
+  type: z.string(),
+  isDefault: z.boolean(),
+  defaultType: z.string().nullable(),
+  isOwner: z.boolean(),
+  adCount: z.number(),
+  pageCount: z.number(),
+});
+export type Collection = z.infer<typeof Collection>;
+
+export const Identity = z.looseObject({
+  authenticated: z.boolean(),
+  /** `api_key` for a key. */
+  authSource: z.string(),
+  user: z.looseObject({
+    userId: z.string(),
+    billingUserId: z.string(),
+    name: z.string().nullable(),
+    emailAddress: z.string().nullable(),
+    planId: z.string(),
+    isTeamMember: z.boolean(),
+    subscriptionStatus: z.string(),
+  }),
+  apiKey: z.looseObject({ id: z.string(), name: z.string(), keyPrefix: z.string() }),
+  oauthClientId: z.string().nullable(),
+});
+export type Identity = z.infer<typeof Identity>;
+
+export const itemTypes = ['ads', 'pages'] as const;
+export const ItemType = z.enum(itemTypes);
+export type ItemType = z.infer<typeof ItemType>;
+
+const listOf = <Item extends z.ZodType>(item: Item) =>
+  z.looseObject({
+    items: z.array(item),
+    cursor: z.string().nullable(),
+    hasMore: z.boolean(),
+    totalHits: z.number().optional(),
+  });
+
+export const AdListResult = listOf(Ad);
+export const PageListResult = listOf(Page);
+export const CollectionListResult = z.looseObject({ items: z.array(Collection) });
+
+export const CollectionItemsResult = z.looseObject({
+  collection: Collection,
+  itemType: ItemType,
+  /** Ads when itemType is ads, pages when it is pages. */
+  items: z.array(z.looseObject({})),
+  cursor: z.string().nullable(),
+  hasMore: z.boolean(),
+});
+
+export const AddCollectionItemRequest = z.looseObject({ itemType: ItemType, itemId: z.string().min(1) });
+export const AddCollectionItemResult = z.looseObject({
+  collection: Collection,
+  itemType: ItemType,
+  itemId: z.string(),
+  added: z.boolean(),
+});
+
+/** Filter keys beyond these two are not shown in the document: they pass through. */
+export const SearchRequest = z.looseObject({ limit: z.number().optional(), cursor: z.string().optional() });
+
+export const ErrorBody = z.looseObject({
+  error: z.looseObject({
+    code: z.string(),
+    message: z.string(),
+    requestId: z.string(),
+    details: z.unknown().optional(),
+  }),
+});
+export type ErrorBody = z.infer<typeof ErrorBody>;
