@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { quote, word } from './fence.ts';
+import { framed, type ListFrame } from './list-text.ts';
+import { type Fields, keep, textOf } from './view.ts';
+
+export const CollectionView = z.looseObject({ id: z.string() });
+
+export type CollectionView = {
+  id: string;
+  name?: string;
+  type?: string;
+  isDefault?: boolean;
+  defaultType?: string;
+  isOwner?: boolean;
+  adCount?: number;
+  pageCount?: number;
+};
+
+const FIELDS = {
+  name: 40,
+  type: 12,
+  isDefault: 'flag',
+  defaultType: 12,
+  isOwner: 'flag',
+  adCount: 'number',
+  pageCount: 'number',
+} as const;
+
+export const viewCollection = (collection: object): CollectionView => ({
+  id: textOf((collection as Fields).id, 48) ?? '',
+  ...keep(collection as Fields, FIELDS),
+});
+
+/** A collection on a line: name, id, what is in it, whose it is. */
+export function collectionText(collection: CollectionView): string {
+  const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
+  const facts = [
+    adCount !== undefined && `${adCount} ads`,
+    pageCount !== undefined && `${pageCount} pages`,
+    type !== undefined && `type ${word(type)}`,
+    isDefault ? `default${defaultType === undefined ? '' : ` ${word(defaultType)}`}` : false,
+    isOwner !== undefined && (isOwner ? 'yours' : "someone else's"),
+  ];
+  return `${name === undefined ? '' : `${quote(name)} `}${word(id)} ${facts.filter((fact) => fact).join(', ')}`.trimEnd();
+}
+
+export const collectionListText = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
+  framed({
+    ...frame,
+    noun: items.length === 1 ? 'collection' : 'collections',
+    shown: items.length,
+    body: items.map((collection, index) => `${index + 1}. ${collectionText(collection)}`).join('\n'),
+  });
+
+/** What became of adding an item. */
+export function addedText(result: {
+  collection: CollectionView;
+  itemType: string;
+  itemId: string;
+  added: boolean;
+}): string {
+  const { collection, itemType, itemId, added } = result;
+  const item = `${itemType === 'pages' ? 'Page' : 'Ad'} ${word(itemId)}`;
+  return `${item} ${added ? 'added to' : 'was already in'} the collection ${collectionText(collection)}`;
+}

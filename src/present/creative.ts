@@ -1,0 +1,82 @@
+import { expiryOf } from './landing.ts';
+import { dayOf } from './running.ts';
+import { sanitizeLine } from './text.ts';
+import { estimateTokens } from './tokens.ts';
+import { type Fields, objects } from './view.ts';
+
+/**
+ * What there is to look at, in words: `video 15 s`, `3 images`, `8 cards (6 videos 14 s)`. The still of a video, the
+ * advertiser's portrait and other sizes of the same piece are not counted.
+ */
+export function creativeOf(ad: { media?: unknown; cards?: unknown }): string | undefined {
+  const media = objects(ad.media);
+  const videos = pieces(media, /^VID/i);
+  const stills = pieces(media, /^(?!CARD|PA_|VID)/i);
+  const cardVideos = pieces(media, /^CARD_VID/i);
+  const cards = Math.max(objects(ad.cards).length, pieces(media, /^CARD/i).length);
+  const parts: string[] = [];
+  if (videos.length > 0) parts.push(`${counted(videos.length, 'video')}${lengths(videos)}`);
+  else if (stills.length > 0 && cards === 0) parts.push(counted(stills.length, 'image'));
+  if (cards > 0) {
+    const within = cardVideos.length > 0 ? ` (${counted(cardVideos.length, 'video')}${lengths(cardVideos)})` : '';
+    parts.push(counted(cards, 'card', 'always') + within);
+  }
+  return parts.length > 0 ? parts.join(' + ') : undefined;
+}
+
+export interface MediaLink {
+  type: string;
+  url?: string;
+  /** The day a signed address stopped working; it is left out then. */
+  expired?: string;
+  expires?: string;
+}
+
+const MAX_LINKS = 3;
+const LINK_TOKENS = 400;
+const ALL_LINKS_TOKENS = 600;
+
+/** The addresses worth having: of the creative itself, not of its stills and portraits; a few, and none that is dead. */
+export function mediaLinks(media: unknown, now: number): MediaLink[] {
+  const all = objects(media);
+  const videos = pieces(all, /VID/i);
+  const best = videos.length > 0 ? videos : pieces(all, /^(?!PA_)/i);
+  const links: MediaLink[] = [];
+  let left = ALL_LINKS_TOKENS;
+  for (const asset of best.slice(0, MAX_LINKS)) {
+    if (typeof asset.url !== 'string') continue;
+    const url = sanitizeLine(asset.url.slice(0, 2000));
+    const type = sanitizeLine(String(asset.type ?? '').slice(0, 40));
+    const expiry = expiryOf(url);
+    const day = dayOf(expiry);
+    const tokens = estimateTokens(url);
+    if (expiry !== undefined && expiry <= now) {
+      if (links.length === 0) links.push({ type, ...(day && { expired: day }) });
+    } else if (tokens <= Math.min(LINK_TOKENS, left)) {
+      left -= tokens;
+      links.push({ type, url, ...(day && { expires: day }) });
+    }
+  }
+  return links;
+}
+
+/** Assets of a role, each place (`nr`) once. */
+function pieces(media: Fields[], role: RegExp): Fields[] {
+  const seen = new Set<unknown>();
+  return media.filter((asset) => {
+    if (!role.test(String(asset.type ?? ''))) return false;
+    const place = asset.nr ?? asset.filename ?? asset.url;
+    return !seen.has(place) && seen.add(place);
+  });
+}
+
+const counted = (count: number, noun: string, one?: 'always') =>
+  count === 1 ? (one ? `1 ${noun}` : noun) : `${count} ${noun}s`;
+
+function lengths(videos: Fields[]): string {
+  const seconds = videos.flatMap(({ durationSeconds: s }) => (typeof s === 'number' && s > 0 ? Math.round(s) : []));
+  if (seconds.length === 0) return '';
+  const shortest = Math.min(...seconds);
+  const longest = Math.max(...seconds);
+  return shortest === longest ? ` ${longest} s` : ` ${shortest}–${longest} s`;
+}

@@ -1,0 +1,82 @@
+import { cut } from './cut.ts';
+import { defuse, word } from './fence.ts';
+import { sanitize, sanitizeLine } from './text.ts';
+import { estimateTokens } from './tokens.ts';
+import { type Fields, isObject } from './view.ts';
+
+/**
+ * Every field the service sent, names and texts safe, nulls left out. An object larger than `tokens` is cut where it
+ * is largest, at the borders of items and fields, and says what is missing in place.
+ */
+export function fullView(raw: unknown, tokens: number): Fields {
+  const whole = clean(raw, MAX_DEPTH);
+  if (!isObject(whole)) return {};
+  return shrink(whole, tokens) as Fields;
+}
+
+/** One field a line, its value as JSON: in there, a text can neither end its quotes nor start a line. */
+export const fullText = (view: object): string =>
+  Object.entries(view)
+    .map(([name, value]) => `${word(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`)
+    .join('\n');
+
+export const fullBlocks = (views: readonly object[]): string =>
+  views.map((view, index) => `\n${index + 1}.\n${fullText(view)}`).join('\n');
+
+const MAX_DEPTH = 8;
+const MAX_TEXT = 50_000;
+
+function clean(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return sanitize(value.slice(0, MAX_TEXT));
+  if (typeof value !== 'object' || value === null) return value ?? undefined;
+  if (depth === 0) return '… (nested deeper)';
+  if (Array.isArray(value)) return value.flatMap((item) => clean(item, depth - 1) ?? []);
+  const entries = Object.entries(value).map(([name, item]) => [sanitizeLine(name), clean(item, depth - 1)] as const);
+  return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
+}
+
+const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
+
+function shrink(value: unknown, tokens: number): unknown {
+  if (costOf(value) <= tokens) return value;
+  if (typeof value === 'string') return cut(value, tokens - QUOTES);
+  if (Array.isArray(value)) return shrinkArray(value, tokens - NOTE);
+  if (isObject(value)) return shrinkObject(value, tokens - NOTE);
+  return value;
+}
+
+const QUOTES = 4;
+const NOTE = 12;
+
+function shrinkArray(items: unknown[], tokens: number): unknown[] {
+  const kept: unknown[] = [];
+  let left = tokens;
+  for (const item of items) {
+    const cost = costOf(item);
+    if (cost > left) break;
+    kept.push(item);
+    left -= cost;
+  }
+  if (kept.length === 0 && tokens > 2 * NOTE) kept.push(shrink(items[0], tokens));
+  return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
+}
+
+/** Each field gets an equal share; what small ones leave over goes to the larger. */
+function shrinkObject(object: Fields, tokens: number): Fields {
+  const entries = Object.entries(object);
+  const costs = new Map(entries.map(([name, value]) => [name, costOf(value)]));
+  const kept = new Map<string, unknown>();
+  let left = tokens;
+  let waiting = entries.length;
+  for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
+    const share = left / waiting-- - costOf(name);
+    const cost = costs.get(name) ?? 0;
+    if (cost > share && share < 2 * NOTE) continue;
+    const fitting = cost <= share ? value : shrink(value, share);
+    kept.set(name, fitting);
+    left -= costOf(name) + costOf(fitting);
+  }
+  const missing = entries.length - kept.size;
+  const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
+  return Object.fromEntries(missing > 0 ? [...inOrder, ['…', `(+${missing} more fields)`] as const] : inOrder);
+}

@@ -1,0 +1,46 @@
+/** What every list says of itself, before and after its items. */
+export interface ListFrame {
+  /** `totalHits`, when the service gives it. */
+  total?: number | undefined;
+  /** How many items the service sent, when more than are shown. */
+  of?: number | undefined;
+  cursor?: string | null | undefined;
+  hasMore?: boolean | undefined;
+  /** `{app_url}/ads/<id>`, when every item's link has that form. */
+  appUrlPattern?: string | undefined;
+}
+
+export interface FramedList extends ListFrame {
+  noun: string;
+  shown: number;
+  notes?: (string | undefined)[];
+  body: string;
+}
+
+/** Counts, notes, items, and the cursor whole on a line of its own. */
+export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
+  const { total, of, cursor, hasMore, appUrlPattern } = frame;
+  if (shown === 0) return `No ${noun}${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
+  const cutShort = of !== undefined && of > shown ? `${shown} of ${of} ${noun} shown` : `${shown} ${noun}`;
+  const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
+  if (appUrlPattern) head.push(`in the app: ${appUrlPattern}`);
+  return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
+}
+
+function footer({ cursor, hasMore }: ListFrame): string {
+  if (cursor) return `\n\nMore with cursor:\n${cursor}`;
+  return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
+}
+
+/** `https://app/ads/<id>` when every link is its item's id behind the same start; so it is said once. */
+export function linkPattern(links: { id: unknown; url: unknown }[]): string | undefined {
+  const patterns = new Set(
+    links.map(({ id, url }) =>
+      typeof url === 'string' && typeof id === 'string' && id && url.split(id).length === 2
+        ? url.replace(id, '<id>')
+        : '',
+    ),
+  );
+  const [pattern] = patterns;
+  return patterns.size === 1 && pattern && /^https?:\/\/[^\s"<>]{1,100}<id>$/.test(pattern) ? pattern : undefined;
+}

@@ -1,0 +1,54 @@
+/**
+ * How long an ad has run and whether it still does, as far as its three dates say so.
+ *
+ * - `daysRunning`: whole days from `startedAt` to its end. The end is `endDate` once that is past; else the last time
+ *   it was seen. An ad seen on one day only has run 0 days.
+ * - `stillRunning`: false once `endDate` is past; true when `endDate` lies ahead or the ad was seen within two days.
+ *   An ad last seen earlier may run or not: the service looks from time to time, so nothing is claimed.
+ * - `daysSinceSeen` lets the reader judge.
+ */
+export interface Run {
+  daysRunning?: number;
+  stillRunning?: boolean;
+  daysSinceSeen?: number;
+}
+
+export interface RunDates {
+  startedAt?: unknown;
+  lastSeenAt?: unknown;
+  endDate?: unknown;
+}
+
+export function runOf(dates: RunDates, now: number): Run {
+  const started = timeOf(dates.startedAt);
+  const seen = timeOf(dates.lastSeenAt);
+  const end = timeOf(dates.endDate);
+  const ended = end !== undefined && end <= now;
+  const last = ended ? end : seen;
+  const sinceSeen = seen === undefined ? undefined : Math.max(0, wholeDays(seen, now));
+  const run: Run = {};
+  if (started !== undefined && last !== undefined && last >= started) run.daysRunning = wholeDays(started, last);
+  if (end !== undefined) run.stillRunning = !ended;
+  else if (sinceSeen !== undefined && sinceSeen <= SEEN_LATELY) run.stillRunning = true;
+  if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
+  return run;
+}
+
+/** `2026-07-01` of an ISO date-time or of milliseconds; nothing of what is no date. */
+export function dayOf(date: unknown): string | undefined {
+  const time = typeof date === 'number' ? date : timeOf(date);
+  if (time === undefined || !(Math.abs(time) <= MAX_TIME)) return;
+  return new Date(time).toISOString().slice(0, time < 0 || time >= YEAR_10000 ? undefined : 10);
+}
+
+const SEEN_LATELY = 2;
+const DAY = 86_400_000;
+const MAX_TIME = 8.64e15;
+const YEAR_10000 = 253_402_300_800_000;
+
+const wholeDays = (from: number, to: number) => Math.floor((to - from) / DAY);
+
+function timeOf(date: unknown): number | undefined {
+  const time = typeof date === 'string' ? Date.parse(date) : Number.NaN;
+  return Number.isNaN(time) ? undefined : time;
+}

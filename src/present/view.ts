@@ -1,0 +1,64 @@
+import { cut } from './cut.ts';
+import { sanitize } from './text.ts';
+
+/** Lists are brief, single objects standard, unless the caller wants every field. */
+export type Detail = 'brief' | 'standard' | 'full';
+
+/** A full view with its surroundings stays below the default result budget of 8,000. */
+export const FULL_TOKENS = 7500;
+
+export type Fields = Record<string, unknown>;
+
+export const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The objects of a list; of anything else none. */
+export const objects = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : []);
+
+/** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
+export function textOf(value: unknown, tokens: number): string | undefined {
+  if (typeof value !== 'string' || value === '') return;
+  const text = sanitize(value.length > HARD_LIMIT ? value.slice(0, HARD_LIMIT) : value).trim();
+  return text === '' ? undefined : cut(text, tokens);
+}
+
+/** Longer than any copy; more is not even looked at. */
+const HARD_LIMIT = 50_000;
+const MAX_WORDS = 12;
+const WORD_TOKENS = 12;
+
+/** What a field is to be: a text of at most so many tokens, a number, a flag, a list of words. */
+export type Kind = number | 'number' | 'flag' | 'words';
+
+/**
+ * The named fields of a service's object with the values it sent, in the order named. Absent, null and empty ones are
+ * left out, and so is what is not of its kind; texts and lists are bounded.
+ */
+export function keep(source: Fields, kinds: Readonly<Record<string, Kind>>): Fields {
+  const kept: Fields = {};
+  for (const name in kinds) {
+    const value = keepValue(source[name], kinds[name]);
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}
+
+function keepValue(value: unknown, kind: Kind | undefined): unknown {
+  if (kind === 'number') return typeof value === 'number' ? value : undefined;
+  if (kind === 'flag') return typeof value === 'boolean' ? value : undefined;
+  return kind === 'words' ? wordsOf(value) : textOf(value, kind ?? 0);
+}
+
+function wordsOf(value: unknown): string[] | undefined {
+  if (!Array.isArray(value)) return;
+  const words = value.slice(0, MAX_WORDS).flatMap((word) => textOf(word, WORD_TOKENS) ?? []);
+  if (value.length > MAX_WORDS) words.push(`… (+${value.length - MAX_WORDS} more)`);
+  return words.length > 0 ? words : undefined;
+}
+
+/** Without what is undefined. */
+export function lean<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const result: Fields = {};
+  for (const name in fields) if (fields[name] !== undefined) result[name] = fields[name];
+  return result as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

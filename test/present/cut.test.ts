@@ -1,0 +1,42 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { cut } from '../../src/present/cut.ts';
+import { estimateTokens } from '../../src/present/tokens.ts';
+
+const SAID = /^(.*)… \(\+(\d+) chars\)$/s;
+
+describe('a text too long', () => {
+  it('stays whole when it fits', () => {
+    expect(cut('Short and sweet', 40)).toBe('Short and sweet');
+  });
+
+  it('ends on a word and says how much is missing', () => {
+    const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
+    const [, kept = '', missing = '0'] = SAID.exec(cut(text, 20)) ?? [];
+    expect(text.startsWith(kept)).toBe(true);
+    expect(text[kept.length]).toBe(' ');
+    expect(kept.length + Number(missing)).toBe(text.length);
+  });
+
+  it('never ends inside a flag, a family or an accent', () => {
+    for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
+      for (let tokens = 8; tokens < 60; tokens++) {
+        const [, kept = ''] = SAID.exec(cut(piece.repeat(30), tokens)) ?? [];
+        expect(kept.length % piece.length, `${piece} at ${tokens}`).toBe(0);
+      }
+    }
+  });
+
+  it('is a start of the text within its tokens, with the rest counted', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
+        const result = cut(text, tokens);
+        expect(estimateTokens(result)).toBeLessThanOrEqual(tokens + 1);
+        if (result === text) return;
+        const [, kept = '', missing = '0'] = SAID.exec(result) ?? [];
+        expect(text.startsWith(kept)).toBe(true);
+        expect(kept.length + Number(missing)).toBe(text.length);
+      }),
+    );
+  });
+});

@@ -1,0 +1,48 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { clampLines, fit as leading } from '../../src/present/fit.ts';
+import { estimateTokens } from '../../src/present/tokens.ts';
+
+const render = (items: readonly string[]) => items.join('\n');
+
+describe('a list larger than its budget', () => {
+  it('is rendered once when it fits', () => {
+    let renders = 0;
+    const count = leading({
+      items: ['a', 'b'],
+      budget: 100,
+      render: (items) => {
+        renders++;
+        return render(items);
+      },
+    });
+    expect([count, renders]).toEqual([2, 1]);
+  });
+
+  it('shows as many leading items as fit, and no more', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.lorem(), { minLength: 1, maxLength: 60 }),
+        fc.integer({ min: 1, max: 400 }),
+        (items, budget) => {
+          const count = leading({ items, budget, render });
+          const cost = (n: number) => estimateTokens(render(items.slice(0, n)));
+          expect(count).toBeGreaterThanOrEqual(1);
+          if (count > 1) expect(cost(count)).toBeLessThanOrEqual(budget);
+          if (count < items.length) expect(cost(count + 1)).toBeGreaterThan(budget);
+        },
+      ),
+    );
+  });
+
+  it('shows nothing of nothing', () => {
+    expect(leading({ items: [], budget: 10, render })).toBe(0);
+  });
+
+  it('is cut at a line, and says so, when even one item is too much', () => {
+    const text = Array.from({ length: 100 }, (_, line) => `line number ${line}`).join('\n');
+    const cut = clampLines(text, 100);
+    expect(estimateTokens(cut)).toBeLessThanOrEqual(100);
+    expect(cut).toMatch(/line number \d+\n\(cut to fit: \d+ more characters\)$/);
+  });
+});

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { dayOf, runOf } from '../../src/present/running.ts';
+import { now } from './sample-ads.ts';
+
+describe('how long an ad has run', () => {
+  it('counts to the end date once that is past, and says it ended', () => {
+    expect(runOf({ startedAt: '2026-01-01', endDate: '2026-01-31', lastSeenAt: '2026-01-30' }, now)).toEqual({
+      daysRunning: 30,
+      stillRunning: false,
+    });
+  });
+
+  it('counts to the last time it was seen, and claims nothing when that was long ago', () => {
+    expect(runOf({ startedAt: '2026-11-01', lastSeenAt: '2026-11-10' }, now)).toEqual({
+      daysRunning: 9,
+      daysSinceSeen: 10,
+    });
+  });
+
+  it('says it runs when it was seen in the last two days or ends in the future', () => {
+    expect(runOf({ startedAt: '2026-11-01', lastSeenAt: '2026-11-19' }, now).stillRunning).toBe(true);
+    expect(runOf({ startedAt: '2026-11-01', lastSeenAt: '2026-11-10', endDate: '2027-01-01' }, now)).toMatchObject({
+      daysRunning: 9,
+      stillRunning: true,
+    });
+  });
+
+  it('says nothing of dates that are missing or make no sense', () => {
+    expect(runOf({}, now)).toEqual({});
+    expect(runOf({ startedAt: 'soon', endDate: 5 }, now)).toEqual({});
+    expect(runOf({ startedAt: '2026-11-10', lastSeenAt: '2026-11-01' }, now).daysRunning).toBeUndefined();
+  });
+
+  it('shows days as the API writes them', () => {
+    expect(dayOf('2026-07-01T23:59:00.000Z')).toBe('2026-07-01');
+    expect(dayOf('never')).toBeUndefined();
+  });
+});

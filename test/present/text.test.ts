@@ -1,0 +1,108 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { sanitize, sanitizeLine } from '../../src/present/text.ts';
+
+/** Texts made of everything that could go wrong, side by side with what must survive. */
+const anyText = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.string({ unit: 'grapheme' }),
+  fc
+    .array(
+      fc.constantFrom(
+        ...['a', ' ', '\n', '\r\n', '\u2028', '\u200b', '\u200c', '\u200d', '\u200e', '\u202e', '\u2066', '\ufeff'],
+        ...[
+          '\xad',
+          '\u3164',
+          '\uffa0',
+          '\u{e0041}',
+          '\u{e007f}',
+          '\u{e0101}',
+          '\ufe0f',
+          '\ufe0e',
+          '\ufe00',
+          '\x00',
+          '\x1b',
+        ],
+        ...[
+          '\ud800',
+          '\udc00',
+          '👩',
+          '🏽',
+          '💻',
+          '❤',
+          '🏴',
+          '🇩',
+          '🇪',
+          '\u20e3',
+          '1',
+          'م',
+          'ی',
+          'क',
+          '\u094d',
+          '\u0301',
+          '\u2800',
+        ],
+      ),
+    )
+    .map((parts) => parts.join('')),
+);
+
+const FORBIDDEN =
+  // biome-ignore lint/suspicious/noMisleadingCharacterClass: single code points are what is looked for.
+  /[^\P{Cc}\n\t]|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb]|[\u{e0080}-\u{e0fff}]|\p{Cs}|\p{NChar}/u;
+
+describe('third-party text', () => {
+  it('is left alone when there is nothing hidden in it', () => {
+    for (const text of [
+      'Save 20 % — today only!\n\tNow.',
+      '👩🏽‍💻 ❤️‍🔥 🏳️‍🌈 🏃‍♂️ 1️⃣ ✔️ ☀︎',
+      '🇩🇪🇰🇷 🏴󠁧󠁢󠁥󠁮󠁧󠁿 🏴󠁧󠁢󠁳󠁣󠁴󠁿',
+      'می‌خواهم',
+      'क्‍ष · শ্রীমান্‌',
+      'Tiếng Việt · ภาษาไทย · 한국어 · 中文 · עברית · العربية',
+    ])
+      expect(sanitize(text)).toBe(text);
+  });
+
+  it('loses what nobody sees: zero-width, bidi, tags, fillers, soft hyphens, controls', () => {
+    expect(sanitize('pay\u200bpal')).toBe('paypal');
+    expect(sanitize('\u202egnp.exe\u2066')).toBe('gnp.exe');
+    expect(sanitize('hi\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}')).toBe('hi');
+    expect(sanitize('a\xadb\u3164c\uffa0d\u180ee')).toBe('abcde');
+    expect(sanitize('\x1b[31mred\x07')).toBe('[31mred');
+    expect(sanitize('x\u{e0100}\u{e0101}\ufe01')).toBe('x');
+  });
+
+  it('keeps a joiner only where it joins', () => {
+    expect(sanitize('a\u200db \u200d👩')).toBe('ab 👩');
+    expect(sanitize('🏴\u{e0061}\u{e0062}\u{e007f}')).toBe('🏴');
+  });
+
+  it('has every line break as a newline', () => {
+    expect(sanitize('a\r\nb\rc\u2028d\u2029e\x85f\vg')).toBe('a\nb\nc\nd\ne\nf\ng');
+  });
+
+  it('has no half characters', () => {
+    expect(sanitize('a\ud83db')).toBe('a\ufffdb');
+  });
+
+  it('has no towers of marks', () => {
+    expect(sanitize(`e${'\u0301'.repeat(500)}x`)).toBe(`e${'\u0301'.repeat(8)}x`);
+  });
+
+  it('as a name stands on one line', () => {
+    expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more');
+  });
+
+  it('is the same when cleaned twice, never longer, always valid, with nothing forbidden left', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const clean = sanitize(text);
+        expect(sanitize(clean)).toBe(clean);
+        expect(clean.length).toBeLessThanOrEqual(text.length);
+        expect(clean).not.toMatch(FORBIDDEN);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
