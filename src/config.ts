@@ -59,14 +59,17 @@ const baseUrl = z.string().superRefine((text, context) => {
 export const settings = {
   apiKey: setting({
     variable: 'AD_LIBRARY_API_KEY',
-    schema: z.string().regex(/^[\x21-\x7e]+$/, 'must be the key as the developer portal showed it, without spaces'),
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]+$/, 'must be the key as the developer portal showed it, without spaces')
+      .optional(),
     secret: true,
     help: 'Your API key (stdio only; over HTTP every request brings its own)',
   }),
   baseUrl: setting({
     variable: 'AD_LIBRARY_BASE_URL',
     flag: '--base-url',
-    schema: baseUrl,
+    schema: baseUrl.optional(),
     value: 'url',
     help: 'Base address of the API; may carry a path prefix; https: unless loopback',
   }),

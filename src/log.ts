@@ -16,7 +16,8 @@ export function createLog(level: LogLevel, write: (line: string) => void): Log {
     (name: keyof Log) =>
     (message: string, fields: Record<string, unknown> = {}) => {
       if (logLevels.indexOf(name) < least) return;
-      const details = Object.entries(fields).map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+      const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+      const details = given.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
       write(masked(`ad-library-mcp: ${name}: ${message}${details.join('')}\n`));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
