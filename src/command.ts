@@ -34,7 +34,6 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   let job: Job | undefined;
   const program = new Command('ad-library-mcp')
     .description('MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.')
-    .version(version, '--version', 'print the version')
     .helpOption('--help', 'print this help')
     .helpCommand(false)
     .showHelpAfterError('See ad-library-mcp --help.')
@@ -70,7 +69,8 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   });
 
   try {
-    for (const command of everyCommand(program)) command.exitOverride();
+    for (const command of everyCommand(program))
+      command.exitOverride().version(version, '--version', 'print the version');
     program.parse(argv, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { exit: error.exitCode === 0 ? 0 : 2 };

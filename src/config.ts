@@ -206,7 +206,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}): C
     return [name, result.data];
   });
   const config = Object.fromEntries(values) as Config;
-  if (problems.length === 0 && !isLoopback(config.host) && !config.allowedHosts?.length) {
+  if (config.host !== undefined && !isLoopback(config.host) && !config.allowedHosts?.length) {
     problems.push(
       `${settings.allowedHosts.variable} must name the hosts that requests are addressed to, because ${config.host} is not loopback`,
     );
