@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
 import { fullView } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
-import { type Run, runOf } from './running.ts';
+import { dayOf, type Run, runOf } from './running.ts';
 import { type Detail, type Fields, FULL_TOKENS, isObject, keep, lean, objects, textOf } from './view.ts';
 
 /**
@@ -14,7 +14,7 @@ export const AdView = z.looseObject({
   pageName: z.string().optional(),
   daysRunning: z.number().optional(),
   stillRunning: z.boolean().optional(),
-  daysSinceSeen: z.number().optional(),
+  lastSeen: z.string().optional(),
   creative: z.string().optional(),
   landingDomain: z.string().optional(),
 });
@@ -51,6 +51,8 @@ export type AdView = {
   countries?: string[];
   startedAt?: string;
   lastSeenAt?: string;
+  /** In brief, the day of `lastSeenAt`: the time of day is not worth its tokens. */
+  lastSeen?: string;
   endDate?: string;
   duplicates?: number;
   audienceReach?: number;
@@ -90,15 +92,13 @@ const NAME_TOKENS = 20;
 const DERIVED_TOKENS = 100;
 
 /** Most tokens of a field's text, where it is one. The order is the order of reading. */
-const BRIEF_COPY = { headline: 18 } as const;
-const BRIEF_BODY = { body: 30 } as const;
+const BRIEF_COPY = { headline: 20, body: 35 } as const;
 const BRIEF_FACTS = {
   ctaType: 12,
   displayFormat: 12,
   publisherPlatform: 'words',
   countries: 'words',
   startedAt: 20,
-  lastSeenAt: 20,
   endDate: 20,
   duplicates: 'number',
   audienceReach: 'number',
@@ -116,6 +116,7 @@ const BRIEF_FACTS = {
 const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
 const STANDARD_FACTS = {
   ...BRIEF_FACTS,
+  lastSeenAt: 20,
   productTitle: 60,
   productCreatedAt: 20,
   sourcePageExternalId: 40,
@@ -123,13 +124,19 @@ const STANDARD_FACTS = {
 } as const;
 
 function briefView(ad: Fields, now: number): AdView {
+  const { daysRunning, stillRunning } = runOf(ad, now);
+  const creative = creativeOf(ad);
   return {
     ...advertiser(ad),
     ...keep(ad, BRIEF_COPY),
-    ...keep(ad, BRIEF_BODY),
-    ...lean({ firstCard: needsCard(ad) ? firstCard(ad, 36) : undefined, creative: creativeOf(ad) }),
+    ...lean({ firstCard: needsCard(ad) ? firstCard(ad) : undefined }),
     ...keep(ad, BRIEF_FACTS),
-    ...runOf(ad, now),
+    ...lean({
+      creative: creative === String(ad.displayFormat).toLowerCase() ? undefined : creative,
+      lastSeen: dayOf(ad.lastSeenAt),
+      daysRunning,
+      stillRunning,
+    }),
     ...landing(ad),
   };
 }
@@ -221,10 +228,10 @@ const isTemplate = (text: unknown) => typeof text === 'string' && TEMPLATE.test(
 
 const needsCard = (ad: Fields) => isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
 
-function firstCard(ad: Fields, tokens: number): string | undefined {
+function firstCard(ad: Fields): string | undefined {
   const card = objects(ad.cards)[0];
   const lines = [cardField(card, 'title'), cardField(card, 'body')].filter((line) => line && !isTemplate(line));
-  return textOf(lines.join(' — '), tokens);
+  return textOf(lines.join(' — '), 40);
 }
 
 const SHOWN = new Set([...Object.keys(STANDARD_COPY), ...Object.keys(STANDARD_FACTS)]);

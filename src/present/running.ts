@@ -41,6 +41,12 @@ export function dayOf(date: unknown): string | undefined {
   return new Date(time).toISOString().slice(0, time < 0 || time >= YEAR_10000 ? undefined : 10);
 }
 
+/** Whole days from one day or date-time to another, none if it lies before. */
+export function daysBetween(from: string, to: string): number | undefined {
+  const days = wholeDays(Date.parse(from), Date.parse(to));
+  return days >= 0 ? days : undefined;
+}
+
 const SEEN_LATELY = 2;
 const DAY = 86_400_000;
 const MAX_TIME = 8.64e15;
