@@ -15,7 +15,7 @@ export const NETWORKS: Readonly<Record<string, string>> = {
 /** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    formatFact(ad),
+    ad.creative,
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : `${ad.duplicates} duplicate${ad.duplicates === 1 ? '' : 's'}`,
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
@@ -28,15 +28,6 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
     ad.publisherPlatform?.map((name) => NETWORKS[name] ?? word(name)).join(' '),
     ad.countries?.map(word).join(' '),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
-}
-
-/** `VIDEO 15 s`, not `VIDEO, video 15 s`. */
-function formatFact({ displayFormat, creative }: AdView): string | undefined {
-  if (displayFormat === undefined) return creative;
-  const format = word(displayFormat);
-  const same = displayFormat.toLowerCase();
-  if (creative === undefined || creative === same) return format;
-  return creative.startsWith(`${same} `) ? `${format}${creative.slice(same.length)}` : `${format} ${creative}`;
 }
 
 function runFact(ad: AdView, asOf: string | undefined): string | undefined {
@@ -52,7 +43,7 @@ function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   ].filter((part) => part !== undefined);
   const last = end ?? seen;
   const dates =
-    from && last ? `${from} to ${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
+    from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
   if (!dates) return;
   return state.length > 0 ? `${dates} (${state.join(', ')})` : dates;
 }
