@@ -4,6 +4,7 @@ import { endpoints, type OperationName, operationNames } from './endpoints.ts';
 import type { Caller, KeyRing } from './keys.ts';
 import { drawAd, drawLogo } from './media.ts';
 import { priceOf } from './meter.ts';
+import { openApiDocument } from './openapi.ts';
 import { type Answer, operations, type Shop } from './operations.ts';
 import { presenterFor } from './presenter.ts';
 import { notFound, Refusal } from './refusal.ts';
@@ -31,6 +32,7 @@ export function serviceOf(parts: ServiceParts): Hono {
     const allowed = operationNames.flatMap((name) => (endpoints[name].path === path ? endpoints[name].method : []));
     app.all(path, ({ req }) => refused(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
+  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.shop.config, new URL(req.url).origin)));
   app.get('/media/ads/:adId/:file{.+\\.svg}', ({ req }) =>
     picture(req.param('adId'), req.param('file'), req.url, parts),
   );
