@@ -72,7 +72,7 @@ function requireScope(caller: Caller, name: OperationName, { config }: Shop): vo
 function paid(name: OperationName, { body, items }: Answer, caller: Caller, { config, meter }: Shop) {
   const { gated, headers } = endpoints[name];
   const price = gated ? priceOf(config.prices[name], items) : 0;
-  const remaining = gated ? meter.charge(caller, price) : (meter.status(caller).credits ?? 0);
+  const remaining = gated ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
   return {
     body,
     headers: {
@@ -91,7 +91,7 @@ function picture(adId: string, file: string, url: string, { shop: { records } }:
   const drawn =
     file === 'logo.svg' ? drawLogo(ad) : drawAd(ad, Number.parseInt(file, 10), new URL(url).searchParams.has('play'));
   // The words in it are an advertiser's: should anything ever slip through the escaping, it must not run.
-  const headers = { 'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
+  const headers = { 'Content-Security-Policy': "default-src 'none'; sandbox", 'X-Content-Type-Options': 'nosniff' };
   return new Response(drawn, { headers: { ...headers, 'Content-Type': 'image/svg+xml' } });
 }
 
