@@ -144,7 +144,7 @@ async function openOwned(place: Place, token: string, { config, onError }: Setti
 
 async function listen(fetch: Library['fetch'], { host, port }: { host: string; port: number }) {
   const server = await new Promise<ServerType>((resolve, reject) => {
-    const listening = serve({ fetch, hostname: host, port }, () => resolve(listening));
+    const listening = serve({ fetch, hostname: host, port, overrideGlobalObjects: false }, () => resolve(listening));
     listening.once('error', reject);
   });
   // An import through this server may well take longer than the five minutes that a request has by default.
