@@ -17,7 +17,7 @@ async function run(job: Job): Promise<number> {
   const config = readConfig(process.env, job.flags);
   const log = createLog(config.logLevel, say);
   if (job.name === 'stdio') return stdio(config, log);
-  if (job.name === 'http') return http(config, log);
+  if (job.name === 'http') return http(config);
   const { runLibrary } = await import('./library-command.ts');
   const print = (text: string) => process.stdout.write(text);
   const watched = process.stderr.isTTY === true;
@@ -36,17 +36,12 @@ async function stdio(config: Config, log: Log): Promise<number> {
   process.exit(0);
 }
 
-async function http(config: Config, log: Log): Promise<number> {
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
-  const [{ createHttpApp }, { listen }] = await Promise.all([import('./serve/http.ts'), import('./serve/listen.ts')]);
-  const { allowedHosts, allowedOrigins, demo } = config;
-  const demoKey = demo ? app.key : undefined;
-  const server = createHttpApp({ catalog: app.catalog, log, allowedHosts, allowedOrigins, demoKey });
-  const listener = await listen(server.fetch, config);
-  say(`ad-library-mcp: listening on ${listener.address}/mcp\n`);
+async function http(config: Config): Promise<number> {
+  const { serveHttp } = await import('./http-command.ts');
+  const server = await serveHttp(config, say);
+  say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
   await asked();
-  await listener.close(drainDeadline);
-  await app.close();
+  await server.close(drainDeadline);
   return 0;
 }
 
