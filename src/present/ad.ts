@@ -4,7 +4,7 @@ import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
 import { fullView } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
 import { dayOf, type Run, runOf } from './running.ts';
-import { estimateTokens, lengthWithin } from './tokens.ts';
+import { estimateTokens } from './tokens.ts';
 import { add, type Detail, type Fields, FULL_TOKENS, ID_TOKENS, isObject, keep, objects, textOf } from './view.ts';
 
 /**
@@ -168,7 +168,7 @@ function advertised(ad: Fields, nameTokens: number): AdView {
 const COPY_TOKENS = 46;
 const HEADLINE_TOKENS = 30;
 const CARD_TOKENS = 36;
-const OPENING_CHARS = 16;
+const OPENING_CHARS = 24;
 
 /** A headline that only repeats the advertiser's name says nothing; a template is told by its first card. */
 function addOpening(view: AdView, ad: Fields): void {

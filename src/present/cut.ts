@@ -22,12 +22,12 @@ const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 function borderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
-  if (space > end - NEAR) return space;
+  if (space > Math.max(end - NEAR, end / 2)) return space;
   const from = Math.max(0, end - WINDOW);
   const start = from === 0 ? 0 : text.indexOf(' ', from) + 1 || from;
   if (start >= end) return start;
   const window = text.slice(start, end + WINDOW);
   const word = words.segment(window).containing(end - start)?.index ?? 0;
-  if (word > 0) return start + word;
+  if (start + word > end / 2) return start + word;
   return start + (graphemes.segment(window).containing(end - start)?.index ?? 0);
 }
