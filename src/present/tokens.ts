@@ -74,7 +74,7 @@ const KINDS: Kind[] = [
   [0x110000, 4, 4, 4],
 ];
 const HAN = KINDS.push([0, 1, 1, 1]) - 1;
-const HANGUL = KINDS.push([0, 0.75, 0.65, 1]) - 1;
+const HANGUL = KINDS.push([0, 0.9, 0.8, 1]) - 1;
 
 const KIND_OF = new Uint8Array(0x10000);
 for (let code = 0, kind = 0; code < 0x10000; code++) {
