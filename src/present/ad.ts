@@ -132,7 +132,7 @@ function standardView(ad: Fields, now: number): AdView {
   const cards = objects(ad.cards);
   const links = mediaLinks(ad.media, now);
   add(view, {
-    cardCopy: cards.length > 0 ? copyOfCards(cards.slice(0, MAX_CARDS), ad) : undefined,
+    cardCopy: copyOfCards(cards.slice(0, MAX_CARDS), ad),
     moreCards: cards.length > MAX_CARDS ? cards.length - MAX_CARDS : undefined,
     creative: creativeOf(ad),
     mediaLinks: links.length > 0 ? links : undefined,
@@ -165,8 +165,8 @@ function advertised(ad: Fields, nameTokens: number): AdView {
 }
 
 /** Headline and opening of the body together, so that a short one leaves room for the other. */
-const COPY_TOKENS = 44;
-const HEADLINE_TOKENS = 28;
+const COPY_TOKENS = 43;
+const HEADLINE_TOKENS = 27;
 const CARD_TOKENS = 36;
 const OPENING_CHARS = 24;
 
