@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { quote, word } from './fence.ts';
 import { count, framed, type ListFrame } from './list-text.ts';
-import { type Fields, ID_TOKENS, keep, textOf } from './view.ts';
+import { type Fields, idOf, keep } from './view.ts';
 
 export const CollectionView = z.looseObject({ id: z.string() });
 
@@ -28,7 +28,7 @@ const FIELDS = {
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
-  const view: CollectionView = { id: textOf(source.id, ID_TOKENS) ?? '' };
+  const view: CollectionView = { id: idOf(source.id) };
   keep(view, source, FIELDS);
   return view;
 }

@@ -3,10 +3,10 @@ import { quote, word } from './fence.ts';
 import { fullBlocks, fullText, fullView } from './full.ts';
 import { count, framed, type ListFrame } from './list-text.ts';
 import { dayOf } from './running.ts';
-import { add, type Detail, type Fields, FULL_TOKENS, ID_TOKENS, keep, objects, textOf } from './view.ts';
+import { add, type Detail, type Fields, FULL_TOKENS, idOf, keep, objects } from './view.ts';
 
-/** Listed of a page to a client: what it is known by. Every other field is the API's own. */
-export const PageView = z.looseObject({ pageId: z.string(), pageName: z.string().optional() });
+/** What is listed of a page to a client; every other field is the API's own. */
+export const PageView = z.looseObject({ pageId: z.string() });
 
 export type PageView = {
   pageId: string;
@@ -62,8 +62,9 @@ export interface PageOptions {
 
 export function viewPage(page: object, { detail, budget = FULL_TOKENS }: PageOptions): PageView {
   const source = page as Fields;
-  if (detail === 'full') return { pageId: '', ...fullView(source, budget) };
-  const view: PageView = { pageId: textOf(source.pageId, ID_TOKENS) ?? '' };
+  const pageId = idOf(source.pageId);
+  if (detail === 'full') return { ...fullView(source, budget), pageId };
+  const view: PageView = { pageId };
   keep(view, source, { pageName: detail === 'brief' ? 20 : 100 });
   keep(view, source, detail === 'brief' ? BRIEF : STANDARD);
   add(view, { thumbnailKinds: kindsOf(source.thumbnails) });

@@ -25,6 +25,10 @@ export function textOf(value: unknown, tokens: number): string | undefined {
   return text === '' ? undefined : cut(text, tokens);
 }
 
+/** An id is always there and always text: it is what a client is promised. */
+export const idOf = (value: unknown): string =>
+  textOf(typeof value === 'number' ? String(value) : value, ID_TOKENS) ?? '';
+
 /** Longer than any copy; more is not even looked at. */
 const HARD_LIMIT = 50_000;
 const MAX_WORDS = 12;
