@@ -21,8 +21,8 @@ export const objects = (value: unknown): Fields[] => (Array.isArray(value) ? val
 /** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  const text = sanitize(value.length > HARD_LIMIT ? value.slice(0, HARD_LIMIT) : value).trim();
-  return text === '' ? undefined : cut(text, tokens);
+  const text = sanitize(value.slice(0, HARD_LIMIT)).trim();
+  return text === '' ? undefined : cut(text, tokens, Math.max(0, value.length - HARD_LIMIT));
 }
 
 /** An id is always there and always text: it is what a client is promised. */

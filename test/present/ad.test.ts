@@ -101,6 +101,12 @@ describe('one ad', () => {
     expect(standard({ ...everyFact, media }).mediaLinks).toEqual([{ type: 'VID', expired: '2025-04-16' }]);
   });
 
+  it('counts what it does not show of an endless text', () => {
+    expect(standard({ ...everyFact, linkDescription: 'so '.repeat(100_000) }).linkDescription).toMatch(
+      /… \(\+29\d{4} chars\)$/,
+    );
+  });
+
   it('names the fields that only full shows', () => {
     expect(standard({ ...everyFact, changes: { body: 2 }, newField: 1 }).onlyInFull).toEqual(['changes', 'newField']);
   });
@@ -108,8 +114,8 @@ describe('one ad', () => {
 
 describe('an ad in full', () => {
   it('holds every field the service sent, but nulls', () => {
-    const view = viewAd({ ...everyFact, odd: { nested: [1, null, 'x'] } }, { detail: 'full', now });
-    expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, 'x'] } });
+    const view = viewAd({ ...everyFact, odd: { nested: [1, null, ['x', [2]]] } }, { detail: 'full', now });
+    expect(view).toMatchObject({ ...withoutNulls(everyFact), odd: { nested: [1, ['x', [2]]] } });
     expect('endDate' in view).toBe(false);
     expect(view.daysRunning).toBe(80);
   });
