@@ -6,6 +6,8 @@ interface Flight {
   answer: Promise<Answer>;
   abort: AbortController;
   waiting: number;
+  /** Has come back: there is nothing left to abort. */
+  landed: boolean;
 }
 
 export interface MergingOptions {
@@ -35,7 +37,7 @@ export function withMerging(send: Send, { partition, onSaved }: MergingOptions):
       return { ...answer, receipt: { ...answer.receipt, charged: 0, cached: true } };
     } finally {
       flight.waiting--;
-      if (flight.waiting === 0) {
+      if (flight.waiting === 0 && !flight.landed) {
         // A flight nobody waits for takes nobody else on board.
         if (flights.get(name) === flight) flights.delete(name);
         flight.abort.abort(call.signal.reason);
@@ -44,9 +46,13 @@ export function withMerging(send: Send, { partition, onSaved }: MergingOptions):
 
     function takeOff(name: string): Flight {
       const abort = new AbortController();
-      const flight = { answer: send({ ...call, signal: abort.signal }), abort, waiting: 0 };
+      const flight = { answer: send({ ...call, signal: abort.signal }), abort, waiting: 0, landed: false };
       flights.set(name, flight);
-      flight.answer.catch(() => {}).finally(() => flights.get(name) === flight && flights.delete(name));
+      const land = () => {
+        flight.landed = true;
+        if (flights.get(name) === flight) flights.delete(name);
+      };
+      flight.answer.then(land, land);
       return flight;
     }
   };
