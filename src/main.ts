@@ -3,7 +3,6 @@ import { openApp } from './app.ts';
 import { type Job, readCommand } from './command.ts';
 import { type Config, readConfig, SettingsError } from './config.ts';
 import { createLog, type Log, masked } from './log.ts';
-import type { Listener } from './serve/listen.ts';
 import { version } from './version.ts';
 
 /** How long answers in flight may take when the process is asked to end, in milliseconds. */
@@ -20,7 +19,9 @@ async function run(job: Job): Promise<number> {
   if (job.name === 'stdio') return stdio(config, log);
   if (job.name === 'http') return http(config, log);
   const { runLibrary } = await import('./library-command.ts');
-  return runLibrary(job, { config, log, say, untilAsked });
+  const print = (text: string) => process.stdout.write(text);
+  const watched = process.stderr.isTTY === true;
+  return runLibrary(job, { config, log, now: Date.now, stdin: process.stdin, print, say, watched, asked });
 }
 
 async function stdio(config: Config, log: Log): Promise<number> {
@@ -43,14 +44,10 @@ async function http(config: Config, log: Log): Promise<number> {
   const server = createHttpApp({ catalog: app.catalog, log, allowedHosts, allowedOrigins, demoKey });
   const listener = await listen(server.fetch, config);
   say(`ad-library-mcp: listening on ${listener.address}/mcp\n`);
-  await untilAsked(listener);
-  await app.close();
-  return 0;
-}
-
-async function untilAsked(listener: Listener): Promise<void> {
   await asked();
   await listener.close(drainDeadline);
+  await app.close();
+  return 0;
 }
 
 /** Resolves when the process is asked to end. */

@@ -34,6 +34,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
   const filled = fill(shop, userId, makeMarket(dice, now()), stop.signal);
+  // Whoever asks is told of a failure; until then it must not end the process.
+  filled.catch(() => {});
   return {
     apiKey,
     library: {

@@ -7,9 +7,7 @@ import { type FilterValues, readFilters } from './read-filters.ts';
 import { invalid } from './refusal.ts';
 import { readLimit } from './request.ts';
 import { countHits, findPage, type Position, type Search } from './search.ts';
-import { adShelf, pageShelf, type Shelf } from './shelves.ts';
-
-const shelves = { ads: adShelf as Shelf<never>, pages: pageShelf as Shelf<never> };
+import { shelves } from './shelves.ts';
 
 /** A search that is under way, as its cursor carries it: a cursor alone is enough to go on. */
 const Progress = z.strictObject({

@@ -15,10 +15,14 @@ export function cut(text: string, tokens: number): string {
 /** `… (+1234567 chars)` as it is estimated. */
 const SUFFIX_TOKENS = 9;
 const WINDOW = 160;
+/** A space this near is a good enough border, and surely one. */
+const NEAR = 16;
 const words = new Intl.Segmenter('und', { granularity: 'word' });
 const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
 function borderBefore(text: string, end: number): number {
+  const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
+  if (space > end - NEAR) return space;
   const from = Math.max(0, end - WINDOW);
   const start = from === 0 ? 0 : text.indexOf(' ', from) + 1 || from;
   if (start >= end) return start;

@@ -2,6 +2,8 @@
 export interface ListFrame {
   /** `totalHits`, when the service gives it. */
   total?: number | undefined;
+  /** The day of the answer, `2026-11-20`: what "still running" and "days ago" refer to. */
+  asOf?: string | undefined;
   /** How many items the service sent, when more than are shown. */
   of?: number | undefined;
   /** The number of the first item shown, when it is not the first the service sent. */
