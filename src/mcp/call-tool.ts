@@ -48,7 +48,8 @@ export type ToolResult = {
 
 export async function callTool(service: Service, call: ToolCall): Promise<ToolResult> {
   const started = service.now();
-  const tool = call.name.slice(0, 64);
+  // A name that is none of ours is the caller's text, and no place for that is the log.
+  const tool = service.tools.has(call.name) ? call.name : 'unknown';
   const outcome = (result: ToolResult, fields: object) => {
     service.log.info('call', { tool, ms: service.now() - started, ...fields });
     return result;
