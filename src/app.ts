@@ -107,7 +107,10 @@ function sendChain({ config, upstream, books, partition, now, random }: ChainOpt
 /** What is remembered of callers, each apart from the others. */
 function callerMemory(options: { books: Books; partition: Partition; budget: number | undefined }) {
   const { books, partition, budget } = options;
-  const questions = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: 10_000 });
+  const questions = new LRUCache<string, Readonly<Record<string, unknown>>>({
+    maxSize: 10_000,
+    sizeCalculation: () => 1,
+  });
   return (key: string): Pick<ToolContext, 'spending' | 'asked'> => ({
     spending: () => spendingOf(books(key), budget),
     asked: {

@@ -15,15 +15,20 @@ export function cut(text: string, tokens: number): string {
 /** `… (+1234567 chars)` as it is estimated. */
 const SUFFIX_TOKENS = 9;
 const WINDOW = 160;
-const words = new Intl.Segmenter('und', { granularity: 'word' });
-const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+/** Made when first needed: loading a language's rules takes a good part of the time in which a process starts. */
+const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
+function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'): number {
+  segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
+  return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
+}
 
 function borderBefore(text: string, end: number): number {
   const from = Math.max(0, end - WINDOW);
   const start = from === 0 ? 0 : text.indexOf(' ', from) + 1 || from;
   if (start >= end) return start;
   const window = text.slice(start, end + WINDOW);
-  const word = words.segment(window).containing(end - start)?.index ?? 0;
+  const word = segmentAt(end - start, window, 'word');
   if (word > 0) return start + word;
-  return start + (graphemes.segment(window).containing(end - start)?.index ?? 0);
+  return start + segmentAt(end - start, window, 'grapheme');
 }
