@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { openApp } from './app.ts';
-import { type Job, readCommand } from './command.ts';
+import type { Job } from './command.ts';
 import { type Config, readConfig, SettingsError } from './config.ts';
 import { createLog, type Log, masked } from './log.ts';
 import { version } from './version.ts';
@@ -10,8 +10,15 @@ const drainDeadline = 10_000;
 
 const say = (line: string) => process.stderr.write(line);
 
-const job = readCommand(process.argv.slice(2), version);
+const job = await readJob(process.argv.slice(2));
 process.exitCode = await ('exit' in job ? job.exit : run(job).catch(explain));
+
+/** A host starts the command without arguments most of the time, and need not wait for what reads them. */
+async function readJob(argv: string[]): Promise<Job | { exit: number }> {
+  if (argv.length === 0) return { name: 'stdio', flags: {} };
+  const { readCommand } = await import('./command.ts');
+  return readCommand(argv, version);
+}
 
 async function run(job: Job): Promise<number> {
   const config = readConfig(process.env, job.flags);

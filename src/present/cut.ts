@@ -19,13 +19,18 @@ const SUFFIX_TOKENS = 9;
 const AFTER = 60;
 /** A space this near is a good enough border, and surely one. */
 const NEAR = 16;
-const words = new Intl.Segmenter('und', { granularity: 'word' });
-const graphemes = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+/** Made when first needed: loading a language's rules takes a good part of the time in which a process starts. */
+const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
+function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'): number {
+  segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
+  return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
+}
 
 function borderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (space > Math.max(end - NEAR, end / 2)) return space;
   const around = text.slice(0, end + AFTER);
-  const word = words.segment(around).containing(end)?.index ?? 0;
-  return word > end / 2 ? word : (graphemes.segment(around).containing(end)?.index ?? 0);
+  const word = segmentAt(end, around, 'word');
+  return word > end / 2 ? word : segmentAt(end, around, 'grapheme');
 }

@@ -1,5 +1,3 @@
-import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
-
 /** A JSON-RPC message as far as routing looks at it; the SDKs check the rest. */
 export interface Message {
   method: string;
@@ -15,10 +13,13 @@ export const requestsIn = (messages: Message[]): Message[] => messages.filter(({
 export const cancelNoticesIn = (messages: Message[]): Message[] =>
   messages.filter(({ method, id }) => method === 'notifications/cancelled' && id === undefined);
 
+/** Where revision 2026-07-28 says in every request which revision it is of. Its SDK names it too, but is not loaded to ask. */
+export const versionKey = 'io.modelcontextprotocol/protocolVersion';
+
 /** Revision 2026-07-28 puts its name into every message. */
 export function claimsModern(message: object): boolean {
   const meta = (message as Partial<Message>).params?._meta;
-  return typeof meta === 'object' && meta !== null && PROTOCOL_VERSION_META_KEY in meta;
+  return typeof meta === 'object' && meta !== null && versionKey in meta;
 }
 
 const isMessage = (value: unknown): value is Message =>

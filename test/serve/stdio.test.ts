@@ -80,6 +80,18 @@ describe('the pipes', () => {
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
   });
 
+  test('answer what came before the end of input, as a shell pipes it', async () => {
+    const list = { jsonrpc: '2.0', id: 3, method: 'tools/list' };
+    const { stdout, code } = await run([], { input: `${JSON.stringify(initialize)}\n${JSON.stringify(list)}\n` });
+    expect(code).toBe(0);
+    expect(
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).id),
+    ).toEqual([1, 3]);
+  });
+
   test('may close on the reading side without a crash', async () => {
     const running = start(['--demo']);
     running.child.stdout?.destroy();
