@@ -56,12 +56,13 @@ export const collectionListText = ({ items, ...frame }: ListFrame & { items: rea
 
 /** What became of adding an item. */
 export function addedText(result: {
-  collection: CollectionView;
+  collection?: CollectionView;
   itemType: string;
   itemId: string;
   added: boolean;
 }): string {
   const { collection, itemType, itemId, added } = result;
   const item = `${itemType === 'pages' ? 'Page' : 'Ad'} ${word(itemId)}`;
-  return `${item} ${added ? 'added to' : 'was already in'} the collection ${collectionText(collection)}`;
+  const where = collection ? `the collection ${collectionText(collection)}` : 'the collection';
+  return `${item} ${added ? 'added to' : 'was already in'} ${where}`;
 }

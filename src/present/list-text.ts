@@ -8,6 +8,8 @@ export interface ListFrame {
   asOf?: string | undefined;
   /** How many items the service sent, when more than are shown. */
   of?: number | undefined;
+  /** The number of the first item shown, when it is not the first the service sent. */
+  from?: number | undefined;
   cursor?: string | null | undefined;
   hasMore?: boolean | undefined;
   /** `{app_url}/ads/<id>`, when every item's link has that form. */
@@ -24,9 +26,10 @@ export interface FramedList extends ListFrame {
 
 /** Counts, notes, items, and the cursor whole on a line of its own. */
 export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
-  const { total, of, cursor, hasMore, appUrlPattern } = frame;
+  const { total, of, from = 1, cursor, hasMore, appUrlPattern } = frame;
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
-  const cutShort = of !== undefined && of > shown ? `${shown} of ${of} ${noun}s shown` : count(shown, noun);
+  const place = from === 1 ? `${shown} of ${of}` : `${from} to ${from + shown - 1} of ${of}`;
+  const cutShort = of !== undefined && of > shown ? `${place} ${noun}s shown` : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: ${appUrlPattern}`);
   return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { AdLibraryError } from './errors.ts';
+import { lenient } from './lenient.ts';
+import {
+  Account,
+  Ad,
+  AddCollectionItemResult,
+  Collection,
+  CollectionItemsResult,
+  CreditStatus,
+  Identity,
+  ItemType,
+  MediaAsset,
+  Page,
+  UsageLimit,
+} from './schemas.ts';
+
+/** The documented resources as they are read from an answer: see `lenient.ts` for what that forgives. */
+
+const media = z.array(lenient(MediaAsset, [])).optional();
+
+export const AdAnswer = lenient(Ad.extend({ media }), ['id']);
+export type AdAnswer = z.infer<typeof AdAnswer>;
+
+export const PageAnswer = lenient(Page.extend({ media }), ['pageId']);
+export type PageAnswer = z.infer<typeof PageAnswer>;
+
+export const AccountAnswer = lenient(Account, ['userId']);
+export type AccountAnswer = z.infer<typeof AccountAnswer>;
+
+export const UsageLimitAnswer = lenient(UsageLimit, ['isLimitReached']);
+export type UsageLimitAnswer = z.infer<typeof UsageLimitAnswer>;
+
+export const CreditStatusAnswer = lenient(CreditStatus.extend({ usageLimit: UsageLimitAnswer }), ['billingUserId']);
+export type CreditStatusAnswer = z.infer<typeof CreditStatusAnswer>;
+
+const user = lenient(Identity.shape.user, []);
+const apiKey = lenient(Identity.shape.apiKey, []);
+export const IdentityAnswer = lenient(Identity.extend({ user, apiKey }), ['authenticated']);
+export type IdentityAnswer = z.infer<typeof IdentityAnswer>;
+
+export const CollectionAnswer = lenient(Collection, ['id']);
+export type CollectionAnswer = z.infer<typeof CollectionAnswer>;
+
+/** Where the document promises `hasMore` and a service leaves it out, a cursor means that there is more. */
+const paging = {
+  cursor: z.string().nullable().catch(null),
+  hasMore: z.boolean().optional().catch(undefined),
+  totalHits: z.number().optional().catch(undefined),
+};
+const withHasMore = <Answer extends { cursor: string | null; hasMore?: boolean | undefined }>(answer: Answer) => ({
+  ...answer,
+  hasMore: answer.hasMore ?? answer.cursor !== null,
+});
+
+const pageOf = <Item extends z.ZodType>(item: Item) =>
+  z.looseObject({ items: z.array(item), ...paging }).transform(withHasMore);
+
+export const AdListAnswer = pageOf(AdAnswer);
+export const PageListAnswer = pageOf(PageAnswer);
+export const CollectionListAnswer = z.looseObject({ items: z.array(CollectionAnswer) });
+
+const collection = CollectionAnswer.optional().catch(undefined);
+const itemType = ItemType.optional().catch(undefined);
+/** Items are told apart by the item type that was asked for: see `readItems`. */
+export const CollectionItemsAnswer = z
+  .looseObject({ ...CollectionItemsResult.shape, ...paging, collection, itemType })
+  .transform(withHasMore);
+
+export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), [
+  'added',
+]);
+
+/** Reads the items of a collection as the kind they were asked for. */
+export function readItems<Item>(item: z.ZodType<Item>, items: readonly unknown[]): Item[] {
+  const parsed = z.array(item).safeParse(items);
+  if (parsed.success) return parsed.data;
+  const problem = `The items are not of the item type asked for: ${z.prettifyError(parsed.error)}`;
+  throw new AdLibraryError({ kind: 'unexpected_response', status: 200, problem, sent: true });
+}

@@ -1,0 +1,53 @@
+import { AdLibraryError } from './errors.ts';
+import { type AnswerOf, type OperationName, operations } from './operations.ts';
+import type { Receipt, Send } from './send.ts';
+
+/** What an operation takes: path parameters by name, query parameters, a JSON body. */
+export interface Request {
+  path?: Record<string, string>;
+  query?: Record<string, string | number>;
+  body?: Record<string, unknown>;
+  /** Asks the service even where a kept answer would do. */
+  fresh?: boolean | undefined;
+}
+
+export interface ApiAnswer<Name extends OperationName> {
+  value: AnswerOf<Name>;
+  /** The body as it came, for views that hold every field. */
+  raw: unknown;
+  receipt: Receipt;
+}
+
+/** One method per operation of the document, under its own name. */
+export type Api = { [Name in OperationName]: (request?: Request) => Promise<ApiAnswer<Name>> };
+
+export interface Caller {
+  /** Undefined where none is set: every call then says so instead of going out. */
+  key: string | undefined;
+  signal: AbortSignal;
+  /** Told of every answer, so that a result can say what it cost. */
+  onReceipt?: (receipt: Receipt) => void;
+}
+
+/** The API as one caller has it for the length of one tool call. */
+export function createApi(send: Send, { key, signal, onReceipt }: Caller): Api {
+  const method =
+    (name: OperationName) =>
+    async (request: Request = {}) => {
+      const { path = {}, query = {}, body, fresh = false } = request;
+      if (key === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+      const answer = await send({
+        operation: operations[name],
+        path,
+        query,
+        ...(body && { body }),
+        key,
+        signal,
+        fresh,
+      });
+      onReceipt?.(answer.receipt);
+      return answer;
+    };
+  const names = Object.keys(operations) as OperationName[];
+  return Object.fromEntries(names.map((name) => [name, method(name)])) as unknown as Api;
+}

@@ -1,0 +1,63 @@
+import type { UsageLimitAnswer } from './answers.ts';
+
+/** Every way a call can fail, as `_meta["ad-library/error"].kind` names it. */
+export const errorKinds = [
+  'no_api_key',
+  'unauthorized',
+  'payment_required',
+  'forbidden',
+  'not_found',
+  'invalid_request',
+  'usage_limit',
+  'credit_budget',
+  'unavailable',
+  'unexpected_response',
+  'network',
+  'timeout',
+  'busy',
+  'internal',
+] as const;
+export type ErrorKind = (typeof errorKinds)[number];
+
+/** What is known of a failed call. Texts from the service are data: whoever shows them makes them safe first. */
+export interface Failure {
+  kind: ErrorKind;
+  /** What went wrong, in our words, where the kind alone does not say it. */
+  problem?: string | undefined;
+  status?: number | undefined;
+  /** `error.code`, `error.message`, `error.requestId` and `error.details` of the service's error body. */
+  code?: string | undefined;
+  serviceMessage?: string | undefined;
+  requestId?: string | undefined;
+  details?: unknown;
+  /** Credits the service says it charged although the call failed. */
+  charged?: number | undefined;
+  /** False when nothing reached the service; undefined when its fate is unknown. */
+  sent?: boolean | undefined;
+  /** For 429: what `GET /v1/credits` said afterwards. */
+  usageLimit?: UsageLimitAnswer | undefined;
+}
+
+export class AdLibraryError extends Error {
+  override readonly name = 'AdLibraryError';
+  readonly failure: Failure;
+
+  constructor(failure: Failure, options?: ErrorOptions) {
+    super(failure.problem ?? failure.kind, options);
+    this.failure = failure;
+  }
+}
+
+/** Statuses of the document; the rest is `unavailable` from 500 on, and otherwise not an answer it describes. */
+const kindByStatus: Partial<Record<number, ErrorKind>> = {
+  401: 'unauthorized',
+  402: 'payment_required',
+  403: 'forbidden',
+  404: 'not_found',
+  422: 'invalid_request',
+  429: 'usage_limit',
+};
+
+export function kindOfStatus(status: number): ErrorKind {
+  return kindByStatus[status] ?? (status >= 500 ? 'unavailable' : 'unexpected_response');
+}

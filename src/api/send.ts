@@ -1,0 +1,41 @@
+import type { Operation } from './operations.ts';
+
+/** One call of the API, before anything of it is sent. */
+export interface Call {
+  operation: Operation;
+  /** Values for the braces of the operation's path. */
+  path: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string | number>>;
+  /** JSON body of a POST. */
+  body?: Readonly<Record<string, unknown>>;
+  /** The API key of the account the call is made for. It goes into one header and nowhere else. */
+  key: string;
+  /** Aborts the call; also carries its deadline. */
+  signal: AbortSignal;
+  /** Asks the service even where a kept answer would do. */
+  fresh?: boolean;
+}
+
+/** What a call cost, from the headers of the document's *Endpoints*; null where the service sent none. */
+export interface Receipt {
+  charged: number | null;
+  remaining: number | null;
+  /** True when nothing was sent. */
+  cached: boolean;
+  requestId: string | null;
+  /** For a cached answer: milliseconds since the service gave it. */
+  age?: number;
+}
+
+export interface Answer {
+  /** The body as the operation reads it. */
+  value: unknown;
+  /** The body as it came, for views that hold every field. */
+  raw: unknown;
+  receipt: Receipt;
+  /** Length of the body, to bound what is kept. */
+  size: number;
+}
+
+/** The one function that goes out. Retries, ledger, budget and cache wrap it, each with this same signature. */
+export type Send = (call: Call) => Promise<Answer>;

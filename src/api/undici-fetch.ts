@@ -1,0 +1,73 @@
+import type { Agent, Dispatcher } from 'undici';
+import { AdLibraryError } from './errors.ts';
+import type { Fetch } from './wire.ts';
+
+/** A page of 100 full ads is about 1 MB; an answer past this is not one of the document's. */
+const largestAnswer = 16 * 1024 * 1024;
+
+/** Failures that happen before a byte of the request leaves: it is safe to send again, and was not charged. */
+const unsentCodes = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/**
+ * The network behind `Fetch`: undici's request, one agent for all callers, no redirects followed (a redirect could
+ * carry the key elsewhere), the answer's size bounded, its body always read to the end or destroyed.
+ */
+export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
+  let agent: Agent | undefined;
+  const fetch: Fetch = async (url, init) => {
+    // Loading undici takes longer than starting the rest of the server, so it waits for the first call.
+    const { Agent, request } = await import('undici');
+    // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers.
+    agent ??= new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
+    const { signal, method, ...rest } = init;
+    try {
+      const response = await request(url, {
+        ...rest,
+        method: method as Dispatcher.HttpMethod,
+        signal,
+        dispatcher: agent,
+      });
+      const text = await response.body.text();
+      return {
+        status: response.statusCode,
+        headers: { get: (name) => first(response.headers[name]) },
+        text: async () => text,
+      };
+    } catch (error) {
+      throw signal.aborted ? signal.reason : networkError(error);
+    }
+  };
+  return { fetch, close: async () => agent?.destroy() };
+}
+
+const first = (value: string | string[] | undefined): string | null =>
+  (Array.isArray(value) ? value[0] : value) ?? null;
+
+function networkError(error: unknown): AdLibraryError {
+  const code = codeOf(error);
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    const problem = `The answer is larger than ${largestAnswer / 1024 / 1024} MB.`;
+    return new AdLibraryError({ kind: 'unexpected_response', problem, sent: true });
+  }
+  if (code.startsWith('HPE_') || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') {
+    return new AdLibraryError({ kind: 'unexpected_response', problem: 'The answer is not HTTP.', sent: true });
+  }
+  const unsent =
+    unsentCodes.has(code) || code.includes('CERT') || code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL');
+  return new AdLibraryError({ kind: 'network', problem: code, sent: unsent ? false : undefined }, { cause: error });
+}
+
+/** The system's or undici's code. The message is left out: it may hold addresses and bytes of the answer. */
+function codeOf(error: unknown): string {
+  const { code, cause, errors } = (error ?? {}) as { code?: unknown; cause?: unknown; errors?: unknown[] };
+  if (typeof code === 'string') return code;
+  const inner = cause ?? errors?.[0];
+  return inner === undefined ? 'unknown' : codeOf(inner);
+}

@@ -1,0 +1,41 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { AdLibraryError } from './errors.ts';
+import type { Call, Send } from './send.ts';
+
+export interface RetryOptions {
+  /** A number from 0 to 1; injected so that tests are not left to chance. */
+  random: () => number;
+  attempts?: number;
+  /** Longest wait before the second attempt, in milliseconds; it doubles with each further one. */
+  base?: number;
+}
+
+/**
+ * Sends again what may be sent again, inside the call's deadline: what never left, what a gateway turned down (502,
+ * 503, 504), and what costs nothing to repeat. A paid read whose fate is unknown may have been charged and is not
+ * repeated. 402 and 429 are no passing faults: 429 is a credit window of an hour or a day.
+ */
+export function withRetries(send: Send, { random, attempts = 3, base = 300 }: RetryOptions): Send {
+  return async (call) => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await send(call);
+      } catch (error) {
+        if (attempt >= attempts || !mayRepeat(error, call, attempt)) throw error;
+        // Full jitter: callers that failed together do not come back together.
+        const pause = random() * base * 2 ** (attempt - 1);
+        await wait(pause, undefined, { signal: call.signal }).catch(() => {
+          throw error;
+        });
+      }
+    }
+  };
+}
+
+function mayRepeat(error: unknown, { operation, signal }: Call, attempt: number): boolean {
+  if (signal.aborted || !(error instanceof AdLibraryError)) return false;
+  const { kind, status, sent } = error.failure;
+  if (kind === 'unavailable') return status === 502 || status === 503 || status === 504;
+  if (kind !== 'network') return false;
+  return sent === false || attempt <= operation.blindRepeats;
+}

@@ -1,0 +1,160 @@
+import { readFile } from 'node:fs/promises';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { createPartition, type Partition } from './api/partition.ts';
+import { SearchFilters } from './api/search-filters.ts';
+import type { Answer, Send } from './api/send.ts';
+import { undiciFetch } from './api/undici-fetch.ts';
+import { type Fetch, sendOver } from './api/wire.ts';
+import { withCache } from './api/with-cache.ts';
+import { withMerging } from './api/with-merging.ts';
+import { withRetries } from './api/with-retries.ts';
+import { type Config, SettingsError, settings } from './config.ts';
+import type { ToolContext } from './context.ts';
+import { type Books, createBooks } from './credits/books.ts';
+import { spendingOf } from './credits/spending.ts';
+import { withBudget } from './credits/with-budget.ts';
+import { withLedger } from './credits/with-ledger.ts';
+import { withUsageWindows } from './credits/with-usage-windows.ts';
+import type { Log } from './log.ts';
+import { type Catalog, createCatalog } from './mcp/catalog.ts';
+import { filterHints } from './mcp/filter-hints.ts';
+import { prompts } from './prompts/catalog.ts';
+import { tools } from './tools/catalog.ts';
+import type { Tool } from './tools/define-tool.ts';
+import { version } from './version.ts';
+
+/** What the process serves, whichever way it is reached. */
+export interface App {
+  catalog: Catalog;
+  /** The key calls are made with where the caller brings none: the person's own over stdio, the demo's in demo mode. */
+  key: string | undefined;
+  /** Aborts calls in flight and lets go of everything the app holds. */
+  close(): Promise<void>;
+}
+
+export interface AppOptions {
+  config: Config;
+  log: Log;
+  now: () => number;
+  random: () => number;
+}
+
+/** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
+interface Upstream {
+  fetch: Fetch;
+  baseUrl: string | undefined;
+  key: string | undefined;
+  notice?: string;
+  filterHints?: Readonly<Record<string, string>> | undefined;
+  close(): Promise<void> | void;
+}
+
+export async function openApp({ config, log, now, random }: AppOptions): Promise<App> {
+  const upstream = await (config.demo ? openDemo(now) : openService(config));
+  const closing = new AbortController();
+  const partition = createPartition();
+  const books = createBooks(partition);
+  const send = sendChain({ config, upstream, books, partition, now, random });
+  const service = {
+    tools: chosenTools(config),
+    send,
+    memoryOf: callerMemory({ books, partition, budget: config.creditBudget }),
+    now,
+    log,
+    resultTokens: config.resultTokens,
+    timeoutMs: config.timeoutMs,
+    output: config.output,
+    notice: upstream.notice,
+    closing: closing.signal,
+  };
+  return {
+    catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
+    // Without an address no key can be used, and it is not handed to anyone.
+    key: upstream.baseUrl === undefined ? undefined : upstream.key,
+    close: async () => {
+      closing.abort();
+      await upstream.close();
+    },
+  };
+}
+
+interface ChainOptions {
+  config: Config;
+  upstream: Upstream;
+  books: Books;
+  partition: Partition;
+  now: () => number;
+  random: () => number;
+}
+
+/** Everything between a tool and the network, the outermost last. */
+function sendChain({ config, upstream, books, partition, now, random }: ChainOptions): Send {
+  const onSaved = (key: string, { receipt }: Answer) => {
+    const book = books(key);
+    book.savedCalls++;
+    book.savedCredits += receipt.charged ?? 0;
+  };
+  const wire = sendOver(upstream.fetch, { baseUrl: upstream.baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
+  const retried = withRetries(wire, { random });
+  const booked = withLedger(retried, books);
+  const budgeted = withBudget(booked, { books, budget: config.creditBudget });
+  const windowed = withUsageWindows(budgeted, { books, now });
+  const merged = withMerging(windowed, { partition, onSaved });
+  return withCache(merged, { ttl: config.cacheSeconds * 1000, now, partition, onSaved });
+}
+
+/** What is remembered of callers, each apart from the others. */
+function callerMemory(options: { books: Books; partition: Partition; budget: number | undefined }) {
+  const { books, partition, budget } = options;
+  const questions = new LRUCache<string, Readonly<Record<string, unknown>>>({ max: 10_000 });
+  return (key: string): Pick<ToolContext, 'spending' | 'asked'> => ({
+    spending: () => spendingOf(books(key), budget),
+    asked: {
+      get: (mark) => questions.get(`${partition(key)} ${mark}`),
+      set: (mark, question) => questions.set(`${partition(key)} ${mark}`, question),
+    },
+  });
+}
+
+async function openService({ baseUrl, apiKey, searchFilters }: Config): Promise<Upstream> {
+  const hints = searchFilters === undefined ? undefined : filterHints(await readFilters(searchFilters));
+  return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: hints };
+}
+
+async function readFilters(file: string): Promise<SearchFilters> {
+  try {
+    return SearchFilters.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    throw new SettingsError([`${settings.searchFilters.variable} names ${file}, which cannot be used: ${problem}`]);
+  }
+}
+
+async function openDemo(now: () => number): Promise<Upstream> {
+  const [{ openDemoLibrary }, { libraryFilters }] = await Promise.all([
+    import('./library/demo.ts'),
+    import('./library/filters.ts'),
+  ]);
+  const { library, apiKey } = await openDemoLibrary({ now, mediaUrl: 'https://media.demo.example/media' });
+  return {
+    fetch: (url, init) => library.fetch(new Request(url, init)),
+    baseUrl: 'http://demo.invalid',
+    key: apiKey,
+    notice: 'DEMO DATA: generated, every advertiser and ad is fictional, no real credits are spent.',
+    filterHints: filterHints(libraryFilters),
+    close: () => library.close(),
+  };
+}
+
+function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, Tool> {
+  const unknown = names?.filter((name) => !tools.some((tool) => tool.name === name)) ?? [];
+  if (unknown.length > 0) {
+    const known = tools.map((tool) => tool.name).join(', ');
+    throw new SettingsError([`${settings.tools.variable} names no tool: ${unknown.join(', ')}. Tools: ${known}`]);
+  }
+  const chosen = tools
+    .filter((tool) => names?.includes(tool.name) ?? true)
+    .filter((tool) => tool.annotations.readOnlyHint || !readOnly);
+  return new Map(chosen.map((tool) => [tool.name, tool]));
+}

@@ -1,0 +1,256 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { logLevels } from './log.ts';
+
+/** One setting: its environment variable, its flag where it has one, and what its text may be. */
+interface Setting<Schema extends z.ZodType = z.ZodType> {
+  variable: string;
+  /** None for the key: flags show up in process lists. */
+  flag?: string;
+  schema: Schema;
+  secret?: true;
+  /** What the value is called in help, `--base-url <url>`; none for a switch. */
+  value?: string;
+  help: string;
+}
+
+const setting = <Schema extends z.ZodType>(record: Setting<Schema>) => record;
+
+const yes = ['true', '1', 'yes', 'on'];
+const no = ['false', '0', 'no', 'off'];
+const onOff = z
+  .string()
+  .toLowerCase()
+  .refine((text) => [...yes, ...no].includes(text), 'must be true or false')
+  .transform((text) => yes.includes(text));
+
+const wholeNumber = (least: number, most: number) =>
+  z.coerce
+    .number(`must be a whole number from ${least} to ${most}`)
+    .refine((value) => Number.isInteger(value) && value >= least && value <= most, {
+      error: `must be a whole number from ${least} to ${most}`,
+    });
+
+const names = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== ''),
+);
+
+const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
+
+/** The key travels with every request, so nothing but loopback may be reached in the clear. */
+const baseUrl = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const problem =
+    url === undefined || !/^https?:$/.test(url.protocol)
+      ? 'must be an address such as https://api.example.com'
+      : url.protocol === 'http:' && !isLoopback(url.hostname)
+        ? 'must begin with https:// (http:// only for this machine)'
+        : url.username || url.password || url.search || url.hash
+          ? 'must hold no user, query or fragment'
+          : undefined;
+  if (problem) context.addIssue({ code: 'custom', message: problem });
+});
+
+/** Every setting there is. README's table, `--help` and the desktop manifest are made from this record. */
+export const settings = {
+  apiKey: setting({
+    variable: 'AD_LIBRARY_API_KEY',
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]+$/, 'must be the key as the developer portal showed it, without spaces')
+      .optional(),
+    secret: true,
+    help: 'Your API key (stdio only; over HTTP every request brings its own)',
+  }),
+  baseUrl: setting({
+    variable: 'AD_LIBRARY_BASE_URL',
+    flag: '--base-url',
+    schema: baseUrl.optional(),
+    value: 'url',
+    help: 'Base address of the API; may carry a path prefix; https: unless loopback',
+  }),
+  demo: setting({
+    variable: 'AD_LIBRARY_DEMO',
+    flag: '--demo',
+    schema: onOff.default(false),
+    help: 'Serve generated demo data from inside the process: no key, no address, no charge',
+  }),
+  host: setting({
+    variable: 'AD_LIBRARY_HOST',
+    flag: '--host',
+    schema: z.string().default('127.0.0.1'),
+    value: 'name',
+    help: 'Where http and library serve listen',
+  }),
+  port: setting({
+    variable: 'AD_LIBRARY_PORT',
+    flag: '--port',
+    schema: wholeNumber(0, 65_535).default(3000),
+    value: 'number',
+    help: 'Port for http and library serve; 0 takes a free one',
+  }),
+  allowedHosts: setting({
+    variable: 'AD_LIBRARY_ALLOWED_HOSTS',
+    flag: '--allowed-hosts',
+    schema: names.optional(),
+    value: 'names',
+    help: 'Host names requests may be addressed to; required before binding anything but loopback (default: loopback names)',
+  }),
+  allowedOrigins: setting({
+    variable: 'AD_LIBRARY_ALLOWED_ORIGINS',
+    flag: '--allowed-origins',
+    schema: names.default([]),
+    value: 'names',
+    help: 'Host names of web pages that may call; required before binding anything but loopback if pages shall',
+  }),
+  metrics: setting({
+    variable: 'AD_LIBRARY_METRICS',
+    flag: '--metrics',
+    schema: onOff.default(false),
+    help: 'Serve numbers for Prometheus at GET /metrics (http only)',
+  }),
+  callsAtOnce: setting({
+    variable: 'AD_LIBRARY_CALLS_AT_ONCE',
+    flag: '--calls-at-once',
+    schema: wholeNumber(1, 10_000).default(256),
+    value: 'calls',
+    help: 'Tool calls under way at once (http only)',
+  }),
+  callsPerKey: setting({
+    variable: 'AD_LIBRARY_CALLS_PER_KEY',
+    flag: '--calls-per-key',
+    schema: wholeNumber(1, 10_000).default(16),
+    value: 'calls',
+    help: 'Tool calls under way at once for one key (http only)',
+  }),
+  callsWaiting: setting({
+    variable: 'AD_LIBRARY_CALLS_WAITING',
+    flag: '--calls-waiting',
+    schema: wholeNumber(0, 100_000).default(1024),
+    value: 'calls',
+    help: 'Tool calls that may wait for their turn, an eighth of them for one key (http only)',
+  }),
+  requestsPerMinute: setting({
+    variable: 'AD_LIBRARY_REQUESTS_PER_MINUTE',
+    flag: '--requests-per-minute',
+    schema: wholeNumber(0, 1_000_000).default(1200),
+    value: 'requests',
+    help: 'Requests one address may make with keys not seen to work; 0 for any number, behind a proxy that limits (http only)',
+  }),
+  creditBudget: setting({
+    variable: 'AD_LIBRARY_CREDIT_BUDGET',
+    flag: '--credit-budget',
+    schema: wholeNumber(0, 1_000_000_000).optional(),
+    value: 'credits',
+    help: 'Most credits this process may spend for one key; refused before the call',
+  }),
+  cacheSeconds: setting({
+    variable: 'AD_LIBRARY_CACHE_SECONDS',
+    flag: '--cache-seconds',
+    schema: wholeNumber(0, 86_400).default(900),
+    value: 'seconds',
+    help: 'How long a paid answer is kept per key; 0 turns it off',
+  }),
+  resultTokens: setting({
+    variable: 'AD_LIBRARY_RESULT_TOKENS',
+    flag: '--result-tokens',
+    schema: wholeNumber(500, 100_000).default(8000),
+    value: 'tokens',
+    help: 'Most tokens of text one result may hold',
+  }),
+  output: setting({
+    variable: 'AD_LIBRARY_OUTPUT',
+    flag: '--output',
+    schema: z.enum(['both', 'text', 'structured'], 'must be both, text or structured').default('both'),
+    value: 'form',
+    help: 'both, text (no output schemas, no structuredContent) or structured (the text block is one line)',
+  }),
+  tools: setting({
+    variable: 'AD_LIBRARY_TOOLS',
+    flag: '--tools',
+    schema: names.optional(),
+    value: 'names',
+    help: 'Comma-separated subset of tool names (default: all)',
+  }),
+  readOnly: setting({
+    variable: 'AD_LIBRARY_READ_ONLY',
+    flag: '--read-only',
+    schema: onOff.default(false),
+    help: 'Leave out tools that write',
+  }),
+  timeoutMs: setting({
+    variable: 'AD_LIBRARY_TIMEOUT_MS',
+    flag: '--timeout-ms',
+    schema: wholeNumber(100, 600_000).default(45_000),
+    value: 'ms',
+    help: "One tool call's whole time, retries included",
+  }),
+  logLevel: setting({
+    variable: 'AD_LIBRARY_LOG_LEVEL',
+    flag: '--log-level',
+    schema: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('warn'),
+    value: 'level',
+    help: `${logLevels.join(', ')}; to stderr only`,
+  }),
+  database: setting({
+    variable: 'AD_LIBRARY_DATABASE',
+    flag: '--database',
+    schema: z.string().optional(),
+    value: 'file',
+    help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
+  }),
+  searchFilters: setting({
+    variable: 'AD_LIBRARY_SEARCH_FILTERS',
+    flag: '--search-filters',
+    schema: z.string().optional(),
+    value: 'file',
+    help: 'A JSON file that describes the filter keys the service takes',
+  }),
+} as const;
+
+export type SettingName = keyof typeof settings;
+export type Config = { [Name in SettingName]: z.output<(typeof settings)[Name]['schema']> };
+/** Texts by setting, as flags gave them. */
+export type Flags = Partial<Record<SettingName, string | undefined>>;
+
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/** Reads every setting, a flag before its variable. Throws `SettingsError` with all the problems at once. */
+export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}): Config {
+  const problems: string[] = [];
+  const values = Object.entries(settings).map(([name, { variable, flag, schema }]: [string, Setting]) => {
+    const given = present(flags[name as SettingName]);
+    const result = schema.safeParse(given ?? present(environment[variable]));
+    if (!result.success) {
+      const where = given === undefined || flag === undefined ? variable : flag;
+      problems.push(`${where} ${result.error.issues[0]?.message ?? 'is not understood'}`);
+    }
+    return [name, result.data];
+  });
+  const config = Object.fromEntries(values) as Config;
+  if (config.host !== undefined && !isLoopback(config.host) && !config.allowedHosts?.length) {
+    problems.push(
+      `${settings.allowedHosts.variable} must name the hosts that requests are addressed to, because ${config.host} is not loopback`,
+    );
+  }
+  if (problems.length > 0) throw new SettingsError(problems);
+  return config;
+}
+
+/** Hosts hand over what a person left empty as '' or as the placeholder itself: both mean absent. */
+function present(text: string | undefined): string | undefined {
+  const trimmed = text?.trim();
+  return trimmed === '' || (trimmed !== undefined && /^\$\{[^}]*\}$/.test(trimmed)) ? undefined : trimmed;
+}

@@ -1,0 +1,50 @@
+import { LRUCache } from 'lru-cache';
+import type { UsageLimitAnswer } from '../api/answers.ts';
+import type { Partition } from '../api/partition.ts';
+import type { Prices } from './prices.ts';
+
+/** What this process knows of one key's credits. */
+export interface Book {
+  /** Credits charged through this process, and by how many calls. */
+  spent: number;
+  calls: number;
+  /** Calls that kept answers made unnecessary, and what they would have cost again. */
+  savedCalls: number;
+  savedCredits: number;
+  prices: Prices;
+  /** Credits set aside for calls under way. */
+  reserved: number;
+  /** Calls whose price nobody knows yet go one at a time: the one under way, if any. */
+  alone: Promise<unknown> | undefined;
+  /** The usage windows as last seen full, and when that was last asked. */
+  full: { usageLimit: UsageLimitAnswer; askedAt: number } | undefined;
+  /** Little left: said once. */
+  warned: boolean;
+}
+
+export type Books = (key: string) => Book;
+
+/** Keys in one process; the least used are forgotten past that, their spending with them. */
+const mostBooks = 50_000;
+
+export function createBooks(partition: Partition): Books {
+  const books = new LRUCache<string, Book>({ max: mostBooks });
+  return (key) => {
+    const owner = partition(key);
+    const book = books.get(owner) ?? emptyBook();
+    books.set(owner, book);
+    return book;
+  };
+}
+
+const emptyBook = (): Book => ({
+  spent: 0,
+  calls: 0,
+  savedCalls: 0,
+  savedCredits: 0,
+  prices: new Map(),
+  reserved: 0,
+  alone: undefined,
+  full: undefined,
+  warned: false,
+});

@@ -1,0 +1,21 @@
+import { AdLibraryError } from '../api/errors.ts';
+import type { Send } from '../api/send.ts';
+import type { Books } from './books.ts';
+import { learnPrice } from './prices.ts';
+
+/** Writes down what every call was charged, and learns prices from it. */
+export function withLedger(send: Send, books: Books): Send {
+  return async (call) => {
+    const book = books(call.key);
+    try {
+      const answer = await send(call);
+      if (call.operation.gated) book.calls++;
+      book.spent += answer.receipt.charged ?? 0;
+      learnPrice(book.prices, call, answer);
+      return answer;
+    } catch (error) {
+      if (error instanceof AdLibraryError) book.spent += error.failure.charged ?? 0;
+      throw error;
+    }
+  };
+}

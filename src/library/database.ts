@@ -1,0 +1,109 @@
+import { applicationId, migrations } from './migrations.ts';
+
+type Engine = typeof import('node-sqlite3-wasm');
+type Connection = InstanceType<Engine['Database']>;
+type Statement = ReturnType<Connection['prepare']>;
+
+/** Long texts are handed over as UTF-8 bytes, which the engine takes several times faster than a string. */
+export type Value = string | number | null | Uint8Array;
+
+/** A SQLite database, reduced to what the library does with one. All calls are synchronous. */
+export type Database = {
+  all<Row>(sql: string, values?: Value[]): Row[];
+  get<Row>(sql: string, values?: Value[]): Row | undefined;
+  run(sql: string, values?: Value[]): { changes: number; rowid: number };
+  /** Runs `work` whole or not at all; what it returns is on disk once this returns. Nested calls join the outer one. */
+  transaction<Result>(work: () => Result): Result;
+  close(): void;
+};
+
+const mostStatements = 200;
+
+/** The engine's text binding ends at a NUL character: what could not be found again must not match by its beginning. */
+const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
+
+/**
+ * Opens a database file (made when absent) or `:memory:`, and brings it to this version's tables.
+ *
+ * The caller must be the only process that has the file open: the engine has no shared memory, so write-ahead logging,
+ * its only crash-safe mode, works under an exclusive lock alone.
+ * @throws Error when the file is no library, or was written by a newer version.
+ */
+export async function openDatabase(path: string): Promise<Database> {
+  // Loaded here, so that a process that never opens a library does not pay for the engine.
+  const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
+  const connection = new engine.Database(path);
+  try {
+    connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
+    migrate(connection, path);
+  } catch (error) {
+    connection.close();
+    if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
+    throw error;
+  }
+  return wrap(connection);
+}
+
+function wrap(connection: Connection): Database {
+  const statements = new Map<string, Statement>();
+
+  function prepared(sql: string): Statement {
+    const known = statements.get(sql);
+    if (known) return known;
+    const oldest = statements.size >= mostStatements ? statements.entries().next().value : undefined;
+    if (oldest) {
+      oldest[1].finalize();
+      statements.delete(oldest[0]);
+    }
+    const statement = connection.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  }
+
+  const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
+  return {
+    all,
+    // Every row is taken, since a statement left half read would keep its read transaction open.
+    get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
+    run(sql, values = []) {
+      const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
+      return { changes, rowid: Number(lastInsertRowid) };
+    },
+    transaction(work) {
+      if (connection.inTransaction) return work();
+      connection.exec('BEGIN IMMEDIATE');
+      try {
+        const result = work();
+        connection.exec('COMMIT');
+        return result;
+      } catch (error) {
+        if (connection.inTransaction) connection.exec('ROLLBACK');
+        throw error;
+      }
+    },
+    close() {
+      for (const statement of statements.values()) statement.finalize();
+      statements.clear();
+      connection.close();
+    },
+  };
+}
+
+const pragma = (connection: Connection, name: string) =>
+  Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
+
+function migrate(connection: Connection, path: string): void {
+  const version = pragma(connection, 'user_version');
+  const owner = pragma(connection, 'application_id');
+  const tables = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length;
+  if (owner !== applicationId && tables > 0) throw new Error(`${path} is a database of another program.`);
+  if (version > migrations.length) {
+    throw new Error(
+      `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${migrations.length}). Update ad-library-mcp, or name another file.`,
+    );
+  }
+  if (version === migrations.length) return;
+  connection.exec('BEGIN IMMEDIATE');
+  for (const step of migrations.slice(version)) connection.exec(step);
+  connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
+}

@@ -1,0 +1,72 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { makeMarket } from './demo/campaigns.ts';
+import { fillCollections } from './demo/collections.ts';
+import { diceFrom } from './demo/random.ts';
+import { type Library, openLibrary } from './open.ts';
+import type { Shop } from './operations.ts';
+
+export type DemoOptions = {
+  /** Unix milliseconds; dates in the data are relative to its day. */
+  now: () => number;
+  /** Another seed is another market. */
+  seed?: number;
+  /** Base of media addresses; absent: where requests come in, which suits a library served over HTTP. */
+  mediaUrl?: string;
+  appUrl?: string;
+};
+
+/**
+ * A library in memory, full of generated, fictional data, and a key with 10,000 credits for it. The same seed and the
+ * same day give the same data and the same key.
+ *
+ * The data is made one advertiser at a time in the turns that the process has to spare, so that opening holds nothing
+ * up; the first request waits for the rest.
+ */
+export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
+  const { now, seed = 1, mediaUrl, appUrl } = options;
+  const dice = diceFrom(seed);
+  const { shop, ...library } = await openLibrary({
+    database: ':memory:',
+    now,
+    random: diceFrom(seed + 1),
+    config: { mediaUrl, appUrl },
+  });
+  const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
+  const stop = new AbortController();
+  const filled = fill(shop, userId, makeMarket(dice, now()), stop.signal);
+  // Whoever asks is told of a failure; until then it must not end the process.
+  filled.catch(() => {});
+  return {
+    apiKey,
+    library: {
+      ...library,
+      async fetch(request) {
+        await filled;
+        return library.fetch(request);
+      },
+      close() {
+        stop.abort();
+        library.close();
+      },
+    },
+  };
+}
+
+async function fill(
+  shop: Shop,
+  userId: string,
+  market: ReturnType<typeof makeMarket>,
+  stop: AbortSignal,
+): Promise<void> {
+  const { database, records } = shop;
+  await nextTurn();
+  for (const { page, ads } of market) {
+    if (stop.aborted) return;
+    database.transaction(() => {
+      records.putPage(page);
+      for (const ad of ads) records.putAd(ad);
+    });
+    await nextTurn();
+  }
+  if (!stop.aborted) fillCollections(shop, userId);
+}

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { itemTypes } from '../api/schemas.ts';
+import type { Collections } from './collections.ts';
+import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
+import type { Database } from './database.ts';
+import { Refusal } from './refusal.ts';
+
+/** Where ids and secrets come from; a seeded one makes a library that is the same every time. */
+export type Random = { bytes(count: number): Uint8Array; uuid(): string };
+
+/** Who calls: the key, its account, and the subscription that pays. */
+export type Caller = {
+  keyId: string;
+  keyName: string;
+  keyPrefix: string;
+  scopes: Scope[];
+  userId: string;
+  billingUserId: string;
+  name: string | null;
+  emailAddress: string | null;
+  isTeamMember: boolean;
+  planId: string | null;
+  subscriptionStatus: string | null;
+  creditsMax: number;
+  hourlyLimit: number;
+  dailyLimit: number;
+};
+
+/** What a new key may differ in; the rest comes from `config.plan`. */
+export type KeyOptions = {
+  name?: string;
+  /** Default: every scope, which is this library's "standard access set". */
+  scopes?: readonly string[];
+  /** Credits per period (calendar month, UTC). */
+  credits?: number;
+  hourlyLimit?: number;
+  dailyLimit?: number;
+  /** false: no subscription, every gated call is answered 402. */
+  subscription?: boolean;
+  /** Id or prefix of a key whose account the new one shares: same collections, same credits. */
+  accountOf?: string;
+};
+
+/** A key without its secret, which is kept nowhere. Times in unix milliseconds. */
+export type KeyInfo = {
+  id: string;
+  keyPrefix: string;
+  name: string;
+  scopes: string[];
+  userId: string;
+  createdAt: number;
+  revokedAt: number | null;
+};
+
+export type Keys = {
+  /** The secret is returned here and nowhere else. @throws Error naming the option that is wrong */
+  create(options?: KeyOptions): KeyInfo & { key: string };
+  list(): KeyInfo[];
+  /** Revokes at once; revoking twice changes nothing. @throws Error when no key or several keys fit */
+  revoke(idOrPrefix: string): KeyInfo;
+};
+
+export type KeyRing = Keys & {
+  /** @throws Refusal 401 when the header names no key that works */
+  authenticate(authorization: string | undefined): Caller;
+};
+
+const fixedPrefix = 'svc_live_';
+const shownLetters = 8;
+const secretBytes = 20;
+
+/** The secret has 160 random bits: a plain hash cannot be reversed by trying, so no slow one is needed. */
+const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
+
+type KeyRow = Omit<KeyInfo, 'scopes'> & { scopes: string };
+type CallerRow = Omit<Caller, 'scopes' | 'isTeamMember'> & {
+  scopes: string;
+  isTeamMember: number;
+  revokedAt: number | null;
+};
+
+export type KeyParts = {
+  database: Database;
+  config: LibraryConfig;
+  collections: Collections;
+  now: () => number;
+  random: Random;
+};
+
+export function keysIn(parts: KeyParts): KeyRing {
+  const { database, now, random } = parts;
+  const columns = 'id, keyPrefix, name, scopes, userId, createdAt, revokedAt';
+  const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(shown);
+
+  function one(idOrPrefix: string): KeyInfo {
+    const fits = list().filter(
+      ({ id, keyPrefix }) =>
+        id === idOrPrefix || (idOrPrefix.length > fixedPrefix.length && keyPrefix.startsWith(idOrPrefix)),
+    );
+    const [key] = fits;
+    if (!key) throw new Error(`No key has the id or prefix ${idOrPrefix.slice(0, 36)}. "library key list" shows them.`);
+    if (fits.length > 1) throw new Error(`${fits.length} keys begin with ${idOrPrefix}: give more of it, or the id.`);
+    return key;
+  }
+
+  function create(options: KeyOptions = {}): KeyInfo & { key: string } {
+    checkOptions(options);
+    const secret = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
+    return database.transaction(() => {
+      const userId = options.accountOf ? one(options.accountOf).userId : createAccount(options, parts);
+      const row: KeyRow = {
+        id: random.uuid(),
+        keyPrefix: secret.slice(0, fixedPrefix.length + shownLetters),
+        name: options.name ?? 'Library key',
+        scopes: (options.scopes ?? scopeNames).join(' '),
+        userId,
+        createdAt: now(),
+        revokedAt: null,
+      };
+      database.run(
+        'INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, createdAt) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        [row.id, hashOf(secret), row.keyPrefix, row.name, row.scopes, row.userId, row.createdAt],
+      );
+      return { ...shown(row), key: secret };
+    });
+  }
+
+  return {
+    create,
+    list,
+    revoke: (idOrPrefix) =>
+      database.transaction(() => {
+        const { id } = one(idOrPrefix);
+        database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
+        return one(id);
+      }),
+    authenticate(authorization) {
+      const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
+      if (!key) {
+        throw new Refusal(401, 'missing_api_key', 'Send the API key in the header "Authorization: Bearer svc_live_…".');
+      }
+      const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
+      if (!row) throw new Refusal(401, 'invalid_api_key', 'This API key is not known here.');
+      if (row.revokedAt !== null) throw new Refusal(401, 'revoked_api_key', 'This API key was revoked.');
+      return { ...row, scopes: row.scopes.split(' ') as Scope[], isTeamMember: row.isTeamMember === 1 };
+    },
+  };
+}
+
+const callerQuery = `
+  SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, revokedAt, accounts.*, payers.*
+  FROM keys JOIN accounts USING (userId) JOIN payers USING (billingUserId) WHERE hash = ?`;
+
+const shown = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' ') });
+
+function checkOptions({ scopes = scopeNames, credits = 0, hourlyLimit = 0, dailyLimit = 0 }: KeyOptions): void {
+  const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
+  if (unknown.length > 0) throw new Error(`Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`);
+  if (scopes.length === 0) throw new Error(`A key needs at least one scope of ${scopeNames.join(', ')}.`);
+  for (const [name, value] of Object.entries({ credits, hourlyLimit, dailyLimit })) {
+    if (!Number.isSafeInteger(value) || value < 0)
+      throw new Error(`${name} takes a whole number of credits, 0 or more.`);
+  }
+}
+
+/** An account of its own, with the two collections that every account begins with. */
+function createAccount(options: KeyOptions, { database, config: { plan }, collections, random }: KeyParts): string {
+  const userId = random.uuid();
+  const subscribed = options.subscription ?? true;
+  database.run('INSERT INTO payers VALUES (?, ?, ?, ?, ?, ?)', [
+    userId,
+    subscribed ? plan.planId : null,
+    subscribed ? 'active' : null,
+    options.credits ?? plan.credits,
+    options.hourlyLimit ?? plan.hourlyLimit,
+    options.dailyLimit ?? plan.dailyLimit,
+  ]);
+  database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0)', [userId, userId]);
+  for (const kind of itemTypes) {
+    const made = { name: `Saved ${kind}`, type: 'personal', defaultType: kind };
+    collections.create({ userId, billingUserId: userId }, made);
+  }
+  return userId;
+}

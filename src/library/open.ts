@@ -1,0 +1,69 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { collectionsIn } from './collections.ts';
+import { defaultConfig, type LibraryConfig } from './config.ts';
+import { cursorsWith } from './cursor.ts';
+import { type Database, openDatabase } from './database.ts';
+import { type ImportReport, importLines } from './import.ts';
+import { type Keys, keysIn, type Random } from './keys.ts';
+import { meterIn } from './meter.ts';
+import type { Shop } from './operations.ts';
+import { recordsIn } from './records.ts';
+import { serviceOf } from './service.ts';
+
+export type LibraryOptions = {
+  /** A file, or `:memory:`. */
+  database: string;
+  /** Unix milliseconds. */
+  now: () => number;
+  config?: Partial<LibraryConfig>;
+  random?: Random;
+  /** Told of faults that callers only see as a 500. */
+  onError?: (error: unknown) => void;
+};
+
+export type Library = {
+  /** The HTTP API. */
+  fetch(request: Request): Promise<Response>;
+  keys: Keys;
+  /** Loads JSON Lines, see import.ts. */
+  import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
+  close(): void;
+};
+
+const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
+
+/**
+ * Opens a local library. A file must belong to this process alone: commands.ts claims it first, see owner.ts.
+ * @throws Error when the file is no library, or one of a newer version
+ */
+export async function openLibrary(options: LibraryOptions): Promise<Library & { shop: Shop }> {
+  const { database: path, now, random = systemRandom, onError = () => {} } = options;
+  const config = { ...defaultConfig, ...options.config };
+  const database = await openDatabase(path);
+  const collections = collectionsIn(database, random.uuid);
+  const keys = keysIn({ database, config, collections, now, random });
+  const shop: Shop = {
+    config,
+    database,
+    records: recordsIn(database),
+    collections,
+    cursors: cursorsWith(cursorSecret(database, random)),
+    meter: meterIn(database, now),
+    now,
+  };
+  const service = serviceOf({ shop, keys, requestId: random.uuid, onError });
+  return {
+    fetch: async (request) => service.fetch(request),
+    keys,
+    import: (source) => importLines(shop, source),
+    close: database.close,
+    shop,
+  };
+}
+
+/** Kept in the database, so that cursors outlive the process. */
+function cursorSecret(database: Database, random: Random): string {
+  const fresh = Buffer.from(random.bytes(32)).toString('hex');
+  database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [fresh]);
+  return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? fresh;
+}

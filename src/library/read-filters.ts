@@ -1,0 +1,113 @@
+import type { SearchFilter } from '../api/search-filters.ts';
+import { invalid } from './refusal.ts';
+
+export type FilterValue = string | number | boolean | string[];
+export type FilterValues = Record<string, FilterValue>;
+
+/**
+ * Checks the filter keys of a SearchRequest against their description.
+ * @throws Refusal 422 that names the key, what it takes and what it got; an unknown key gets the list of known ones.
+ */
+export function readFilters(filters: SearchFilter[], given: Record<string, unknown>): FilterValues {
+  const known = new Map(filters.map((filter) => [filter.key, filter]));
+  const values: FilterValues = {};
+  for (const [key, value] of Object.entries(given)) {
+    const filter = known.get(key);
+    if (!filter) throw unknownKey(key, [...known.keys()]);
+    values[key] = readValue(filter, value);
+  }
+  return values;
+}
+
+function unknownKey(key: string, known: string[]) {
+  const nearest = known
+    .map((name) => ({ name, distance: editDistance(key.toLowerCase(), name.toLowerCase()) }))
+    .reduce((best, next) => (next.distance < best.distance ? next : best));
+  const hint =
+    nearest.distance < Math.max(key.length, nearest.name.length) / 2 ? ` Did you mean "${nearest.name}"?` : '';
+  const names = ['limit', 'cursor', ...known];
+  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${names.join(', ')}.`, {
+    knownKeys: names,
+  });
+}
+
+function readValue(filter: SearchFilter, value: unknown): FilterValue {
+  switch (filter.type) {
+    case 'string':
+      return readText(filter, value);
+    case 'strings':
+      return readList(filter, value);
+    case 'boolean':
+      if (typeof value === 'boolean') return value;
+      throw wrong(filter, 'true or false', shown(value));
+    case 'integer':
+    case 'number':
+      return readNumber(filter, value);
+    case 'date':
+      return readDate(filter, value);
+  }
+}
+
+function readText(filter: SearchFilter, value: unknown): string {
+  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', shown(value));
+  if (filter.maxLength !== undefined && value.length > filter.maxLength) {
+    throw wrong(filter, `a text of at most ${filter.maxLength} characters`, `${value.length}`);
+  }
+  return allowed(filter, value);
+}
+
+/** One text stands for a list of one. */
+function readList(filter: SearchFilter, value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length === 0 || !list.every((entry) => typeof entry === 'string' && entry.trim() !== '')) {
+    throw wrong(filter, 'a list of texts', shown(value));
+  }
+  if (filter.maxLength !== undefined && list.length > filter.maxLength) {
+    throw wrong(filter, `a list of at most ${filter.maxLength} texts`, `${list.length}`);
+  }
+  return (list as string[]).map((entry) => allowed(filter, entry));
+}
+
+function allowed(filter: SearchFilter, value: string): string {
+  if (!filter.values) return value;
+  const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
+  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, shown(value));
+  return match;
+}
+
+function readNumber(filter: SearchFilter, value: unknown): number {
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = filter;
+  const kind = filter.type === 'integer' ? 'a whole number' : 'a number';
+  if (typeof value !== 'number' || (filter.type === 'integer' && !Number.isInteger(value)))
+    throw wrong(filter, kind, shown(value));
+  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, shown(value));
+  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, shown(value));
+  return value;
+}
+
+const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
+
+function readDate(filter: SearchFilter, value: unknown): string {
+  if (typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value))) return value;
+  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', shown(value));
+}
+
+function wrong(filter: SearchFilter, expected: string, got: string) {
+  return invalid(`"${filter.key}" takes ${expected}; got ${got}.`, { key: filter.key, expected });
+}
+
+const shown = (value: unknown) => String(JSON.stringify(value)).slice(0, 100);
+
+/** Levenshtein distance. */
+function editDistance(from: string, to: string): number {
+  let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
+  for (const [row, letter] of [...from.slice(0, 100)].entries()) {
+    const current = [row + 1];
+    for (let at = 0; at < to.length; at++) {
+      const swap = (previous[at] ?? 0) + (letter === to[at] ? 0 : 1);
+      current.push(Math.min(swap, (previous[at + 1] ?? 0) + 1, (current[at] ?? 0) + 1));
+    }
+    previous = current;
+  }
+  return previous[to.length] ?? 0;
+}

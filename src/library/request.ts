@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { AddCollectionItemRequest, ItemType } from '../api/schemas.ts';
+import { invalid } from './refusal.ts';
+
+/** Reads what a request carries; every function here answers what it cannot take with a Refusal 422. */
+
+const uuidForm = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+export const isUuid = (text: string) => uuidForm.test(text);
+
+export function readUuid(name: string, text: string): string {
+  if (isUuid(text)) return text;
+  throw invalid(`${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`);
+}
+
+const longestPageId = 300;
+
+export function readPageId(text: string): string {
+  if (text.length <= longestPageId) return text;
+  throw invalid(`A page id has at most ${longestPageId} characters; this one has ${text.length}.`);
+}
+
+/** The JSON object in the body: at most `mostBytes` of UTF-8, `Content-Type: application/json`. */
+export async function readBody(request: Request, mostBytes: number): Promise<Record<string, unknown>> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
+    throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
+  }
+  const body = parse(await readText(request, mostBytes));
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  throw invalid('The body takes a JSON object.');
+}
+
+async function readText(request: Request, mostBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > mostBytes) throw invalid(`The body takes at most ${mostBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw invalid('The body is not UTF-8.');
+  }
+}
+
+function parse(text: string): unknown {
+  if (text.trim() === '') throw invalid('The body is empty; it takes a JSON object.');
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalid(
+      `The body is not JSON: ${error instanceof Error ? error.message.slice(0, 200) : 'it cannot be read'}.`,
+    );
+  }
+}
+
+/** `limit` as a number in bounds; `from` says where it stood, for the text of the refusal. */
+export function readLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
+  if (limit === undefined) return bounds.default;
+  if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= bounds.maximum) return limit;
+  const got = JSON.stringify(limit)?.slice(0, 100);
+  throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${got}.`);
+}
+
+/** Query of listCollectionItems. */
+export function readItemsQuery(query: URLSearchParams) {
+  const itemType = ItemType.safeParse(query.get('itemType'));
+  if (!itemType.success)
+    throw invalid(`"itemType" in the query takes ads or pages; got ${shown(query.get('itemType'))}.`);
+  const limit = query.get('limit') ?? undefined;
+  return {
+    itemType: itemType.data,
+    limit: readLimit(limit && /^\d+$/.test(limit) ? Number(limit) : limit, 'query', { default: 50, maximum: 100 }),
+    cursor: query.get('cursor') ?? undefined,
+  };
+}
+
+const shown = (text: string | null) => (text === null ? 'nothing' : JSON.stringify(text.slice(0, 100)));
+
+/** Body of addCollectionItem. */
+export function readItem(body: Record<string, unknown>) {
+  const item = AddCollectionItemRequest.safeParse(body);
+  if (!item.success)
+    throw invalid(`The body takes itemType (ads or pages) and itemId (text). ${z.prettifyError(item.error)}`);
+  const { itemType, itemId } = item.data;
+  return { itemType, itemId: itemType === 'ads' ? readUuid('"itemId" of an ad', itemId) : readPageId(itemId) };
+}

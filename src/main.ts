@@ -1,0 +1,65 @@
+#!/usr/bin/env node
+import { openApp } from './app.ts';
+import { type Job, readCommand } from './command.ts';
+import { type Config, readConfig, SettingsError } from './config.ts';
+import { createLog, type Log, masked } from './log.ts';
+import { version } from './version.ts';
+
+/** How long answers in flight may take when the process is asked to end, in milliseconds. */
+const drainDeadline = 10_000;
+
+const say = (line: string) => process.stderr.write(line);
+
+const job = readCommand(process.argv.slice(2), version);
+process.exitCode = await ('exit' in job ? job.exit : run(job).catch(explain));
+
+async function run(job: Job): Promise<number> {
+  const config = readConfig(process.env, job.flags);
+  const log = createLog(config.logLevel, say);
+  if (job.name === 'stdio') return stdio(config, log);
+  if (job.name === 'http') return http(config);
+  const { runLibrary } = await import('./library-command.ts');
+  const print = (text: string) => process.stdout.write(text);
+  const watched = process.stderr.isTTY === true;
+  return runLibrary(job, { config, log, now: Date.now, stdin: process.stdin, print, say, watched, asked });
+}
+
+async function stdio(config: Config, log: Log): Promise<number> {
+  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  const { serveStdio } = await import('./serve/stdio.ts');
+  const { stdin, stdout } = process;
+  if (stdin.isTTY)
+    say('ad-library-mcp: speaking MCP over stdio; a host such as Claude Desktop starts this. --help says more.\n');
+  await Promise.race([serveStdio({ catalog: app.catalog, key: app.key, log, stdin, stdout }), asked()]);
+  await app.close();
+  // Whatever is still open has nobody left to answer.
+  process.exit(0);
+}
+
+async function http(config: Config): Promise<number> {
+  const { serveHttp } = await import('./http-command.ts');
+  const server = await serveHttp(config, say);
+  say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
+  await asked();
+  await server.close(drainDeadline);
+  return 0;
+}
+
+/** Resolves when the process is asked to end. */
+function asked(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+  });
+}
+
+/** What went wrong before anything was served, for a person: no stack, no secret. */
+function explain(error: unknown): number {
+  if (error instanceof SettingsError) {
+    for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem}\n`));
+    return 2;
+  }
+  const { code, message } = error as NodeJS.ErrnoException;
+  const inUse = code === 'EADDRINUSE' ? ' Another program listens there: choose another with --port.' : '';
+  say(masked(`ad-library-mcp: ${message}${inUse}\n`));
+  return 1;
+}

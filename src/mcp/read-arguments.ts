@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { AdLibraryError } from '../api/errors.ts';
+
+/**
+ * Reads a tool's arguments: unknown ones refused by name, so that a typo is an answer and not silence; a number or an
+ * object that arrives as its JSON string understood; '' and null for an optional argument taken as absent.
+ */
+export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
+  const parsed = input.safeParse(isObject(given) ? tidied(input, given) : (given ?? {}), { reportInput: true });
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape)));
+  throw new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function tidied(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
+    const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
+    if (field instanceof z.ZodOptional && (value === '' || value === null)) return [];
+    return [[name, typeof value === 'string' && field !== undefined ? fromJson(field, value) : value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Some hosts send every argument as text. */
+function fromJson(field: unknown, text: string): unknown {
+  const type = field instanceof z.ZodOptional ? field.unwrap() : field;
+  if (!(type instanceof z.ZodNumber || type instanceof z.ZodObject)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
+    const allowed = known.length === 0 ? 'This tool takes none' : `It takes: ${known.join(', ')}`;
+    return `Unknown argument: ${issue.keys.join(', ')}. ${allowed}.`;
+  }
+  const name = issue.path.join('.');
+  if (name === '') return 'The arguments must be an object.';
+  if (issue.code === 'invalid_type' && issue.input === undefined) return `${name} is required (${issue.expected}).`;
+  return `${name}: ${issue.message}.`;
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import type { Receipt } from '../api/send.ts';
+import { foreignWord } from './foreign-text.ts';
+
+/** `receipt` of every successful result: numbers, or null where the service sent no header. */
+export const ReceiptView = z.looseObject({
+  charged: z.number().nullable(),
+  remaining: z.number().nullable(),
+  cached: z.boolean(),
+  requestId: z.string().nullable(),
+});
+export type ReceiptView = z.infer<typeof ReceiptView>;
+
+/** One receipt for all the calls a tool made. */
+export function totalReceipt(receipts: readonly Receipt[]): ReceiptView {
+  const last = receipts.at(-1);
+  const charges = receipts.flatMap(({ charged }) => charged ?? []);
+  return {
+    charged: charges.length === 0 ? null : charges.reduce((sum, charge) => sum + charge, 0),
+    remaining: last?.remaining ?? null,
+    cached: receipts.length > 0 && receipts.every(({ cached }) => cached),
+    requestId: last?.requestId ?? null,
+  };
+}
+
+const count = new Intl.NumberFormat('en-US');
+
+/** The credits line of a result. */
+export function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
+  const spent = cached
+    ? `nothing charged (${age === undefined ? 'answered together with an equal call' : `answer kept from ${ageText(age)} ago`})`
+    : charged === null
+      ? 'none stated for this call'
+      : `${count.format(charged)} charged`;
+  const left = remaining === null ? '' : `, ${count.format(remaining)} left`;
+  return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${foreignWord(requestId)}`}`;
+}
+
+const ageText = (ms: number) => (ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);

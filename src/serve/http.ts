@@ -1,0 +1,115 @@
+import { type Context, Hono } from 'hono';
+import type { Log } from '../log.ts';
+import type { Catalog } from '../mcp/catalog.ts';
+import { limitAddresses } from './address-limit.ts';
+import { serveBothEras } from './both-eras.ts';
+import { type CallLimits, limitCalls } from './call-limits.ts';
+import { createGate } from './gate.ts';
+import { addressedToUs, json, keyed, keyOf, readableBy, refuse, slowGuessing } from './guards.ts';
+import { createKnownKeys } from './known-keys.ts';
+import { messagesIn } from './messages.ts';
+import type { Metrics } from './metrics.ts';
+import { readJson } from './read-json.ts';
+
+export interface HttpOptions {
+  catalog: Catalog;
+  log: Log;
+  now: () => number;
+  /** Host names a request may be addressed to; loopback names when absent. */
+  allowedHosts?: readonly string[] | undefined;
+  /** Host names of web pages that may call; none when empty. */
+  allowedOrigins: readonly string[];
+  /** In demo mode every caller shares this key and brings none. */
+  demoKey?: string | undefined;
+  /** False where no address is set that a caller's key could be sent to. */
+  reachable: boolean;
+  limits: CallLimits;
+  /** Requests a minute one address may make with keys that are not known to work; 0 for any number. */
+  requestsPerMinute: number;
+  metrics?: Metrics | undefined;
+}
+
+export interface HttpApp {
+  fetch: Hono['fetch'];
+  /** Refuses what comes in from now on; resolves when what was under way is answered. */
+  drain(): Promise<void>;
+}
+
+/** Arguments of a call are ids and filters: a body past this is not one of ours. */
+const bodyBounds = { bytes: 1024 * 1024, depth: 64 };
+
+/** A batch (revision 2025-03-26) is one request and many calls. */
+const mostCallsInBatch = 20;
+
+/**
+ * Streamable HTTP without sessions: any replica answers any request, in the era it speaks, with the key that came
+ * with it. Nothing of a request outlives it but the answers kept under its key.
+ */
+export function createHttpApp(options: HttpOptions): HttpApp {
+  const { log, metrics, demoKey, reachable, requestsPerMinute } = options;
+  const knownKeys = createKnownKeys();
+  const calls = limitCalls(knownKeys.learningFrom(options.catalog), options);
+  const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
+  const gate = createGate();
+  const toUs = addressedToUs(options.allowedHosts, options.allowedOrigins);
+
+  const app = new Hono();
+  app.get('/healthz', ({ json }) => json({ status: 'ok', version: options.catalog.serverInfo.version }));
+  app.get('/readyz', ({ json }) => (gate.isShut() ? json({ status: 'draining' }, 503) : json({ status: 'ready' })));
+  if (metrics) {
+    metrics.show(calls.counts);
+    app.get('/metrics', toUs, metrics.page);
+    app.use('/mcp', metrics.answers);
+  }
+  app.use('/mcp', toUs, gate.pass);
+  if (options.allowedOrigins.length > 0) app.use('/mcp', readableBy(options.allowedOrigins));
+  if (demoKey === undefined) {
+    const limit = requestsPerMinute > 0 ? limitAddresses(requestsPerMinute) : undefined;
+    app.post('/mcp', slowGuessing(limit, knownKeys.has), keyed);
+  }
+  app.post('/mcp', json, async (context) => {
+    const body = await bodyOf(context);
+    if (body instanceof Response) return body;
+    const key = demoKey ?? keyOf(context) ?? '';
+    return serve({ request: context.req.raw, body: body.value, key, token: reachable ? key : undefined });
+  });
+  addRefusals(app, log);
+  return {
+    fetch: app.fetch,
+    drain: async () => {
+      await gate.shut();
+      await calls.idle();
+    },
+  };
+}
+
+async function bodyOf(context: Context): Promise<{ value: unknown } | Response> {
+  const body = await readJson(context.req.raw, bodyBounds);
+  if ('value' in body) {
+    const calls = messagesIn(body.value).filter(({ method }) => method === 'tools/call').length;
+    const problem = `A batch may hold ${mostCallsInBatch} calls at most.`;
+    return calls > mostCallsInBatch ? refuse(context, 400, problem, -32_600) : body;
+  }
+  switch (body.refused) {
+    case 'too large':
+      // The rest of the body is still on its way: only a closed connection ends it.
+      context.header('Connection', 'close');
+      return refuse(context, 413, `A request may hold ${bodyBounds.bytes / 1024} KB at most.`);
+    case 'too deep':
+      return refuse(context, 400, `JSON may nest ${bodyBounds.depth} levels at most.`, -32_600);
+    case 'not JSON':
+      return refuse(context, 400, 'The body is not JSON.', -32_700);
+  }
+}
+
+function addRefusals(app: Hono, log: Log): void {
+  app.all('/mcp', (context) => {
+    context.header('Allow', 'POST');
+    return refuse(context, 405, 'Only POST is served here: without sessions there is nothing to listen to or to end.');
+  });
+  app.notFound((context) => refuse(context, 404, 'Nothing is served here. The MCP endpoint is POST /mcp.'));
+  app.onError((error, context) => {
+    log.error('a request failed', { error: error.stack ?? error.message });
+    return refuse(context, 500, 'The server failed on its own account.');
+  });
+}

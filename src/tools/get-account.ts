@@ -1,0 +1,17 @@
+import { AccountView, accountText, viewAccount } from '../present/account.ts';
+import { defineTool, readOnly } from './define-tool.ts';
+import { noArguments } from './params.ts';
+
+export const getAccount = defineTool({
+  name: 'get_account',
+  title: 'Account',
+  description: 'Plan and subscription status of the account. Not gated by credits.',
+  annotations: readOnly,
+  input: noArguments,
+  output: AccountView,
+  async run(_, { api }) {
+    const { raw } = await api.getAccount();
+    return viewAccount(raw);
+  },
+  render: accountText,
+});

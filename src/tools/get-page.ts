@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { PageView, pageText, viewPage } from '../present/page.ts';
+import type { Detail } from '../present/view.ts';
+import { defineTool, readOnly } from './define-tool.ts';
+import { itemTokens, sourceFor } from './item-views.ts';
+import { detail, fresh } from './params.ts';
+
+export const getPage = defineTool({
+  name: 'get_page',
+  title: 'One advertiser page',
+  description: 'One advertiser page with everything known about it. Costs credits; the result says how many.',
+  annotations: readOnly,
+  input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad'), detail, fresh }),
+  output: z.looseObject({ page: PageView }),
+  async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
+    const { value, raw } = await api.getPage({ path: { pageId }, fresh });
+    return { page: viewPage(sourceFor(detail, value, raw), { detail, budget: itemTokens(resultTokens) }) };
+  },
+  render: ({ page }, { detail }) => pageText(page, detail),
+});

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { AdAnswer, PageAnswer, readItems } from '../api/answers.ts';
+import type { ToolContext } from '../context.ts';
+import type { AdView } from '../present/ad.ts';
+import { CollectionView, collectionText, viewCollection } from '../present/collection.ts';
+import type { PageView } from '../present/page.ts';
+import { defineTool, readOnly } from './define-tool.ts';
+import { adViews, type ItemViews, pageViews } from './item-views.ts';
+import { frameOf, type Paging, pageOf, paging } from './page-of.ts';
+import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
+
+const input = z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh });
+
+export const listCollectionItems = defineTool({
+  name: 'list_collection_items',
+  title: 'Items of a collection',
+  description: 'The ads or the pages of a collection. Costs credits; the result says how many.',
+  annotations: readOnly,
+  input,
+  output: z.looseObject({
+    collection: CollectionView.optional(),
+    itemType: z.string(),
+    items: z.array(z.looseObject({})),
+    ...paging,
+  }),
+  run: (asked, context): Promise<CollectionPage> => {
+    const { itemType, detail = 'brief' } = asked;
+    return itemType === 'ads'
+      ? itemsPage({ asked, context, item: AdAnswer, views: adViews(detail, context) })
+      : itemsPage({ asked, context, item: PageAnswer, views: pageViews(detail, context) });
+  },
+  render: (output, { itemType, detail = 'brief' }, context) => {
+    const { collection, items } = output;
+    const frame = frameOf(output);
+    const text =
+      itemType === 'ads'
+        ? adViews(detail, context).text({ items: items as AdView[], ...frame })
+        : pageViews(detail, context).text({ items: items as PageView[], ...frame });
+    return collection ? `Collection ${collectionText(collection)}\n${text}` : text;
+  },
+});
+
+type CollectionPage = Paging & { collection?: CollectionView; itemType: string; items: (AdView | PageView)[] };
+
+interface ItemsPage<Item, View> {
+  asked: z.output<typeof input>;
+  context: ToolContext;
+  item: z.ZodType<Item>;
+  views: ItemViews<Item, View>;
+}
+
+async function itemsPage<Item, View extends object>({ asked, context, item, views }: ItemsPage<Item, View>) {
+  const { collectionId, itemType, fresh } = asked;
+  let collection: CollectionView | undefined;
+  const page = await pageOf({
+    asking: { cursor: asked.cursor, limit: asked.limit, question: { collectionId, itemType } },
+    context,
+    views,
+    fetch: async ({ limit, cursor }) => {
+      const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      const { value, raw } = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
+      collection = value.collection && viewCollection(value.collection);
+      return { value: { ...value, items: readItems(item, value.items) }, raw };
+    },
+  });
+  return { ...(collection && { collection }), itemType, ...page };
+}

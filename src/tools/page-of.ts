@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import type { ToolContext } from '../context.ts';
+import { fit } from '../present/fit.ts';
+import type { ListFrame } from '../present/list-text.ts';
+import type { ItemViews } from './item-views.ts';
+import { type Asking, type Question, readPlace, writePlace } from './place.ts';
+
+/** What every list result holds besides its items. `shown` is there when the service's page was cut to fit. */
+export const paging = {
+  cursor: z.string().nullable(),
+  hasMore: z.boolean(),
+  totalHits: z.number().optional(),
+  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
+};
+
+export interface Paging {
+  cursor: string | null;
+  hasMore: boolean;
+  totalHits?: number;
+  shown?: { from: number; to: number; of: number };
+}
+
+/** A page as the service gave it, as it reads and as it came. */
+export interface ServicePage<Item> {
+  value: { items: readonly Item[]; cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
+  raw: unknown;
+}
+
+interface PageOptions<Item, View> {
+  asking: Asking;
+  context: ToolContext;
+  views: ItemViews<Item, View>;
+  /** Asks the service with the question, and the limit and cursor of one of its pages. */
+  fetch(body: Question & { limit?: number; cursor?: string }): Promise<ServicePage<Item>>;
+}
+
+/**
+ * As many items of a page as fit a result. The cursor goes on with the next one: on the same page of the service,
+ * which is kept and not paid again, or else on its next page.
+ */
+export async function pageOf<Item, View>(options: PageOptions<Item, View>): Promise<Paging & { items: View[] }> {
+  const { asking, context, views, fetch } = options;
+  const { place, question } = readPlace(asking, context.asked);
+  const { limit, serviceCursor } = place;
+  const { value, raw } = await fetch({
+    ...question,
+    ...(limit !== undefined && { limit }),
+    ...(serviceCursor !== undefined && { cursor: serviceCursor }),
+  });
+  const { totalHits } = value;
+  const rawItems = itemsOf(raw);
+  const items = value.items.slice(place.shown).map((item, index) => views.view(item, rawItems[place.shown + index]));
+  const render = (some: readonly View[]) => views.text({ ...frameOf(pagingOf(some.length)), items: some });
+  const count = fit({ items, budget: context.resultTokens, render });
+  return { items: items.slice(0, count), ...pagingOf(count) };
+
+  function pagingOf(count: number): Paging {
+    const { length } = value.items;
+    const shown = place.shown + count;
+    const next = shown < length ? { ...place, shown } : { limit, serviceCursor: value.cursor ?? undefined, shown: 0 };
+    return {
+      cursor: writePlace(next, question, context.asked) ?? null,
+      hasMore: shown < length || value.hasMore,
+      ...(totalHits !== undefined && { totalHits }),
+      ...(count < length && { shown: { from: place.shown + 1, to: shown, of: length } }),
+    };
+  }
+}
+
+/** How a list result reads before and after its items. */
+export const frameOf = ({ cursor, hasMore, totalHits, shown }: Paging): ListFrame => ({
+  cursor,
+  hasMore,
+  total: totalHits,
+  of: shown?.of,
+  from: shown?.from,
+});
+
+const Listed = z.looseObject({ items: z.array(z.unknown()) });
+const itemsOf = (raw: unknown): readonly unknown[] => Listed.parse(raw).items;

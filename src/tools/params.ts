@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { ItemType } from '../api/schemas.ts';
+
+/** Arguments that several tools take. Listed schemas stay flat: some hosts refuse a whole list for one union. */
+
+export const noArguments = z.strictObject({});
+export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
+export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
+export const filters = z
+  .looseObject({})
+  .optional()
+  .describe('Filter keys of the service, sent as they are. If it refuses one, its error says what it takes.');
+/** Bounds for searches are not shown in the document, so the service is the judge. */
+export const searchLimit = z.int().min(1).optional().describe('Items per page');
+export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
+export const fresh = z.boolean().optional().describe('true: pay again instead of using a kept answer');
+export const collectionId = z.string().describe('id from list_collections');
+export const itemType = ItemType;

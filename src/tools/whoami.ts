@@ -1,0 +1,17 @@
+import { IdentityView, identityText, viewIdentity } from '../present/account.ts';
+import { defineTool, readOnly } from './define-tool.ts';
+import { noArguments } from './params.ts';
+
+export const whoami = defineTool({
+  name: 'whoami',
+  title: 'Who am I',
+  description: 'Whose API key this is. Not gated by credits.',
+  annotations: readOnly,
+  input: noArguments,
+  output: IdentityView,
+  async run(_, { api }) {
+    const { raw } = await api.whoami();
+    return viewIdentity(raw);
+  },
+  render: identityText,
+});

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+/** The built command, as people run it: `node dist/main.js …`, with nothing of this process's settings. */
+export const command = (args: string[] = []) => ({ command: process.execPath, args: [main, ...args] });
+
+export interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Running {
+  child: ChildProcess;
+  stdout: () => string;
+  stderr: () => string;
+  /** Resolves with the first part of standard error that fits; rejects when the process ends before. */
+  says(pattern: RegExp): Promise<RegExpExecArray>;
+  ended: Promise<Ran>;
+}
+
+export function start(args: string[] = [], env: Record<string, string> = {}): Running {
+  const { command: file, args: all } = command(args);
+  const child = spawn(file, all, { env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'pipe' });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
+  const says = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(stderr);
+        if (found) resolve(found);
+      };
+      child.stderr.on('data', look);
+      look();
+      void ended.then(({ code }) => reject(new Error(`ended with ${code} before it said ${pattern}: ${stderr}`)));
+    });
+  return { child, stdout: () => stdout, stderr: () => stderr, says, ended };
+}
+
+/** Runs the command to its end, with the given standard input. */
+export function run(args: string[], options: { env?: Record<string, string>; input?: string } = {}): Promise<Ran> {
+  const { child, ended } = start(args, options.env);
+  child.stdin?.end(options.input ?? '');
+  return ended;
+}
+
+export interface Served {
+  /** Address of the MCP endpoint. */
+  url: string;
+  origin: string;
+  port: number;
+  process: Running;
+  /** Asks the process to end, and waits for that. */
+  close(): Promise<Ran>;
+}
+
+/** The built command serving HTTP on a free port of loopback. */
+export async function serveHttp(args: string[] = [], env: Record<string, string> = {}): Promise<Served> {
+  const running = start(['http', '--port', '0', ...args], env);
+  const [, url = ''] = await running.says(/^ad-library-mcp: listening on (\S+)$/m);
+  const { origin, port } = new URL(url);
+  return {
+    url,
+    origin,
+    port: Number(port),
+    process: running,
+    close: () => {
+      running.child.kill('SIGTERM');
+      return running.ended;
+    },
+  };
+}
