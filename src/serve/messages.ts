@@ -1,8 +1,10 @@
+import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
+
 /** A JSON-RPC message as far as routing looks at it; the SDKs check the rest. */
 export interface Message {
   method: string;
   id?: unknown;
-  params?: { requestId?: unknown };
+  params?: { requestId?: unknown; _meta?: object };
 }
 
 /** What a body holds: one message, or several in a batch (revision 2025-03-26). */
@@ -12,6 +14,12 @@ export const requestsIn = (messages: Message[]): Message[] => messages.filter(({
 
 export const cancelNoticesIn = (messages: Message[]): Message[] =>
   messages.filter(({ method, id }) => method === 'notifications/cancelled' && id === undefined);
+
+/** Revision 2026-07-28 puts its name into every message. */
+export function claimsModern(message: object): boolean {
+  const meta = (message as Partial<Message>).params?._meta;
+  return typeof meta === 'object' && meta !== null && PROTOCOL_VERSION_META_KEY in meta;
+}
 
 const isMessage = (value: unknown): value is Message =>
   typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';

@@ -1,9 +1,9 @@
 import type { Readable, Writable } from 'node:stream';
-import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio as serveModern } from '@modelcontextprotocol/server/stdio';
 import type { Log } from '../log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { type JSONRPCMessage, Lane } from './lane.ts';
+import { claimsModern } from './messages.ts';
 
 export interface StdioOptions {
   catalog: Catalog;
@@ -68,9 +68,4 @@ export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOpti
   });
   await wire.start();
   await closed;
-}
-
-function claimsModern(message: JSONRPCMessage): boolean {
-  const params = 'params' in message ? (message.params as { _meta?: object } | undefined) : undefined;
-  return params?._meta !== undefined && PROTOCOL_VERSION_META_KEY in params._meta;
 }
