@@ -15,8 +15,9 @@ export interface AdList extends ListFrame {
  * share is said once, on the line above them.
  */
 export function adListText({ items, detail = 'brief', ...frame }: AdList): string {
-  if (detail === 'full') return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items) });
-  const rows = items.map((ad, index) => ({ ad, number: index + 1, facts: factsOf(ad, frame.asOf) }));
+  if (detail === 'full')
+    return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, frame.from) });
+  const rows = items.map((ad, index) => ({ ad, number: index + (frame.from ?? 1), facts: factsOf(ad, frame.asOf) }));
   const common = sharedBy(rows);
   const groups = byAdvertiser(rows);
   const body = groups.map((group) => groupText(group, common)).join('\n');

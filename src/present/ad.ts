@@ -169,8 +169,8 @@ function advertised(ad: Fields, nameTokens: number): AdView {
 }
 
 /** Headline and opening of the body together, so that a short one leaves room for the other. */
-const COPY_TOKENS = 43;
-const HEADLINE_TOKENS = 27;
+const COPY_TOKENS = 45;
+const HEADLINE_TOKENS = 28;
 const CARD_TOKENS = 36;
 const OPENING_CHARS = 24;
 

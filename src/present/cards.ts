@@ -41,11 +41,11 @@ export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] | undefined
   return copies.some((copy) => Object.keys(copy).length > 0) ? copies : undefined;
 }
 
-/** Title and body of the first card that is not itself a template. */
+/** What the first card says instead of the ad: its title, and its body where the ad has none of its own. */
 export function firstCard(ad: Fields, tokens: number): string | undefined {
   const card = objects(ad.cards)[0];
   const title = filled(cardField(card, 'title'));
-  const body = filled(cardField(card, 'body'));
+  const body = ad.body && !isTemplate(ad.body) ? undefined : filled(cardField(card, 'body'));
   return textOf(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
 }
 

@@ -20,8 +20,8 @@ export const fullText = (view: object): string =>
     .map(([name, value]) => `${word(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`)
     .join('\n');
 
-export const fullBlocks = (views: readonly object[]): string =>
-  views.map((view, index) => `\n${index + 1}.\n${fullText(view)}`).join('\n');
+export const fullBlocks = (views: readonly object[], from = 1): string =>
+  views.map((view, index) => `\n${index + from}.\n${fullText(view)}`).join('\n');
 
 const MAX_DEPTH = 8;
 

@@ -76,6 +76,7 @@ const KINDS: Kind[] = [
 const HAN = KINDS.push([0, 1, 1, 1]) - 1;
 const HANGUL = KINDS.push([0, 0.9, 0.8, 1]) - 1;
 
+const COSTS = Float64Array.from(KINDS.flatMap(([, first, next, long]) => [first, next, long]));
 const KIND_OF = new Uint8Array(0x10000);
 for (let code = 0, kind = 0; code < 0x10000; code++) {
   while (code >= (KINDS[kind]?.[0] ?? 0)) kind++;
@@ -123,7 +124,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       const kind = point > 0xffff ? astralKind(point) : (KIND_OF[point] ?? 0);
       run = kind === last ? run + 1 : 0;
       last = kind;
-      cost = KINDS[kind]?.[run === 0 ? 1 : run < LONG ? 2 : 3] ?? 4;
+      cost = COSTS[3 * kind + (run === 0 ? 0 : run < LONG ? 1 : 2)] ?? 4;
     } else if (code > SPACE && !isLetter(code) && !isDigit(code)) {
       cost = last === PUNCTUATION ? 0.75 : 1;
       last = PUNCTUATION;
@@ -153,7 +154,7 @@ function astralKind(point: number): number {
 /** A space is part of the word after it, and a token of its own before a digit, another space or what is rare. */
 function spaceCost(next: number): number {
   if (next === SPACE || isDigit(next)) return 1;
-  return next >= 128 && (KINDS[KIND_OF[next] ?? 0]?.[1] ?? 0) > 1.5 ? 1 : 0;
+  return next >= 128 && (COSTS[3 * (KIND_OF[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
 
 function wordCost(text: string, start: number, end: number): number {

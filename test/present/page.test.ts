@@ -38,6 +38,11 @@ describe('a list', () => {
     expect(pageListText({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   });
 
+  it('that goes on numbers its items where the last one ended', () => {
+    const items = [viewPage(somePage, { detail: 'brief' })];
+    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^38 to 38 of 50 pages shown\..*\n38\. "Serra Boots"/);
+  });
+
   it('says the form of the links to the application once', () => {
     const pages = [somePage, { ...somePage, pageId: 'x', appUrl: 'https://app.example/pages/x' }];
     expect(appUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
