@@ -1,7 +1,8 @@
 import type { OptionValues } from 'commander';
 import type { Job } from './command.ts';
 import type { Config } from './config.ts';
-import type { ImportedFile, Place, Progress } from './library/commands.ts';
+import type { Place, Progress } from './library/commands.ts';
+import { importText, keysText, progressLine } from './library/report.ts';
 import type { Log } from './log.ts';
 
 export interface LibraryCommandOptions {
@@ -32,22 +33,31 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   switch (job.name) {
     case 'library serve':
       return serve(options, place);
-    case 'library import': {
-      const reports = await library.importFiles(place, job.files, { stdin: options.stdin, onProgress: bar(options) });
-      return report(reports, options);
-    }
+    case 'library import':
+      return importAll(job.files, place, options);
     case 'library key create':
       print(`${(await library.createKey(place, keyOptions(job.options))).key}\n`);
       return 0;
     case 'library key list':
-      for (const { keyPrefix, name, scopes, id, revokedAt } of await library.listKeys(place)) {
-        print(`${keyPrefix}…\t${id}\t${revokedAt === null ? 'active' : 'revoked'}\t${scopes.join(',')}\t${name}\n`);
-      }
+      print(`${keysText(await library.listKeys(place))}\n`);
       return 0;
     case 'library key revoke':
       print(`revoked ${(await library.revokeKey(place, job.key)).keyPrefix}…\n`);
       return 0;
   }
+}
+
+async function importAll(files: string[], place: Place, { stdin, say, watched }: LibraryCommandOptions) {
+  const { importFiles } = await import('./library/commands.ts');
+  let shown = '';
+  const onProgress = (progress: Progress) => {
+    const line = progressLine(progress);
+    if (watched && line !== shown) say(`\r${line}`);
+    shown = line;
+  };
+  const reports = await importFiles(place, files, { stdin, onProgress });
+  for (const report of reports) say(`${watched ? '\n' : ''}${importText(report)}\n`);
+  return reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
 }
 
 async function serve({ config, log, say, now, asked }: LibraryCommandOptions, place: Place): Promise<number> {
@@ -62,28 +72,6 @@ async function serve({ config, log, say, now, asked }: LibraryCommandOptions, pl
   await asked();
   await served.close();
   return 0;
-}
-
-/** A line that fills while a file is read; nothing where nobody watches. */
-function bar({ say, watched }: LibraryCommandOptions): (progress: Progress) => void {
-  let shown = '';
-  return ({ name, bytes, of }) => {
-    const done = of ? `${Math.floor((bytes / of) * 100)} %` : `${Math.floor(bytes / 1_000_000)} MB`;
-    const line = `\r${name}: ${done}`;
-    if (watched && line !== shown) say(line);
-    shown = line;
-  };
-}
-
-function report(reports: readonly ImportedFile[], { say, watched }: LibraryCommandOptions): number {
-  if (watched) say('\n');
-  for (const { name, ads, pages, skipped, problems, fromPublicArchive } of reports) {
-    const mapped = fromPublicArchive > 0 ? ` (${fromPublicArchive} from the public ad library's JSON)` : '';
-    say(`${name}: ${ads} ads${mapped}, ${pages} pages, ${skipped} lines skipped\n`);
-    for (const { line, problem } of problems) say(`  line ${line}: ${problem}\n`);
-    if (skipped > problems.length) say(`  … and ${skipped - problems.length} more\n`);
-  }
-  return reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
 }
 
 /** Texts of flags as the library takes them; it says itself what is wrong with a value. */

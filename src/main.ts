@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import { openApp } from './app.ts';
-import { type Job, readCommand } from './command.ts';
+import type { Job } from './command.ts';
 import { type Config, readConfig, SettingsError } from './config.ts';
 import { createLog, type Log, masked } from './log.ts';
 import { version } from './version.ts';
@@ -10,14 +10,21 @@ const drainDeadline = 10_000;
 
 const say = (line: string) => process.stderr.write(line);
 
-const job = readCommand(process.argv.slice(2), version);
+const job = await readJob(process.argv.slice(2));
 process.exitCode = await ('exit' in job ? job.exit : run(job).catch(explain));
+
+/** A host starts the command without arguments most of the time, and need not wait for what reads them. */
+async function readJob(argv: string[]): Promise<Job | { exit: number }> {
+  if (argv.length === 0) return { name: 'stdio', flags: {} };
+  const { readCommand } = await import('./command.ts');
+  return readCommand(argv, version);
+}
 
 async function run(job: Job): Promise<number> {
   const config = readConfig(process.env, job.flags);
   const log = createLog(config.logLevel, say);
   if (job.name === 'stdio') return stdio(config, log);
-  if (job.name === 'http') return http(config, log);
+  if (job.name === 'http') return http(config);
   const { runLibrary } = await import('./library-command.ts');
   const print = (text: string) => process.stdout.write(text);
   const watched = process.stderr.isTTY === true;
@@ -36,17 +43,12 @@ async function stdio(config: Config, log: Log): Promise<number> {
   process.exit(0);
 }
 
-async function http(config: Config, log: Log): Promise<number> {
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
-  const [{ createHttpApp }, { listen }] = await Promise.all([import('./serve/http.ts'), import('./serve/listen.ts')]);
-  const { allowedHosts, allowedOrigins, demo } = config;
-  const demoKey = demo ? app.key : undefined;
-  const server = createHttpApp({ catalog: app.catalog, log, allowedHosts, allowedOrigins, demoKey });
-  const listener = await listen(server.fetch, config);
-  say(`ad-library-mcp: listening on ${listener.address}/mcp\n`);
+async function http(config: Config): Promise<number> {
+  const { serveHttp } = await import('./http-command.ts');
+  const server = await serveHttp(config, say);
+  say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
   await asked();
-  await listener.close(drainDeadline);
-  await app.close();
+  await server.close(drainDeadline);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module';
+import about from '../package.json' with { type: 'json' };
 
 /** The package's own version: `package.json` is its only author. */
-export const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
+export const version = about.version;

@@ -23,7 +23,8 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let agent: Agent | undefined;
   const fetch: Fetch = async (url, init) => {
     // Loading undici takes longer than starting the rest of the server, so it waits for the first call.
-    const { Agent, request } = await import('undici');
+    // It is CommonJS: only its default export is there whether it was bundled or not.
+    const { Agent, request } = (await import('undici')).default;
     // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers.
     agent ??= new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
     const { signal, method, ...rest } = init;

@@ -6,6 +6,8 @@ interface Flight {
   answer: Promise<Answer>;
   abort: AbortController;
   waiting: number;
+  /** Has come back: there is nothing left to abort. */
+  landed: boolean;
   /** Somebody's receipt shows the charge. */
   paid: boolean;
 }
@@ -30,7 +32,7 @@ export function withMerging(send: Send, partition: Partition): Send {
       return answer;
     } finally {
       flight.waiting--;
-      if (flight.waiting === 0) {
+      if (flight.waiting === 0 && !flight.landed) {
         // A flight nobody waits for takes nobody else on board.
         if (flights.get(name) === flight) flights.delete(name);
         flight.abort.abort(call.signal.reason);
@@ -39,9 +41,14 @@ export function withMerging(send: Send, partition: Partition): Send {
 
     function takeOff(name: string): Flight {
       const abort = new AbortController();
-      const flight = { answer: send({ ...call, signal: abort.signal }), abort, waiting: 0, paid: false };
+      const answer = send({ ...call, signal: abort.signal });
+      const flight = { answer, abort, waiting: 0, landed: false, paid: false };
       flights.set(name, flight);
-      flight.answer.catch(() => {}).finally(() => flights.get(name) === flight && flights.delete(name));
+      const land = () => {
+        flight.landed = true;
+        if (flights.get(name) === flight) flights.delete(name);
+      };
+      flight.answer.then(land, land);
       return flight;
     }
   };

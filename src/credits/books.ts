@@ -32,7 +32,7 @@ export type Books = (key: string) => Book;
 const mostBooks = 50_000;
 
 export function createBooks(partition: Partition): Books {
-  const books = new LRUCache<string, Book>({ max: mostBooks });
+  const books = new LRUCache<string, Book>({ maxSize: mostBooks, sizeCalculation: () => 1 });
   return (key) => {
     const owner = partition(key);
     const book = books.get(owner) ?? emptyBook();

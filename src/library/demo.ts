@@ -59,13 +59,14 @@ async function fill(
   stop: AbortSignal,
 ): Promise<void> {
   const { database, records } = shop;
+  await nextTurn();
   for (const { page, ads } of market) {
+    if (stop.aborted) return;
     database.transaction(() => {
       records.putPage(page);
       for (const ad of ads) records.putAd(ad);
     });
     await nextTurn();
-    if (stop.aborted) return;
   }
-  fillCollections(shop, userId);
+  if (!stop.aborted) fillCollections(shop, userId);
 }

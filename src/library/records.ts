@@ -19,13 +19,14 @@ export function recordsIn(database: Database): Records {
   const write = { ads: writerOf(database, shelves.ads), pages: writerOf(database, shelves.pages) };
   const find: Records['find'] = (kind, id) =>
     database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number;
-  const putPage: Records['putPage'] = (page, json = JSON.stringify(page)) => write.pages(page.pageId, page, json);
+  const putPage: Records['putPage'] = (page, json = JSON.stringify(page)) =>
+    write.pages(page.pageId, find('pages', page.pageId), page, json);
 
   return {
     find,
     putPage,
     putAd(ad, json = JSON.stringify(ad)) {
-      write.ads(storedId('ads', ad.id), ad, json);
+      write.ads(storedId('ads', ad.id), find('ads', ad.id), ad, json);
       if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageOf(ad, ad.pageId));
     },
     read(kind, numbers) {
@@ -39,16 +40,18 @@ export function recordsIn(database: Database): Records {
 
 function writerOf(database: Database, { name, measures, copy, advertiser, ...rest }: Shelf) {
   const columns = measures.flatMap(({ key, low }) => (low ? [`"${key}"`, `"${key}Low"`] : [`"${key}"`]));
-  // An update in place: a new row number would let the record appear twice in a search that is being paged through.
-  const row = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})
-    ON CONFLICT (id) DO UPDATE SET ${columns.map((column) => `${column} = excluded.${column}`).join(', ')}
-    RETURNING number`;
+  // Two plain statements and no upsert: SQLite runs an upsert under a savepoint, and at each savepoint FTS5 writes out
+  // all it has gathered, which doubles the work of an import.
+  const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
+  const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
-  return (id: string, item: unknown, json: string): void => {
+  return (id: string, known: number | undefined, item: unknown, json: string): void => {
     const values = measures.flatMap(({ value, low }) =>
       low ? [value(item) ?? null, low(item) ?? null] : [value(item) ?? null],
     );
-    const number = database.get<{ number: number }>(row, [id, ...values])?.number ?? 0;
+    // A known record keeps its number: a new one would let it appear twice in a search that is being paged through.
+    const number = known ?? database.run(insert, [id, ...values]).rowid;
+    if (known !== undefined) database.run(update, [...values, known]);
     database.run(`INSERT OR REPLACE INTO ${name}_json (number, json) VALUES (?, ?)`, [number, utf8(json)]);
     database.run(`INSERT OR REPLACE INTO ${name}_text (rowid, copy, advertiser, tags) VALUES (?, ?, ?, ?)`, [
       number,

@@ -35,8 +35,9 @@ export function readSearch(kind: ItemType, body: Record<string, unknown>, { curs
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
   const progress = Progress.safeParse(cursors.open(cursor)).data;
-  if (progress?.kind !== kind)
-    throw invalid('This cursor belongs to another kind of list. Leave it out to start this one.');
+  if (progress?.kind !== kind) throw invalid('This cursor belongs to another list. Leave it out to start this one.');
+  // Read again: a cursor may be older than this version's filters.
+  readFilters(libraryFilters[kind], progress.filters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual({ ...filters }, { ...progress.filters })) {
     throw invalid('The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.', {
       cursorFilters: progress.filters,

@@ -24,7 +24,12 @@ export function totalReceipt(receipts: readonly Receipt[]): ReceiptView {
   };
 }
 
-const count = new Intl.NumberFormat('en-US');
+// Made when first needed: the first of these takes a good part of the time in which a process starts.
+let grouped: Intl.NumberFormat | undefined;
+function count(credits: number): string {
+  grouped ??= new Intl.NumberFormat('en-US');
+  return grouped.format(credits);
+}
 
 /** The credits line of a result. */
 export function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
@@ -32,8 +37,8 @@ export function receiptText({ charged, remaining, cached, requestId }: ReceiptVi
     ? `nothing charged (${age === undefined ? 'answered together with an equal call' : `answer kept from ${ageText(age)} ago`})`
     : charged === null
       ? 'none stated for this call'
-      : `${count.format(charged)} charged`;
-  const left = remaining === null ? '' : `, ${count.format(remaining)} left`;
+      : `${count(charged)} charged`;
+  const left = remaining === null ? '' : `, ${count(remaining)} left`;
   return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
 }
 

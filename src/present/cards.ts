@@ -19,9 +19,10 @@ const CARD_FIELDS = {
   link: ['link_url', 'linkUrl', 'offerLink', 'url', 'link'],
 };
 
-export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] {
+/** What each card says of its own; nothing when none of them does. */
+export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] | undefined {
   const landing = cleanAddress(ad.offerLink, LINK_TOKENS);
-  return cards.map((card) => {
+  const copies = cards.map((card) => {
     const own = (field: 'body' | 'linkDescription' | 'ctaType', tokens: number) => {
       const value = cardField(card, field);
       return value === ad[field] ? undefined : textOf(value, tokens);
@@ -37,6 +38,7 @@ export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] {
     });
     return copy;
   });
+  return copies.some((copy) => Object.keys(copy).length > 0) ? copies : undefined;
 }
 
 /** Title and body of the first card that is not itself a template. */

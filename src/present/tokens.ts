@@ -14,14 +14,15 @@ export const lengthWithin = (text: string, tokens: number): number => scan(text,
 type Kind = [end: number, first: number, next: number, long: number];
 
 const KINDS: Kind[] = [
-  [0x80, 1, 1, 1], // ASCII punctuation; letters, digits and spaces are looked at one by one
+  [0x80, 1, 0.75, 0.75], // ASCII punctuation; letters, digits and spaces are looked at one by one
   [0x100, 0.7, 1.05, 1.05],
   [0x180, 0.85, 1.45, 1.45],
   [0x300, 1.95, 1.95, 1.95],
   [0x370, 2, 2, 2],
   [0x400, 0.7, 0.45, 0.95],
   [0x450, 0.65, 0.37, 0.95],
-  [0x530, 1.1, 1.1, 1.8],
+  [0x460, 0.65, 0.6, 1.3],
+  [0x530, 2, 2, 2],
   [0x590, 1, 0.9, 1],
   [0x600, 0.7, 0.48, 0.8],
   [0x700, 0.7, 0.42, 1.05],
@@ -39,6 +40,7 @@ const KINDS: Kind[] = [
   [0x1780, 3, 3, 3],
   [0x1800, 1.4, 1, 1.4],
   [0x1e00, 3, 3, 3],
+  [0x1ea0, 2.5, 2.5, 2.5],
   [0x1f00, 0.5, 1.25, 1.25],
   [0x2000, 2.25, 2.25, 2.25],
   [0x2070, 1.2, 1.7, 1.7],
@@ -51,7 +53,8 @@ const KINDS: Kind[] = [
   [0x3100, 0.95, 0.95, 1.2],
   [0x3400, 2.3, 2.3, 2.3],
   [0x4e00, 3, 3, 3],
-  [0xa000, 2.1, 2.1, 2.1],
+  [0x9fa6, 2.1, 2.1, 2.1],
+  [0xa000, 3, 3, 3],
   [0xac00, 3, 3, 3],
   [0xd7b0, 2.4, 2.4, 2.4],
   [0xd800, 3, 3, 3],
@@ -61,6 +64,8 @@ const KINDS: Kind[] = [
   [0xff00, 3, 3, 3],
   [0xffef, 1, 1.5, 1.5],
   [0x10000, 3, 3, 3],
+  [0x1d400, 4, 4, 4],
+  [0x1d800, 3, 3, 3],
   [0x1f000, 4, 4, 4],
   [0x1f300, 3, 3, 3],
   [0x1f650, 1.9, 2.25, 2.25],
@@ -68,8 +73,8 @@ const KINDS: Kind[] = [
   [0x1fb00, 3, 3, 3],
   [0x110000, 4, 4, 4],
 ];
-const HAN = KINDS.push([0, 0.95, 0.95, 1]) - 1;
-const HANGUL = KINDS.push([0, 0.75, 0.65, 1]) - 1;
+const HAN = KINDS.push([0, 1, 1, 1]) - 1;
+const HANGUL = KINDS.push([0, 0.9, 0.8, 1]) - 1;
 
 const KIND_OF = new Uint8Array(0x10000);
 for (let code = 0, kind = 0; code < 0x10000; code++) {
@@ -98,6 +103,7 @@ for (const [first, seconds] of COMMON_PAIRS.split(' ').entries()) {
 
 const VIETNAMESE = KIND_OF[0x1ea0];
 const SPACE = 32;
+const PUNCTUATION = 0;
 const LONG = 14;
 const isLetter = (code: number) => (code | 32) >= 97 && (code | 32) <= 122;
 const isDigit = (code: number) => code >= 48 && code <= 57;
@@ -118,6 +124,9 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       run = kind === last ? run + 1 : 0;
       last = kind;
       cost = KINDS[kind]?.[run === 0 ? 1 : run < LONG ? 2 : 3] ?? 4;
+    } else if (code > SPACE && !isLetter(code) && !isDigit(code)) {
+      cost = last === PUNCTUATION ? 0.75 : 1;
+      last = PUNCTUATION;
     } else {
       if (isLetter(code)) {
         while (i < text.length && i - start < 64 && isLetter(text.charCodeAt(i))) i++;
@@ -141,15 +150,18 @@ function astralKind(point: number): number {
   return kind;
 }
 
-/** A space is part of the word after it, and a token of its own before a digit or another space. */
-const spaceCost = (next: number) => (next === SPACE || isDigit(next) || next >= 0x2000 ? 1 : 0);
+/** A space is part of the word after it, and a token of its own before a digit, another space or what is rare. */
+function spaceCost(next: number): number {
+  if (next === SPACE || isDigit(next)) return 1;
+  return next >= 128 && (KINDS[KIND_OF[next] ?? 0]?.[1] ?? 0) > 1.5 ? 1 : 0;
+}
 
 function wordCost(text: string, start: number, end: number): number {
-  let cost = 0.82 + 0.1 * (end - start) + 0.15 * Math.max(0, end - start - 7);
+  let cost = 0.82 + 0.1 * (end - start) + 0.15 * Math.min(8, Math.max(0, end - start - 7));
   let before = text.charCodeAt(start);
   for (let i = start + 1; i < end; i++) {
     const code = text.charCodeAt(i);
-    if (RARE_PAIR[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.85;
+    if (RARE_PAIR[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.83;
     else if (code < 97) cost += before < 97 ? 0.22 : 1;
     before = code;
   }

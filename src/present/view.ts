@@ -21,9 +21,13 @@ export const objects = (value: unknown): Fields[] => (Array.isArray(value) ? val
 /** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  const text = sanitize(value.length > HARD_LIMIT ? value.slice(0, HARD_LIMIT) : value).trim();
-  return text === '' ? undefined : cut(text, tokens);
+  const text = sanitize(value.slice(0, HARD_LIMIT)).trim();
+  return text === '' ? undefined : cut(text, tokens, Math.max(0, value.length - HARD_LIMIT));
 }
+
+/** An id is always there and always text: it is what a client is promised. */
+export const idOf = (value: unknown): string =>
+  textOf(typeof value === 'number' ? String(value) : value, ID_TOKENS) ?? '';
 
 /** Longer than any copy; more is not even looked at. */
 const HARD_LIMIT = 50_000;

@@ -1,9 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
-import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
-import { StdioServerTransport, serveStdio as serveModern } from '@modelcontextprotocol/server/stdio';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { type JSONRPCMessage, Lane } from './lane.ts';
+import { claimsModern } from './messages.ts';
+import { Pipe } from './pipe.ts';
 
 export interface StdioOptions {
   catalog: Catalog;
@@ -16,26 +17,28 @@ export interface StdioOptions {
 /**
  * Serves one client over a pair of pipes until its input ends; resolves then, with calls in flight aborted.
  *
- * One transport owns the pipes. Whoever opens with revision 2026-07-28's envelope gets the SDK line that speaks it,
+ * One `Pipe` owns them. Whoever opens with revision 2026-07-28's envelope gets the SDK line that speaks it,
  * everybody else the line that speaks the revisions before; each is loaded when it is first needed. A
  * `server/discover` is only a question: a client may still go on in the old way (specification, *Lifecycle*).
  */
 export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOptions): Promise<void> {
-  const wire = new StdioServerTransport(stdin, stdout);
   const lanes: { modern?: Lane; legacy?: Lane } = {};
   let settled: Lane | undefined;
 
   const modern = async () => {
     if (lanes.modern) return lanes.modern;
-    const lane = new Lane(wire);
-    const { bindV2 } = await import('../mcp/bind-v2.ts');
+    const lane = new Lane(pipe);
+    const [{ bindV2 }, { serveStdio: serveModern }] = await Promise.all([
+      import('../mcp/bind-v2.ts'),
+      import('@modelcontextprotocol/server/stdio'),
+    ]);
     serveModern(() => bindV2(catalog, key), { transport: lane, legacy: 'reject' });
     lanes.modern = lane;
     return lane;
   };
   const legacy = async () => {
     if (lanes.legacy) return lanes.legacy;
-    const lane = new Lane(wire);
+    const lane = new Lane(pipe);
     const { bindV1 } = await import('../mcp/bind-v1.ts');
     await bindV1(catalog, key).connect(lane);
     lanes.legacy = lane;
@@ -54,23 +57,16 @@ export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOpti
 
   // A lane may still be loading when the next message comes in: their order is kept.
   let queue = Promise.resolve();
-  wire.onmessage = (message) => {
+  const onMessage = (message: JSONRPCMessage) => {
     queue = queue
       .then(async () => (await laneFor(message)).onmessage?.(message))
       .catch((error) => log.error('a message was not handled', { error: String(error) }));
   };
-  wire.onerror = (error) => log.warn('stdio', { error: error.message });
-  const closed = new Promise<void>((resolve) => {
-    wire.onclose = () => {
-      for (const lane of Object.values(lanes)) lane.onclose?.();
-      resolve();
-    };
-  });
-  await wire.start();
-  await closed;
-}
-
-function claimsModern(message: JSONRPCMessage): boolean {
-  const params = 'params' in message ? (message.params as { _meta?: object } | undefined) : undefined;
-  return params?._meta !== undefined && PROTOCOL_VERSION_META_KEY in params._meta;
+  const onProblem = (problem: string) => log.debug('stdio', { problem });
+  const pipe = new Pipe(stdin, stdout, { onMessage, onProblem });
+  await pipe.ended;
+  // What came before the end is handed on, and what needs no waiting is answered: `echo … | ad-library-mcp` works.
+  await queue;
+  await nextTurn();
+  for (const lane of Object.values(lanes)) lane.onclose?.();
 }

@@ -4,9 +4,10 @@ import type { Ad } from '../../src/api/schemas.ts';
 const bare = (text: string) =>
   text
     .normalize('NFC')
+    .replaceAll('\\n', ' ')
     .replace(/[^\p{L}\p{N}]/gu, '')
     .toLowerCase();
-const opening = (text: string) => bare([...text.trim()].slice(0, 10).join(''));
+const opening = (text: string) => bare([...text.trim()].slice(0, 8).join(''));
 const day = (date: string) => date.slice(0, 10);
 const DAY = 86_400_000;
 
