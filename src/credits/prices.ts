@@ -69,6 +69,11 @@ export function priceText({ bySize }: Seen): string {
   return least === most ? `${most}` : `${least} to ${most}, by number of items`;
 }
 
+/** The least an operation was charged so far. */
+export function lowestPrice(prices: Prices, { operation }: Call): number {
+  return Math.min(...(prices.get(operation.name)?.bySize.values() ?? []));
+}
+
 /** The most any call was charged so far. */
 export function highestPrice(prices: Prices): number {
   return Math.max(0, ...[...prices.values()].flatMap(({ bySize }) => [...bySize.values()]));

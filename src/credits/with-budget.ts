@@ -1,7 +1,7 @@
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
 import type { Book, Books } from './books.ts';
-import { expectedPrice, isList } from './prices.ts';
+import { expectedPrice, isList, lowestPrice } from './prices.ts';
 
 /**
  * Keeps what one key spends through this process within a budget, under any number of calls at once: what a call can
@@ -80,7 +80,8 @@ function overBudget({ book, budget, expected, call }: Refusal): AdLibraryError {
     reserved > 0 && `${reserved} set aside for calls under way`,
   ];
   const cost = expected === undefined ? 'what is not known yet' : `at most ${expected}`;
-  const smaller = isList(call) && expected !== undefined && expected > 1 ? ' A smaller limit may fit.' : '';
+  const fits = lowestPrice(book.prices, call) <= budget - used(book);
+  const smaller = isList(call) && fits ? ' A smaller limit may fit.' : '';
   const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this ${call.operation.name} costs ${cost}.${smaller}`;
   return new AdLibraryError({ kind: 'credit_budget', problem, sent: false });
 }

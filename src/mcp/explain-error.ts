@@ -112,10 +112,13 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 
 /** Details that only repeat what the message says are left to `_meta`. */
 function detailsText({ details, serviceMessage = '' }: Failure): string {
-  const text = JSON.stringify(foreignValue(details, 600));
+  const values: string[] = [];
+  const text = JSON.stringify(foreignValue(details, 600), (_, value) => {
+    if (typeof value !== 'object') values.push(String(value));
+    return value;
+  });
   if (text === undefined) return '';
-  const words = text.match(/"[^"]+"(?!:)/g) ?? [];
-  const repeated = words.length > 0 && words.every((word) => serviceMessage.includes(word.slice(1, -1)));
+  const repeated = values.length > 0 && values.every((value) => serviceMessage.includes(value));
   return repeated ? '' : `Details: ${foreignText(text, 700)}`;
 }
 
