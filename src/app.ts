@@ -139,7 +139,7 @@ async function openDemo(now: () => number): Promise<Upstream> {
     import('./library/demo.ts'),
     import('./library/filters.ts'),
   ]);
-  const { library, apiKey } = await openDemoLibrary({ now });
+  const { library, apiKey } = await openDemoLibrary({ now, mediaUrl: 'https://media.demo.example/media' });
   return {
     fetch: (url, init) => library.fetch(new Request(url, init)),
     baseUrl: 'http://demo.invalid',

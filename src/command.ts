@@ -24,7 +24,17 @@ const service: SettingName[] = [
   'searchFilters',
   'logLevel',
 ];
-const listening: SettingName[] = ['host', 'port', 'allowedHosts', 'allowedOrigins'];
+const listening: SettingName[] = [
+  'host',
+  'port',
+  'allowedHosts',
+  'allowedOrigins',
+  'callsAtOnce',
+  'callsPerKey',
+  'callsWaiting',
+  'requestsPerMinute',
+  'metrics',
+];
 
 /**
  * Reads a command line. Prints help and the version to standard output and wrong use to standard error; what is left

@@ -9,13 +9,16 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Catalog } from './catalog.ts';
 
-/** The catalogue on the SDK line that speaks revisions 2024-10-07 to 2025-11-25. One server serves one caller. */
-export function bindV1(catalog: Catalog, key: string | undefined): Server {
+/**
+ * The catalogue on the SDK line that speaks revisions 2024-10-07 to 2025-11-25. A server speaks with one client at a
+ * time, for the given key or, over HTTP, for the one that comes with each message.
+ */
+export function bindV1(catalog: Catalog, key?: string): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, key, signal }),
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, authInfo }) =>
+    catalog.callTool({ name: params.name, arguments: params.arguments, key: authInfo?.token ?? key, signal }),
   );
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>

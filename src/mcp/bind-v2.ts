@@ -1,13 +1,25 @@
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import type { Catalog } from './catalog.ts';
 
-/** The catalogue on the SDK line that speaks revision 2026-07-28. One server serves one caller. */
-export function bindV2(catalog: Catalog, key: string | undefined): Server {
+/** The lists are the same for every caller and change with the process only. */
+const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
+const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
+
+/**
+ * The catalogue on the SDK line that speaks revision 2026-07-28. A server speaks with one client at a time, for the
+ * given key or, over HTTP, for the one that comes with each message.
+ */
+export function bindV2(catalog: Catalog, key?: string): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const server = new Server(serverInfo, { capabilities, instructions });
+  const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, key, signal: mcpReq.signal }),
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq, http }) =>
+    catalog.callTool({
+      name: params.name,
+      arguments: params.arguments,
+      key: http?.authInfo?.token ?? key,
+      signal: mcpReq.signal,
+    }),
   );
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>

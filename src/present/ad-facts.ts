@@ -1,6 +1,6 @@
 import type { AdView } from './ad.ts';
 import { quote, word } from './fence.ts';
-import { dayOf } from './running.ts';
+import { dayOf, daysBetween } from './running.ts';
 
 /** What advertising people write for the networks anyway. */
 export const NETWORKS: Readonly<Record<string, string>> = {
@@ -13,10 +13,10 @@ export const NETWORKS: Readonly<Record<string, string>> = {
 };
 
 /** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
-export function factsOf(ad: AdView): string[] {
+export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    formatFact(ad),
-    runFact(ad),
+    ad.creative,
+    runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : `${ad.duplicates} duplicate${ad.duplicates === 1 ? '' : 's'}`,
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
     range('spend est.', ad.adSpendMin, ad.adSpendMax),
@@ -30,40 +30,32 @@ export function factsOf(ad: AdView): string[] {
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
 
-/** `VIDEO 15 s`, not `VIDEO, video 15 s`. */
-function formatFact({ displayFormat, creative }: AdView): string | undefined {
-  if (displayFormat === undefined) return creative;
-  const format = word(displayFormat);
-  const same = displayFormat.toLowerCase();
-  if (creative === undefined || creative === same) return format;
-  return creative.startsWith(`${same} `) ? `${format}${creative.slice(same.length)}` : `${format} ${creative}`;
-}
-
-export function runFact(ad: AdView): string | undefined {
+function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const from = dayOf(ad.startedAt);
-  const seen = dayOf(ad.lastSeenAt);
+  const seen = dayOf(ad.lastSeen ?? ad.lastSeenAt);
+  const since = ad.daysSinceSeen ?? (seen && asOf ? daysBetween(seen, asOf) : undefined);
   const end = dayOf(ad.endDate);
   const state = [
     ad.daysRunning === undefined ? undefined : ad.daysRunning === 1 ? '1 day' : `${ad.daysRunning} days`,
     ad.stillRunning === undefined ? undefined : ad.stillRunning ? 'running' : 'ended',
-    ad.daysSinceSeen === undefined || ad.stillRunning ? undefined : `seen ${ad.daysSinceSeen} days ago`,
+    since === undefined || ad.stillRunning !== undefined ? undefined : `seen ${since} days ago`,
     end !== undefined && seen !== undefined && seen !== end ? `last seen ${seen}` : undefined,
   ].filter((part) => part !== undefined);
   const last = end ?? seen;
   const dates =
-    from && last ? `${from} to ${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
+    from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
   if (!dates) return;
   return state.length > 0 ? `${dates} (${state.join(', ')})` : dates;
 }
 
-export function range(label: string, min: number | undefined, max: number | undefined): string | undefined {
+function range(label: string, min: number | undefined, max: number | undefined): string | undefined {
   if (min === undefined && max === undefined) return;
   if (min === undefined) return `${label} up to ${max}`;
   if (max === undefined) return `${label} from ${min}`;
   return min === max ? `${label} ${min}` : `${label} ${min}–${max}`;
 }
 
-export function productFact({ productTitle, productPrice }: AdView): string | undefined {
+function productFact({ productTitle, productPrice }: AdView): string | undefined {
   if (productTitle === undefined) return productPrice === undefined ? undefined : `price ${productPrice}`;
   return `product ${quote(productTitle)}${productPrice === undefined ? '' : ` at ${productPrice}`}`;
 }

@@ -1,5 +1,6 @@
-import type { AdView, CardCopy } from './ad.ts';
+import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
+import type { CardCopy } from './cards.ts';
 import type { MediaLink } from './creative.ts';
 import { quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { quote, word } from './fence.ts';
 import { framed, type ListFrame } from './list-text.ts';
-import { type Fields, keep, textOf } from './view.ts';
+import { type Fields, ID_TOKENS, keep, textOf } from './view.ts';
 
 export const CollectionView = z.looseObject({ id: z.string() });
 
@@ -26,10 +26,12 @@ const FIELDS = {
   pageCount: 'number',
 } as const;
 
-export const viewCollection = (collection: object): CollectionView => ({
-  id: textOf((collection as Fields).id, 48) ?? '',
-  ...keep(collection as Fields, FIELDS),
-});
+export function viewCollection(collection: object): CollectionView {
+  const source = collection as Fields;
+  const view: CollectionView = { id: textOf(source.id, ID_TOKENS) ?? '' };
+  keep(view, source, FIELDS);
+  return view;
+}
 
 /** A collection on a line: name, id, what is in it, whose it is. */
 export function collectionText(collection: CollectionView): string {

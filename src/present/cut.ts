@@ -15,6 +15,8 @@ export function cut(text: string, tokens: number): string {
 /** `… (+1234567 chars)` as it is estimated. */
 const SUFFIX_TOKENS = 9;
 const WINDOW = 160;
+/** A space this near is a good enough border, and surely one. */
+const NEAR = 16;
 
 /** Made when first needed: loading a language's rules takes a good part of the time in which a process starts. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
@@ -24,11 +26,13 @@ function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'
 }
 
 function borderBefore(text: string, end: number): number {
+  const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
+  if (space > Math.max(end - NEAR, end / 2)) return space;
   const from = Math.max(0, end - WINDOW);
   const start = from === 0 ? 0 : text.indexOf(' ', from) + 1 || from;
   if (start >= end) return start;
   const window = text.slice(start, end + WINDOW);
   const word = segmentAt(end - start, window, 'word');
-  if (word > 0) return start + word;
+  if (start + word > end / 2) return start + word;
   return start + segmentAt(end - start, window, 'grapheme');
 }

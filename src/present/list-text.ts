@@ -1,7 +1,11 @@
+import type { Fields } from './view.ts';
+
 /** What every list says of itself, before and after its items. */
 export interface ListFrame {
   /** `totalHits`, when the service gives it. */
   total?: number | undefined;
+  /** The day of the answer, `2026-11-20`: what "still running" and "days ago" refer to. */
+  asOf?: string | undefined;
   /** How many items the service sent, when more than are shown. */
   of?: number | undefined;
   /** The number of the first item shown, when it is not the first the service sent. */
@@ -35,15 +39,17 @@ function footer({ cursor, hasMore }: ListFrame): string {
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
 }
 
-/** `https://app/ads/<id>` when every link is its item's id behind the same start; so it is said once. */
-export function linkPattern(links: { id: unknown; url: unknown }[]): string | undefined {
-  const patterns = new Set(
-    links.map(({ id, url }) =>
-      typeof url === 'string' && typeof id === 'string' && id && url.split(id).length === 2
-        ? url.replace(id, '<id>')
-        : '',
-    ),
-  );
-  const [pattern] = patterns;
-  return patterns.size === 1 && pattern && /^https?:\/\/[^\s"<>]{1,100}<id>$/.test(pattern) ? pattern : undefined;
+/** `https://app/ads/<id>`, when every item's `appUrl` is its id behind the same start: then it is said once. */
+export function appUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
+  let pattern: string | undefined;
+  for (const item of items as readonly Fields[]) {
+    const { appUrl, [idName]: id } = item;
+    if (typeof appUrl !== 'string' || typeof id !== 'string' || id === '' || !appUrl.endsWith(id)) return;
+    const start = appUrl.slice(0, -id.length);
+    if (!PLAIN_ADDRESS.test(start) || (pattern ?? start) !== start) return;
+    pattern = start;
+  }
+  return pattern && `${pattern}<id>`;
 }
+
+const PLAIN_ADDRESS = /^https?:\/\/[\w.:/-]{1,100}$/;

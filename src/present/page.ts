@@ -3,7 +3,7 @@ import { quote, word } from './fence.ts';
 import { fullBlocks, fullText, fullView } from './full.ts';
 import { framed, type ListFrame } from './list-text.ts';
 import { dayOf } from './running.ts';
-import { type Detail, type Fields, FULL_TOKENS, keep, lean, objects, textOf } from './view.ts';
+import { add, type Detail, type Fields, FULL_TOKENS, ID_TOKENS, keep, objects, textOf } from './view.ts';
 
 /** Listed of a page to a client: what it is known by. Every other field is the API's own. */
 export const PageView = z.looseObject({ pageId: z.string(), pageName: z.string().optional() });
@@ -63,12 +63,11 @@ export interface PageOptions {
 export function viewPage(page: object, { detail, budget = FULL_TOKENS }: PageOptions): PageView {
   const source = page as Fields;
   if (detail === 'full') return { pageId: '', ...fullView(source, budget) };
-  return {
-    pageId: textOf(source.pageId, 48) ?? '',
-    ...keep(source, { pageName: detail === 'brief' ? 20 : 100 }),
-    ...keep(source, detail === 'brief' ? BRIEF : STANDARD),
-    ...lean({ thumbnailKinds: kindsOf(source.thumbnails) }),
-  };
+  const view: PageView = { pageId: textOf(source.pageId, ID_TOKENS) ?? '' };
+  keep(view, source, { pageName: detail === 'brief' ? 20 : 100 });
+  keep(view, source, detail === 'brief' ? BRIEF : STANDARD);
+  add(view, { thumbnailKinds: kindsOf(source.thumbnails) });
+  return view;
 }
 
 function kindsOf(thumbnails: unknown): string | undefined {
@@ -120,13 +119,13 @@ function factsOf(page: PageView): string[] {
   return [
     number(page.adsAmount, 'ads'),
     number(page.adsTotalDuplicates, 'duplicates'),
-    number(page.averageDuplicates, 'on average'),
+    page.averageDuplicates === undefined ? undefined : `avg ${page.averageDuplicates}`,
     number(page.pageLikes, 'likes'),
     number(page.pageIgFollowers, 'IG followers'),
     page.audienceReach === undefined ? undefined : `reach ${page.audienceReach}`,
     page.trend === undefined ? undefined : `trend ${page.trend}`,
     page.performance === undefined ? undefined : `performance ${page.performance}`,
-    page.thumbnailKinds && `thumbnails: ${page.thumbnailKinds}`,
+    page.thumbnailKinds && `shows ${page.thumbnailKinds}`,
     words('', page.countries),
     words('languages ', page.languages),
     words('technology ', page.technologySlugs),

@@ -1,97 +1,115 @@
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import {
-  createMcpHandler,
-  hostHeaderValidationResponse,
-  isLegacyRequest,
-  localhostAllowedHostnames,
-  originValidationResponse,
-} from '@modelcontextprotocol/server';
 import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { Log } from '../log.ts';
-import { bindV1 } from '../mcp/bind-v1.ts';
-import { bindV2 } from '../mcp/bind-v2.ts';
 import type { Catalog } from '../mcp/catalog.ts';
+import { limitAddresses } from './address-limit.ts';
+import { serveBothEras } from './both-eras.ts';
+import { type CallLimits, limitCalls } from './call-limits.ts';
+import { createGate } from './gate.ts';
+import { addressedToUs, json, keyed, keyOf, readableBy, refuse, slowGuessing } from './guards.ts';
+import { createKnownKeys } from './known-keys.ts';
+import { messagesIn } from './messages.ts';
+import type { Metrics } from './metrics.ts';
+import { readJson } from './read-json.ts';
 
 export interface HttpOptions {
   catalog: Catalog;
   log: Log;
+  now: () => number;
   /** Host names a request may be addressed to; loopback names when absent. */
   allowedHosts?: readonly string[] | undefined;
   /** Host names of web pages that may call; none when empty. */
   allowedOrigins: readonly string[];
   /** In demo mode every caller shares this key and brings none. */
   demoKey?: string | undefined;
+  /** False where no address is set that a caller's key could be sent to. */
+  reachable: boolean;
+  limits: CallLimits;
+  /** Requests a minute one address may make with keys that are not known to work; 0 for any number. */
+  requestsPerMinute: number;
+  metrics?: Metrics | undefined;
+}
+
+export interface HttpApp {
+  fetch: Hono['fetch'];
+  /** Refuses what comes in from now on; resolves when what was under way is answered. */
+  drain(): Promise<void>;
 }
 
 /** Arguments of a call are ids and filters: a body past this is not one of ours. */
-const largestBody = 1024 * 1024;
+const bodyBounds = { bytes: 1024 * 1024, depth: 64 };
 
-/** What a key may look like before it travels anywhere: live keys begin with this prefix (document, *Authentication*). */
-const keyShape = /^Bearer (svc_[\x21-\x7e]{1,250})$/i;
+/** A batch (revision 2025-03-26) is one request and many calls. */
+const mostCallsInBatch = 20;
 
 /**
- * Streamable HTTP, stateless: a fresh server for every request, chosen by the era the request speaks, with the key
- * that came with it. Nothing of one request outlives it but the answers kept under its key.
+ * Streamable HTTP without sessions: any replica answers any request, in the era it speaks, with the key that came
+ * with it. Nothing of a request outlives it but the answers kept under its key.
  */
-export function createHttpApp({ catalog, log, allowedHosts, allowedOrigins, demoKey }: HttpOptions): Hono {
-  const hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
-  const modern = createMcpHandler(({ authInfo }) => bindV2(catalog, authInfo?.token), {
-    legacy: 'reject',
-    onerror: (error) => log.debug('modern', { error: error.message }),
-  });
+export function createHttpApp(options: HttpOptions): HttpApp {
+  const { log, metrics, demoKey, reachable, requestsPerMinute } = options;
+  const knownKeys = createKnownKeys();
+  const calls = limitCalls(knownKeys.learningFrom(options.catalog), options);
+  const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
+  const gate = createGate();
+  const toUs = addressedToUs(options.allowedHosts, options.allowedOrigins);
+
   const app = new Hono();
-  app.get('/healthz', (context) => context.json({ status: 'ok', version: catalog.serverInfo.version }));
-  app.use('/mcp', async (context, next) => {
-    const { raw } = context.req;
-    return hostHeaderValidationResponse(raw, hosts) ?? originValidationResponse(raw, [...allowedOrigins]) ?? next();
+  app.get('/healthz', ({ json }) => json({ status: 'ok', version: options.catalog.serverInfo.version }));
+  app.get('/readyz', ({ json }) => (gate.isShut() ? json({ status: 'draining' }, 503) : json({ status: 'ready' })));
+  if (metrics) {
+    metrics.show(calls.counts);
+    app.get('/metrics', toUs, metrics.page);
+    app.use('/mcp', metrics.answers);
+  }
+  app.use('/mcp', toUs, gate.pass);
+  if (options.allowedOrigins.length > 0) app.use('/mcp', readableBy(options.allowedOrigins));
+  if (demoKey === undefined) {
+    const limit = requestsPerMinute > 0 ? limitAddresses(requestsPerMinute) : undefined;
+    app.post('/mcp', slowGuessing(limit, knownKeys.has), keyed);
+  }
+  app.post('/mcp', json, async (context) => {
+    const body = await bodyOf(context);
+    if (body instanceof Response) return body;
+    const key = demoKey ?? keyOf(context) ?? '';
+    return serve({ request: context.req.raw, body: body.value, key, token: reachable ? key : undefined });
   });
-  app.post('/mcp', bodyLimit({ maxSize: largestBody, onError: tooLarge }), async (context) => {
-    const key = demoKey ?? keyOf(context);
-    if (key === undefined) return unauthorized(context);
-    const { raw } = context.req;
-    const authInfo = { token: key, clientId: 'caller', scopes: [] };
-    return (await isLegacyRequest(raw.clone())) ? serveLegacy(catalog, key, raw) : modern.fetch(raw, { authInfo });
-  });
+  addRefusals(app, log);
+  return {
+    fetch: app.fetch,
+    drain: async () => {
+      await gate.shut();
+      await calls.idle();
+    },
+  };
+}
+
+async function bodyOf(context: Context): Promise<{ value: unknown } | Response> {
+  const body = await readJson(context.req.raw, bodyBounds);
+  if ('value' in body) {
+    const calls = messagesIn(body.value).filter(({ method }) => method === 'tools/call').length;
+    const problem = `A batch may hold ${mostCallsInBatch} calls at most.`;
+    return calls > mostCallsInBatch ? refuse(context, 400, problem, -32_600) : body;
+  }
+  switch (body.refused) {
+    case 'too large':
+      // The rest of the body is still on its way: only a closed connection ends it.
+      context.header('Connection', 'close');
+      return refuse(context, 413, `A request may hold ${bodyBounds.bytes / 1024} KB at most.`);
+    case 'too deep':
+      return refuse(context, 400, `JSON may nest ${bodyBounds.depth} levels at most.`, -32_600);
+    case 'not JSON':
+      return refuse(context, 400, 'The body is not JSON.', -32_700);
+  }
+}
+
+function addRefusals(app: Hono, log: Log): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
-    return rpcError(
-      context,
-      405,
-      'Only POST is served here: this server is stateless and opens no streams of its own.',
-    );
+    return refuse(context, 405, 'Only POST is served here: without sessions there is nothing to listen to or to end.');
   });
-  app.notFound((context) => rpcError(context, 404, 'Nothing is served here. The MCP endpoint is POST /mcp.'));
+  app.notFound((context) => refuse(context, 404, 'Nothing is served here. The MCP endpoint is POST /mcp.'));
   app.onError((error, context) => {
     log.error('a request failed', { error: error.stack ?? error.message });
-    return rpcError(context, 500, 'The server failed on its own account.');
+    return refuse(context, 500, 'The server failed on its own account.');
   });
-  return app;
-}
-
-async function serveLegacy(catalog: Catalog, key: string, request: Request): Promise<Response> {
-  const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-  const server = bindV1(catalog, key);
-  await server.connect(transport);
-  // A caller who hangs up sends no cancel notice: the closing connection is the signal.
-  request.signal.addEventListener('abort', () => void server.close(), { once: true });
-  return transport.handleRequest(request);
-}
-
-const keyOf = (context: Context): string | undefined => keyShape.exec(context.req.header('authorization') ?? '')?.[1];
-
-function unauthorized(context: Context) {
-  context.header('WWW-Authenticate', 'Bearer realm="ad-library-mcp"');
-  return rpcError(context, 401, 'Every request needs your API key in the header "Authorization: Bearer svc_live_…".');
-}
-
-function tooLarge(context: Context) {
-  // The rest of the body is still on its way: only a closed connection ends it.
-  context.header('Connection', 'close');
-  return rpcError(context, 413, `A request may hold ${largestBody / 1024} KB at most.`);
-}
-
-/** JSON-RPC errors without an id, as the transport's specification asks of HTTP-level refusals. */
-function rpcError(context: Context, status: 401 | 404 | 405 | 413 | 500, message: string) {
-  return context.json({ jsonrpc: '2.0', error: { code: -32_000, message }, id: null }, status);
 }

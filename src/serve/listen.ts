@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 
@@ -8,12 +9,33 @@ export interface Listener {
   close(deadlineMs: number): Promise<void>;
 }
 
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** Longest silence on a connection while it is being answered, in milliseconds; one that reads nothing is silent. */
+  idleMs?: number;
+  /** Lets answers pass as strings and not as streams, for the whole process; faster where answers are many. */
+  fastAnswers?: boolean;
+}
+
+type Handler = (request: Request, environment: object) => Response | Promise<Response>;
+
+/** A request's head and its whole must have come in by then; a connection may rest that long between requests. */
+const bounds = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 };
+
+/** Open connections; past that the system's queue is where others wait. */
+const mostConnections = 10_000;
+
 /** Listens on a host and port with a fetch-shaped handler. Rejects when the address cannot be had. */
-export async function listen(
-  fetch: (request: Request) => Response | Promise<Response>,
-  { host, port }: { host: string; port: number },
-): Promise<Listener> {
-  const server = createAdaptorServer({ fetch, overrideGlobalObjects: false });
+export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
+  const { host, port, idleMs = 0, fastAnswers = false } = options;
+  const server = createAdaptorServer({
+    fetch,
+    overrideGlobalObjects: fastAnswers,
+    serverOptions: { ...bounds, connectionsCheckingInterval: 5000 },
+  }) as Server;
+  server.maxConnections = mostConnections;
+  server.setTimeout(idleMs);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);
@@ -24,12 +46,12 @@ export async function listen(
     address: `http://${name}:${taken.port}`,
     close: (deadlineMs) =>
       new Promise((resolve) => {
-        const late = setTimeout(() => 'closeAllConnections' in server && server.closeAllConnections(), deadlineMs);
+        const late = setTimeout(() => server.closeAllConnections(), deadlineMs);
         server.close(() => {
           clearTimeout(late);
           resolve();
         });
-        if ('closeIdleConnections' in server) server.closeIdleConnections();
+        server.closeIdleConnections();
       }),
   };
 }

@@ -57,10 +57,13 @@ async function main() {
   await call(client, 'get_credits', {});
 
   print();
-  print(paint('bold', `Nine calls, ${spent} credits: ${tools.length} tools, one answer free because it was kept, one`));
   print(
-    paint('bold', 'refused before it cost anything. Nothing of this left your machine; every advertiser is invented.'),
+    paint(
+      'bold',
+      `${calls} calls, ${spent} credits: one answer was free because it was kept, one call refused unpaid.`,
+    ),
   );
+  print('Nothing of this left your machine, and every advertiser in it is invented.');
   print('To connect an assistant of your own, see "Connect an assistant" in README.md.');
   await client.close();
 }

@@ -1,7 +1,8 @@
-import { Client as ModernClient } from '@modelcontextprotocol/client';
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { command } from './process.ts';
 import { type Result, readResult } from './server.ts';
 
@@ -44,18 +45,30 @@ export const modernClient = (kind: ClientKind) =>
   );
 
 /** A client of the built command over real pipes. */
-export async function connectStdio(
-  kind: ClientKind,
-  args: string[],
-  env: Record<string, string> = {},
-): Promise<TestClient> {
+export function connectStdio(kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> {
   const parameters = { ...command(args), env: { PATH: process.env.PATH ?? '', ...env }, stderr: 'pipe' as const };
+  return connected(kind, { legacy: () => new LegacyStdio(parameters), modern: () => new ModernStdio(parameters) });
+}
+
+/** A client of an MCP endpoint over real sockets, with a caller's key where one is given. */
+export function connectHttp(kind: ClientKind, address: string, key?: string): Promise<TestClient> {
+  const url = new URL(address);
+  const options = { requestInit: { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } } };
+  return connected(kind, { legacy: () => new LegacyHttp(url, options), modern: () => new ModernHttp(url, options) });
+}
+
+interface Transports {
+  legacy(): LegacyStdio | LegacyHttp;
+  modern(): ModernStdio | ModernHttp;
+}
+
+async function connected(kind: ClientKind, transports: Transports): Promise<TestClient> {
   if (kind === 'v1') {
     const client = new LegacyClient({ name: 'test', version: '1' });
-    await client.connect(new LegacyStdio(parameters));
+    await client.connect(transports.legacy() as LegacyStdio);
     return wrap(client as AnyClient);
   }
   const client = modernClient(kind);
-  await client.connect(new ModernStdio(parameters));
+  await client.connect(transports.modern());
   return wrap(client as unknown as AnyClient);
 }

@@ -52,3 +52,30 @@ export function run(args: string[], options: { env?: Record<string, string>; inp
   child.stdin?.end(options.input ?? '');
   return ended;
 }
+
+export interface Served {
+  /** Address of the MCP endpoint. */
+  url: string;
+  origin: string;
+  port: number;
+  process: Running;
+  /** Asks the process to end, and waits for that. */
+  close(): Promise<Ran>;
+}
+
+/** The built command serving HTTP on a free port of loopback. */
+export async function serveHttp(args: string[] = [], env: Record<string, string> = {}): Promise<Served> {
+  const running = start(['http', '--port', '0', ...args], env);
+  const [, url = ''] = await running.says(/^ad-library-mcp: listening on (\S+)$/m);
+  const { origin, port } = new URL(url);
+  return {
+    url,
+    origin,
+    port: Number(port),
+    process: running,
+    close: () => {
+      running.child.kill('SIGTERM');
+      return running.ended;
+    },
+  };
+}

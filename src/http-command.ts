@@ -1,0 +1,38 @@
+import { openApp } from './app.ts';
+import type { Config } from './config.ts';
+import { createHttpApp } from './serve/http.ts';
+import { type Listener, listen } from './serve/listen.ts';
+import { createStructuredLog } from './serve/structured-log.ts';
+import { tools } from './tools/catalog.ts';
+
+/** Serves MCP over HTTP as the settings say; closing it answers what is under way, within the deadline. */
+export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
+  const { metrics: withMetrics, demo, baseUrl, callsAtOnce, callsPerKey, callsWaiting } = config;
+  const plain = createStructuredLog(config.logLevel, write);
+  const metrics = withMetrics
+    ? (await import('./serve/metrics.ts')).createMetrics(tools.map(({ name }) => name))
+    : undefined;
+  const log = metrics?.counting(plain) ?? plain;
+  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  const http = createHttpApp({
+    ...config,
+    catalog: app.catalog,
+    log,
+    now: Date.now,
+    demoKey: demo ? app.key : undefined,
+    reachable: demo || baseUrl !== undefined,
+    limits: { atOnce: callsAtOnce, perKey: callsPerKey, waiting: callsWaiting },
+    metrics,
+  });
+  // A call may be silent for its whole time; past that it is the reader who is slow.
+  const listener = await listen(http.fetch, { ...config, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
+  return {
+    address: listener.address,
+    close: async (deadlineMs) => {
+      const deadline = performance.now() + deadlineMs;
+      await Promise.race([http.drain(), new Promise((resolve) => setTimeout(resolve, deadlineMs).unref())]);
+      await listener.close(Math.max(0, deadline - performance.now()));
+      await app.close();
+    },
+  };
+}

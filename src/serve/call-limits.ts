@@ -1,0 +1,80 @@
+import PQueue from 'p-queue';
+import { AdLibraryError } from '../api/errors.ts';
+import type { Log } from '../log.ts';
+import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
+import type { Catalog } from '../mcp/catalog.ts';
+import { explainError } from '../mcp/explain-error.ts';
+
+export interface CallLimits {
+  /** Calls under way at once, for all keys together and for one. */
+  atOnce: number;
+  perKey: number;
+  /** Calls that may wait for their turn, for all keys together; one key may hold an eighth of the places. */
+  waiting: number;
+}
+
+export interface LimitedCalls {
+  catalog: Catalog;
+  counts(): { running: number; waiting: number };
+  /** Resolves when no call is under way or waits. */
+  idle(): Promise<void>;
+}
+
+/**
+ * Lets calls wait for their turn, boundedly many; whoever finds no place is told when to come back. A caller who leaves
+ * stops their call, but for a write: once begun it is left to finish, because nobody could tell what became of it.
+ */
+export function limitCalls(
+  catalog: Catalog,
+  options: { limits: CallLimits; now: () => number; log: Log },
+): LimitedCalls {
+  const { limits, now, log } = options;
+  const all = new PQueue({ concurrency: limits.atOnce });
+  const byKey = new Map<string, PQueue>();
+  const mostOfOneKey = Math.ceil(limits.waiting / 8);
+  const writes = new Set(catalog.tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
+  // How long a call takes of late, in milliseconds.
+  let usual = 1000;
+
+  const queueOf = (key: string) => {
+    const queue = new PQueue({ concurrency: limits.perKey });
+    byKey.set(key, queue);
+    return queue.on('idle', () => byKey.delete(key));
+  };
+
+  const timed = async (call: ToolCall) => {
+    const started = now();
+    const kept = writes.has(call.name) ? { ...call, signal: new AbortController().signal } : call;
+    const result = await catalog.callTool(kept);
+    usual += (now() - started - usual) / 16;
+    return result;
+  };
+
+  const callTool = async (call: ToolCall): Promise<ToolResult> => {
+    const key = call.key ?? '';
+    const own = byKey.get(key) ?? queueOf(key);
+    if (own.size >= mostOfOneKey || all.size >= limits.waiting) {
+      const turns = Math.max(own.size / limits.perKey, all.size / limits.atOnce);
+      log.info('call', { tool: call.name, ms: 0, kind: 'busy' });
+      return busy(Math.min(60, Math.max(1, Math.ceil((usual * turns) / 1000))));
+    }
+    const { signal } = call;
+    return own.add(() => all.add(() => timed(call), { signal }), { signal });
+  };
+
+  return {
+    catalog: { ...catalog, callTool },
+    counts: () => ({
+      running: all.pending,
+      waiting: all.size + [...byKey.values()].reduce((sum, { size }) => sum + size, 0),
+    }),
+    idle: () => all.onIdle(),
+  };
+}
+
+function busy(seconds: number): ToolResult {
+  const problem = `It has a place for this call in about ${seconds} s.`;
+  const { text, error } = explainError(new AdLibraryError({ kind: 'busy', problem, sent: false }));
+  const details = { retryAfterSeconds: seconds };
+  return { content: [{ type: 'text', text }], isError: true, _meta: { 'ad-library/error': { ...error, details } } };
+}

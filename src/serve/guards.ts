@@ -1,0 +1,72 @@
+import { getConnInfo } from '@hono/node-server/conninfo';
+import {
+  hostHeaderValidationResponse,
+  isJsonContentType,
+  localhostAllowedHostnames,
+  originValidationResponse,
+  validateOriginHeader,
+} from '@modelcontextprotocol/server';
+import type { Context, MiddlewareHandler } from 'hono';
+import { cors } from 'hono/cors';
+import type { AddressLimit } from './address-limit.ts';
+
+/** What a key must look like before it travels anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
+const keyShape = /^Bearer +(svc_live_[\w.~+/-]{1,256}=*)$/i;
+
+/** Requests must be addressed to one of our names and, if a web page sent them, come from one we know. */
+export function addressedToUs(allowedHosts: readonly string[] | undefined, allowedOrigins: readonly string[]) {
+  const hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
+  const origins = [...allowedOrigins];
+  const guard: MiddlewareHandler = async ({ req }, next) =>
+    hostHeaderValidationResponse(req.raw, hosts) ?? originValidationResponse(req.raw, origins) ?? next();
+  return guard;
+}
+
+/** Lets the pages of allowed origins read answers, as browsers ask of us first. */
+export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler =>
+  cors({
+    origin: (origin) => (validateOriginHeader(origin, [...allowedOrigins]).ok ? origin : null),
+    allowMethods: ['POST'],
+    allowHeaders: ['Authorization', 'Content-Type', 'Mcp-Protocol-Version', 'Mcp-Method', 'Mcp-Name'],
+    exposeHeaders: ['WWW-Authenticate', 'Retry-After'],
+    maxAge: 600,
+  });
+
+/** Bounds how often one address may try keys that are not known to work. */
+export function slowGuessing(limit: AddressLimit | undefined, isKnown: (key: string) => boolean) {
+  const guard: MiddlewareHandler = async (context, next) => {
+    const key = keyOf(context);
+    if (limit === undefined || (key !== undefined && isKnown(key))) return next();
+    const seconds = await limit.secondsToWait(getConnInfo(context).remote.address ?? '');
+    if (seconds === undefined) return next();
+    context.header('Retry-After', String(seconds));
+    return refuse(context, 429, 'Too many requests from this address.');
+  };
+  return guard;
+}
+
+/** Refuses requests without a key that can be one, and keys where logs would keep them. */
+export const keyed: MiddlewareHandler = async (context, next) => {
+  if (/svc_[a-z]+_/i.test(context.req.url)) {
+    return refuse(context, 400, 'A key must not be in the address: send it in the header "Authorization: Bearer …".');
+  }
+  if (keyOf(context) !== undefined) return next();
+  // Several such headers read as one with a comma, which no key has.
+  const given = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
+  context.header('WWW-Authenticate', `Bearer realm="ad-library-mcp"${given}`);
+  return refuse(context, 401, 'Every request needs your API key in one header "Authorization: Bearer svc_live_…".');
+};
+
+export const json: MiddlewareHandler = async (context, next) =>
+  isJsonContentType(context.req.header('content-type') ?? null)
+    ? next()
+    : refuse(context, 415, 'The body must be application/json.');
+
+export const keyOf = (context: Context): string | undefined =>
+  keyShape.exec(context.req.header('authorization') ?? '')?.[1];
+
+type Refusal = 400 | 401 | 404 | 405 | 413 | 415 | 429 | 500 | 503;
+
+/** JSON-RPC errors without an id, as the transport's specification has it for refusals of HTTP. */
+export const refuse = (context: Context, status: Refusal, message: string, code = -32_000) =>
+  context.json({ jsonrpc: '2.0', error: { code, message }, id: null }, status);

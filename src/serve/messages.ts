@@ -1,0 +1,17 @@
+/** A JSON-RPC message as far as routing looks at it; the SDKs check the rest. */
+export interface Message {
+  method: string;
+  id?: unknown;
+  params?: { requestId?: unknown };
+}
+
+/** What a body holds: one message, or several in a batch (revision 2025-03-26). */
+export const messagesIn = (body: unknown): Message[] => (Array.isArray(body) ? body : [body]).filter(isMessage);
+
+export const requestsIn = (messages: Message[]): Message[] => messages.filter(({ id }) => id !== undefined);
+
+export const cancelNoticesIn = (messages: Message[]): Message[] =>
+  messages.filter(({ method, id }) => method === 'notifications/cancelled' && id === undefined);
+
+const isMessage = (value: unknown): value is Message =>
+  typeof value === 'object' && value !== null && 'method' in value && typeof value.method === 'string';

@@ -1,0 +1,153 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Client } from 'undici';
+import { type Served, serveHttp } from '../support/process.ts';
+
+/**
+ * Many callers at once against the server and against a bare proxy, in turns, in one run.
+ * `npm run bench:http -- --seconds 20 --callers 64 --items 10`
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '20' },
+    callers: { type: 'string', default: '64' },
+    items: { type: 'string', default: '10' },
+    turns: { type: 'string', default: '4' },
+  },
+});
+const seconds = Number(values.seconds);
+const callers = Number(values.callers);
+const turns = Number(values.turns);
+
+interface Target {
+  name: string;
+  origin: string;
+  pid: number;
+  headers: Record<string, string>;
+  body(id: number): string;
+  answered: number;
+  wrong: number;
+  failed: number;
+  /** Milliseconds of every answer. */
+  times: number[];
+  memory: number[];
+}
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+const upstream = await child('upstream.ts', values.items);
+const proxy = await child('proxy.ts', upstream.origin);
+const server = await serveHttp(['--base-url', upstream.origin, '--cache-seconds', '0']);
+const targets = [
+  target('bare proxy', proxy.origin, proxy.process.pid),
+  target('MCP 2025-11-25', server.origin, server.process.child.pid),
+  target('MCP 2026-07-28', server.origin, server.process.child.pid),
+];
+for (const each of targets) await load(each, 1);
+for (const each of targets) reset(each);
+for (let turn = 0; turn < turns; turn++) {
+  for (const each of targets) await load(each, seconds / turns);
+}
+report(targets);
+await finish(server);
+
+function target(name: string, origin: string, pid: number | undefined): Target {
+  const modern = name.endsWith('2026-07-28');
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': modern ? '2026-07-28' : '2025-11-25',
+    ...(modern && { 'mcp-method': 'tools/call', 'mcp-name': 'search_ads' }),
+  };
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const params = { name: 'search_ads', arguments: { limit: Number(values.items) }, ...(modern && { _meta: meta }) };
+  const body = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
+  return { name, origin, pid: pid ?? 0, headers, body, answered: 0, wrong: 0, failed: 0, times: [], memory: [] };
+}
+
+function reset(each: Target) {
+  Object.assign(each, { answered: 0, wrong: 0, failed: 0, times: [], memory: [] });
+}
+
+/** Every caller has a key and a connection of its own, and asks again as soon as it has its answer. */
+async function load(each: Target, duration: number): Promise<void> {
+  const until = performance.now() + duration * 1000;
+  const call = async (caller: number) => {
+    const name = `caller-${caller}-of-${callers}`;
+    const client = new Client(each.origin);
+    const headers = { ...each.headers, authorization: `Bearer svc_live_${name}` };
+    for (let id = 1; performance.now() < until; id++) {
+      const sent = performance.now();
+      try {
+        const answer = await client.request({ path: '/mcp', method: 'POST', headers, body: each.body(id) });
+        const text = await answer.body.text();
+        if (answer.statusCode !== 200 || text.includes('"isError"')) each.failed++;
+        else if (!text.includes(name)) each.wrong++;
+        else each.answered++;
+      } catch {
+        each.failed++;
+      }
+      each.times.push(performance.now() - sent);
+    }
+    await client.close();
+  };
+  await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
+  each.memory.push(residentMegabytes(each.pid));
+}
+
+function residentMegabytes(pid: number): number {
+  try {
+    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function report(all: Target[]): void {
+  const rate = (each: Target) => each.answered / seconds;
+  const base = all[0] ? rate(all[0]) : 0;
+  say(`${callers} callers, ${seconds} s each in ${turns} turns, answers of ${values.items} ads`);
+  for (const each of all) {
+    const times = each.times.toSorted((a, b) => a - b);
+    const at = (part: number) => `${(times[Math.floor(times.length * part)] ?? Number.NaN).toFixed(1)} ms`;
+    say(
+      [
+        each.name.padEnd(16),
+        `${rate(each).toFixed(0).padStart(6)}/s`,
+        `${((rate(each) / base) * 100).toFixed(0).padStart(4)} %`,
+        `p50 ${at(0.5)}, p99 ${at(0.99)}`,
+        `failed ${each.failed}, wrong ${each.wrong}`,
+        `memory ${each.memory.join(' ')} MB`,
+      ].join('  '),
+    );
+  }
+}
+
+async function child(file: string, argument: string): Promise<{ origin: string; process: ChildProcess }> {
+  const path = fileURLToPath(new URL(file, import.meta.url));
+  const process = fork(path, [argument], { execArgv: ['--import', 'tsx'] });
+  const { port } = await new Promise<AddressInfo>((resolve, reject) => {
+    process.once('message', (address) => resolve(address as AddressInfo));
+    process.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
+  });
+  return { origin: `http://127.0.0.1:${port}`, process };
+}
+
+async function finish(served: Served): Promise<void> {
+  upstream.process.kill();
+  proxy.process.kill();
+  const { code, stderr } = await served.close();
+  const worst = Math.min(...targets.slice(1).map((each) => each.answered)) / (targets[0]?.answered ?? 1);
+  const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;
+  say(
+    `worst ratio ${(worst * 100).toFixed(0)} % of the proxy (target 70 %), ${clean ? 'no error' : 'ERRORS'}${stderr.includes('error') ? stderr : ''}`,
+  );
+  process.exitCode = clean ? 0 : 1;
+}
