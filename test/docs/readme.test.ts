@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
+import { examples, withExamples } from './examples.ts';
 import { withSettings } from './settings-table.ts';
 
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
@@ -11,4 +12,9 @@ test('README lists the settings as the code has them (npm run docs writes them)'
 
 test('README names every tool', () => {
   for (const { name } of tools) expect(readme).toContain(`\`${name}\``);
+});
+
+test('README shows results as demo mode gives them (npm run docs writes them)', async () => {
+  expect([...(await examples()).keys()]).toEqual(tools.map(({ name }) => name));
+  expect(await withExamples(readme)).toBe(readme);
 });

@@ -1,6 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { withExamples } from './examples.ts';
+import { withCatalog } from './manifest.ts';
+import { withPackage } from './registry-file.ts';
 import { withSettings } from './settings-table.ts';
 
-/** Writes the generated parts of README anew. */
-const file = new URL('../../README.md', import.meta.url);
-writeFileSync(file, withSettings(readFileSync(file, 'utf8')));
+/** Writes the generated parts of README, the desktop manifest and the registry file anew. */
+const root = new URL('../../', import.meta.url);
+const rewrite = async (file: string, written: (text: string) => string | Promise<string>) => {
+  const path = new URL(file, root);
+  writeFileSync(path, await written(readFileSync(path, 'utf8')));
+};
+const json = (written: (value: object) => object) => (text: string) =>
+  `${JSON.stringify(written(JSON.parse(text)), null, 2)}\n`;
+
+await rewrite('README.md', (readme) => withExamples(withSettings(readme)));
+await rewrite('manifest.json', json(withCatalog));
+await rewrite('server.json', json(withPackage));

@@ -45,8 +45,16 @@ export const modernClient = (kind: ClientKind) =>
   );
 
 /** A client of the built command over real pipes. */
-export function connectStdio(kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> {
-  const parameters = { ...command(args), env: { PATH: process.env.PATH ?? '', ...env }, stderr: 'pipe' as const };
+export const connectStdio = (kind: ClientKind, args: string[], env: Record<string, string> = {}): Promise<TestClient> =>
+  connectCommand(kind, { ...command(args), env });
+
+/** A client of any command over real pipes, which gets nothing of this process's environment but its path. */
+export function connectCommand(
+  kind: ClientKind,
+  started: { command: string; args: string[]; env?: Record<string, string>; cwd?: string },
+): Promise<TestClient> {
+  const env = { PATH: process.env.PATH ?? '', ...started.env };
+  const parameters = { ...started, env, stderr: 'pipe' as const };
   return connected(kind, { legacy: () => new LegacyStdio(parameters), modern: () => new ModernStdio(parameters) });
 }
 

@@ -1,0 +1,15 @@
+import { prompts } from '../../src/prompts/catalog.ts';
+import { tools } from '../../src/tools/catalog.ts';
+import { version } from '../../src/version.ts';
+
+/** The parts of the desktop manifest that the code is the author of, as its format has them (MCPB manifest 0.3). */
+export const withCatalog = (manifest: object): object => ({
+  ...manifest,
+  version,
+  tools: tools.map(({ name, description }) => ({ name, description })),
+  prompts: prompts.map(({ name, description, arguments: given, write }) => {
+    const names = given.map((argument) => argument.name);
+    const text = write(Object.fromEntries(names.map((argument) => [argument, `\${arguments.${argument}}`])));
+    return { name, description, arguments: names, text };
+  }),
+});

@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callEveryTool } from '../support/call-every-tool.ts';
+import { clientKinds, connectCommand } from '../support/clients.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));
+const shell = process.platform === 'win32';
+const npm = async (cwd: string, ...args: string[]) =>
+  (await promisify(execFile)('npm', [...args, '--loglevel=error'], { cwd, shell })).stdout;
+
+let packed: { filename: string; files: { path: string }[] };
+
+// Built already: packing must not run the build under the tests beside this one.
+beforeAll(async () => {
+  const said = await npm(root, 'pack', '--ignore-scripts', '--json', `--pack-destination=${folder}`);
+  [packed] = JSON.parse(said);
+  // Without one, npm would install into the next folder above that has one.
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+  await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('the package holds the bundle, what has to come with it, and little else', () => {
+  const beside = packed.files.map(({ path }) => path).filter((path) => !path.startsWith('dist/'));
+  expect(beside.sort()).toEqual(['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']);
+  expect(statSync(join(folder, packed.filename)).size).toBeLessThan(2 * 1024 * 1024);
+});
+
+test('nothing else has to be installed for it', async () => {
+  const tree = JSON.parse(await npm(folder, 'ls', '--all', '--json'));
+  expect(Object.keys(tree.dependencies)).toEqual(['ad-library-mcp']);
+  expect(tree.dependencies['ad-library-mcp'].dependencies).toBeUndefined();
+});
+
+test.each(clientKinds)('the command it installs answers every tool to a %s client', async (kind) => {
+  const bin = join(folder, 'node_modules', 'ad-library-mcp', 'dist', 'main.js');
+  const client = await connectCommand(kind, { command: process.execPath, args: [bin, '--demo'], cwd: folder });
+  const called = await callEveryTool(client.call);
+  expect(called.filter(({ result }) => result.isError)).toEqual([]);
+  expect(called).toHaveLength((await client.listTools()).length);
+  await client.close();
+});
