@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -53,6 +54,8 @@ interface Upstream {
 export async function openApp({ config, log, now, random }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo(now) : openService(config));
   const closing = new AbortController();
+  // Every call under way listens, so the warning that many do would mean nothing.
+  setMaxListeners(0, closing.signal);
   const partition = createPartition();
   const books = createBooks(partition);
   const send = sendChain({ config, upstream, books, partition, now, random });
