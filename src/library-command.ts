@@ -1,36 +1,91 @@
+import type { OptionValues } from 'commander';
 import type { Job } from './command.ts';
 import type { Config } from './config.ts';
+import type { Place, Progress } from './library/commands.ts';
+import { importText, keysText, progressLine } from './library/report.ts';
 import type { Log } from './log.ts';
-import { type Listener, listen } from './serve/listen.ts';
 
 export interface LibraryCommandOptions {
   config: Config;
   log: Log;
-  /** Writes a line for a person to standard error. */
-  say(line: string): void;
-  /** Resolves when the process was asked to end and the listener is closed. */
-  untilAsked(listener: Listener): Promise<void>;
+  now: () => number;
+  stdin: AsyncIterable<Uint8Array>;
+  /** Writes what a person or a script asked for to standard output. */
+  print(text: string): void;
+  /** Writes what a person should know to standard error. */
+  say(text: string): void;
+  /** Whether a person watches standard error. */
+  watched: boolean;
+  /** Resolves when the process is asked to end. */
+  asked(): Promise<void>;
 }
 
-type LibraryJob = Extract<Job, { name: `library ${string}` }>;
+export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
+
+/** Where keys and data live when nothing else is said. */
+const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  if (job.name !== 'library serve') throw new Error(`${job.name} is not there yet.`);
-  return serve(options);
+  const { config, now, print } = options;
+  const library = await import('./library/commands.ts');
+  const place: Place = { database: config.database ?? defaultDatabase, now };
+  switch (job.name) {
+    case 'library serve':
+      return serve(options, place);
+    case 'library import':
+      return importAll(job.files, place, options);
+    case 'library key create':
+      print(`${(await library.createKey(place, keyOptions(job.options))).key}\n`);
+      return 0;
+    case 'library key list':
+      print(`${keysText(await library.listKeys(place))}\n`);
+      return 0;
+    case 'library key revoke':
+      print(`revoked ${(await library.revokeKey(place, job.key)).keyPrefix}…\n`);
+      return 0;
+  }
 }
 
-async function serve({ config, log, say, untilAsked }: LibraryCommandOptions): Promise<number> {
-  const { openDemoLibrary } = await import('./library/demo.ts');
-  const { openLibrary } = await import('./library/open.ts');
+async function importAll(files: string[], place: Place, { stdin, say, watched }: LibraryCommandOptions) {
+  const { importFiles } = await import('./library/commands.ts');
+  let shown = '';
+  const onProgress = (progress: Progress) => {
+    const line = progressLine(progress);
+    if (watched && line !== shown) say(`\r${line}`);
+    shown = line;
+  };
+  const reports = await importFiles(place, files, { stdin, onProgress });
+  for (const report of reports) say(`${watched ? '\n' : ''}${importText(report)}\n`);
+  return reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
+}
+
+async function serve({ config, log, say, now, asked }: LibraryCommandOptions, place: Place): Promise<number> {
+  const { serveLibrary, serveDemoLibrary } = await import('./library/commands.ts');
+  const { host, port } = config;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
-  const now = Date.now;
-  const library = config.demo
-    ? (await openDemoLibrary({ now })).library
-    : await openLibrary({ database: config.database ?? 'ad-library.db', now, onError });
-  const listener = await listen(library.fetch, config);
-  say(`ad-library-mcp: library on ${listener.address}\n`);
-  await untilAsked(listener);
-  library.close();
+  const served = await (config.demo
+    ? serveDemoLibrary({ host, port, now, onError })
+    : serveLibrary({ ...place, host, port, onError }));
+  if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
+  say(`ad-library-mcp: library on ${served.url}\n`);
+  await asked();
+  await served.close();
   return 0;
+}
+
+/** Texts of flags as the library takes them; it says itself what is wrong with a value. */
+function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscription }: OptionValues) {
+  return {
+    ...(name !== undefined && { name: String(name) }),
+    ...(scopes !== undefined && {
+      scopes: String(scopes)
+        .split(',')
+        .map((scope) => scope.trim()),
+    }),
+    ...(credits !== undefined && { credits: Number(credits) }),
+    ...(hourlyLimit !== undefined && { hourlyLimit: Number(hourlyLimit) }),
+    ...(dailyLimit !== undefined && { dailyLimit: Number(dailyLimit) }),
+    ...(subscription === false && { subscription: false }),
+  };
 }

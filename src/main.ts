@@ -3,7 +3,6 @@ import { openApp } from './app.ts';
 import { type Job, readCommand } from './command.ts';
 import { type Config, readConfig, SettingsError } from './config.ts';
 import { createLog, type Log, masked } from './log.ts';
-import type { Listener } from './serve/listen.ts';
 import { version } from './version.ts';
 
 /** How long answers in flight may take when the process is asked to end, in milliseconds. */
@@ -20,7 +19,9 @@ async function run(job: Job): Promise<number> {
   if (job.name === 'stdio') return stdio(config, log);
   if (job.name === 'http') return http(config);
   const { runLibrary } = await import('./library-command.ts');
-  return runLibrary(job, { config, log, say, untilAsked });
+  const print = (text: string) => process.stdout.write(text);
+  const watched = process.stderr.isTTY === true;
+  return runLibrary(job, { config, log, now: Date.now, stdin: process.stdin, print, say, watched, asked });
 }
 
 async function stdio(config: Config, log: Log): Promise<number> {
@@ -39,13 +40,9 @@ async function http(config: Config): Promise<number> {
   const { serveHttp } = await import('./http-command.ts');
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
-  await untilAsked(server);
-  return 0;
-}
-
-async function untilAsked(listener: Listener): Promise<void> {
   await asked();
-  await listener.close(drainDeadline);
+  await server.close(drainDeadline);
+  return 0;
 }
 
 /** Resolves when the process is asked to end. */

@@ -34,6 +34,8 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
   const filled = fill(shop, userId, makeMarket(dice, now()), stop.signal);
+  // Whoever asks is told of a failure; until then it must not end the process.
+  filled.catch(() => {});
   return {
     apiKey,
     library: {
@@ -57,13 +59,14 @@ async function fill(
   stop: AbortSignal,
 ): Promise<void> {
   const { database, records } = shop;
+  await nextTurn();
   for (const { page, ads } of market) {
+    if (stop.aborted) return;
     database.transaction(() => {
       records.putPage(page);
       for (const ad of ads) records.putAd(ad);
     });
     await nextTurn();
-    if (stop.aborted) return;
   }
-  fillCollections(shop, userId);
+  if (!stop.aborted) fillCollections(shop, userId);
 }

@@ -1,5 +1,5 @@
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
-import { adShelf, type Measure, pageShelf, type Shelf, type Tag } from './shelves.ts';
+import { type Measure, type Shelf, shelves, type Tag } from './shelves.ts';
 
 /**
  * The filter keys of this library, made from what its shelves can be searched by. Validation, the text of a 422, the
@@ -8,7 +8,7 @@ import { adShelf, type Measure, pageShelf, type Shelf, type Tag } from './shelve
 
 const longest = { text: 300, list: 50 };
 
-function bounds({ key, about, date }: Measure<never>): SearchFilter[] {
+function bounds({ key, about, date }: Measure): SearchFilter[] {
   const type = date ? 'date' : 'number';
   return [
     { key: `${key}From`, type, description: `At or above: ${about}` },
@@ -16,13 +16,13 @@ function bounds({ key, about, date }: Measure<never>): SearchFilter[] {
   ];
 }
 
-function anyOf({ key, about, values, boolean, example }: Tag<never>): SearchFilter {
+function anyOf({ key, about, values, boolean, example }: Tag): SearchFilter {
   if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}` };
   const filter: SearchFilter = { key, type: 'strings', description: `Any of: ${about}`, maxLength: longest.list };
   return { ...filter, ...(values && { values }), ...(example !== undefined && { example }) };
 }
 
-function describe(shelf: Shelf<never>, words: SearchFilter[]): SearchFilter[] {
+function describe(shelf: Shelf, words: SearchFilter[]): SearchFilter[] {
   const measures = shelf.measures.map(({ key }) => key);
   return [
     ...words,
@@ -47,10 +47,10 @@ const query = (where: string): SearchFilter => ({
 });
 
 export const libraryFilters: SearchFilters = {
-  ads: describe(adShelf, [
+  ads: describe(shelves.ads, [
     query('the copy, headline, product, cards or advertiser name'),
     { key: 'advertiser', type: 'string', description: 'Words of the advertiser page’s name', maxLength: longest.text },
     { key: 'active', type: 'boolean', description: 'Whether the ad has no endDate, or one that is still to come' },
   ]),
-  pages: describe(pageShelf, [query('the page name')]),
+  pages: describe(shelves.pages, [query('the page name')]),
 };

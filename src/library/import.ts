@@ -5,13 +5,6 @@ import type { Shop } from './operations.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';
 
-export type ImportOptions = {
-  /** Told after every batch, with the bytes read so far. */
-  onProgress?: (progress: ImportProgress) => void;
-};
-
-export type ImportProgress = { bytes: number; records: number };
-
 export type ImportReport = {
   lines: number;
   ads: number;
@@ -24,10 +17,11 @@ export type ImportReport = {
 };
 
 const mostProblems = 50;
-const batchSize = 200;
+/** Large enough that waiting for the disk once a batch is little, small enough that nobody else waits for long. */
+const batchSize = 500;
 const longestLine = 8 * 1024 * 1024;
 
-type Line = { number: number; text: string | null; bytes: number };
+type Line = { number: number; text: string | null };
 /** A checked record; `json` is the line itself, so that what is read back is what was written. */
 type Found = { ad: Ad } | { page: Page };
 type Entry = Found & { json: string };
@@ -41,11 +35,9 @@ type Entry = Found & { json: string };
 export async function importLines(
   { database, records }: Pick<Shop, 'database' | 'records'>,
   source: AsyncIterable<string | Uint8Array>,
-  { onProgress }: ImportOptions = {},
 ): Promise<ImportReport> {
   const report: ImportReport = { lines: 0, ads: 0, pages: 0, fromPublicArchive: 0, skipped: 0, problems: [] };
   let batch: Entry[] = [];
-  let bytes = 0;
   const flush = async () => {
     database.transaction(() => {
       for (const entry of batch)
@@ -53,12 +45,10 @@ export async function importLines(
     });
     for (const entry of batch) 'ad' in entry ? report.ads++ : report.pages++;
     batch = [];
-    onProgress?.({ bytes, records: report.ads + report.pages });
     await nextTurn();
   };
   for await (const line of linesOf(source)) {
     report.lines++;
-    bytes = line.bytes;
     for (const entry of entriesOf(line, report)) batch.push(entry);
     if (batch.length >= batchSize) await flush();
   }
@@ -126,15 +116,14 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
 /** Lines that are not blank, in chunks of any size; `text` is null for one that is too long to be kept. */
 async function* linesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Line> {
   const decoder = new TextDecoder();
-  const state = { rest: '', number: 0, bytes: 0, tooLong: false };
+  const state = { rest: '', number: 0, tooLong: false };
   const take = (text: string): Line[] => {
     state.number++;
     const trimmed = state.tooLong ? null : text.trim();
     state.tooLong = false;
-    return trimmed === '' ? [] : [{ number: state.number, text: trimmed, bytes: state.bytes }];
+    return trimmed === '' ? [] : [{ number: state.number, text: trimmed }];
   };
   for await (const chunk of source) {
-    state.bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk) : chunk.byteLength;
     const [first = '', ...others] = (typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true })).split(
       '\n',
     );

@@ -21,7 +21,8 @@ export function drawAd(ad: Ad, nr: number, moving: boolean): string {
     `<rect width="${side}" height="${side}" fill="url(#sky)"/>`,
     gradient(colours),
     scene(chance, colours, moving),
-    words(advertiser, { y: 110, size: 40, most: 30, weight: 600 }),
+    `<text x="540" y="475" text-anchor="middle" font-size="120" font-weight="800" fill="#fffc">${escaped([...advertiser][0] ?? '')}</text>`,
+    words(advertiser, { y: 110, size: 40, most: 30, weight: 600, colour: colours[2] }),
     `<rect y="690" width="${side}" height="390" fill="#fffffff0"/>`,
     ...wrapped(title, 24).map((line, at) =>
       words(line, { y: 775 + at * 74, size: 62, most: 30, weight: 800, colour: colours[2] }),
@@ -69,7 +70,7 @@ function scene(chance: number[], [light, , dark]: Palette, moving: boolean): str
     ? '<animateTransform attributeName="transform" type="translate" values="0 0;0 -36;0 0" dur="4s" repeatCount="indefinite"/>'
     : '';
   const shapes = [
-    `<rect x="${at(1, 300, 420)}" y="250" width="${at(2, 200, 320)}" height="360" rx="${at(3, 20, 150)}"/>`,
+    `<rect x="${540 - at(1, 100, 180)}" y="250" width="${2 * at(1, 100, 180)}" height="360" rx="${at(3, 20, 150)}"/>`,
     `<circle cx="540" cy="430" r="${at(4, 140, 200)}"/>`,
     `<path d="M540 ${at(5, 180, 260)}l${at(6, 170, 240)} 380h-${at(7, 380, 460)}z"/>`,
     `<path d="M330 600q30-${at(8, 300, 420)} 210-${at(9, 330, 400)}t210 ${at(10, 330, 400)}z"/>`,
@@ -78,7 +79,8 @@ function scene(chance: number[], [light, , dark]: Palette, moving: boolean): str
     `<circle cx="${at(11, 150, 930)}" cy="${at(12, 180, 320)}" r="${at(13, 70, 150)}" fill="#fff8"/>`,
     `<path d="M0 ${at(14, 480, 600)}q270-${at(15, 60, 220)} 540 0t540 0V720H0z" fill="${light}"/>`,
     `<path d="M0 ${at(16, 560, 640)}q360-${at(17, 30, 160)} 720 0t720 0V720H0z" fill="#ffffffa0"/>`,
-    `<g fill="${dark}">${shapes[at(0, 0, shapes.length - 1)]}${drift}</g>`,
+    `<ellipse cx="540" cy="625" rx="230" ry="22" fill="#0002"/>`,
+    `<g fill="${dark}">${shapes[Math.floor((chance[0] ?? 0) * (shapes.length - 0.01))]}${drift}</g>`,
   ].join('');
 }
 
@@ -86,8 +88,9 @@ type Words = { y: number; x?: number; size: number; most: number; weight: number
 
 function words(text: string, { y, x = 60, size, most, weight, colour = '#fff' }: Words): string {
   const shown = width(text) > most ? `${cut(text, most - 1)}…` : text;
-  const side = /\p{Script=Arabic}|\p{Script=Hebrew}/u.test(shown) ? ' direction="rtl" text-anchor="end"' : '';
-  return `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" fill="${colour}"${side}>${escaped(shown)}</text>`;
+  const rightToLeft = /\p{Script=Arabic}|\p{Script=Hebrew}/u.test(shown);
+  const start = rightToLeft ? `x="${side - x}" text-anchor="end"` : `x="${x}"`;
+  return `<text ${start} y="${y}" font-size="${size}" font-weight="${weight}" fill="${colour}">${escaped(shown)}</text>`;
 }
 
 /** Columns a text takes; East Asian letters take two. */

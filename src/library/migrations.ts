@@ -8,7 +8,7 @@ export const applicationId = 0x41644c69;
  */
 const shelf = (name: string, measures: string[], lows: string[]) => `
   CREATE TABLE ${name} (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, derived INTEGER NOT NULL,
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
     ${[...measures, ...lows].map((column) => `"${column}"`).join(', ')}
   );
   CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL);

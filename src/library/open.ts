@@ -3,7 +3,7 @@ import { collectionsIn } from './collections.ts';
 import { defaultConfig, type LibraryConfig } from './config.ts';
 import { cursorsWith } from './cursor.ts';
 import { type Database, openDatabase } from './database.ts';
-import { type ImportOptions, type ImportReport, importLines } from './import.ts';
+import { type ImportReport, importLines } from './import.ts';
 import { type Keys, keysIn, type Random } from './keys.ts';
 import { meterIn } from './meter.ts';
 import type { Shop } from './operations.ts';
@@ -26,7 +26,7 @@ export type Library = {
   fetch(request: Request): Promise<Response>;
   keys: Keys;
   /** Loads JSON Lines, see import.ts. */
-  import(source: AsyncIterable<string | Uint8Array>, options?: ImportOptions): Promise<ImportReport>;
+  import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
   close(): void;
 };
 
@@ -55,7 +55,7 @@ export async function openLibrary(options: LibraryOptions): Promise<Library & { 
   return {
     fetch: async (request) => service.fetch(request),
     keys,
-    import: (source, importOptions) => importLines(shop, source, importOptions),
+    import: (source) => importLines(shop, source),
     close: database.close,
     shop,
   };

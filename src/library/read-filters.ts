@@ -39,7 +39,7 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
       return readList(filter, value);
     case 'boolean':
       if (typeof value === 'boolean') return value;
-      throw wrong(filter, 'true or false', value);
+      throw wrong(filter, 'true or false', shown(value));
     case 'integer':
     case 'number':
       return readNumber(filter, value);
@@ -49,9 +49,9 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
 }
 
 function readText(filter: SearchFilter, value: unknown): string {
-  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', value);
+  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', shown(value));
   if (filter.maxLength !== undefined && value.length > filter.maxLength) {
-    throw wrong(filter, `a text of at most ${filter.maxLength} characters`, `one of ${value.length}`);
+    throw wrong(filter, `a text of at most ${filter.maxLength} characters`, `${value.length}`);
   }
   return allowed(filter, value);
 }
@@ -60,10 +60,10 @@ function readText(filter: SearchFilter, value: unknown): string {
 function readList(filter: SearchFilter, value: unknown): string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value];
   if (list.length === 0 || !list.every((entry) => typeof entry === 'string' && entry.trim() !== '')) {
-    throw wrong(filter, 'a list of texts', value);
+    throw wrong(filter, 'a list of texts', shown(value));
   }
   if (filter.maxLength !== undefined && list.length > filter.maxLength) {
-    throw wrong(filter, `a list of at most ${filter.maxLength} texts`, `one of ${list.length}`);
+    throw wrong(filter, `a list of at most ${filter.maxLength} texts`, `${list.length}`);
   }
   return (list as string[]).map((entry) => allowed(filter, entry));
 }
@@ -71,7 +71,7 @@ function readList(filter: SearchFilter, value: unknown): string[] {
 function allowed(filter: SearchFilter, value: string): string {
   if (!filter.values) return value;
   const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
-  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, value);
+  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, shown(value));
   return match;
 }
 
@@ -79,9 +79,9 @@ function readNumber(filter: SearchFilter, value: unknown): number {
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = filter;
   const kind = filter.type === 'integer' ? 'a whole number' : 'a number';
   if (typeof value !== 'number' || (filter.type === 'integer' && !Number.isInteger(value)))
-    throw wrong(filter, kind, value);
-  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, value);
-  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, value);
+    throw wrong(filter, kind, shown(value));
+  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, shown(value));
+  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, shown(value));
   return value;
 }
 
@@ -89,13 +89,14 @@ const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\
 
 function readDate(filter: SearchFilter, value: unknown): string {
   if (typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value))) return value;
-  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', value);
+  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', shown(value));
 }
 
-function wrong(filter: SearchFilter, expected: string, got: unknown) {
-  const shown = typeof got === 'string' && got.startsWith('one of ') ? got : JSON.stringify(got)?.slice(0, 100);
-  return invalid(`"${filter.key}" takes ${expected}; got ${shown}.`, { key: filter.key, expected });
+function wrong(filter: SearchFilter, expected: string, got: string) {
+  return invalid(`"${filter.key}" takes ${expected}; got ${got}.`, { key: filter.key, expected });
 }
+
+const shown = (value: unknown) => String(JSON.stringify(value)).slice(0, 100);
 
 /** Levenshtein distance. */
 function editDistance(from: string, to: string): number {

@@ -7,9 +7,7 @@ import { type FilterValues, readFilters } from './read-filters.ts';
 import { invalid } from './refusal.ts';
 import { readLimit } from './request.ts';
 import { countHits, findPage, type Position, type Search } from './search.ts';
-import { adShelf, pageShelf, type Shelf } from './shelves.ts';
-
-const shelves = { ads: adShelf as Shelf<never>, pages: pageShelf as Shelf<never> };
+import { shelves } from './shelves.ts';
 
 /** A search that is under way, as its cursor carries it: a cursor alone is enough to go on. */
 const Progress = z.strictObject({
@@ -37,8 +35,9 @@ export function readSearch(kind: ItemType, body: Record<string, unknown>, { curs
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
   const progress = Progress.safeParse(cursors.open(cursor)).data;
-  if (progress?.kind !== kind)
-    throw invalid('This cursor belongs to another kind of list. Leave it out to start this one.');
+  if (progress?.kind !== kind) throw invalid('This cursor belongs to another list. Leave it out to start this one.');
+  // Read again: a cursor may be older than this version's filters.
+  readFilters(libraryFilters[kind], progress.filters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual({ ...filters }, { ...progress.filters })) {
     throw invalid('The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.', {
       cursorFilters: progress.filters,

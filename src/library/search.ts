@@ -8,7 +8,7 @@ import { readQuery, type WordQuery } from './words.ts';
 export type Position = [value: number | null, number: number];
 
 export type Search = {
-  shelf: Shelf<never>;
+  shelf: Shelf;
   filters: FilterValues;
   /** Unix milliseconds; what "active" is measured against, pinned for all pages of one search. */
   asOf: number;
@@ -26,10 +26,8 @@ const tagToken = (key: string, value: string) =>
 const everyRow = '\uE000';
 
 /** The tokens under which the full-text index finds a record by its tags. */
-export function tagTokens(shelf: Shelf<never>, item: never): string {
-  const tokens = shelf.tags.flatMap(({ key, of }) =>
-    of(item).flatMap((value) => (value ? [tagToken(key, value)] : [])),
-  );
+export function tagTokens({ tags }: Pick<Shelf, 'tags'>, item: unknown): string {
+  const tokens = tags.flatMap(({ key, of }) => of(item).flatMap((value) => (value ? [tagToken(key, value)] : [])));
   return [everyRow, ...new Set(tokens)].join(' ');
 }
 

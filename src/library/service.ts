@@ -4,6 +4,7 @@ import { endpoints, type OperationName, operationNames } from './endpoints.ts';
 import type { Caller, KeyRing } from './keys.ts';
 import { drawAd, drawLogo } from './media.ts';
 import { priceOf } from './meter.ts';
+import { openApiDocument } from './openapi.ts';
 import { type Answer, operations, type Shop } from './operations.ts';
 import { presenterFor } from './presenter.ts';
 import { notFound, Refusal } from './refusal.ts';
@@ -31,6 +32,7 @@ export function serviceOf(parts: ServiceParts): Hono {
     const allowed = operationNames.flatMap((name) => (endpoints[name].path === path ? endpoints[name].method : []));
     app.all(path, ({ req }) => refused(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
+  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.shop.config, new URL(req.url).origin)));
   app.get('/media/ads/:adId/:file{.+\\.svg}', ({ req }) =>
     picture(req.param('adId'), req.param('file'), req.url, parts),
   );
@@ -70,7 +72,7 @@ function requireScope(caller: Caller, name: OperationName, { config }: Shop): vo
 function paid(name: OperationName, { body, items }: Answer, caller: Caller, { config, meter }: Shop) {
   const { gated, headers } = endpoints[name];
   const price = gated ? priceOf(config.prices[name], items) : 0;
-  const remaining = gated ? meter.charge(caller, price) : (meter.status(caller).credits ?? 0);
+  const remaining = gated ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
   return {
     body,
     headers: {
@@ -89,7 +91,7 @@ function picture(adId: string, file: string, url: string, { shop: { records } }:
   const drawn =
     file === 'logo.svg' ? drawLogo(ad) : drawAd(ad, Number.parseInt(file, 10), new URL(url).searchParams.has('play'));
   // The words in it are an advertiser's: should anything ever slip through the escaping, it must not run.
-  const headers = { 'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; sandbox" };
+  const headers = { 'Content-Security-Policy': "default-src 'none'; sandbox", 'X-Content-Type-Options': 'nosniff' };
   return new Response(drawn, { headers: { ...headers, 'Content-Type': 'image/svg+xml' } });
 }
 

@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../api/schemas.ts';
+import type { Ad, ItemType, Page } from '../api/schemas.ts';
 
 /**
  * The two kinds of record the library keeps, and what of each it can be searched by.
@@ -7,7 +7,7 @@ import type { Ad, Page } from '../api/schemas.ts';
  * API gives a range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record fits bounds that its range touches.
  * A tag is a set of words of which a filter names any.
  */
-export type Measure<Item> = {
+export type Measure<Item = unknown> = {
   key: string;
   about: string;
   date?: boolean;
@@ -15,7 +15,7 @@ export type Measure<Item> = {
   low?(item: Item): number | null | undefined;
 };
 
-export type Tag<Item> = {
+export type Tag<Item = unknown> = {
   key: string;
   about: string;
   values?: string[];
@@ -25,8 +25,7 @@ export type Tag<Item> = {
 };
 
 export type Shelf<Item = unknown> = {
-  name: 'ads' | 'pages';
-  idKey: 'id' | 'pageId';
+  name: ItemType;
   measures: Measure<Item>[];
   tags: Tag<Item>[];
   /** What full text finds: the copy, and apart from it the name of the advertiser. */
@@ -71,9 +70,8 @@ const cardText = (cards: Ad['cards']) =>
 
 const flag = (value: boolean | null | undefined) => [value == null ? null : String(value)];
 
-export const adShelf: Shelf<Ad> = {
+const adShelf: Shelf<Ad> = {
   name: 'ads',
-  idKey: 'id',
   copy: (ad) => [...new Set([ad.headline, ad.body, ad.linkDescription, ad.productTitle, ...cardText(ad.cards)])],
   advertiser: (ad) => ad.page?.pageName,
   measures: [
@@ -142,9 +140,8 @@ export const adShelf: Shelf<Ad> = {
   ],
 };
 
-export const pageShelf: Shelf<Page> = {
+const pageShelf: Shelf<Page> = {
   name: 'pages',
-  idKey: 'pageId',
   copy: (page) => [page.pageName],
   advertiser: (page) => page.pageName,
   measures: [
@@ -176,3 +173,5 @@ export const pageShelf: Shelf<Page> = {
     },
   ],
 };
+
+export const shelves: Record<ItemType, Shelf> = { ads: adShelf, pages: pageShelf };

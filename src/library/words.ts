@@ -13,11 +13,16 @@ const unified: Record<string, string> = { ß: 'ss', ς: 'σ', ı: 'i', ى: 'ي',
 const unifiable = /[ßςıىةٱ]/g;
 const run = /[\p{L}\p{M}\p{N}]+/gu;
 const unspaced =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]+/gu;
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const unspacedRun = new RegExp(`(${unspaced.source}+)`, 'u');
+
+/** ASCII, which needs no folding but of case. */
+const plain = /^[\0-\x7f]*$/;
 
 type Piece = { text: string; pairs: boolean };
 
 function fold(text: string): string {
+  if (plain.test(text)) return text.toLowerCase();
   return text
     .normalize('NFKD')
     .replace(invisible, '')
@@ -27,16 +32,14 @@ function fold(text: string): string {
     .replace(unifiable, (letter) => unified[letter] ?? letter);
 }
 
-function* pieces(text: string): Generator<Piece> {
-  for (const [word] of fold(text).matchAll(run)) {
-    let end = 0;
-    for (const match of word.matchAll(unspaced)) {
-      if (match.index > end) yield { text: word.slice(end, match.index), pairs: false };
-      yield { text: match[0], pairs: true };
-      end = match.index + match[0].length;
-    }
-    if (end < word.length) yield { text: word.slice(end), pairs: false };
-  }
+function pieces(text: string): Piece[] {
+  return (fold(text).match(run) ?? []).flatMap((word) => {
+    if (!unspaced.test(word)) return { text: word, pairs: false };
+    return word
+      .split(unspacedRun)
+      .filter(Boolean)
+      .map((piece) => ({ text: piece, pairs: unspaced.test(piece) }));
+  });
 }
 
 function tokensOf({ text, pairs }: Piece): string[] {
@@ -57,7 +60,7 @@ const shortestPrefix = 3;
 
 /** A run of text as one phrase of the full-text query language, or undefined when it holds no letter or digit. */
 function phrase(text: string, exact: boolean): string | undefined {
-  const all = [...pieces(text)];
+  const all = pieces(text);
   const tokens = all.flatMap(tokensOf);
   const last = all.at(-1);
   if (!last) return undefined;

@@ -1,23 +1,24 @@
 import type { AdView } from './ad.ts';
 import { quote, word } from './fence.ts';
-import { dayOf } from './running.ts';
+import { count } from './list-text.ts';
+import { dayOf, daysBetween } from './running.ts';
 
 /** What advertising people write for the networks anyway. */
-export const NETWORKS: Readonly<Record<string, string>> = {
-  FACEBOOK: 'FB',
-  INSTAGRAM: 'IG',
-  AUDIENCE_NETWORK: 'AN',
-  MESSENGER: 'MSG',
-  THREADS: 'TH',
-  WHATSAPP: 'WA',
-};
+export const NETWORKS: ReadonlyMap<string, string> = new Map([
+  ['FACEBOOK', 'FB'],
+  ['INSTAGRAM', 'IG'],
+  ['AUDIENCE_NETWORK', 'AN'],
+  ['MESSENGER', 'MSG'],
+  ['THREADS', 'TH'],
+  ['WHATSAPP', 'WA'],
+]);
 
 /** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
-export function factsOf(ad: AdView): string[] {
+export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    formatFact(ad),
-    runFact(ad),
-    ad.duplicates === undefined ? undefined : `${ad.duplicates} duplicate${ad.duplicates === 1 ? '' : 's'}`,
+    ad.creative,
+    runFact(ad, asOf),
+    ad.duplicates === undefined ? undefined : count(ad.duplicates, 'duplicate'),
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
     range('spend est.', ad.adSpendMin, ad.adSpendMax),
     range('revenue est.', ad.revenueMin, ad.revenueMax),
@@ -25,45 +26,37 @@ export function factsOf(ad: AdView): string[] {
     ad.performancePublic === undefined ? undefined : `performance ${ad.performancePublic}`,
     productFact(ad),
     actionFact(ad),
-    ad.publisherPlatform?.map((name) => NETWORKS[name] ?? word(name)).join(' '),
+    ad.publisherPlatform?.map((name) => NETWORKS.get(name) ?? word(name)).join(' '),
     ad.countries?.map(word).join(' '),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
 
-/** `VIDEO 15 s`, not `VIDEO, video 15 s`. */
-function formatFact({ displayFormat, creative }: AdView): string | undefined {
-  if (displayFormat === undefined) return creative;
-  const format = word(displayFormat);
-  const same = displayFormat.toLowerCase();
-  if (creative === undefined || creative === same) return format;
-  return creative.startsWith(`${same} `) ? `${format}${creative.slice(same.length)}` : `${format} ${creative}`;
-}
-
-export function runFact(ad: AdView): string | undefined {
+function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const from = dayOf(ad.startedAt);
-  const seen = dayOf(ad.lastSeenAt);
+  const seen = dayOf(ad.lastSeen ?? ad.lastSeenAt);
+  const since = ad.daysSinceSeen ?? (seen && asOf ? daysBetween(seen, asOf) : undefined);
   const end = dayOf(ad.endDate);
   const state = [
-    ad.daysRunning === undefined ? undefined : ad.daysRunning === 1 ? '1 day' : `${ad.daysRunning} days`,
+    ad.daysRunning === undefined ? undefined : count(ad.daysRunning, 'day'),
     ad.stillRunning === undefined ? undefined : ad.stillRunning ? 'running' : 'ended',
-    ad.daysSinceSeen === undefined || ad.stillRunning ? undefined : `seen ${ad.daysSinceSeen} days ago`,
+    since === undefined || ad.stillRunning !== undefined ? undefined : `seen ${count(since, 'day')} ago`,
     end !== undefined && seen !== undefined && seen !== end ? `last seen ${seen}` : undefined,
   ].filter((part) => part !== undefined);
   const last = end ?? seen;
   const dates =
-    from && last ? `${from} to ${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
+    from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
   if (!dates) return;
   return state.length > 0 ? `${dates} (${state.join(', ')})` : dates;
 }
 
-export function range(label: string, min: number | undefined, max: number | undefined): string | undefined {
+function range(label: string, min: number | undefined, max: number | undefined): string | undefined {
   if (min === undefined && max === undefined) return;
   if (min === undefined) return `${label} up to ${max}`;
   if (max === undefined) return `${label} from ${min}`;
   return min === max ? `${label} ${min}` : `${label} ${min}–${max}`;
 }
 
-export function productFact({ productTitle, productPrice }: AdView): string | undefined {
+function productFact({ productTitle, productPrice }: AdView): string | undefined {
   if (productTitle === undefined) return productPrice === undefined ? undefined : `price ${productPrice}`;
   return `product ${quote(productTitle)}${productPrice === undefined ? '' : ` at ${productPrice}`}`;
 }

@@ -1,31 +1,28 @@
 import { z } from 'zod';
+import { type CardCopy, copyOfCards, firstCard, isTemplate, linkOf } from './cards.ts';
 import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
 import { fullView } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
-import { type Run, runOf } from './running.ts';
-import { type Detail, type Fields, FULL_TOKENS, isObject, keep, lean, objects, textOf } from './view.ts';
+import { dayOf, type Run, runOf } from './running.ts';
+import { estimateTokens } from './tokens.ts';
+import {
+  add,
+  type Detail,
+  type Fields,
+  FULL_TOKENS,
+  ID_TOKENS,
+  idOf,
+  isObject,
+  keep,
+  objects,
+  textOf,
+} from './view.ts';
 
 /**
- * What is listed of an ad to a client: its id and what we derive. Every other field is the API's own; with all of
- * them spelled out, the list of tools would cost more than it tells.
+ * What is listed of an ad to a client. More would cost every conversation tokens, and make a client refuse a paid
+ * answer the day the service sends one of the names with another type.
  */
-export const AdView = z.looseObject({
-  id: z.string(),
-  pageName: z.string().optional(),
-  daysRunning: z.number().optional(),
-  stillRunning: z.boolean().optional(),
-  daysSinceSeen: z.number().optional(),
-  creative: z.string().optional(),
-  landingDomain: z.string().optional(),
-});
-
-export interface CardCopy {
-  title?: string;
-  body?: string;
-  linkDescription?: string;
-  ctaType?: string;
-  landingUrl?: string;
-}
+export const AdView = z.looseObject({ id: z.string() });
 
 /** Fields of the API have its names and values, texts shortened; the others are derived. */
 export type AdView = {
@@ -51,6 +48,8 @@ export type AdView = {
   countries?: string[];
   startedAt?: string;
   lastSeenAt?: string;
+  /** In brief, the day of `lastSeenAt`: the time of day is not worth its tokens. */
+  lastSeen?: string;
   endDate?: string;
   duplicates?: number;
   audienceReach?: number;
@@ -85,20 +84,12 @@ export function viewAd(ad: object, { detail, now, budget = FULL_TOKENS }: AdOpti
   return detail === 'standard' ? standardView(source, now) : fullAd(source, now, budget);
 }
 
-const ID_TOKENS = 48;
-const NAME_TOKENS = 20;
-const DERIVED_TOKENS = 100;
-
-/** Most tokens of a field's text, where it is one. The order is the order of reading. */
-const BRIEF_COPY = { headline: 18 } as const;
-const BRIEF_BODY = { body: 30 } as const;
+/** Most tokens of a field's text, else its kind. The order is the order of reading. */
 const BRIEF_FACTS = {
   ctaType: 12,
-  displayFormat: 12,
   publisherPlatform: 'words',
   countries: 'words',
   startedAt: 20,
-  lastSeenAt: 20,
   endDate: 20,
   duplicates: 'number',
   audienceReach: 'number',
@@ -110,72 +101,102 @@ const BRIEF_FACTS = {
   performancePublic: 'number',
   productTitle: 16,
   productPrice: 'number',
-  isStorePlatformBestSeller: 'flag',
 } as const;
 
 const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
 const STANDARD_FACTS = {
   ...BRIEF_FACTS,
+  displayFormat: 12,
+  lastSeenAt: 20,
   productTitle: 60,
   productCreatedAt: 20,
+  isStorePlatformBestSeller: 'flag',
   sourcePageExternalId: 40,
   appUrl: 100,
 } as const;
 
 function briefView(ad: Fields, now: number): AdView {
-  return {
-    ...advertiser(ad),
-    ...keep(ad, BRIEF_COPY),
-    ...keep(ad, BRIEF_BODY),
-    ...lean({ firstCard: needsCard(ad) ? firstCard(ad, 36) : undefined, creative: creativeOf(ad) }),
-    ...keep(ad, BRIEF_FACTS),
-    ...runOf(ad, now),
-    ...landing(ad),
-  };
+  const view = advertised(ad, 20);
+  addOpening(view, ad);
+  add(view, { creative: creativeOf(ad) });
+  keep(view, ad, BRIEF_FACTS);
+  const { daysRunning, stillRunning } = runOf(ad, now);
+  add(view, { lastSeen: dayOf(ad.lastSeenAt), daysRunning, stillRunning });
+  addLanding(view, ad);
+  return view;
 }
 
+const MAX_CARDS = 20;
+
 function standardView(ad: Fields, now: number): AdView {
+  const view = advertised(ad, 100);
+  keep(view, pageOf(ad), { adsAmount: 'number' });
+  keep(view, ad, STANDARD_COPY);
   const cards = objects(ad.cards);
   const links = mediaLinks(ad.media, now);
-  return {
-    ...advertiser(ad),
-    ...keep(isObject(ad.page) ? ad.page : {}, { adsAmount: 'number' }),
-    ...keep(ad, STANDARD_COPY),
-    ...lean({
-      cardCopy: cards.length > 0 ? cards.slice(0, MAX_CARDS).map((card) => copyOf(card, ad)) : undefined,
-      moreCards: cards.length > MAX_CARDS ? cards.length - MAX_CARDS : undefined,
-      creative: creativeOf(ad),
-      mediaLinks: links.length > 0 ? links : undefined,
-    }),
-    ...keep(ad, STANDARD_FACTS),
-    ...runOf(ad, now),
-    ...landing(ad),
-    ...lean({ landingUrl: cleanAddress(ad.offerLink, 100), onlyInFull: onlyInFull(ad) }),
-  };
+  add(view, {
+    cardCopy: copyOfCards(cards.slice(0, MAX_CARDS), ad),
+    moreCards: cards.length > MAX_CARDS ? cards.length - MAX_CARDS : undefined,
+    creative: creativeOf(ad),
+    mediaLinks: links.length > 0 ? links : undefined,
+  });
+  keep(view, ad, STANDARD_FACTS);
+  add(view, runOf(ad, now));
+  addLanding(view, ad);
+  add(view, { landingUrl: cleanAddress(ad.offerLink, 100) });
+  keep(view, { onlyInFull: Object.keys(ad).filter((name) => !SHOWN.has(name) && !isEmpty(ad[name])) }, ONLY_IN_FULL);
+  return view;
 }
+
+const DERIVED_TOKENS = 100;
 
 /** All the service sent and, in front, what we derive; where both use a name, the service's word stands. */
 function fullAd(ad: Fields, now: number, budget: number): AdView {
-  const derived = { ...lean({ creative: creativeOf(ad) }), ...runOf(ad, now), ...landing(ad) };
-  return { id: '', ...derived, ...fullView(ad, budget - DERIVED_TOKENS) };
+  const id = idOf(ad.id);
+  const view: AdView = { id };
+  add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
+  addLanding(view, ad);
+  return { ...view, ...fullView(ad, budget - DERIVED_TOKENS), id };
 }
 
-function advertiser(ad: Fields): AdView {
-  const page = isObject(ad.page) ? ad.page : {};
-  return {
-    id: textOf(ad.id, ID_TOKENS) ?? '',
-    ...keep(page, { pageName: NAME_TOKENS }),
-    ...keep(ad, { pageId: ID_TOKENS }),
-  };
+const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
+
+function advertised(ad: Fields, nameTokens: number): AdView {
+  const view: AdView = { id: idOf(ad.id) };
+  keep(view, pageOf(ad), { pageName: nameTokens });
+  keep(view, ad, { pageId: ID_TOKENS });
+  return view;
 }
 
-/** What the ad shows as its address is worth a line only where it is not where the ad leads. */
-function landing(ad: Fields): Pick<AdView, 'landingDomain' | 'displayUrl'> {
+/** Headline and opening of the body together, so that a short one leaves room for the other. */
+const COPY_TOKENS = 43;
+const HEADLINE_TOKENS = 27;
+const CARD_TOKENS = 36;
+const OPENING_CHARS = 24;
+
+/** A headline that only repeats the advertiser's name says nothing; a template is told by its first card. */
+function addOpening(view: AdView, ad: Fields): void {
+  const repeats = ad.headline === pageOf(ad).pageName;
+  const headline = repeats ? undefined : textOf(ad.headline, HEADLINE_TOKENS);
+  const left = COPY_TOKENS - (headline === undefined ? 0 : estimateTokens(headline));
+  const unsaid = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
+  add(view, {
+    headline,
+    body: textOf(ad.body, Math.max(left, leastFor(ad.body))),
+    firstCard: unsaid ? firstCard(ad, CARD_TOKENS) : undefined,
+  });
+}
+
+/** A few words of the body in any case, even where each letter costs three tokens. */
+const leastFor = (text: unknown) => (typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0);
+
+/** What the ad shows as its address is worth a word only where it is not where the ad leads. */
+function addLanding(view: AdView, ad: Fields): void {
   const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
-  const landingDomain = site ?? domainOf(ad.offerLink) ?? domainOf(cardField(objects(ad.cards)[0], 'link'));
+  const landingDomain = site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
   const shown = domainOf(ad.displayUrl);
   const differs = shown !== undefined && landingDomain !== undefined && !related(shown, landingDomain);
-  return lean({
+  add(view, {
     landingDomain: landingDomain ?? shown,
     displayUrl: differs ? textOf(ad.displayUrl, 16) : undefined,
   });
@@ -183,57 +204,9 @@ function landing(ad: Fields): Pick<AdView, 'landingDomain' | 'displayUrl'> {
 
 const related = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`);
 
-/** Cards are free-form: the spellings seen, and those a service of the same kind would use. */
-const CARD_FIELDS = {
-  title: ['title', 'headline', 'name'],
-  body: ['body', 'text'],
-  linkDescription: ['link_description', 'linkDescription', 'description'],
-  ctaType: ['cta_type', 'ctaType'],
-  link: ['link_url', 'linkUrl', 'offerLink', 'url', 'link'],
-};
-const MAX_CARDS = 20;
-
-function cardField(card: Fields | undefined, field: keyof typeof CARD_FIELDS): string | undefined {
-  for (const name of CARD_FIELDS[field]) {
-    const value = card?.[name];
-    if (typeof value === 'string' && value.trim() !== '') return value;
-  }
-}
-
-/** What a card says that the ad itself does not. */
-function copyOf(card: Fields, ad: Fields): CardCopy {
-  const own = (field: 'body' | 'linkDescription' | 'ctaType') => {
-    const value = cardField(card, field);
-    return value === ad[field] ? undefined : value;
-  };
-  const landingUrl = cleanAddress(cardField(card, 'link'), 40);
-  return lean({
-    title: textOf(cardField(card, 'title'), 40),
-    body: textOf(own('body'), 60),
-    linkDescription: textOf(own('linkDescription'), 30),
-    ctaType: textOf(own('ctaType'), 12),
-    landingUrl: landingUrl === cleanAddress(ad.offerLink, 40) ? undefined : landingUrl,
-  });
-}
-
-const TEMPLATE = /\{\{[^{}]*\}\}/;
-const isTemplate = (text: unknown) => typeof text === 'string' && TEMPLATE.test(text);
-
-const needsCard = (ad: Fields) => isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
-
-function firstCard(ad: Fields, tokens: number): string | undefined {
-  const card = objects(ad.cards)[0];
-  const lines = [cardField(card, 'title'), cardField(card, 'body')].filter((line) => line && !isTemplate(line));
-  return textOf(lines.join(' — '), tokens);
-}
-
+const ONLY_IN_FULL = { onlyInFull: 'words' } as const;
 const SHOWN = new Set([...Object.keys(STANDARD_COPY), ...Object.keys(STANDARD_FACTS)]);
 for (const name of ['id', 'pageId', 'page', 'media', 'cards', 'website', 'offerLink', 'displayUrl']) SHOWN.add(name);
-
-function onlyInFull(ad: Fields): string[] | undefined {
-  const names = Object.keys(ad).filter((name) => !SHOWN.has(name) && !isEmpty(ad[name]));
-  return keep({ names }, { names: 'words' }).names as string[] | undefined;
-}
 
 const isEmpty = (value: unknown) =>
   value === undefined ||

@@ -1,14 +1,25 @@
+import { word } from './fence.ts';
 import { expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
 import { sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
-import { type Fields, objects } from './view.ts';
+import { type Fields, objects, textOf } from './view.ts';
 
 /**
- * What there is to look at, in words: `video 15 s`, `3 images`, `8 cards (6 videos 14 s)`. The still of a video, the
- * advertiser's portrait and other sizes of the same piece are not counted.
+ * What there is to look at, in words, the service's format first: `VIDEO 15 s`, `DCO 2 cards`,
+ * `CAROUSEL 8 cards (6 videos 14 s)`. The still of a video, the advertiser's portrait and other sizes of the same piece
+ * are not counted.
  */
-export function creativeOf(ad: { media?: unknown; cards?: unknown }): string | undefined {
+export function creativeOf(ad: Fields): string | undefined {
+  const format = textOf(ad.displayFormat, 12);
+  const parts = mediaParts(ad).join(' + ');
+  if (format === undefined) return parts || undefined;
+  const kind = format.toLowerCase();
+  const rest = parts === kind || parts.startsWith(`${kind} `) ? parts.slice(kind.length) : parts && ` ${parts}`;
+  return word(format) + rest;
+}
+
+function mediaParts(ad: Fields): string[] {
   const media = objects(ad.media);
   const videos = pieces(media, /^VID/i);
   const stills = pieces(media, /^(?!CARD|PA_|VID)/i);
@@ -19,9 +30,9 @@ export function creativeOf(ad: { media?: unknown; cards?: unknown }): string | u
   else if (stills.length > 0 && cards === 0) parts.push(counted(stills.length, 'image'));
   if (cards > 0) {
     const within = cardVideos.length > 0 ? ` (${counted(cardVideos.length, 'video')}${lengths(cardVideos)})` : '';
-    parts.push(counted(cards, 'card', 'always') + within);
+    parts.push((cards === 1 ? '1 card' : `${cards} cards`) + within);
   }
-  return parts.length > 0 ? parts.join(' + ') : undefined;
+  return parts;
 }
 
 export interface MediaLink {
@@ -32,6 +43,8 @@ export interface MediaLink {
   expires?: string;
 }
 
+/** Longer ones are of no use to a reader, and half an address is of none to anybody. */
+const WEB_ADDRESS = /^https?:\/\/.{1,2000}$/i;
 const MAX_LINKS = 3;
 const LINK_TOKENS = 400;
 const ALL_LINKS_TOKENS = 600;
@@ -44,9 +57,9 @@ export function mediaLinks(media: unknown, now: number): MediaLink[] {
   const links: MediaLink[] = [];
   let left = ALL_LINKS_TOKENS;
   for (const asset of best.slice(0, MAX_LINKS)) {
-    if (typeof asset.url !== 'string') continue;
-    const url = sanitizeLine(asset.url.slice(0, 2000));
-    const type = sanitizeLine(String(asset.type ?? '').slice(0, 40));
+    const url = typeof asset.url === 'string' && WEB_ADDRESS.test(asset.url) ? sanitizeLine(asset.url) : '';
+    if (url === '') continue;
+    const type = textOf(asset.type, 12) ?? 'media';
     const expiry = expiryOf(url);
     const day = dayOf(expiry);
     const tokens = estimateTokens(url);
@@ -70,8 +83,7 @@ function pieces(media: Fields[], role: RegExp): Fields[] {
   });
 }
 
-const counted = (count: number, noun: string, one?: 'always') =>
-  count === 1 ? (one ? `1 ${noun}` : noun) : `${count} ${noun}s`;
+const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
 function lengths(videos: Fields[]): string {
   const seconds = videos.flatMap(({ durationSeconds: s }) => (typeof s === 'number' && s > 0 ? Math.round(s) : []));

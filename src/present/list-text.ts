@@ -1,7 +1,11 @@
+import type { Fields } from './view.ts';
+
 /** What every list says of itself, before and after its items. */
 export interface ListFrame {
   /** `totalHits`, when the service gives it. */
   total?: number | undefined;
+  /** The day of the answer, `2026-11-20`: what "still running" and "days ago" refer to. */
+  asOf?: string | undefined;
   /** How many items the service sent, when more than are shown. */
   of?: number | undefined;
   /** The number of the first item shown, when it is not the first the service sent. */
@@ -13,37 +17,43 @@ export interface ListFrame {
 }
 
 export interface FramedList extends ListFrame {
+  /** `ad`, `page`: an s is added. */
   noun: string;
   shown: number;
-  notes?: (string | undefined)[];
+  notes?: (string | false | undefined)[];
   body: string;
 }
 
 /** Counts, notes, items, and the cursor whole on a line of its own. */
 export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, of, from = 1, cursor, hasMore, appUrlPattern } = frame;
-  if (shown === 0) return `No ${noun}${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
+  if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
   const place = from === 1 ? `${shown} of ${of}` : `${from} to ${from + shown - 1} of ${of}`;
-  const cutShort = of !== undefined && of > shown ? `${place} ${noun} shown` : `${shown} ${noun}`;
+  const cutShort = of !== undefined && of > shown ? `${place} ${noun}s shown` : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
-  if (appUrlPattern) head.push(`in the app: ${appUrlPattern}`);
+  if (appUrlPattern) head.push(`In the app: ${appUrlPattern}`);
   return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
 }
+
+/** `1 ad`, `2 ads`. */
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 function footer({ cursor, hasMore }: ListFrame): string {
   if (cursor) return `\n\nMore with cursor:\n${cursor}`;
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
 }
 
-/** `https://app/ads/<id>` when every link is its item's id behind the same start; so it is said once. */
-export function linkPattern(links: { id: unknown; url: unknown }[]): string | undefined {
-  const patterns = new Set(
-    links.map(({ id, url }) =>
-      typeof url === 'string' && typeof id === 'string' && id && url.split(id).length === 2
-        ? url.replace(id, '<id>')
-        : '',
-    ),
-  );
-  const [pattern] = patterns;
-  return patterns.size === 1 && pattern && /^https?:\/\/[^\s"<>]{1,100}<id>$/.test(pattern) ? pattern : undefined;
+/** `https://app/ads/<id>`, when every item's `appUrl` is its id behind the same start: then it is said once. */
+export function appUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
+  let pattern: string | undefined;
+  for (const item of items as readonly Fields[]) {
+    const { appUrl, [idName]: id } = item;
+    if (typeof appUrl !== 'string' || typeof id !== 'string' || id === '' || !appUrl.endsWith(id)) return;
+    const start = appUrl.slice(0, -id.length);
+    if (!PLAIN_ADDRESS.test(start) || (pattern ?? start) !== start) return;
+    pattern = start;
+  }
+  return pattern && `${pattern}<id>`;
 }
+
+const PLAIN_ADDRESS = /^https?:\/\/[\w.:/-]{1,100}$/;

@@ -36,15 +36,22 @@ export function runOf(dates: RunDates, now: number): Run {
 
 /** `2026-07-01` of an ISO date-time or of milliseconds; nothing of what is no date. */
 export function dayOf(date: unknown): string | undefined {
+  if (typeof date === 'string' && UTC_DATE.test(date)) return date.slice(0, 10);
   const time = typeof date === 'number' ? date : timeOf(date);
   if (time === undefined || !(Math.abs(time) <= MAX_TIME)) return;
-  return new Date(time).toISOString().slice(0, time < 0 || time >= YEAR_10000 ? undefined : 10);
+  return new Date(time).toISOString().replace(/T.*/, '');
 }
 
+/** Whole days from one day or date-time to another, none if it lies before. */
+export function daysBetween(from: string, to: string): number | undefined {
+  const days = wholeDays(Date.parse(from), Date.parse(to));
+  return days >= 0 ? days : undefined;
+}
+
+const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T[\d:.]+Z)?$/;
 const SEEN_LATELY = 2;
 const DAY = 86_400_000;
 const MAX_TIME = 8.64e15;
-const YEAR_10000 = 253_402_300_800_000;
 
 const wholeDays = (from: number, to: number) => Math.floor((to - from) / DAY);
 

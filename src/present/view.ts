@@ -4,6 +4,9 @@ import { sanitize } from './text.ts';
 /** Lists are brief, single objects standard, unless the caller wants every field. */
 export type Detail = 'brief' | 'standard' | 'full';
 
+/** Twice a UUID. */
+export const ID_TOKENS = 48;
+
 /** A full view with its surroundings stays below the default result budget of 8,000. */
 export const FULL_TOKENS = 7500;
 
@@ -18,9 +21,13 @@ export const objects = (value: unknown): Fields[] => (Array.isArray(value) ? val
 /** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  const text = sanitize(value.length > HARD_LIMIT ? value.slice(0, HARD_LIMIT) : value).trim();
-  return text === '' ? undefined : cut(text, tokens);
+  const text = sanitize(value.slice(0, HARD_LIMIT)).trim();
+  return text === '' ? undefined : cut(text, tokens, Math.max(0, value.length - HARD_LIMIT));
 }
+
+/** An id is always there and always text: it is what a client is promised. */
+export const idOf = (value: unknown): string =>
+  textOf(typeof value === 'number' ? String(value) : value, ID_TOKENS) ?? '';
 
 /** Longer than any copy; more is not even looked at. */
 const HARD_LIMIT = 50_000;
@@ -31,16 +38,24 @@ const WORD_TOKENS = 12;
 export type Kind = number | 'number' | 'flag' | 'words';
 
 /**
- * The named fields of a service's object with the values it sent, in the order named. Absent, null and empty ones are
- * left out, and so is what is not of its kind; texts and lists are bounded.
+ * Takes over the named fields of a service's object with the values it sent, in the order named. Absent, null and empty
+ * ones are left out, and so is what is not of its kind; texts and lists are bounded.
  */
-export function keep(source: Fields, kinds: Readonly<Record<string, Kind>>): Fields {
-  const kept: Fields = {};
+export function keep(view: object, source: Fields, kinds: Readonly<Record<string, Kind>>): void {
   for (const name in kinds) {
-    const value = keepValue(source[name], kinds[name]);
-    if (value !== undefined) kept[name] = value;
+    const value = source[name];
+    if (value === undefined || value === null) continue;
+    const kept = keepValue(value, kinds[name]);
+    if (kept !== undefined) (view as Fields)[name] = kept;
   }
-  return kept;
+}
+
+/** Adds what is derived and known. */
+export function add(view: object, fields: object): void {
+  for (const name in fields) {
+    const value = (fields as Fields)[name];
+    if (value !== undefined) (view as Fields)[name] = value;
+  }
 }
 
 function keepValue(value: unknown, kind: Kind | undefined): unknown {
@@ -54,11 +69,4 @@ function wordsOf(value: unknown): string[] | undefined {
   const words = value.slice(0, MAX_WORDS).flatMap((word) => textOf(word, WORD_TOKENS) ?? []);
   if (value.length > MAX_WORDS) words.push(`… (+${value.length - MAX_WORDS} more)`);
   return words.length > 0 ? words : undefined;
-}
-
-/** Without what is undefined. */
-export function lean<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const result: Fields = {};
-  for (const name in fields) if (fields[name] !== undefined) result[name] = fields[name];
-  return result as { [K in keyof T]?: Exclude<T[K], undefined> };
 }

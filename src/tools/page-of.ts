@@ -57,7 +57,8 @@ export async function pageOf<Item, View>(options: PageOptions<Item, View>): Prom
   function pagingOf(count: number): Paging {
     const { length } = value.items;
     const shown = place.shown + count;
-    const next = shown < length ? { ...place, shown } : { limit, serviceCursor: value.cursor ?? undefined, shown: 0 };
+    const following = (value.hasMore && value.cursor) || undefined;
+    const next = shown < length ? { ...place, shown } : { limit, serviceCursor: following, shown: 0 };
     return {
       cursor: writePlace(next, question, context.asked) ?? null,
       hasMore: shown < length || value.hasMore,

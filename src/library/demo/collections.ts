@@ -1,13 +1,14 @@
+import type { ItemType } from '../../api/schemas.ts';
 import type { Shop } from '../operations.ts';
 import { findPage } from '../search.ts';
-import { adShelf, pageShelf, type Shelf } from '../shelves.ts';
+import { shelves } from '../shelves.ts';
 
 /** What somebody would have saved: two collections of their own beside the default ones, and one of a colleague. */
 export function fillCollections({ database, collections }: Shop, userId: string): void {
   const billingUserId = userId;
   const colleague = `c0${userId.slice(2)}`;
-  const best = (shelf: Shelf<never>, filters: Record<string, string | string[] | boolean>, most: number) =>
-    findPage(database, { shelf, filters, asOf: 0 }, most).numbers;
+  const best = (kind: ItemType, filters: Record<string, string | string[] | boolean>, most: number) =>
+    findPage(database, { shelf: shelves[kind], filters, asOf: 0 }, most).numbers;
   const make = (owner: string, name: string, type: string, ads: number[], pages: number[]) => {
     const id = collections.create({ userId: owner, billingUserId }, { name, type, defaultType: null });
     const number = database.get<{ number: number }>('SELECT number FROM collections WHERE id = ?', [id])?.number ?? 0;
@@ -15,8 +16,6 @@ export function fillCollections({ database, collections }: Shop, userId: string)
       for (const item of items) collections.add({ number }, kind, item);
     }
   };
-  const ads = adShelf as Shelf<never>;
-  const pages = pageShelf as Shelf<never>;
   database.transaction(() => {
     database.run("UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?", [
       userId,
@@ -25,8 +24,8 @@ export function fillCollections({ database, collections }: Shop, userId: string)
       colleague,
       userId,
     ]);
-    make(userId, 'Skincare that lasts', 'personal', best(ads, { query: 'serum', sort: 'daysRunning' }, 12), []);
-    make(userId, 'Advertisers to watch', 'personal', [], best(pages, { sort: 'trend' }, 8));
-    make(colleague, 'Team swipe file', 'team', best(ads, { sort: 'performancePublic' }, 60), best(pages, {}, 3));
+    make(userId, 'Skincare that lasts', 'personal', best('ads', { query: 'serum', sort: 'daysRunning' }, 12), []);
+    make(userId, 'Advertisers to watch', 'personal', [], best('pages', { sort: 'trend' }, 8));
+    make(colleague, 'Team swipe file', 'team', best('ads', { sort: 'performancePublic' }, 60), best('pages', {}, 3));
   });
 }

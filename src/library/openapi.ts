@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import * as schemas from '../api/schemas.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
+import { type LibraryConfig, type Price, scopeNames } from './config.ts';
+import { endpoints, type OperationName, operationNames } from './endpoints.ts';
+import { libraryFilters } from './filters.ts';
+
+type Json = Record<string, unknown>;
+
+/** Result schema by operation, under the names that the document gives them. */
+const results: Record<OperationName, string> = {
+  whoami: 'Identity',
+  getAccount: 'Account',
+  getCredits: 'CreditStatus',
+  listCollections: 'CollectionListResult',
+  listCollectionItems: 'CollectionItemsResult',
+  addCollectionItem: 'AddCollectionItemResult',
+  searchAds: 'AdListResult',
+  getAd: 'Ad',
+  searchPages: 'PageListResult',
+  getPage: 'Page',
+};
+
+const summaries: Record<OperationName, string> = {
+  whoami: 'Who the key belongs to',
+  getAccount: 'The account',
+  getCredits: 'Credits and usage windows',
+  listCollections: 'All collections',
+  listCollectionItems: 'Ads or pages of a collection',
+  addCollectionItem: 'Save an ad or a page; added is false when it was there before',
+  searchAds: 'Search ads',
+  getAd: 'One ad',
+  searchPages: 'Search advertiser pages',
+  getPage: 'One advertiser page',
+};
+
+const statusTexts: Record<number, string> = {
+  401: 'Invalid API key',
+  402: 'Subscription or credits required',
+  403: 'Missing required scope',
+  404: 'Not found',
+  422: 'Invalid body, query or id',
+  429: 'Usage limit exceeded',
+};
+
+/** The interface as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that answer it. */
+export function openApiDocument(config: LibraryConfig, origin: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const name of operationNames) {
+    const { method, path } = endpoints[name];
+    const template = path.replace(/:(\w+)/g, '{$1}');
+    paths[template] = { ...paths[template], [method.toLowerCase()]: operation(name, config) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Ad and Page Library Public API', version: '1.0.0' },
+    servers: [{ url: origin }],
+    security: [{ bearer: [] }],
+    paths,
+    components: {
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: `Scopes: ${scopeNames.join(', ')}` } },
+      schemas: {
+        ...namedSchemas(),
+        AdSearchRequest: searchRequest(libraryFilters.ads, config),
+        PageSearchRequest: searchRequest(libraryFilters.pages, config),
+      },
+    },
+  };
+}
+
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const json = (name: string) => ({ content: { 'application/json': { schema: ref(name) } } });
+
+function operation(name: OperationName, { scopes, prices }: LibraryConfig): Json {
+  const { gated, headers, path } = endpoints[name];
+  const body = requestBodies[name];
+  const finds = path.includes('/:');
+  const statuses = [
+    401,
+    403,
+    ...(gated ? [402, 429] : []),
+    ...(finds ? [404] : []),
+    ...(finds || body ? [422] : []),
+  ] as const;
+  const scope = scopes[name];
+  return {
+    operationId: name,
+    summary: summaries[name],
+    description: [scope && `Scope: ${scope}.`, gated && priceText(prices[name])].filter(Boolean).join(' '),
+    parameters: parameters(name),
+    ...(body && { requestBody: { required: true, ...json(body) } }),
+    responses: {
+      200: { description: 'OK', headers: responseHeaders(headers), ...json(results[name]) },
+      ...Object.fromEntries(
+        statuses
+          .filter((status) => status !== 403 || scope)
+          .map((status) => [status, { description: statusTexts[status], ...json('ErrorBody') }]),
+      ),
+    },
+  };
+}
+
+const requestBodies: Partial<Record<OperationName, string>> = {
+  addCollectionItem: 'AddCollectionItemRequest',
+  searchAds: 'AdSearchRequest',
+  searchPages: 'PageSearchRequest',
+};
+
+function priceText(price: Price = { credits: 0 }): string {
+  return `Costs ${price.credits} credit${price.credits === 1 ? '' : 's'}${price.perItems ? ` per started ${price.perItems} items in the answer` : ''}.`;
+}
+
+function responseHeaders({ charged, remaining }: { charged: boolean; remaining: boolean }): Json {
+  const text = { schema: { type: 'string' } };
+  return {
+    'X-Service-Request-Id': text,
+    ...(charged && { 'X-Service-Credits-Charged': text }),
+    ...(remaining && { 'X-Service-Credits-Remaining': text }),
+  };
+}
+
+function parameters(name: OperationName): Json[] {
+  const inPath = [...endpoints[name].path.matchAll(/:(\w+)/g)].map(([, key = '']) => ({
+    name: key,
+    in: 'path',
+    required: true,
+    schema: { type: 'string', ...(key !== 'pageId' && { format: 'uuid' }) },
+  }));
+  if (name !== 'listCollectionItems') return inPath;
+  return [
+    ...inPath,
+    { name: 'itemType', in: 'query', required: true, schema: { type: 'string', enum: schemas.itemTypes } },
+    { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 } },
+    { name: 'cursor', in: 'query', schema: { type: 'string' } },
+  ];
+}
+
+/** Every schema of the document under its own name, referring to one another. */
+function namedSchemas(): Json {
+  const registry = z.registry<{ id: string }>();
+  for (const [id, schema] of Object.entries(schemas)) {
+    if (schema instanceof z.ZodType) registry.add(schema, { id });
+  }
+  const made = z.toJSONSchema(registry, { uri: (id) => ref(id).$ref, io: 'input', target: 'draft-2020-12' });
+  return Object.fromEntries(Object.entries(made.schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+}
+
+function searchRequest(filters: SearchFilter[], { searchLimit }: LibraryConfig): Json {
+  return {
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      limit: { type: 'integer', minimum: 1, maximum: searchLimit.maximum, default: searchLimit.default },
+      cursor: { type: 'string', description: 'From an earlier answer; goes on alone, without the filters' },
+      ...Object.fromEntries(filters.map((filter) => [filter.key, filterSchema(filter)])),
+    },
+  };
+}
+
+function filterSchema({ type, description, values, minimum, maximum, maxLength, example }: SearchFilter): Json {
+  const about = { description, ...(example !== undefined && { examples: [example] }) };
+  const text = { type: 'string', ...(values && { enum: values }) };
+  switch (type) {
+    case 'string':
+      return { ...text, ...about, minLength: 1, ...(maxLength !== undefined && { maxLength }) };
+    case 'strings':
+      return {
+        ...about,
+        anyOf: [
+          text,
+          { type: 'array', items: text, minItems: 1, ...(maxLength !== undefined && { maxItems: maxLength }) },
+        ],
+      };
+    case 'date':
+      return { ...about, type: 'string' };
+    default:
+      return { ...about, type, ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }) };
+  }
+}

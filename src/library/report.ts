@@ -1,0 +1,37 @@
+import type { ImportedFile, Progress } from './commands.ts';
+import type { KeyInfo } from './keys.ts';
+
+/** What the commands say to a person, as text without a line end. */
+
+const barWidth = 24;
+
+/** One line that is written over itself while a file is imported. */
+export function progressLine({ name, bytes, of }: Progress): string {
+  const read = `${(bytes / 2 ** 20).toFixed(1)} MB`;
+  if (!of) return `${name}  ${read}`;
+  const share = Math.min(1, bytes / of);
+  const bar = '█'.repeat(Math.floor(share * barWidth)).padEnd(barWidth, '·');
+  return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${read}`;
+}
+
+export function importText({ name, ads, pages, fromPublicArchive, skipped, problems }: ImportedFile): string {
+  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s JSON)` : '';
+  const unsaid = skipped - problems.length;
+  return [
+    `${name}: ${ads} ads${mapped} and ${pages} pages${skipped ? `, ${skipped} skipped:` : ''}`,
+    ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),
+    ...(unsaid > 0 ? [`  and ${unsaid} more`] : []),
+  ].join('\n');
+}
+
+export function keysText(keys: KeyInfo[]): string {
+  if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
+  return keys
+    .map(({ id, keyPrefix, name, scopes, createdAt, revokedAt }) => {
+      const state = revokedAt === null ? 'active' : `revoked ${isoDay(revokedAt)}`;
+      return `${keyPrefix}…  ${id}  made ${isoDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
+    })
+    .join('\n');
+}
+
+const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);

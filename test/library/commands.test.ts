@@ -1,0 +1,95 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import {
+  createKey,
+  importFiles,
+  listKeys,
+  type Progress,
+  revokeKey,
+  serveDemoLibrary,
+  serveLibrary,
+} from '../../src/library/commands.ts';
+import { importText, keysText, progressLine } from '../../src/library/report.ts';
+import { startOfTests, uuid } from './support/served-library.ts';
+
+let folder: string;
+let database: string;
+const now = () => startOfTests;
+const place = () => ({ database, now });
+const local = { host: '127.0.0.1', port: 0 };
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
+  database = join(folder, 'ad-library.db');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+it('imports files and standard input, tells how far it is, and what it skipped', async () => {
+  const file = join(folder, 'ads.jsonl');
+  await writeFile(file, `{"id":"${uuid(1)}"}\n{"id":"x"}\n{"pageId":"p","pageName":"P"}\n`);
+  const stdin = Readable.from([Buffer.from(`{"id":"${uuid(2)}"}\n`)]);
+  const seen: Progress[] = [];
+  const reports = await importFiles(place(), [file, '-'], { stdin, onProgress: (progress) => seen.push(progress) });
+  expect(reports.map(importText)).toEqual([
+    `${file}: 1 ads and 1 pages, 1 skipped:\n  line 2: id: an ad's id is a UUID; got "x"`,
+    'standard input: 1 ads and 0 pages',
+  ]);
+  expect(seen).toMatchObject([
+    { name: file, bytes: 87, of: 87 },
+    { name: 'standard input', of: undefined },
+  ]);
+});
+
+it('an import of a file that is not there says so and touches nothing', async () => {
+  const files = [join(folder, 'nowhere.jsonl')];
+  await expect(importFiles(place(), files, { stdin: Readable.from([]) })).rejects.toThrow(/ENOENT.*nowhere\.jsonl/);
+});
+
+it('what was imported and which keys there are outlives the process', async () => {
+  const made = await createKey(place(), { name: 'Kept', credits: 5 });
+  await importFiles(place(), ['-'], { stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]) });
+  const served = await serveLibrary({ ...place(), ...local });
+  const response = await fetch(`${served.url}/v1/ads/${uuid(1)}`, { headers: { Authorization: `Bearer ${made.key}` } });
+  expect(await response.json()).toEqual({ id: uuid(1), headline: 'Kept' });
+  expect(response.headers.get('x-service-credits-remaining')).toBe('4');
+  await served.close();
+  const { id } = await revokeKey(place(), made.keyPrefix);
+  expect(keysText(await listKeys(place()))).toBe(
+    `${made.keyPrefix}…  ${id}  made 2026-03-15  revoked 2026-03-15  Kept  ${made.scopes.join(',')}`,
+  );
+});
+
+it('a port that is taken is an error, and the database is free again', async () => {
+  const first = await serveDemoLibrary({ ...local, now });
+  const port = Number(new URL(first.url).port);
+  await expect(serveLibrary({ ...place(), host: '127.0.0.1', port })).rejects.toThrow(/EADDRINUSE/);
+  expect(await listKeys(place())).toEqual([]);
+  await first.close();
+});
+
+it('a served demo answers with its key, and its pictures are where it says', async () => {
+  const { url, apiKey, close } = await serveDemoLibrary({ ...local, now });
+  const response = await fetch(`${url}/v1/ads/search`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' },
+    body: '{"limit":1}',
+  });
+  const { items } = (await response.json()) as { items: { appUrl: string; media: { url: string }[] }[] };
+  expect(items[0]?.appUrl.startsWith(`${url}/ads/`)).toBe(true);
+  const picture = await fetch(items[0]?.media[0]?.url ?? '');
+  expect(picture.headers.get('content-type')).toBe('image/svg+xml');
+  expect(await picture.text()).toContain('</svg>');
+  await close();
+});
+
+it('the bar grows with what is read', () => {
+  const name = 'ads.jsonl';
+  expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl  ························   0 %  0.0 MB');
+  expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl  ████████████············  50 %  0.5 MB');
+  expect(progressLine({ name, bytes: 2 ** 21, of: 2 ** 20 })).toContain('100 %');
+  expect(progressLine({ name: 'standard input', bytes: 2 ** 20, of: undefined })).toBe('standard input  1.0 MB');
+  expect(keysText([])).toContain('library key create');
+});

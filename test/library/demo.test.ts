@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Ad, Page } from '../../src/api/schemas.ts';
+import { SearchFilters } from '../../src/api/search-filters.ts';
+import { advertisers, makeMarket } from '../../src/library/demo/campaigns.ts';
+import { diceFrom } from '../../src/library/demo/random.ts';
+import { openDemoLibrary } from '../../src/library/demo.ts';
+import { endpoints } from '../../src/library/endpoints.ts';
+import { libraryFilters } from '../../src/library/filters.ts';
+import { startOfTests } from './support/served-library.ts';
+
+const now = () => startOfTests;
+const day = 86_400_000;
+const market = (seed: number, at = startOfTests) => [...makeMarket(diceFrom(seed), at)];
+const base = 'https://library.demo.example';
+let demo: Awaited<ReturnType<typeof openDemoLibrary>>;
+
+beforeAll(async () => {
+  demo = await openDemoLibrary({ now, mediaUrl: 'https://media.demo.example' });
+});
+afterAll(() => demo.library.close());
+
+async function ask(path: string, body?: unknown) {
+  const response = await demo.library.fetch(
+    new Request(new URL(path, base), {
+      method: body ? 'POST' : 'GET',
+      headers: { Authorization: `Bearer ${demo.apiKey}`, 'Content-Type': 'application/json' },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    }),
+  );
+  const text = await response.text();
+  const type = response.headers.get('content-type') ?? '';
+  return { status: response.status, type, body: type.includes('svg') ? text : JSON.parse(text) };
+}
+
+describe('the market', () => {
+  it('is the same for the same seed and day, and another for another', () => {
+    expect(market(1)).toEqual(market(1, startOfTests + 60_000));
+    expect(market(2)).not.toEqual(market(1));
+    const [first] = market(1);
+    const [later] = market(1, startOfTests + day);
+    expect(later?.ads.map(({ id }) => id)).toEqual(first?.ads.map(({ id }) => id));
+  });
+
+  it('is wide: advertisers, languages, scripts, countries, industries, formats', () => {
+    const ads = market(1).flatMap((page) => page.ads);
+    expect(advertisers.length).toBeGreaterThanOrEqual(36);
+    expect(new Set(advertisers.map(({ language }) => language)).size).toBeGreaterThanOrEqual(15);
+    expect(new Set(advertisers.map(({ industry }) => industry)).size).toBeGreaterThanOrEqual(10);
+    expect(ads.length).toBeGreaterThan(1800);
+    expect(new Set(ads.map(({ displayFormat }) => displayFormat))).toEqual(
+      new Set(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO']),
+    );
+    for (const script of ['Hangul', 'Hiragana', 'Arabic', 'Devanagari', 'Thai', 'Han']) {
+      expect(ads.some(({ body }) => new RegExp(`\\p{Script=${script}}`, 'u').test(body ?? ''))).toBe(true);
+    }
+  });
+
+  it('fits the schemas, stays in .example, and its dates and ranges make sense', () => {
+    for (const { page, ads } of market(3)) {
+      Page.parse(page);
+      expect(page.adsAmount).toBe(ads.length);
+      for (const ad of ads) {
+        Ad.parse(ad);
+        const text = JSON.stringify(ad);
+        expect(text).not.toMatch(/\{(brand|product|percent|days)\}|undefined|NaN/);
+        for (const [, host] of text.matchAll(/https?:\/\/([^/"]+)/g)) expect(host).toMatch(/\.example$/);
+        const { startedAt = '', lastSeenAt = '', endDate } = ad as Record<string, string>;
+        expect(startedAt <= lastSeenAt).toBe(true);
+        expect(Date.parse(lastSeenAt)).toBeLessThanOrEqual(startOfTests);
+        if (endDate) expect(endDate).toBe(lastSeenAt);
+        expect(ad.adSpendMin).toBeLessThanOrEqual(ad.adSpendMax ?? 0);
+        expect(ad.revenueMin).toBeLessThanOrEqual(ad.revenueMax ?? 0);
+      }
+    }
+  });
+
+  it('tries variants of a campaign and runs good ones again', () => {
+    const ads = market(1).flatMap((page) => page.ads);
+    const copies = new Set(ads.map(({ pageId, body, headline }) => `${pageId} ${body} ${headline}`));
+    expect(copies.size).toBeLessThan(ads.length);
+    expect(Math.max(...ads.map(({ duplicates }) => duplicates ?? 0))).toBeGreaterThan(10);
+  });
+});
+
+describe('the demo library', () => {
+  it('answers with its key from the first request on, and is generous', async () => {
+    const { body } = await ask('/v1/credits');
+    expect(body).toMatchObject({ credits: 10_000, creditsMax: 10_000 });
+    expect((await ask('/v1/ads/search', {})).body.totalHits).toBeGreaterThan(1800);
+  });
+
+  it('has the same key and ids for the same seed', async () => {
+    const again = await openDemoLibrary({ now });
+    expect(again.apiKey).toBe(demo.apiKey);
+    again.library.close();
+  });
+
+  it('can be closed before its data is made', async () => {
+    const { library } = await openDemoLibrary({ now });
+    library.close();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  });
+
+  it('has collections of its own and of a colleague, with items', async () => {
+    const { items } = (await ask('/v1/collections')).body;
+    expect(items.length).toBeGreaterThanOrEqual(5);
+    expect(items.some(({ isOwner }: { isOwner: boolean }) => !isOwner)).toBe(true);
+    const team = items.find(({ adCount }: { adCount: number }) => adCount > 50);
+    const { body } = await ask(`/v1/collections/${team.id}/items?itemType=ads`);
+    expect(body).toMatchObject({ hasMore: true });
+    expect(body.items).toHaveLength(50);
+  });
+
+  it('serves every picture that an ad names, as a picture', async () => {
+    const { items } = (await ask('/v1/ads/search', { limit: 40 })).body;
+    const urls = items.flatMap((ad: Ad) => ad.media?.map(({ url }) => url) ?? []);
+    expect(urls.length).toBeGreaterThan(80);
+    for (const url of urls) {
+      expect(url).toMatch(/^https:\/\/media\.demo\.example\/ads\//);
+      const { status, type, body } = await ask(url.replace('https://media.demo.example', '/media'));
+      expect([status, type]).toEqual([200, 'image/svg+xml']);
+      expect(body).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"[\s\S]*<\/svg>$/);
+    }
+    expect((await ask(`/media/ads/${items[0].id}/x.svg`)).status).toBe(404);
+  });
+});
+
+describe('pictures', () => {
+  it('hold an ad’s words as words, whatever they are', async () => {
+    const { library } = await openDemoLibrary({ now });
+    const id = '00000000-0000-4000-8000-000000000000';
+    const headline = '</text><script>alert(1)</script> & "\u0000\u0007\ud800';
+    async function* line() {
+      yield JSON.stringify({ id, headline, page: { pageName: headline } });
+    }
+    await library.import(line());
+    const svg = await (await library.fetch(new Request(`${base}/media/ads/${id}/0.svg`))).text();
+    expect(svg).not.toContain('<script');
+    expect(svg).toContain('&#60;/text&#62;');
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: XML forbids them
+    expect(svg).not.toMatch(/[\u0000-\u0008]/);
+    library.close();
+  });
+});
+
+describe('the interface described', () => {
+  it('is OpenAPI 3.1, version 1.0.0, with every operation and every filter key', async () => {
+    const { status, body } = await ask('/openapi.json');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } });
+    for (const [name, { method, path }] of Object.entries(endpoints)) {
+      const operation = body.paths[path.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()];
+      expect(operation.operationId).toBe(name);
+    }
+    const { AdSearchRequest, PageSearchRequest } = body.components.schemas;
+    const keys = (filters: { key: string }[]) => ['limit', 'cursor', ...filters.map(({ key }) => key)];
+    expect(Object.keys(AdSearchRequest.properties)).toEqual(keys(libraryFilters.ads));
+    expect(Object.keys(PageSearchRequest.properties)).toEqual(keys(libraryFilters.pages));
+    for (const [, name = ''] of JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(body.components.schemas).toHaveProperty(name);
+    }
+  });
+
+  it('the library’s filters fit the form that anybody’s filters are written in', () => {
+    expect(SearchFilters.parse(libraryFilters)).toEqual(libraryFilters);
+    expect(SearchFilters.safeParse({ ads: [{ key: 'a', type: 'text', description: 'b' }] }).success).toBe(false);
+    const twice = { key: 'a', type: 'string', description: 'b' };
+    expect(SearchFilters.safeParse({ ads: [twice, twice] }).success).toBe(false);
+  });
+});

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type ServedLibrary, serveLibrary } from './support/served-library.ts';
+
+let served: ServedLibrary;
+beforeAll(async () => {
+  served = await serveLibrary();
+});
+afterAll(() => served.close());
+
+it('a key looks as documented, and only a hash of it is kept', async () => {
+  const { key, keyPrefix } = served.library.keys.create({ name: 'Mine' });
+  expect(key).toMatch(/^svc_live_[0-9a-f]{40}$/);
+  expect(key.startsWith(keyPrefix)).toBe(true);
+  const rows = served.library.shop.database.all('SELECT * FROM keys');
+  expect(JSON.stringify(rows)).not.toContain(key.slice('svc_live_'.length));
+  expect(JSON.stringify(served.library.keys.list())).not.toContain(key);
+});
+
+it('a revoked key stops at once; its id, its prefix and a part of it name it', async () => {
+  for (const name of ['id', 'keyPrefix', 'part'] as const) {
+    const made = served.library.keys.create();
+    expect((await served.ask('GET', '/v1/whoami', { key: made.key })).status).toBe(200);
+    const { revokedAt } = served.library.keys.revoke(name === 'part' ? made.keyPrefix.slice(0, -1) : made[name]);
+    expect(revokedAt).toBe(served.clock.now);
+    expect((await served.ask('GET', '/v1/whoami', { key: made.key })).status).toBe(401);
+    expect(served.library.keys.revoke(made.id).revokedAt).toBe(revokedAt);
+  }
+});
+
+it.each([
+  ['svc_live_', /No key has/],
+  ['svc_live_zzz', /No key has/],
+  ['', /No key has/],
+])('%j revokes nothing', (name, message) => {
+  const before = served.library.keys.list();
+  expect(() => served.library.keys.revoke(name)).toThrow(message);
+  expect(served.library.keys.list()).toEqual(before);
+});
+
+it('a prefix that several keys share revokes none of them', async () => {
+  const own = await serveLibrary();
+  const prefixes = Array.from({ length: 17 }, () => own.library.keys.create().keyPrefix.slice(0, 10));
+  const shared = prefixes.find((prefix, at) => prefixes.indexOf(prefix) !== at) ?? '';
+  expect(() => own.library.keys.revoke(shared)).toThrow(/keys begin with/);
+  expect(own.library.keys.list().every(({ revokedAt }) => revokedAt === null)).toBe(true);
+  await own.close();
+});
+
+it('every key has an account of its own with the two default collections, unless it shares one', async () => {
+  const first = served.key();
+  const list = async (key: string) => (await served.ask('GET', '/v1/collections', { key })).body.items;
+  const mine = await list(first);
+  expect(mine).toMatchObject([
+    { name: 'Saved ads', isDefault: true, defaultType: 'ads', isOwner: true, adCount: 0, pageCount: 0 },
+    { name: 'Saved pages', isDefault: true, defaultType: 'pages', isOwner: true },
+  ]);
+  expect(await list(served.key({ accountOf: first.slice(0, 17) }))).toEqual(mine);
+  expect((await list(served.key()))[0].id).not.toBe(mine[0].id);
+});
+
+it.each([
+  [{ scopes: ['ads:read', 'cats:read'] }, /Unknown scope cats:read\. Known: account:read/],
+  [{ scopes: [] }, /at least one scope/],
+  [{ credits: -1 }, /credits takes a whole number/],
+  [{ hourlyLimit: 1.5 }, /hourlyLimit takes a whole number/],
+  [{ dailyLimit: Number.NaN }, /dailyLimit takes a whole number/],
+  [{ accountOf: 'nobody' }, /No key has/],
+])('%j is refused and leaves nothing behind', (options, message) => {
+  const accounts = () => served.library.shop.database.all('SELECT * FROM accounts').length;
+  const before = accounts();
+  expect(() => served.library.keys.create(options)).toThrow(message);
+  expect(accounts()).toBe(before);
+});
+
+it('the header is read as HTTP says: the scheme in any case, spaces around', async () => {
+  const key = served.key();
+  for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) {
+    expect((await served.ask('GET', '/v1/whoami', { headers: { Authorization: value } })).status).toBe(200);
+  }
+  for (const value of [key, `Basic ${key}`, `Bearer ${key} x`, 'Bearer', `Bearer ${key.toUpperCase()}`]) {
+    expect((await served.ask('GET', '/v1/whoami', { headers: { Authorization: value } })).status).toBe(401);
+  }
+});

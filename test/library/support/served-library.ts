@@ -1,0 +1,88 @@
+import type { AddressInfo } from 'node:net';
+import { type ServerType, serve } from '@hono/node-server';
+import { defaultConfig, type LibraryConfig } from '../../../src/library/config.ts';
+import type { KeyOptions } from '../../../src/library/keys.ts';
+import { openLibrary } from '../../../src/library/open.ts';
+
+/** 2026-03-15, half past ten in the morning, UTC. */
+export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);
+
+export type Asked = {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
+  body: any;
+};
+
+export type Question = { key?: string | undefined; body?: unknown; headers?: Record<string, string> };
+
+/** A library in memory behind a real HTTP server, with a clock that the test moves. */
+export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
+  const clock = { now: startOfTests };
+  const errors: unknown[] = [];
+  const library = await openLibrary({
+    database: ':memory:',
+    now: () => clock.now,
+    config,
+    onError: (error) => errors.push(error),
+  });
+  const server = await new Promise<ServerType>((resolve) => {
+    const listening = serve({ fetch: library.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(listening));
+  });
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const key = (options: KeyOptions = {}) => library.keys.create(options).key;
+
+  async function ask(method: string, path: string, { key, body, headers }: Question = {}): Promise<Asked> {
+    const response = await fetch(base + path, {
+      method,
+      headers: {
+        ...(key && { Authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const json = response.headers.get('content-type')?.startsWith('application/json');
+    return { status: response.status, headers: response.headers, body: json && text ? JSON.parse(text) : text };
+  }
+
+  return {
+    library,
+    clock,
+    errors,
+    base,
+    key,
+    ask,
+    config: defaultConfig,
+    load: (...records: unknown[]) => library.import(linesOf(records)),
+    async close() {
+      await new Promise((resolve) => server.close(resolve));
+      library.close();
+    },
+  };
+}
+
+export type ServedLibrary = Awaited<ReturnType<typeof serveLibrary>>;
+
+export async function* linesOf(records: unknown[]) {
+  for (const record of records) yield `${typeof record === 'string' ? record : JSON.stringify(record)}\n`;
+}
+
+/** The `number`th of a row of UUIDs. */
+export const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+/** Every page of a search, by its cursors. */
+export async function searchAll({ ask }: ServedLibrary, path: string, key: string, body: Record<string, unknown>) {
+  const items = [];
+  let cursor: string | null = null;
+  let first: Asked | undefined;
+  do {
+    const answer: Asked = await ask('POST', path, { key, body: cursor === null ? body : { cursor } });
+    if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
+    first ??= answer;
+    items.push(...answer.body.items);
+    cursor = answer.body.cursor;
+  } while (cursor !== null);
+  return { items, totalHits: first.body.totalHits };
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import {
+  accountText,
+  creditsText,
+  identityText,
+  viewAccount,
+  viewCredits,
+  viewIdentity,
+} from '../../src/present/account.ts';
+
+describe('credits', () => {
+  const status = {
+    planId: 'pro',
+    billingUserId: 'u-1',
+    periodStart: 1_793_491_200,
+    periodEnd: 1_796_083_200,
+    credits: 640,
+    creditsMax: 1000,
+    usageLimit: {
+      isLimitReached: false,
+      limitType: 'none',
+      hourlyCredits: 320,
+      hourlyLimit: 400,
+      dailyCredits: 360,
+      dailyLimit: 900,
+    },
+  };
+
+  it('say what is left in words, and until when', () => {
+    expect(creditsText(viewCredits(status))).toMatchInlineSnapshot(`
+      "credits left: 640 of 1000
+      period: 2026-11-01 to 2026-12-01
+      hourly: 320 of 400 used, 80 left
+      daily: 360 of 900 used, 540 left
+      usage limit not reached
+      plan: pro
+      billed to user: u-1"
+    `);
+  });
+
+  it('say which limit is reached', () => {
+    const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
+    expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('hourly: 410 of 400 used, 0 left');
+    expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('usage limit reached: hourly');
+  });
+
+  it('have the same in data', () => {
+    expect(viewCredits(status)).toEqual({
+      ...status,
+      periodStartsOn: '2026-11-01',
+      periodEndsOn: '2026-12-01',
+      hourlyLeft: 80,
+      dailyLeft: 540,
+    });
+  });
+});
+
+describe('account and identity', () => {
+  const user = { userId: 'u-1', billingUserId: 'u-2', planId: null, isTeamMember: true, subscriptionStatus: 'active' };
+
+  it('are told without nulls', () => {
+    expect(viewAccount(user)).toEqual({
+      userId: 'u-1',
+      billingUserId: 'u-2',
+      isTeamMember: true,
+      subscriptionStatus: 'active',
+    });
+    expect(accountText(viewAccount(user))).toMatchInlineSnapshot(`
+      "Account of user: u-1
+      billed to user: u-2
+      plan: none
+      subscription: active
+      a member of a team"
+    `);
+  });
+
+  it('say whose key it is', () => {
+    const identity = {
+      authenticated: true,
+      authSource: 'api_key',
+      user: { ...user, name: 'Ana "the boss"\nLima', emailAddress: null },
+      apiKey: { id: 'k-1', name: 'laptop', keyPrefix: 'svc_live_ab' },
+      oauthClientId: null,
+    };
+    expect(identityText(viewIdentity(identity))).toMatchInlineSnapshot(`
+      "authenticated by: api_key
+      name: "Ana 'the boss' Lima"
+      Account of user: u-1
+      billed to user: u-2
+      plan: none
+      subscription: active
+      a member of a team
+      key: laptop
+      key id: k-1
+      key starts with: svc_live_ab"
+    `);
+  });
+});

@@ -1,0 +1,133 @@
+import fc from 'fast-check';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { describe, expect, it } from 'vitest';
+import { viewAd } from '../../src/present/ad.ts';
+import { adListText } from '../../src/present/ad-list-text.ts';
+import { adText } from '../../src/present/ad-text.ts';
+import { fit as leading } from '../../src/present/fit.ts';
+import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
+import { everyFact, now, somePage } from './sample-ads.ts';
+
+const BUDGET = 8000;
+const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
+
+const noise = fc.constantFrom(
+  '🔥',
+  '\u0301',
+  'Ѭ',
+  '龘',
+  '뷁',
+  'xq',
+  '"',
+  '\n',
+  '\\',
+  '😶‍🌫️',
+  '\u{1d400}',
+  '0',
+  ' ',
+  'ẞ',
+  '￼',
+  '\u{10ffff}',
+);
+const long = fc
+  .tuple(fc.array(noise, { minLength: 1, maxLength: 12 }), fc.integer({ min: 1, max: 800 }))
+  .map(([parts, times]) => parts.join('').repeat(times));
+const words = fc.array(long, { maxLength: 40 });
+const hostileAd = fc.record({
+  id: long,
+  pageId: long,
+  page: fc.record({ pageName: long }),
+  headline: long,
+  body: long,
+  linkDescription: long,
+  productTitle: long,
+  ctaType: long,
+  displayFormat: long,
+  displayUrl: long,
+  offerLink: long,
+  startedAt: long,
+  appUrl: long,
+  countries: words,
+  publisherPlatform: words,
+  cards: fc.array(fc.dictionary(long, long, { maxKeys: 4 }), { maxLength: 60 }),
+  media: fc.array(fc.record({ type: long, url: long }), { maxLength: 30 }),
+  website: fc.record({ siteDomain: long }),
+  changes: fc.dictionary(long, long, { maxKeys: 30 }),
+});
+/** Such ads take long to shrink, and the first is telling enough. */
+const few = { numRuns: 15, endOnFailure: true, verbose: 0 } as const;
+
+describe('however hostile the ads, a result keeps its budget', () => {
+  it('as a brief list of fifty', () => {
+    fc.assert(
+      fc.property(hostileAd, (ad) => {
+        const items = Array.from({ length: 50 }, (_, i) =>
+          viewAd({ ...ad, id: `${i}${ad.id}`, pageId: `${i}${ad.pageId}` }, { detail: 'brief', now }),
+        );
+        const render = (some: typeof items | readonly (typeof items)[0][]) =>
+          adListText({ items: some, of: 50, cursor: 'x', hasMore: true });
+        const shown = leading({ items, budget: BUDGET, render });
+        expect(shown).toBeGreaterThan(9);
+        expect(tokens(render(items.slice(0, shown)))).toBeLessThanOrEqual(BUDGET);
+      }),
+      few,
+    );
+  });
+
+  it('as one ad, standard or full', () => {
+    fc.assert(
+      fc.property(hostileAd, fc.constantFrom('standard', 'full'), (ad, detail) => {
+        const view = viewAd(ad, { detail, now });
+        expect(tokens(adText(view, detail))).toBeLessThanOrEqual(BUDGET);
+        expect(tokens(JSON.stringify(view))).toBeLessThanOrEqual(BUDGET * 1.6);
+      }),
+      few,
+    );
+  });
+
+  it('as pages', () => {
+    const hostilePage = fc.record({
+      pageId: long,
+      pageName: long,
+      countries: words,
+      languages: words,
+      technologySlugs: words,
+      appUrl: long,
+    });
+    fc.assert(
+      fc.property(hostilePage, fc.constantFrom('brief', 'standard', 'full'), (page, detail) => {
+        const view = viewPage(page, { detail });
+        expect(tokens(pageText(view, detail))).toBeLessThanOrEqual(BUDGET);
+        expect(tokens(pageListText({ items: [view], detail }))).toBeLessThanOrEqual(BUDGET);
+      }),
+      few,
+    );
+  });
+});
+
+describe('fifty ordinary ads with every fact', () => {
+  it('are all shown', () => {
+    const items = Array.from({ length: 50 }, (_, i) =>
+      viewAd({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }, { detail: 'brief', now }),
+    );
+    expect(leading({ items, budget: BUDGET, render: (some) => adListText({ items: some }) })).toBe(50);
+    const pages = Array.from({ length: 100 }, () => viewPage(somePage, { detail: 'brief' }));
+    expect(leading({ items: pages, budget: BUDGET * 2, render: (some) => pageListText({ items: some }) })).toBe(100);
+  });
+});
+
+describe('no third-party text poses as the server', () => {
+  it('in a list every line is ours, numbered, or quoted', () => {
+    fc.assert(
+      fc.property(hostileAd, (ad) => {
+        const text = adListText({
+          items: [viewAd(ad, { detail: 'brief', now }), viewAd({ ...ad, id: 'b' }, { detail: 'brief', now })],
+        });
+        const unquoted = text.replace(/"[^"\n]*"/g, '""');
+        expect(unquoted).not.toMatch(/[🔥\\]|xq 0/u);
+        for (const line of text.split('\n').slice(1)) expect(line).toMatch(/^(?:$|"|\d+\. |Advertiser| card 1)/);
+      }),
+      few,
+    );
+  });
+});

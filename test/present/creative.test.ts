@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { creativeOf, mediaLinks } from '../../src/present/creative.ts';
+import { now } from './sample-ads.ts';
+
+const asset = (type: string, nr?: number, durationSeconds?: number) => ({
+  type,
+  nr,
+  durationSeconds,
+  url: `https://m.example/${type}${nr}`,
+});
+
+describe('what there is to look at', () => {
+  it('is said in words, the format first and not twice', () => {
+    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), asset('THUMB', 0)] })).toBe('VIDEO 15 s');
+    expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] })).toBe('IMAGE');
+    expect(creativeOf({ displayFormat: 'DCO', cards: [{}, {}] })).toBe('DCO 2 cards');
+    expect(creativeOf({ media: [asset('THUMB', 0), asset('THUMB', 1)] })).toBe('2 images');
+  });
+
+  it('counts pieces, not their stills and not the portrait', () => {
+    const media = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
+    expect(creativeOf({ displayFormat: 'CAROUSEL', media, cards: [{}, {}, {}] })).toBe(
+      'CAROUSEL 3 cards (3 videos 8–10 s)',
+    );
+    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), ...media], cards: [{}, {}, {}] })).toBe(
+      'VIDEO 15 s + 3 cards (3 videos 8–10 s)',
+    );
+  });
+
+  it('is nothing where nothing is known', () => {
+    expect(creativeOf({})).toBeUndefined();
+  });
+});
+
+describe('addresses worth having', () => {
+  it('are those of the videos, or else of the pictures, and few', () => {
+    expect(mediaLinks([asset('VID', 0), asset('THUMB', 0), asset('PA_PP')], now)).toEqual([
+      { type: 'VID', url: 'https://m.example/VID0' },
+    ]);
+    expect(
+      mediaLinks(
+        [0, 1, 2, 3, 4].map((nr) => asset('CARD_THUMB', nr)),
+        now,
+      ),
+    ).toHaveLength(3);
+  });
+
+  it('are never longer than their share of the result', () => {
+    expect(mediaLinks([{ type: 'VID', url: `https://m.example/${'x1'.repeat(900)}` }], now)).toEqual([]);
+  });
+});
