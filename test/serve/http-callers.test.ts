@@ -6,6 +6,7 @@ import {
   goodHeaders,
   type HttpServer,
   keepAlive,
+  nameOf,
   never,
   startHttp,
   startUpstream,
@@ -14,7 +15,7 @@ import {
 
 type Upstream = Awaited<ReturnType<typeof startUpstream>>;
 
-const identity = (key: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name: key } });
+const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 
 describe('callers', () => {
   let upstream: Upstream;
@@ -22,7 +23,7 @@ describe('callers', () => {
   beforeAll(async () => {
     upstream = await startUpstream(async ({ headers }) => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
-      return identity(String(headers.authorization).replace('Bearer ', ''));
+      return identity(nameOf(String(headers.authorization).replace('Bearer ', '')));
     });
     server = await startHttp({ baseUrl: upstream.address, apiKey: 'svc_live_of_the_operator' });
   });
@@ -38,13 +39,13 @@ describe('callers', () => {
       clients.flatMap((client, index) =>
         Array.from({ length: 10 }, async () => {
           const { data, raw } = await client.call('whoami');
-          return { key: sixty[index], data, text: JSON.stringify(raw) };
+          return { name: nameOf(sixty[index] ?? ''), data, text: JSON.stringify(raw) };
         }),
       ),
     );
-    for (const { key, data, text } of answers) {
-      expect(data).toMatchObject({ apiKey: { name: key }, receipt: { requestId: key } });
-      expect(new Set(text.match(/svc_live_[\w.-]+/g))).toEqual(new Set([key]));
+    for (const { name, data, text } of answers) {
+      expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
+      expect(new Set(text.match(/caller [\w.-]+/g))).toEqual(new Set([name]));
     }
     expect(answers).toHaveLength(600);
     await Promise.all(clients.map((client) => client.close()));
@@ -61,7 +62,7 @@ describe('callers', () => {
 
   test('find nothing of their keys in the log', () => {
     expect(server.logged.length).toBeGreaterThan(600);
-    expect(server.logged.join('')).not.toMatch(/svc_live_[^*]/);
+    expect(server.logged.join('')).not.toContain('svc_live_');
   });
 });
 
