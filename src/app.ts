@@ -1,18 +1,22 @@
+import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import { AdLibraryError } from './api/errors.ts';
 import { createPartition, type Partition } from './api/partition.ts';
 import { SearchFilters } from './api/search-filters.ts';
-import type { Answer, Send } from './api/send.ts';
+import type { Send } from './api/send.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import { type Fetch, sendOver } from './api/wire.ts';
 import { withCache } from './api/with-cache.ts';
 import { withMerging } from './api/with-merging.ts';
 import { withRetries } from './api/with-retries.ts';
+import { withSeenAds } from './api/with-seen-ads.ts';
 import { type Config, SettingsError, settings } from './config.ts';
-import type { ToolContext } from './context.ts';
+import type { Kept, ToolContext } from './context.ts';
 import { type Books, createBooks } from './credits/books.ts';
 import { spendingOf } from './credits/spending.ts';
+import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withLedger } from './credits/with-ledger.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
@@ -53,6 +57,8 @@ interface Upstream {
 export async function openApp({ config, log, now, random }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo(now) : openService(config));
   const closing = new AbortController();
+  // Every call under way listens for it; Node takes more than ten for a leak and says so.
+  setMaxListeners(0, closing.signal);
   const partition = createPartition();
   const books = createBooks(partition);
   const send = sendChain({ config, upstream, books, partition, now, random });
@@ -70,8 +76,7 @@ export async function openApp({ config, log, now, random }: AppOptions): Promise
   };
   return {
     catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
-    // Without an address no key can be used, and it is not handed to anyone.
-    key: upstream.baseUrl === undefined ? undefined : upstream.key,
+    key: upstream.key,
     close: async () => {
       closing.abort();
       await upstream.close();
@@ -90,32 +95,40 @@ interface ChainOptions {
 
 /** Everything between a tool and the network, the outermost last. */
 function sendChain({ config, upstream, books, partition, now, random }: ChainOptions): Send {
-  const onSaved = (key: string, { receipt }: Answer) => {
-    const book = books(key);
-    book.savedCalls++;
-    book.savedCredits += receipt.charged ?? 0;
-  };
-  const wire = sendOver(upstream.fetch, { baseUrl: upstream.baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
+  const { fetch, baseUrl } = upstream;
+  const { creditBudget: budget } = config;
+  const ttl = config.cacheSeconds * 1000;
+  const wire = baseUrl === undefined ? unsent : sendOver(fetch, { baseUrl, userAgent: `ad-library-mcp/${version}` });
   const retried = withRetries(wire, { random });
   const booked = withLedger(retried, books);
-  const budgeted = withBudget(booked, { books, budget: config.creditBudget });
+  const budgeted = withBudget(booked, { books, budget });
   const windowed = withUsageWindows(budgeted, { books, now });
-  const merged = withMerging(windowed, { partition, onSaved });
-  return withCache(merged, { ttl: config.cacheSeconds * 1000, now, partition, onSaved });
+  const merged = withMerging(windowed, partition);
+  const cached = withCache(merged, { ttl, now, partition });
+  const remembered = withSeenAds(cached, { ttl, now, partition });
+  return withBalance(remembered, { books, budget });
 }
+
+/** Without an address of the service nothing can be sent. */
+const unsent: Send = async () => {
+  throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+};
+
+/** Most characters of the questions behind cursors that are remembered for all callers together. */
+const largestMemory = 16 * 1024 * 1024;
 
 /** What is remembered of callers, each apart from the others. */
 function callerMemory(options: { books: Books; partition: Partition; budget: number | undefined }) {
   const { books, partition, budget } = options;
-  const questions = new LRUCache<string, Readonly<Record<string, unknown>>>({
-    maxSize: 10_000,
-    sizeCalculation: () => 1,
+  const questions = new LRUCache<string, Kept>({
+    maxSize: largestMemory,
+    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
   });
   return (key: string): Pick<ToolContext, 'spending' | 'asked'> => ({
     spending: () => spendingOf(books(key), budget),
     asked: {
       get: (mark) => questions.get(`${partition(key)} ${mark}`),
-      set: (mark, question) => questions.set(`${partition(key)} ${mark}`, question),
+      set: (mark, kept) => questions.set(`${partition(key)} ${mark}`, kept),
     },
   });
 }

@@ -158,7 +158,7 @@ export const settings = {
   resultTokens: setting({
     variable: 'AD_LIBRARY_RESULT_TOKENS',
     flag: '--result-tokens',
-    schema: wholeNumber(500, 100_000).default(8000),
+    schema: wholeNumber(1000, 100_000).default(8000),
     value: 'tokens',
     help: 'Most tokens of text one result may hold',
   }),

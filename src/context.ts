@@ -10,11 +10,18 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process spent for the caller so far. */
   spending(): Spending;
-  /** Questions that cut results of the caller came from, by the mark in their cursors. */
+  /** What is behind the cursors the caller was given, by the mark in each. */
   asked: Asked;
 }
 
 export interface Asked {
-  get(mark: string): Readonly<Record<string, unknown>> | undefined;
-  set(mark: string, question: Readonly<Record<string, unknown>>): unknown;
+  get(mark: string): Kept | undefined;
+  set(mark: string, kept: Kept): unknown;
+}
+
+export interface Kept {
+  /** The question the result was an answer to. */
+  question: Readonly<Record<string, unknown>>;
+  /** The service's cursor, where it is none to be handed out. */
+  serviceCursor?: string | undefined;
 }

@@ -2,11 +2,12 @@ import { AdLibraryError } from './errors.ts';
 import type { Call } from './send.ts';
 
 /** Longest id that goes into a path; the ids of the document are UUIDs and short strings. */
-const longestId = 256;
+const longestId = 300;
 
 /**
  * The only place that makes addresses. `encodeURIComponent` leaves `.` alone, and a URL parser takes a segment of
- * one or two dots (percent-encoded or not) as a step in the tree: such an id would reach another endpoint.
+ * one or two dots (percent-encoded or not) as a step in the tree: such an id would reach another endpoint. So would one
+ * with such a step inside, behind a proxy that decodes slashes.
  */
 export function addressOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl: string): string {
   const path = call.operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, call.path[name] ?? ''));
@@ -16,8 +17,10 @@ export function addressOf(call: Pick<Call, 'operation' | 'path' | 'query'>, base
   return `${baseUrl.replace(/\/+$/, '')}${path}${query && `?${query}`}`;
 }
 
+const stepInTree = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
+
 function segment(name: string, id: string): string {
-  if (id === '' || id.length > longestId || /^\.{1,2}$/.test(id) || !id.isWellFormed()) {
+  if (id === '' || id.length > longestId || stepInTree.test(id) || !id.isWellFormed()) {
     throw new AdLibraryError({
       kind: 'invalid_request',
       problem: `${name} is not an id: it must be 1 to ${longestId} characters as an earlier result gave it.`,

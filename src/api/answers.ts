@@ -17,12 +17,32 @@ import {
 
 /** The documented resources as they are read from an answer: see `lenient.ts` for what that forgives. */
 
-const media = z.array(lenient(MediaAsset, [])).optional();
+/** Most entries of a list that are looked at; the document's largest page holds 100 items. */
+const mostEntries = 1000;
+/** A list whose entries are only read when there are not too many: each wrong one costs time and memory. */
+const listOf = <Item extends z.ZodType>(item: Item, most = mostEntries) =>
+  z.array(z.unknown()).max(most).pipe(z.array(item));
 
-export const AdAnswer = lenient(Ad.extend({ media }), ['id']);
+const texts = listOf(z.string()).optional();
+const urls = z.record(z.string(), z.unknown()).optional();
+const media = listOf(lenient(MediaAsset.extend({ urls }), [])).optional();
+
+export const AdAnswer = lenient(
+  Ad.extend({ media, countries: texts, publisherPlatform: texts, cards: listOf(z.record(z.string(), z.unknown())) }),
+  ['id'],
+);
 export type AdAnswer = z.infer<typeof AdAnswer>;
 
-export const PageAnswer = lenient(Page.extend({ media }), ['pageId']);
+export const PageAnswer = lenient(
+  Page.extend({
+    media,
+    technologySlugs: texts,
+    countries: texts,
+    languages: texts,
+    thumbnails: listOf(z.looseObject({})),
+  }),
+  ['pageId'],
+);
 export type PageAnswer = z.infer<typeof PageAnswer>;
 
 export const AccountAnswer = lenient(Account, ['userId']);
@@ -44,7 +64,7 @@ export type CollectionAnswer = z.infer<typeof CollectionAnswer>;
 
 /** Where the document promises `hasMore` and a service leaves it out, a cursor means that there is more. */
 const paging = {
-  cursor: z.string().nullable().catch(null),
+  cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
   totalHits: z.number().optional().catch(undefined),
 };
@@ -54,17 +74,17 @@ const withHasMore = <Answer extends { cursor: string | null; hasMore?: boolean |
 });
 
 const pageOf = <Item extends z.ZodType>(item: Item) =>
-  z.looseObject({ items: z.array(item), ...paging }).transform(withHasMore);
+  z.looseObject({ items: listOf(item), ...paging }).transform(withHasMore);
 
 export const AdListAnswer = pageOf(AdAnswer);
 export const PageListAnswer = pageOf(PageAnswer);
-export const CollectionListAnswer = z.looseObject({ items: z.array(CollectionAnswer) });
+export const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnswer, 10_000) });
 
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
 /** Items are told apart by the item type that was asked for: see `readItems`. */
 export const CollectionItemsAnswer = z
-  .looseObject({ ...CollectionItemsResult.shape, ...paging, collection, itemType })
+  .looseObject({ ...CollectionItemsResult.shape, items: listOf(z.looseObject({})), ...paging, collection, itemType })
   .transform(withHasMore);
 
 export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), [
@@ -75,6 +95,6 @@ export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ 
 export function readItems<Item>(item: z.ZodType<Item>, items: readonly unknown[]): Item[] {
   const parsed = z.array(item).safeParse(items);
   if (parsed.success) return parsed.data;
-  const problem = `The items are not of the item type asked for: ${z.prettifyError(parsed.error)}`;
+  const problem = 'The items are not of the item type asked for.';
   throw new AdLibraryError({ kind: 'unexpected_response', status: 200, problem, sent: true });
 }

@@ -1,5 +1,5 @@
 import { AdLibraryError } from './errors.ts';
-import { type AnswerOf, type OperationName, operations } from './operations.ts';
+import { type AnswerOf, type Operation, type OperationName, operations } from './operations.ts';
 import type { Receipt, Send } from './send.ts';
 
 /** What an operation takes: path parameters by name, query parameters, a JSON body. */
@@ -9,6 +9,8 @@ export interface Request {
   body?: Record<string, unknown>;
   /** Asks the service even where a kept answer would do. */
   fresh?: boolean | undefined;
+  /** Takes an ad as a list showed it, where one is kept. */
+  seen?: boolean | undefined;
 }
 
 export interface ApiAnswer<Name extends OperationName> {
@@ -16,6 +18,8 @@ export interface ApiAnswer<Name extends OperationName> {
   /** The body as it came, for views that hold every field. */
   raw: unknown;
   receipt: Receipt;
+  seenIn?: string;
+  repeated?: true;
 }
 
 /** One method per operation of the document, under its own name. */
@@ -34,20 +38,33 @@ export function createApi(send: Send, { key, signal, onReceipt }: Caller): Api {
   const method =
     (name: OperationName) =>
     async (request: Request = {}) => {
-      const { path = {}, query = {}, body, fresh = false } = request;
+      const { path = {}, query = {}, body, fresh = false, seen = false } = request;
       if (key === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
-      const answer = await send({
-        operation: operations[name],
-        path,
-        query,
-        ...(body && { body }),
-        key,
-        signal,
-        fresh,
-      });
-      onReceipt?.(answer.receipt);
-      return answer;
+      const operation = operations[name];
+      try {
+        const call = { operation, path, query, ...(body && { body }), key, signal, fresh, seen };
+        const answer = await send(call);
+        onReceipt?.(answer.receipt);
+        return answer;
+      } catch (error) {
+        throw explained(error, operation, signal);
+      }
     };
   const names = Object.keys(operations) as OperationName[];
   return Object.fromEntries(names.map((name) => [name, method(name)])) as unknown as Api;
+}
+
+/** What failed, with what its reader must know of the operation. An abort is the deadline, or a caller who left. */
+function explained(
+  error: unknown,
+  { gated, writes }: Pick<Operation, 'gated' | 'writes'>,
+  signal: AbortSignal,
+): unknown {
+  if (error instanceof AdLibraryError) {
+    return new AdLibraryError({ ...error.failure, gated, writes }, { cause: error });
+  }
+  if (!signal.aborted) return error;
+  const late = signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError';
+  const kind = late ? 'timeout' : 'network';
+  return new AdLibraryError({ kind, problem: late ? undefined : 'The call was cancelled.', gated, writes });
 }

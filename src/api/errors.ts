@@ -34,6 +34,9 @@ export interface Failure {
   charged?: number | undefined;
   /** False when nothing reached the service; undefined when its fate is unknown. */
   sent?: boolean | undefined;
+  /** Whether the call is one that is paid for, or one that writes. */
+  gated?: boolean | undefined;
+  writes?: boolean | undefined;
   /** For 429: what `GET /v1/credits` said afterwards. */
   usageLimit?: UsageLimitAnswer | undefined;
 }
@@ -46,6 +49,12 @@ export class AdLibraryError extends Error {
     super(failure.problem ?? failure.kind, options);
     this.failure = failure;
   }
+}
+
+/** Whether the service may have charged for a call although no answer of it could be read. */
+export function mayBeCharged({ kind, status = 200, sent, charged }: Failure): boolean {
+  if (sent === false || charged !== undefined) return false;
+  return kind === 'network' || kind === 'timeout' || (kind === 'unexpected_response' && status === 200);
 }
 
 /** Statuses of the document; the rest is `unavailable` from 500 on, and otherwise not an answer it describes. */

@@ -26,6 +26,8 @@ export interface Operation<Answer extends z.ZodType = z.ZodType> {
    * so never; adding an item twice leaves it there once (*Endpoints*, rule 1), so once.
    */
   blindRepeats: number;
+  /** Changes something at the service. */
+  writes?: true;
 }
 
 const define = <Answer extends z.ZodType>(operation: Operation<Answer>) => operation;
@@ -78,6 +80,7 @@ export const operations = {
     answer: AddCollectionItemAnswer,
     gated: false,
     blindRepeats: 1,
+    writes: true,
   }),
   searchAds: define({
     name: 'searchAds',

@@ -14,6 +14,8 @@ export interface Call {
   signal: AbortSignal;
   /** Asks the service even where a kept answer would do. */
   fresh?: boolean;
+  /** Takes an ad as a list showed it, where one is kept. */
+  seen?: boolean;
 }
 
 /** What a call cost, from the headers of the document's *Endpoints*; null where the service sent none. */
@@ -23,8 +25,11 @@ export interface Receipt {
   /** True when nothing was sent. */
   cached: boolean;
   requestId: string | null;
-  /** For a cached answer: milliseconds since the service gave it. */
+  /** For a cached answer: milliseconds since the service gave it, and what it was charged then. */
   age?: number;
+  saved?: number | null;
+  /** What its reader should know about what is left. */
+  warning?: string;
 }
 
 export interface Answer {
@@ -35,7 +40,18 @@ export interface Answer {
   receipt: Receipt;
   /** Length of the body, to bound what is kept. */
   size: number;
+  /** For an ad as a list showed it: the operation of that list. */
+  seenIn?: string;
+  /** True when an earlier attempt may have been carried out as well. */
+  repeated?: true;
 }
+
+/** The same answer given once more: nothing was sent for it. */
+export const again = (answer: Answer, age?: number): Answer => {
+  const { charged, saved = charged } = answer.receipt;
+  const receipt = { ...answer.receipt, charged: 0, cached: true, saved, ...(age !== undefined && { age }) };
+  return { ...answer, receipt };
+};
 
 /** The one function that goes out. Retries, ledger, budget and cache wrap it, each with this same signature. */
 export type Send = (call: Call) => Promise<Answer>;

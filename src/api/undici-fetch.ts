@@ -2,8 +2,8 @@ import type { Agent, Dispatcher } from 'undici';
 import { AdLibraryError } from './errors.ts';
 import type { Fetch } from './wire.ts';
 
-/** A page of 100 full ads is about 1 MB; an answer past this is not one of the document's. */
-const largestAnswer = 16 * 1024 * 1024;
+/** A page of 100 full ads is about 1 MB, of very large ones 3; an answer past this is not one of the document's. */
+const largestAnswer = 8 * 1024 * 1024;
 
 /** Failures that happen before a byte of the request leaves: it is safe to send again, and was not charged. */
 const unsentCodes = new Set([
@@ -17,7 +17,7 @@ const unsentCodes = new Set([
 
 /**
  * The network behind `Fetch`: undici's request, one agent for all callers, no redirects followed (a redirect could
- * carry the key elsewhere), the answer's size bounded, its body always read to the end or destroyed.
+ * carry the key elsewhere), the answer's size bounded. Whoever gets an answer reads its text, which frees the line.
  */
 export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let agent: Agent | undefined;
@@ -29,19 +29,22 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
     agent ??= new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
     const { signal, method, ...rest } = init;
     try {
-      const response = await request(url, {
+      const { statusCode, headers, body } = await request(url, {
         ...rest,
         method: method as Dispatcher.HttpMethod,
         signal,
         dispatcher: agent,
       });
-      const text = await response.body.text();
       return {
-        status: response.statusCode,
-        headers: { get: (name) => first(response.headers[name]) },
-        text: async () => text,
+        status: statusCode,
+        headers: { get: (name) => first(headers[name]) },
+        text: () => body.text().catch(failed),
       };
     } catch (error) {
+      return failed(error);
+    }
+
+    function failed(error: unknown): never {
       throw signal.aborted ? signal.reason : networkError(error);
     }
   };

@@ -1,15 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import { fingerprint } from './fingerprint.ts';
+import { canonical, fingerprint } from './fingerprint.ts';
 import type { Partition } from './partition.ts';
-import type { Answer, Send } from './send.ts';
+import { type Answer, again, type Send } from './send.ts';
 
 export interface CacheOptions {
   /** How long a paid answer is kept, in milliseconds; 0 keeps none. */
   ttl: number;
   now: () => number;
   partition: Partition;
-  /** Told of every answer that saved a call. */
-  onSaved(key: string, answer: Answer): void;
 }
 
 interface Kept {
@@ -17,39 +15,42 @@ interface Kept {
   at: number;
 }
 
-/** Most bytes of answers kept for all keys together. */
+/** Most characters of answers kept for all keys together. As objects they take about three times as many bytes. */
 const largestCache = 64 * 1024 * 1024;
 
 /** Keeps paid answers, each under its own key: never pay twice for the same question while the answer is fresh. */
-export function withCache(send: Send, { ttl, now, partition, onSaved }: CacheOptions): Send {
+export function withCache(send: Send, { ttl, now, partition }: CacheOptions): Send {
   if (ttl === 0) return send;
   const kept = new LRUCache<string, Kept>({
     maxSize: largestCache,
     sizeCalculation: ({ answer }, name) => answer.size + name.length,
   });
+  let writes = 0;
 
-  const dropItemsOf = (owner: string, collectionId: string | undefined) => {
-    const prefix = `${owner} ["listCollectionItems",{"collectionId":${JSON.stringify(collectionId)}}`;
-    for (const name of kept.keys()) if (name.startsWith(prefix)) kept.delete(name);
+  const dropItemsOf = (owner: string, collectionId: string) => {
+    writes++;
+    const prefix = `${owner} ${canonical(['listCollectionItems', { collectionId }]).slice(0, -1)},`;
+    // The ids are UUIDs, which are the same in either case.
+    const same = (name: string) => name.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase();
+    for (const name of kept.keys()) if (same(name)) kept.delete(name);
   };
 
   return async (call) => {
     const owner = partition(call.key);
-    if (call.operation.name === 'addCollectionItem') {
+    if (call.operation.writes) {
       // Dropped even when the write fails: it may have been carried out all the same.
-      return send(call).finally(() => dropItemsOf(owner, call.path.collectionId));
+      return send(call).finally(() => dropItemsOf(owner, call.path.collectionId ?? ''));
     }
     if (!call.operation.gated) return send(call);
 
     const name = `${owner} ${fingerprint(call)}`;
     const found = call.fresh ? undefined : kept.get(name);
-    if (found && now() - found.at < ttl) {
-      onSaved(call.key, found.answer);
-      const receipt = { ...found.answer.receipt, charged: 0, cached: true, age: now() - found.at };
-      return { ...found.answer, receipt };
-    }
+    if (found && now() - found.at < ttl) return again(found.answer, now() - found.at);
+    const before = writes;
     const answer = await send(call);
-    kept.set(name, { answer, at: now() });
+    // Items of a collection that were read while it was being written to may be those from before.
+    const stale = call.operation.name === 'listCollectionItems' && writes !== before;
+    if (!stale && !answer.receipt.cached) kept.set(name, { answer, at: now() });
     return answer;
   };
 }

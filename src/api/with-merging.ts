@@ -1,41 +1,38 @@
 import { fingerprint } from './fingerprint.ts';
 import type { Partition } from './partition.ts';
-import type { Answer, Send } from './send.ts';
+import { type Answer, again, type Send } from './send.ts';
 
 interface Flight {
   answer: Promise<Answer>;
   abort: AbortController;
   waiting: number;
-}
-
-export interface MergingOptions {
-  partition: Partition;
-  /** Told of every answer that saved a call. */
-  onSaved(key: string, answer: Answer): void;
+  /** Has come back: there is nothing left to abort. */
+  landed: boolean;
+  /** Somebody's receipt shows the charge. */
+  paid: boolean;
 }
 
 /**
  * Makes equal calls of one key that are under way at once into one. Who cancels leaves the others unharmed; the last
- * one to leave aborts the call. Only the first pays: the others' receipts say so.
+ * one to leave aborts the call. Only one of those who stay pays: the others' receipts say so.
  */
-export function withMerging(send: Send, { partition, onSaved }: MergingOptions): Send {
+export function withMerging(send: Send, partition: Partition): Send {
   const flights = new Map<string, Flight>();
 
   return async (call) => {
-    if (call.operation.method !== 'GET' && !call.operation.gated) return send(call);
+    if (call.operation.writes) return send(call);
     call.signal.throwIfAborted();
     const name = `${partition(call.key)} ${fingerprint(call)}`;
-    const joined = flights.get(name);
-    const flight = joined ?? takeOff(name);
+    const flight = flights.get(name) ?? takeOff(name);
     flight.waiting++;
     try {
       const answer = await raceAbort(flight.answer, call.signal);
-      if (!joined) return answer;
-      onSaved(call.key, answer);
-      return { ...answer, receipt: { ...answer.receipt, charged: 0, cached: true } };
+      if (flight.paid) return again(answer);
+      flight.paid = true;
+      return answer;
     } finally {
       flight.waiting--;
-      if (flight.waiting === 0) {
+      if (flight.waiting === 0 && !flight.landed) {
         // A flight nobody waits for takes nobody else on board.
         if (flights.get(name) === flight) flights.delete(name);
         flight.abort.abort(call.signal.reason);
@@ -44,9 +41,14 @@ export function withMerging(send: Send, { partition, onSaved }: MergingOptions):
 
     function takeOff(name: string): Flight {
       const abort = new AbortController();
-      const flight = { answer: send({ ...call, signal: abort.signal }), abort, waiting: 0 };
+      const answer = send({ ...call, signal: abort.signal });
+      const flight = { answer, abort, waiting: 0, landed: false, paid: false };
       flights.set(name, flight);
-      flight.answer.catch(() => {}).finally(() => flights.get(name) === flight && flights.delete(name));
+      const land = () => {
+        flight.landed = true;
+        if (flights.get(name) === flight) flights.delete(name);
+      };
+      flight.answer.then(land, land);
       return flight;
     }
   };

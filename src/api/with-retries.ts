@@ -17,11 +17,15 @@ export interface RetryOptions {
  */
 export function withRetries(send: Send, { random, attempts = 3, base = 300 }: RetryOptions): Send {
   return async (call) => {
+    let blind = 0;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await send(call);
+        const answer = await send(call);
+        return blind > 0 ? { ...answer, repeated: true } : answer;
       } catch (error) {
-        if (attempt >= attempts || !mayRepeat(error, call, attempt)) throw error;
+        const repeat = attempt < attempts ? repeatOf(error, call, blind) : 'no';
+        if (repeat === 'no') throw error;
+        if (repeat === 'blind') blind++;
         // Full jitter: callers that failed together do not come back together.
         const pause = random() * base * 2 ** (attempt - 1);
         await wait(pause, undefined, { signal: call.signal }).catch(() => {
@@ -32,10 +36,13 @@ export function withRetries(send: Send, { random, attempts = 3, base = 300 }: Re
   };
 }
 
-function mayRepeat(error: unknown, { operation, signal }: Call, attempt: number): boolean {
-  if (signal.aborted || !(error instanceof AdLibraryError)) return false;
-  const { kind, status, sent } = error.failure;
-  if (kind === 'unavailable') return status === 502 || status === 503 || status === 504;
-  if (kind !== 'network') return false;
-  return sent === false || attempt <= operation.blindRepeats;
+/** Whether to send again, and whether that is done without knowing what became of the attempt before. */
+function repeatOf(error: unknown, { operation, signal }: Call, blind: number): 'no' | 'safe' | 'blind' {
+  if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
+  const { kind, status, sent, charged } = error.failure;
+  if (charged) return 'no';
+  if (kind === 'network' && sent === false) return 'safe';
+  const turnedDown = status === 502 || status === 503 || status === 504;
+  if (turnedDown && !operation.writes) return 'safe';
+  return (turnedDown || kind === 'network') && blind < operation.blindRepeats ? 'blind' : 'no';
 }

@@ -1,13 +1,17 @@
 import { LRUCache } from 'lru-cache';
 import type { UsageLimitAnswer } from '../api/answers.ts';
 import type { Partition } from '../api/partition.ts';
-import type { Prices } from './prices.ts';
+import { emptyPrices, type Prices } from './prices.ts';
 
 /** What this process knows of one key's credits. */
 export interface Book {
-  /** Credits charged through this process, and by how many calls. */
+  /** Credits that the service says it charged through this process, and in how many calls. */
   spent: number;
   calls: number;
+  /** Credits of calls that may have been charged: nobody told. A budget counts them as spent. */
+  uncertain: number;
+  /** Credits left, as the service last said. */
+  remaining: number | undefined;
   /** Calls that kept answers made unnecessary, and what they would have cost again. */
   savedCalls: number;
   savedCredits: number;
@@ -18,8 +22,8 @@ export interface Book {
   alone: Promise<unknown> | undefined;
   /** The usage windows as last seen full, and when that was last asked. */
   full: { usageLimit: UsageLimitAnswer; askedAt: number } | undefined;
-  /** Little left: said once. */
-  warned: boolean;
+  /** What was said to be nearly used up: each is said once, until there is more of it. */
+  warned: Set<'credits' | 'budget'>;
 }
 
 export type Books = (key: string) => Book;
@@ -40,11 +44,13 @@ export function createBooks(partition: Partition): Books {
 const emptyBook = (): Book => ({
   spent: 0,
   calls: 0,
+  uncertain: 0,
+  remaining: undefined,
   savedCalls: 0,
   savedCredits: 0,
-  prices: new Map(),
+  prices: emptyPrices(),
   reserved: 0,
   alone: undefined,
   full: undefined,
-  warned: false,
+  warned: new Set(),
 });

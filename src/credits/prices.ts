@@ -1,16 +1,28 @@
 import type { Answer, Call } from '../api/send.ts';
 
-/** What one operation was seen to cost, by how many items came back; operations of one object count one item. */
-export type Prices = Map<string, Map<number, number>>;
+/** What one operation was seen to cost. */
+export interface Seen {
+  /** The most an answer of so many items was charged; an operation that answers with one object counts as one item. */
+  bySize: Map<number, number>;
+  /** Items on a full page of a call that gave no limit: the service's own page size. */
+  page?: number;
+}
+
+/** By operation. */
+export type Prices = Map<string, Seen>;
+
+export const emptyPrices = (): Prices => new Map();
 
 /** Page size to reckon with where neither the call nor an earlier page tells one (document, *Limits* 1). */
 const assumedPage = 50;
 
-export function learnPrice(prices: Prices, call: Call, { value, receipt }: Answer): void {
-  if (receipt.charged === null) return;
-  const items = itemsIn(value);
-  const seen = prices.get(call.operation.name) ?? new Map<number, number>();
-  seen.set(items, receipt.charged);
+export function learnPrice(prices: Prices, call: Call, { value, receipt: { charged } }: Answer): void {
+  if (charged === null || !call.operation.gated) return;
+  const { items, hasMore } = value as { items?: unknown; hasMore?: unknown };
+  const size = Array.isArray(items) ? items.length : 1;
+  const seen: Seen = prices.get(call.operation.name) ?? { bySize: new Map() };
+  seen.bySize.set(size, Math.max(charged, seen.bySize.get(size) ?? 0));
+  if (hasMore === true && limitOf(call) === undefined) seen.page = size;
   prices.set(call.operation.name, seen);
 }
 
@@ -24,28 +36,45 @@ export function expectedPrice(prices: Prices, call: Call): number | undefined {
   const seen = prices.get(call.operation.name);
   if (seen === undefined) return undefined;
   const wanted = itemsWanted(call, seen);
-  const bounds = [...seen].map(([items, charged]) => (items === 0 ? Infinity : Math.ceil(wanted / items) * charged));
+  const bounds = [...seen.bySize].map(([size, charged]) =>
+    size === 0 ? Infinity : Math.ceil(wanted / size) * charged,
+  );
   const bound = Math.min(...bounds);
   return Number.isFinite(bound) ? bound : undefined;
 }
 
-const isList = ({ operation }: Call) => operation.name.startsWith('search') || operation.name.startsWith('list');
+/** A call's `limit`, where it may have one and has. */
+function limitOf({ body, query }: Call): number | undefined {
+  const limit = body?.limit ?? query.limit;
+  return typeof limit === 'number' ? limit : undefined;
+}
 
-function itemsWanted(call: Call, seen: Map<number, number>): number {
+export const isList = ({ operation: { name } }: Call): boolean => name.startsWith('search') || name.startsWith('list');
+
+/** A cursor goes on with pages of the size it began with, which may be any size seen. */
+function itemsWanted(call: Call, { bySize, page }: Seen): number {
   if (!isList(call)) return 1;
-  const limit = call.body?.limit ?? call.query.limit;
-  return typeof limit === 'number' ? limit : Math.max(assumedPage, ...seen.keys());
+  const limit = limitOf(call);
+  if (limit !== undefined) return limit;
+  const goesOn = (call.body?.cursor ?? call.query.cursor) !== undefined;
+  const largest = Math.max(page ?? assumedPage, ...bySize.keys());
+  return goesOn ? largest : (page ?? largest);
 }
 
-function itemsIn(value: unknown): number {
-  const { items } = value as { items?: unknown };
-  return Array.isArray(items) ? items.length : 1;
-}
-
-/** The price of an operation in words: "1", or "1 to 5 (by number of items)". */
-export function priceText(seen: ReadonlyMap<number, number>): string {
-  const charges = [...seen.values()];
+/** The price of an operation in words: "1", or "1 to 5, by number of items". */
+export function priceText({ bySize }: Seen): string {
+  const charges = [...bySize.values()];
   const least = Math.min(...charges);
   const most = Math.max(...charges);
   return least === most ? `${most}` : `${least} to ${most}, by number of items`;
+}
+
+/** The least an operation was charged so far. */
+export function lowestPrice(prices: Prices, { operation }: Call): number {
+  return Math.min(...(prices.get(operation.name)?.bySize.values() ?? []));
+}
+
+/** The most any call was charged so far. */
+export function highestPrice(prices: Prices): number {
+  return Math.max(0, ...[...prices.values()].flatMap(({ bySize }) => [...bySize.values()]));
 }

@@ -1,7 +1,7 @@
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
 import type { Book, Books } from './books.ts';
-import { expectedPrice } from './prices.ts';
+import { expectedPrice, isList, lowestPrice } from './prices.ts';
 
 /**
  * Keeps what one key spends through this process within a budget, under any number of calls at once: what a call can
@@ -13,46 +13,56 @@ export function withBudget(send: Send, { books, budget }: { books: Books; budget
   return async (call) => {
     if (!call.operation.gated) return send(call);
     const book = books(call.key);
-    while (book.alone !== undefined && book.spent < budget) await settled(book.alone, call.signal);
+    while (book.alone !== undefined && used(book) < budget) await settled(book.alone, call.signal);
     const expected = expectedPrice(book.prices, call);
-    if (book.spent + book.reserved + (expected ?? 1) > budget) throw overBudget({ book, budget, expected, call });
-    return expected === undefined ? goAlone(send, { book, call }) : withReserve(send, { book, call, expected });
+    if (used(book) + (expected ?? leastPrice) > budget) throw overBudget({ book, budget, expected, call });
+    const flight = withReserve(send, { book, call, reserve: expected ?? leastPrice });
+    if (expected !== undefined) return flight;
+    book.alone = flight;
+    return flight.finally(() => {
+      if (book.alone === flight) book.alone = undefined;
+    });
   };
 }
 
-async function withReserve(send: Send, { book, call, expected }: { book: Book; call: Call; expected: number }) {
-  book.reserved += expected;
-  try {
-    return await send(call);
-  } catch (error) {
-    if (fateUnknown(error)) book.spent += expected;
-    throw error;
-  } finally {
-    book.reserved -= expected;
-  }
-}
+/** What a call of unknown price is taken to cost, where even afterwards nobody tells. */
+const leastPrice = 1;
 
-async function goAlone(send: Send, { book, call }: { book: Book; call: Call }): Promise<Answer> {
-  const flight = send(call);
-  book.alone = flight;
-  try {
-    return await flight;
-  } finally {
-    book.alone = undefined;
-  }
+const used = ({ spent, uncertain, reserved }: Book) => spent + uncertain + reserved;
+
+interface Reserve {
+  book: Book;
+  call: Call;
+  reserve: number;
 }
 
 /** A call that may have been charged counts as charged: a budget errs on the side of spending less. */
-function fateUnknown(error: unknown): boolean {
-  return error instanceof AdLibraryError ? error.failure.sent === undefined && error.failure.kind !== 'internal' : true;
+async function withReserve(send: Send, { book, call, reserve }: Reserve): Promise<Answer> {
+  book.reserved += reserve;
+  try {
+    const answer = await send(call);
+    if (answer.receipt.charged === null) book.uncertain += reserve;
+    return answer;
+  } catch (error) {
+    if (!(error instanceof AdLibraryError) || mayBeCharged(error.failure)) book.uncertain += reserve;
+    throw error;
+  } finally {
+    book.reserved -= reserve;
+  }
 }
 
-async function settled(flight: Promise<unknown> | undefined, signal: AbortSignal): Promise<void> {
+/** Waits for a flight to end, whichever way, or for the signal. */
+async function settled(flight: Promise<unknown>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
-  await Promise.race([
-    flight?.catch(() => {}),
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true })),
-  ]);
+  await new Promise<void>((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    const done = () => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    };
+    signal.addEventListener('abort', leave);
+    flight.then(done, done);
+  });
 }
 
 interface Refusal {
@@ -63,9 +73,15 @@ interface Refusal {
 }
 
 function overBudget({ book, budget, expected, call }: Refusal): AdLibraryError {
-  const set = book.reserved > 0 ? `, ${book.reserved} set aside for calls under way` : '';
-  const cost = expected === undefined ? 'not known yet' : `at most ${expected}`;
-  const smaller = expected !== undefined && expected > 1 && ` A smaller limit may fit.`;
-  const problem = `Budget ${budget} credits, ${book.spent} spent${set}; this ${call.operation.name} costs ${cost}.${smaller || ''}`;
+  const { spent, uncertain, reserved } = book;
+  const parts = [
+    `${spent} spent`,
+    uncertain > 0 && `${uncertain} counted for calls that got no answer`,
+    reserved > 0 && `${reserved} set aside for calls under way`,
+  ];
+  const cost = expected === undefined ? 'what is not known yet' : `at most ${expected}`;
+  const fits = lowestPrice(book.prices, call) <= budget - used(book);
+  const smaller = isList(call) && fits ? ' A smaller limit may fit.' : '';
+  const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this ${call.operation.name} costs ${cost}.${smaller}`;
   return new AdLibraryError({ kind: 'credit_budget', problem, sent: false });
 }

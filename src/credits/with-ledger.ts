@@ -3,14 +3,16 @@ import type { Send } from '../api/send.ts';
 import type { Books } from './books.ts';
 import { learnPrice } from './prices.ts';
 
-/** Writes down what every call was charged, and learns prices from it. */
+/** Writes down what every call was charged and what is left, and learns prices from it. */
 export function withLedger(send: Send, books: Books): Send {
   return async (call) => {
     const book = books(call.key);
     try {
       const answer = await send(call);
+      const { charged, remaining } = answer.receipt;
       if (call.operation.gated) book.calls++;
-      book.spent += answer.receipt.charged ?? 0;
+      book.spent += charged ?? 0;
+      book.remaining = remaining ?? book.remaining;
       learnPrice(book.prices, call, answer);
       return answer;
     } catch (error) {

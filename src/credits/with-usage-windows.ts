@@ -9,7 +9,8 @@ const askAgainAfter = 60_000;
 
 /**
  * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and while a window is known to be full
- * answers gated calls at once without sending them. Any answer that shows the windows open lifts this.
+ * answers gated calls at once without sending them. Any answer of it that shows the windows open lifts this, and so
+ * does none when it is asked again: the call itself is the question then.
  */
 export function withUsageWindows(send: Send, { books, now }: { books: Books; now: () => number }): Send {
   const ask = async (call: Call): Promise<UsageLimitAnswer | undefined> => {
@@ -29,18 +30,19 @@ export function withUsageWindows(send: Send, { books, now }: { books: Books; now
       return answer;
     }
     if (!call.operation.gated) return send(call);
-    if (book.full && now() - book.full.askedAt >= askAgainAfter) {
+    if (book.full) {
+      if (now() - book.full.askedAt < askAgainAfter) throw limitReached(book.full.usageLimit);
       // Written down before asking, so that calls at once ask once.
       book.full = { ...book.full, askedAt: now() };
-      const usageLimit = await ask(call);
-      if (usageLimit) learn(book, usageLimit);
+      learn(book, await ask(call));
+      if (book.full) throw limitReached(book.full.usageLimit);
     }
-    if (book.full) throw limitReached(book.full.usageLimit);
     try {
       return await send(call);
     } catch (error) {
       if (!(error instanceof AdLibraryError) || error.failure.kind !== 'usage_limit') throw error;
-      const usageLimit = await ask(call);
+      // Another call may have found out while this one was under way.
+      const usageLimit = books(call.key).full?.usageLimit ?? (await ask(call));
       learn(book, usageLimit);
       throw new AdLibraryError({ ...error.failure, usageLimit }, { cause: error });
     }

@@ -3,14 +3,16 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt, Send } from '../api/send.ts';
 import type { ToolContext } from '../context.ts';
 import type { Log } from '../log.ts';
+import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { explainError } from './explain-error.ts';
+import { keepToSchema } from './keep-to-schema.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, totalReceipt } from './receipt.ts';
 import { withDeadline } from './with-deadline.ts';
 
-/** Tokens kept free for the credits line and the notice around a tool's text. */
-const roomForReceipt = 120;
+/** Tokens kept free for the notice, the credits line and a warning around a tool's text. */
+const roomForReceipt = 160;
 
 /** What every call of this process shares. */
 export interface Service {
@@ -47,18 +49,18 @@ export type ToolResult = {
 
 export async function callTool(service: Service, call: ToolCall): Promise<ToolResult> {
   const started = service.now();
+  // A name that is none of ours is the caller's text, and no place for that is the log.
+  const tool = service.tools.has(call.name) ? call.name : 'unknown';
   const outcome = (result: ToolResult, fields: object) => {
-    service.log.info('call', { tool: call.name, ms: service.now() - started, ...fields });
+    service.log.info('call', { tool, ms: service.now() - started, ...fields });
     return result;
   };
   try {
     const { result, receipt } = await answer(service, call);
     return outcome(result, receipt);
   } catch (thrown) {
-    const error = named(thrown);
-    if (!(error instanceof AdLibraryError))
-      service.log.error('a tool failed', { tool: call.name, error: stackOf(error) });
-    const { text, error: meta } = explainError(error);
+    if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
+    const { text, error: meta } = explainError(thrown);
     const { kind, status, requestId } = meta;
     const result: ToolResult = {
       content: [{ type: 'text', text }],
@@ -84,10 +86,13 @@ async function answer(service: Service, call: ToolCall) {
     const data = await tool.run(input, context);
 
     const receipt = totalReceipt(receipts);
-    const paid = receiptText(receipt, receipts.at(-1)?.age);
-    const text = [service.notice, tool.render(data, input, context), paid].filter(Boolean).join('\n');
-    const structured = { ...data, receipt, ...(service.notice && { notice: service.notice }) };
-    return { receipt, result: shaped(service, text, structured) };
+    const { age, warning } = receipts.at(-1) ?? {};
+    const said = { ...(service.notice && { notice: service.notice }), ...(warning && { warning }) };
+    const rendered = tool.render(data, input, context);
+    // A list was cut on the border of its items, and ends with its cursor.
+    const body = 'cursor' in data ? rendered : clampLines(rendered, resultTokens);
+    const text = [service.notice, body, receiptText(receipt, age), warning].filter(Boolean).join('\n');
+    return { receipt, result: shaped(service, text, { ...keepToSchema(tool.output, data), receipt, ...said }) };
   });
 }
 
@@ -100,16 +105,6 @@ function shaped({ output }: Service, text: string, structured: Record<string, un
 function unknownTool(name: string, known: string[]): AdLibraryError {
   const problem = `There is no tool ${JSON.stringify(name.slice(0, 64))}. Tools: ${known.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
-}
-
-/** An abort is our own deadline, the process closing, or the caller gone; only the first has a reader. */
-function named(thrown: unknown): unknown {
-  if (!(thrown instanceof DOMException)) return thrown;
-  const timeout = thrown.name === 'TimeoutError';
-  return new AdLibraryError({
-    kind: timeout ? 'timeout' : 'network',
-    problem: timeout ? undefined : 'The call was cancelled.',
-  });
 }
 
 const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -1,5 +1,5 @@
-import { AdLibraryError, type ErrorKind, type Failure } from '../api/errors.ts';
-import { foreignText, foreignWord } from './foreign-text.ts';
+import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
+import { foreignId, foreignText, foreignValue, foreignWord } from './foreign-text.ts';
 
 /** What goes out instead of a result: MCP's tool error, `isError` and a text, never structured content. */
 export interface Explanation {
@@ -8,133 +8,168 @@ export interface Explanation {
   error: Record<string, unknown>;
 }
 
-/** What happened and what to do next, by kind; whether the same call can succeed later; and nothing else. */
-const explanations: Record<ErrorKind, { retryable: boolean; happened: string; next: string }> = {
+/** The only author of error texts. Texts of the service are quoted, as data; the rest never leaves the process. */
+export function explainError(thrown: unknown): Explanation {
+  const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
+  const { kind, problem, serviceMessage, usageLimit, requestId } = failure;
+  const { retry, next } = explanations[kind];
+  const lines = [
+    happenedText(failure),
+    problem,
+    serviceMessage && `The service says: ${foreignText(serviceMessage, 600)}`,
+    detailsText(failure),
+    usageLimit && windowsText(usageLimit),
+    chargeText(failure),
+    `${retryTexts[retry]} ${next}`,
+    requestId && `Request id: ${foreignWord(requestId)}`,
+  ];
+  return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure) };
+}
+
+type Retry = 'now' | 'later' | 'never';
+
+const retryTexts: Record<Retry, string> = {
+  now: 'Trying again can help.',
+  later: 'Trying again can help later, not now.',
+  never: 'Trying the same call again cannot help.',
+};
+
+const notGated = 'whoami, get_account, get_credits, list_collections and add_collection_item';
+
+/** What happened, whether the same call can succeed later, and what to do next, by kind. */
+const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: string }> = {
   no_api_key: {
-    retryable: false,
+    retry: 'never',
     happened: 'The server has no API key or no address of the service, so nothing was sent.',
     next: 'Set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in the configuration of this MCP server and restart it, or set AD_LIBRARY_DEMO=true to try it on generated data. Keys are made in the developer portal. Do not put a key into the conversation.',
   },
   unauthorized: {
-    retryable: false,
+    retry: 'never',
     happened: 'The service does not accept the API key: it is wrong or was revoked.',
-    next: 'Ask the person to check the key in the developer portal and in the configuration of this MCP server. Calling again with the same key cannot help.',
+    next: 'Ask the person to check the key in the developer portal and in the configuration of this MCP server.',
   },
   payment_required: {
-    retryable: false,
+    retry: 'never',
     happened: 'The account has no credits left or no active subscription.',
-    next: 'get_credits and get_account say which. whoami, get_account, get_credits, list_collections and add_collection_item are not gated by credits and still work.',
+    next: `get_credits and get_account say which. ${notGated} are not gated by credits and still work.`,
   },
   forbidden: {
-    retryable: false,
+    retry: 'never',
     happened: 'The API key is valid but lacks the scope this call needs.',
     next: 'A key with that scope is made in the developer portal. Other tools may still work.',
   },
   not_found: {
-    retryable: false,
+    retry: 'never',
     happened: 'The service has nothing under this id.',
     next: 'Use an id as a search or a collection gave it: ad ids for get_ad, page ids for get_page, collection ids from list_collections.',
   },
   invalid_request: {
-    retryable: false,
+    retry: 'never',
     happened: 'The call was refused as invalid.',
     next: 'Correct it as said above and call again.',
   },
   usage_limit: {
-    retryable: true,
-    happened: 'A usage limit is reached: the credits of this hour or day are used up.',
-    next: 'The call can work again when the window ends; calling again before that cannot. When it ends is not in the API: an hourly window lasts an hour at most. Tools that are not gated still work: whoami, get_account, get_credits, list_collections, add_collection_item.',
+    retry: 'later',
+    happened: 'A usage limit is reached: the service gives out no more credits for now.',
+    next: `Until the window ends, calls that cost credits are answered here without being sent; as soon as get_credits shows it open they go out again. Still working: ${notGated}, and what was asked before and is kept.`,
   },
   credit_budget: {
-    retryable: false,
+    retry: 'never',
     happened: 'The credit budget of this server would be passed, so the call was not sent and nothing was charged.',
-    next: 'Ask the person whether to raise AD_LIBRARY_CREDIT_BUDGET and restart the server. Tools that are not gated still work.',
+    next: 'Ask the person whether to raise AD_LIBRARY_CREDIT_BUDGET in the configuration of this MCP server and restart it; do not work around it. What was asked before and is kept, and tools that cost no credits, still work.',
   },
   unavailable: {
-    retryable: true,
+    retry: 'now',
     happened: 'The service failed to answer the call.',
     next: 'Try again in a minute. If it stays so, the service has a problem of its own.',
   },
   unexpected_response: {
-    retryable: false,
+    retry: 'never',
     happened: 'The service gave an answer that its document does not describe, so it cannot be shown.',
     next: 'Check that AD_LIBRARY_BASE_URL is the address of the API and not of a web page or a proxy. If it is, report the request id to the service.',
   },
   network: {
-    retryable: true,
+    retry: 'now',
     happened: 'The service could not be reached.',
     next: 'Check AD_LIBRARY_BASE_URL and the network connection, then try again.',
   },
   timeout: {
-    retryable: true,
+    retry: 'now',
     happened: 'The service did not answer in time.',
     next: 'Try again, or ask for less (a smaller limit).',
   },
   busy: {
-    retryable: true,
+    retry: 'now',
     happened: 'This server has too many calls at once.',
     next: 'Try again in a few seconds.',
   },
   internal: {
-    retryable: false,
+    retry: 'never',
     happened: 'This server failed on its own account; the failure is in its log.',
     next: 'Another call may work. If it happens again, report it with what was called.',
   },
 };
 
-/** The only author of error texts. Texts of the service are quoted, as data; the rest never leaves the process. */
-export function explainError(thrown: unknown): Explanation {
-  const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
-  const { retryable, happened, next } = explanations[failure.kind];
-  const lines = [
-    happened,
-    failure.problem && detailOf(failure),
-    failure.serviceMessage && `The service says: ${foreignText(failure.serviceMessage, 600)}`,
-    detailsText(failure),
-    failure.usageLimit && windowsText(failure.usageLimit),
-    chargeText(failure),
-    `Retry: ${retryable ? 'can help' : 'the same call will fail again'}. ${next}`,
-    failure.requestId && `Request id: ${foreignWord(failure.requestId)}`,
-  ];
-  return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure, retryable) };
-}
-
-/** Our own words are shown as they are; what quotes an answer is somebody else's text. */
-function detailOf({ kind, problem = '' }: Failure): string {
-  return kind === 'unexpected_response' ? foreignText(problem, 600) : problem;
-}
-
 /** Details that only repeat what the message says are left to `_meta`. */
 function detailsText({ details, serviceMessage = '' }: Failure): string {
-  if (details === undefined) return '';
-  const text = JSON.stringify(details);
-  const words = text.match(/"[^"]+"(?!:)/g) ?? [];
-  const repeated = words.length > 0 && words.every((word) => serviceMessage.includes(word.slice(1, -1)));
-  return repeated ? '' : `Details: ${foreignText(text, 1000)}`;
+  const values: string[] = [];
+  const text = JSON.stringify(foreignValue(details, 600), (_, value) => {
+    if (typeof value !== 'object') values.push(String(value));
+    return value;
+  });
+  if (text === undefined) return '';
+  const repeated = values.length > 0 && values.every((value) => serviceMessage.includes(value));
+  return repeated ? '' : `Details: ${foreignText(text, 700)}`;
 }
 
-function errorMeta(failure: Failure, retryable: boolean): Record<string, unknown> {
-  const { kind, status, code, requestId, usageLimit, details } = failure;
-  const meta = { kind, retryable, status, code, requestId, usageLimit, details };
+/** What the service sent goes into it made safe and bounded, as into any result. */
+function errorMeta({ kind, status, code, requestId, usageLimit, details }: Failure): Record<string, unknown> {
+  const meta = {
+    kind,
+    retryable: explanations[kind].retry !== 'never',
+    status,
+    code: code && foreignId(code),
+    requestId: requestId && foreignId(requestId),
+    usageLimit: usageLimit && foreignValue(usageLimit, 300),
+    details: foreignValue(details, 600),
+  };
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
 }
 
-function windowsText(limit: NonNullable<Failure['usageLimit']>): string {
-  const window = (name: string, used?: number, most?: number) =>
-    used === undefined || most === undefined ? '' : `${name} window ${used} of ${most} credits used`;
-  const windows = [
-    window('hourly', limit.hourlyCredits, limit.hourlyLimit),
-    window('daily', limit.dailyCredits, limit.dailyLimit),
-  ];
-  const full =
-    limit.limitType === 'hourly' || limit.limitType === 'daily' ? ` The ${limit.limitType} one is full.` : '';
-  return `Usage: ${windows.filter(Boolean).join(', ')}.${full}`;
+function happenedText({ kind, status, code, sent }: Failure): string {
+  const { happened } = explanations[kind];
+  const words = kind === 'network' && sent !== false ? 'The connection failed before the answer was there.' : happened;
+  const origin = [status && sent !== false && `HTTP ${status}`, code && foreignWord(code)].filter(Boolean).join(', ');
+  return origin ? `${words} (${origin})` : words;
 }
 
+function windowsText(limit: NonNullable<Failure['usageLimit']>): string {
+  const { isLimitReached, limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = limit;
+  const window = (name: string, used?: number, most?: number) =>
+    used === undefined || most === undefined ? '' : `${name} window ${used} of ${most} credits used`;
+  const windows = [window('hourly', hourlyCredits, hourlyLimit), window('daily', dailyCredits, dailyLimit)];
+  const used = windows.filter(Boolean).join(', ');
+  return [used && `Usage: ${used}.`, isLimitReached ? endsText(limitType) : opensText].filter(Boolean).join(' ');
+}
+
+/** The document says how windows are counted nowhere, so when one ends can only be estimated. */
+function endsText(limitType: string | undefined): string {
+  if (limitType !== 'hourly' && limitType !== 'daily') return '';
+  const within = limitType === 'hourly' ? 'an hour' : 'a day';
+  return `The ${limitType} window is full. It should end within ${within}; this is an estimate, the API does not say when.`;
+}
+
+const opensText =
+  'No window is full by itself, so a call that costs less, such as one with a smaller limit, may still fit.';
+
 /** What a failed call cost is the first thing a person who pays asks. */
-function chargeText({ sent, charged, kind }: Failure): string {
+function chargeText(failure: Failure): string {
+  const { charged, gated, writes, sent } = failure;
   if (charged) return `The service says it charged ${charged} credits for this call.`;
   if (sent === false) return 'Nothing was sent, nothing was charged.';
-  const unknown = sent === undefined && (kind === 'network' || kind === 'timeout');
-  return unknown ? 'Whether the service charged for this call is unknown: get_credits shows the balance.' : '';
+  if (!mayBeCharged(failure)) return '';
+  if (writes) return 'Whether the item was saved is unknown. Saving it again is safe: twice keeps one.';
+  return gated
+    ? 'It is unknown whether the service charged for this call, so it was not sent a second time. get_credits shows the balance.'
+    : '';
 }

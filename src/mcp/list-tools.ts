@@ -48,7 +48,14 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
     override: ({ jsonSchema: json }) => {
       if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
       if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
-      if (typeof json.additionalProperties === 'object') delete json.additionalProperties;
+      if (typeof json.additionalProperties === 'object') {
+        delete json.additionalProperties;
+        if (json.properties && Object.keys(json.properties).length === 0) {
+          // Without the word, some hosts read an object of no named keys as one that must be empty.
+          delete json.properties;
+          json.additionalProperties = true;
+        }
+      }
       const [value, nothing] = json.anyOf ?? [];
       if (json.anyOf?.length === 2 && nothing?.type === 'null' && typeof value?.type === 'string') {
         delete json.anyOf;

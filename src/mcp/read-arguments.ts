@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
+import { foreignWord } from './foreign-text.ts';
 
 /**
- * Reads a tool's arguments: unknown ones refused by name, so that a typo is an answer and not silence; a number or an
- * object that arrives as its JSON string understood; '' and null for an optional argument taken as absent.
+ * Reads a tool's arguments: unknown ones refused by name, so that a typo is an answer and not silence; a number, a flag
+ * or an object that arrives as its JSON string understood; '' and null for an optional argument taken as absent.
  */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
   const parsed = input.safeParse(isObject(given) ? tidied(input, given) : (given ?? {}), { reportInput: true });
@@ -18,8 +19,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 function tidied(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
     const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
-    if (field instanceof z.ZodOptional && (value === '' || value === null)) return [];
-    return [[name, typeof value === 'string' && field !== undefined ? fromJson(field, value) : value]];
+    const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
+    return field instanceof z.ZodOptional && (read === '' || read === null) ? [] : [[name, read]];
   });
   return Object.fromEntries(entries);
 }
@@ -27,7 +28,7 @@ function tidied(input: z.ZodObject, given: Record<string, unknown>): Record<stri
 /** Some hosts send every argument as text. */
 function fromJson(field: unknown, text: string): unknown {
   const type = field instanceof z.ZodOptional ? field.unwrap() : field;
-  if (!(type instanceof z.ZodNumber || type instanceof z.ZodObject)) return text;
+  if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
   try {
     return JSON.parse(text);
   } catch {
@@ -38,7 +39,8 @@ function fromJson(field: unknown, text: string): unknown {
 function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
     const allowed = known.length === 0 ? 'This tool takes none' : `It takes: ${known.join(', ')}`;
-    return `Unknown argument: ${issue.keys.join(', ')}. ${allowed}.`;
+    const unknown = issue.keys.slice(0, 5).map((key) => foreignWord(key));
+    return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
   }
   const name = issue.path.join('.');
   if (name === '') return 'The arguments must be an object.';

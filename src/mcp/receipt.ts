@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Receipt } from '../api/send.ts';
-import { foreignWord } from './foreign-text.ts';
+import { word } from '../present/fence.ts';
+import { foreignId } from './foreign-text.ts';
 
 /** `receipt` of every successful result: numbers, or null where the service sent no header. */
 export const ReceiptView = z.looseObject({
@@ -19,7 +20,7 @@ export function totalReceipt(receipts: readonly Receipt[]): ReceiptView {
     charged: charges.length === 0 ? null : charges.reduce((sum, charge) => sum + charge, 0),
     remaining: last?.remaining ?? null,
     cached: receipts.length > 0 && receipts.every(({ cached }) => cached),
-    requestId: last?.requestId ?? null,
+    requestId: last?.requestId ? foreignId(last.requestId) : null,
   };
 }
 
@@ -38,7 +39,7 @@ export function receiptText({ charged, remaining, cached, requestId }: ReceiptVi
       ? 'none stated for this call'
       : `${count(charged)} charged`;
   const left = remaining === null ? '' : `, ${count(remaining)} left`;
-  return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${foreignWord(requestId)}`}`;
+  return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
 }
 
 const ageText = (ms: number) => (ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);

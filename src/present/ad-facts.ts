@@ -1,23 +1,24 @@
 import type { AdView } from './ad.ts';
 import { quote, word } from './fence.ts';
+import { count } from './list-text.ts';
 import { dayOf, daysBetween } from './running.ts';
 
 /** What advertising people write for the networks anyway. */
-export const NETWORKS: Readonly<Record<string, string>> = {
-  FACEBOOK: 'FB',
-  INSTAGRAM: 'IG',
-  AUDIENCE_NETWORK: 'AN',
-  MESSENGER: 'MSG',
-  THREADS: 'TH',
-  WHATSAPP: 'WA',
-};
+export const NETWORKS: ReadonlyMap<string, string> = new Map([
+  ['FACEBOOK', 'FB'],
+  ['INSTAGRAM', 'IG'],
+  ['AUDIENCE_NETWORK', 'AN'],
+  ['MESSENGER', 'MSG'],
+  ['THREADS', 'TH'],
+  ['WHATSAPP', 'WA'],
+]);
 
 /** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
     ad.creative,
     runFact(ad, asOf),
-    ad.duplicates === undefined ? undefined : `${ad.duplicates} duplicate${ad.duplicates === 1 ? '' : 's'}`,
+    ad.duplicates === undefined ? undefined : count(ad.duplicates, 'duplicate'),
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
     range('spend est.', ad.adSpendMin, ad.adSpendMax),
     range('revenue est.', ad.revenueMin, ad.revenueMax),
@@ -25,7 +26,7 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
     ad.performancePublic === undefined ? undefined : `performance ${ad.performancePublic}`,
     productFact(ad),
     actionFact(ad),
-    ad.publisherPlatform?.map((name) => NETWORKS[name] ?? word(name)).join(' '),
+    ad.publisherPlatform?.map((name) => NETWORKS.get(name) ?? word(name)).join(' '),
     ad.countries?.map(word).join(' '),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
@@ -36,9 +37,9 @@ function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const since = ad.daysSinceSeen ?? (seen && asOf ? daysBetween(seen, asOf) : undefined);
   const end = dayOf(ad.endDate);
   const state = [
-    ad.daysRunning === undefined ? undefined : ad.daysRunning === 1 ? '1 day' : `${ad.daysRunning} days`,
+    ad.daysRunning === undefined ? undefined : count(ad.daysRunning, 'day'),
     ad.stillRunning === undefined ? undefined : ad.stillRunning ? 'running' : 'ended',
-    since === undefined || ad.stillRunning !== undefined ? undefined : `seen ${since} days ago`,
+    since === undefined || ad.stillRunning !== undefined ? undefined : `seen ${count(since, 'day')} ago`,
     end !== undefined && seen !== undefined && seen !== end ? `last seen ${seen}` : undefined,
   ].filter((part) => part !== undefined);
   const last = end ?? seen;

@@ -1,9 +1,10 @@
 import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
-import type { CardCopy } from './cards.ts';
+import { type CardCopy, isTemplate } from './cards.ts';
 import type { MediaLink } from './creative.ts';
 import { quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';
+import { count } from './list-text.ts';
 import type { Detail } from './view.ts';
 
 /** One ad, whole: who, what is known, then the copy on lines of its own. */
@@ -20,7 +21,7 @@ export function adText(ad: AdView, detail: Detail = 'standard'): string {
     copyBlock('Headline', ad.headline),
     copyBlock('Body', ad.body),
     copyBlock('Link description', ad.linkDescription),
-    copyBlock('Headline or body is a template; the first card says', ad.firstCard),
+    copyBlock('First card', ad.firstCard),
     ...cardLines(ad),
     ad.onlyInFull && `Only with detail full: ${ad.onlyInFull.map(word).join(', ')}`,
   ]
@@ -33,7 +34,7 @@ function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: A
     pageName === undefined ? 'Advertiser not named' : quote(pageName),
     pageId && `page ${word(pageId)}`,
     sourcePageExternalId && `external id ${word(sourcePageExternalId)}`,
-    adsAmount !== undefined && `${adsAmount} ads`,
+    adsAmount !== undefined && count(adsAmount, 'ad'),
   ];
   return parts.filter((part) => part).join(', ');
 }
@@ -49,27 +50,28 @@ function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdVie
 const labelled = (label: string, text: string | undefined) => (text === undefined ? '' : `${label}: ${quote(text)}`);
 
 const copyBlock = (label: string, text: string | undefined) =>
-  text === undefined ? '' : `${label}:\n${quoteLines(text)}`;
+  text === undefined ? '' : `${label}${isTemplate(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
 
 function mediaLine({ type, url, expired, expires }: MediaLink): string {
   if (url === undefined) return `media addresses expired on ${expired}`;
   return `${word(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
 }
 
+/** Neighbours that say the same share a line: `1–10. "Free returns"`. */
 function cardLines({ cardCopy = [], moreCards }: AdView): string[] {
   if (cardCopy.length === 0) return [];
-  const said = cardCopy.map(cardPhrases);
-  const lines = said.map((phrases, index) => `${index + 1}. ${phrases.join(', ') || 'nothing of its own'}`);
-  return [
-    'Cards:',
-    ...lines,
-    ...(moreCards === undefined ? [] : [`and ${moreCards} more cards, only with detail full`]),
-  ];
+  const lines = ['Cards:'];
+  for (let from = 0, next = 0; from < cardCopy.length; from = next) {
+    const said = cardPhrases(cardCopy[from]);
+    while (next < cardCopy.length && cardPhrases(cardCopy[next]) === said) next++;
+    lines.push(`${from + 1}${next > from + 1 ? `–${next}` : ''}. ${said || 'nothing the ad does not say'}`);
+  }
+  if (moreCards !== undefined) lines.push(`and ${moreCards} more cards, only with detail full`);
+  return lines;
 }
 
-function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy): string[] {
+function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy = {}): string {
   const texts = [title, body, linkDescription].flatMap((text) => (text === undefined ? [] : quote(text)));
-  return [texts.join(' / '), ctaType && word(ctaType), landingUrl && `→ ${quote(landingUrl)}`].filter(
-    (phrase): phrase is string => Boolean(phrase),
-  );
+  const parts = [texts.join(': '), ctaType && word(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
+  return parts.filter((part) => part).join(', ');
 }

@@ -5,21 +5,24 @@ import { fullView } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
 import { dayOf, type Run, runOf } from './running.ts';
 import { estimateTokens } from './tokens.ts';
-import { add, type Detail, type Fields, FULL_TOKENS, ID_TOKENS, isObject, keep, objects, textOf } from './view.ts';
+import {
+  add,
+  type Detail,
+  type Fields,
+  FULL_TOKENS,
+  ID_TOKENS,
+  idOf,
+  isObject,
+  keep,
+  objects,
+  textOf,
+} from './view.ts';
 
 /**
- * What is listed of an ad to a client: its id and what we derive. Every other field is the API's own; with all of
- * them spelled out, the list of tools would cost more than it tells.
+ * What is listed of an ad to a client. More would cost every conversation tokens, and make a client refuse a paid
+ * answer the day the service sends one of the names with another type.
  */
-export const AdView = z.looseObject({
-  id: z.string(),
-  pageName: z.string().optional(),
-  daysRunning: z.number().optional(),
-  stillRunning: z.boolean().optional(),
-  lastSeen: z.string().optional(),
-  creative: z.string().optional(),
-  landingDomain: z.string().optional(),
-});
+export const AdView = z.looseObject({ id: z.string() });
 
 /** Fields of the API have its names and values, texts shortened; the others are derived. */
 export type AdView = {
@@ -132,7 +135,7 @@ function standardView(ad: Fields, now: number): AdView {
   const cards = objects(ad.cards);
   const links = mediaLinks(ad.media, now);
   add(view, {
-    cardCopy: cards.length > 0 ? copyOfCards(cards.slice(0, MAX_CARDS), ad) : undefined,
+    cardCopy: copyOfCards(cards.slice(0, MAX_CARDS), ad),
     moreCards: cards.length > MAX_CARDS ? cards.length - MAX_CARDS : undefined,
     creative: creativeOf(ad),
     mediaLinks: links.length > 0 ? links : undefined,
@@ -149,24 +152,25 @@ const DERIVED_TOKENS = 100;
 
 /** All the service sent and, in front, what we derive; where both use a name, the service's word stands. */
 function fullAd(ad: Fields, now: number, budget: number): AdView {
-  const view: AdView = { id: '' };
+  const id = idOf(ad.id);
+  const view: AdView = { id };
   add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
   addLanding(view, ad);
-  return { ...view, ...fullView(ad, budget - DERIVED_TOKENS) };
+  return { ...view, ...fullView(ad, budget - DERIVED_TOKENS), id };
 }
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
 
 function advertised(ad: Fields, nameTokens: number): AdView {
-  const view: AdView = { id: textOf(ad.id, ID_TOKENS) ?? '' };
+  const view: AdView = { id: idOf(ad.id) };
   keep(view, pageOf(ad), { pageName: nameTokens });
   keep(view, ad, { pageId: ID_TOKENS });
   return view;
 }
 
 /** Headline and opening of the body together, so that a short one leaves room for the other. */
-const COPY_TOKENS = 46;
-const HEADLINE_TOKENS = 30;
+const COPY_TOKENS = 45;
+const HEADLINE_TOKENS = 28;
 const CARD_TOKENS = 36;
 const OPENING_CHARS = 24;
 

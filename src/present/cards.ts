@@ -19,9 +19,10 @@ const CARD_FIELDS = {
   link: ['link_url', 'linkUrl', 'offerLink', 'url', 'link'],
 };
 
-export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] {
+/** What each card says of its own; nothing when none of them does. */
+export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] | undefined {
   const landing = cleanAddress(ad.offerLink, LINK_TOKENS);
-  return cards.map((card) => {
+  const copies = cards.map((card) => {
     const own = (field: 'body' | 'linkDescription' | 'ctaType', tokens: number) => {
       const value = cardField(card, field);
       return value === ad[field] ? undefined : textOf(value, tokens);
@@ -37,13 +38,14 @@ export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] {
     });
     return copy;
   });
+  return copies.some((copy) => Object.keys(copy).length > 0) ? copies : undefined;
 }
 
-/** Title and body of the first card that is not itself a template. */
+/** What the first card says instead of the ad: its title, and its body where the ad has none of its own. */
 export function firstCard(ad: Fields, tokens: number): string | undefined {
   const card = objects(ad.cards)[0];
   const title = filled(cardField(card, 'title'));
-  const body = filled(cardField(card, 'body'));
+  const body = ad.body && !isTemplate(ad.body) ? undefined : filled(cardField(card, 'body'));
   return textOf(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { quote, word } from './fence.ts';
-import { framed, type ListFrame } from './list-text.ts';
-import { type Fields, ID_TOKENS, keep, textOf } from './view.ts';
+import { count, framed, type ListFrame } from './list-text.ts';
+import { type Fields, idOf, keep } from './view.ts';
 
 export const CollectionView = z.looseObject({ id: z.string() });
 
@@ -28,7 +28,7 @@ const FIELDS = {
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
-  const view: CollectionView = { id: textOf(source.id, ID_TOKENS) ?? '' };
+  const view: CollectionView = { id: idOf(source.id) };
   keep(view, source, FIELDS);
   return view;
 }
@@ -37,8 +37,8 @@ export function viewCollection(collection: object): CollectionView {
 export function collectionText(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
-    adCount !== undefined && `${adCount} ads`,
-    pageCount !== undefined && `${pageCount} pages`,
+    adCount !== undefined && count(adCount, 'ad'),
+    pageCount !== undefined && count(pageCount, 'page'),
     type !== undefined && `type ${word(type)}`,
     isDefault ? `default${defaultType === undefined ? '' : ` ${word(defaultType)}`}` : false,
     isOwner !== undefined && (isOwner ? 'yours' : "someone else's"),
@@ -49,7 +49,7 @@ export function collectionText(collection: CollectionView): string {
 export const collectionListText = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>
   framed({
     ...frame,
-    noun: items.length === 1 ? 'collection' : 'collections',
+    noun: 'collection',
     shown: items.length,
     body: items.map((collection, index) => `${index + 1}. ${collectionText(collection)}`).join('\n'),
   });

@@ -43,6 +43,8 @@ export interface MediaLink {
   expires?: string;
 }
 
+/** Longer ones are of no use to a reader, and half an address is of none to anybody. */
+const WEB_ADDRESS = /^https?:\/\/.{1,2000}$/i;
 const MAX_LINKS = 3;
 const LINK_TOKENS = 400;
 const ALL_LINKS_TOKENS = 600;
@@ -55,9 +57,9 @@ export function mediaLinks(media: unknown, now: number): MediaLink[] {
   const links: MediaLink[] = [];
   let left = ALL_LINKS_TOKENS;
   for (const asset of best.slice(0, MAX_LINKS)) {
-    if (typeof asset.url !== 'string') continue;
-    const url = sanitizeLine(asset.url.slice(0, 2000));
-    const type = sanitizeLine(String(asset.type ?? '').slice(0, 40));
+    const url = typeof asset.url === 'string' && WEB_ADDRESS.test(asset.url) ? sanitizeLine(asset.url) : '';
+    if (url === '') continue;
+    const type = textOf(asset.type, 12) ?? 'media';
     const expiry = expiryOf(url);
     const day = dayOf(expiry);
     const tokens = estimateTokens(url);

@@ -2,19 +2,21 @@ import { lengthWithin } from './tokens.ts';
 
 /**
  * The start of `text` that fits `tokens`, ending on a word (where a script has spaces, or where its dictionary knows)
- * and never inside a character a person sees as one. What is missing is said: `… (+312 chars)`.
+ * and never inside a character a person sees as one. What is missing is said, `… (+312 chars)`: the rest of the text
+ * and what there was `beyond` it.
  */
-export function cut(text: string, tokens: number): string {
+export function cut(text: string, tokens: number, beyond = 0): string {
   const fits = lengthWithin(text, tokens);
-  if (fits >= text.length) return text;
+  if (fits >= text.length && beyond === 0) return text;
   const end = borderBefore(text, lengthWithin(text, Math.max(0, tokens - SUFFIX_TOKENS)));
   const kept = text.slice(0, end).trimEnd();
-  return `${kept}… (+${text.length - kept.length} chars)`;
+  return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
 /** `… (+1234567 chars)` as it is estimated. */
 const SUFFIX_TOKENS = 9;
-const WINDOW = 160;
+/** As much of what follows as can belong to the word or the character at the border. */
+const AFTER = 60;
 /** A space this near is a good enough border, and surely one. */
 const NEAR = 16;
 
@@ -28,11 +30,7 @@ function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'
 function borderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
   if (space > Math.max(end - NEAR, end / 2)) return space;
-  const from = Math.max(0, end - WINDOW);
-  const start = from === 0 ? 0 : text.indexOf(' ', from) + 1 || from;
-  if (start >= end) return start;
-  const window = text.slice(start, end + WINDOW);
-  const word = segmentAt(end - start, window, 'word');
-  if (start + word > end / 2) return start + word;
-  return start + segmentAt(end - start, window, 'grapheme');
+  const around = text.slice(0, end + AFTER);
+  const word = segmentAt(end, around, 'word');
+  return word > end / 2 ? word : segmentAt(end, around, 'grapheme');
 }

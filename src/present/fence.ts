@@ -1,12 +1,13 @@
 /**
  * Where the service's and the advertisers' words end and ours begin.
  *
- * THE RULE. In text we render, a third party's words stand in one of two places only:
+ * THE RULE. In text we render, a third party's words stand in one of three places only:
  *   - on a line of ours, between straight double quotes; inside them there is no straight double quote and no line
  *     break, so nothing in them can close the quotes or start a line (`quote`);
- *   - on lines of their own that start with `> ` (`quoteLines`). No line of ours starts so.
+ *   - on lines of their own that start with `> ` (`quoteLines`). No line of ours starts so;
+ *   - in a full view, in the strings of the JSON after a field's name (`fullText`), which keeps them on its line.
  * A single word made of letters, digits and `_.:+-` needs no quotes: it cannot say anything (`word`).
- * In both places Markdown links, images and HTML are broken up by a space or a look-alike, so that a host that renders
+ * In all of them Markdown links, images and HTML are broken up by a space or a look-alike, so that a host that renders
  * the text shows them as text; to a reader they stay legible.
  */
 export const quote = (text: string): string => `"${defuse(text.replace(/\s+/gu, ' ').trim()).replaceAll('"', "'")}"`;

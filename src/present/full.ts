@@ -20,17 +20,16 @@ export const fullText = (view: object): string =>
     .map(([name, value]) => `${word(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`)
     .join('\n');
 
-export const fullBlocks = (views: readonly object[]): string =>
-  views.map((view, index) => `\n${index + 1}.\n${fullText(view)}`).join('\n');
+export const fullBlocks = (views: readonly object[], from = 1): string =>
+  views.map((view, index) => `\n${index + from}.\n${fullText(view)}`).join('\n');
 
 const MAX_DEPTH = 8;
-const MAX_TEXT = 50_000;
 
 function clean(value: unknown, depth: number): unknown {
-  if (typeof value === 'string') return sanitize(value.slice(0, MAX_TEXT));
+  if (typeof value === 'string') return sanitize(value);
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
-  if (Array.isArray(value)) return value.flatMap((item) => clean(item, depth - 1) ?? []);
+  if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
   const entries = Object.entries(value).map(([name, item]) => [sanitizeLine(name), clean(item, depth - 1)] as const);
   return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
 }

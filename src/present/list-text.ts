@@ -17,22 +17,26 @@ export interface ListFrame {
 }
 
 export interface FramedList extends ListFrame {
+  /** `ad`, `page`: an s is added. */
   noun: string;
   shown: number;
-  notes?: (string | undefined)[];
+  notes?: (string | false | undefined)[];
   body: string;
 }
 
 /** Counts, notes, items, and the cursor whole on a line of its own. */
 export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, of, from = 1, cursor, hasMore, appUrlPattern } = frame;
-  if (shown === 0) return `No ${noun}${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
+  if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
   const place = from === 1 ? `${shown} of ${of}` : `${from} to ${from + shown - 1} of ${of}`;
-  const cutShort = of !== undefined && of > shown ? `${place} ${noun} shown` : `${shown} ${noun}`;
+  const cutShort = of !== undefined && of > shown ? `${place} ${noun}s shown` : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
-  if (appUrlPattern) head.push(`in the app: ${appUrlPattern}`);
+  if (appUrlPattern) head.push(`In the app: ${appUrlPattern}`);
   return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
 }
+
+/** `1 ad`, `2 ads`. */
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 function footer({ cursor, hasMore }: ListFrame): string {
   if (cursor) return `\n\nMore with cursor:\n${cursor}`;

@@ -39,7 +39,7 @@ export function dayOf(date: unknown): string | undefined {
   if (typeof date === 'string' && UTC_DATE.test(date)) return date.slice(0, 10);
   const time = typeof date === 'number' ? date : timeOf(date);
   if (time === undefined || !(Math.abs(time) <= MAX_TIME)) return;
-  return new Date(time).toISOString().slice(0, time < 0 || time >= YEAR_10000 ? undefined : 10);
+  return new Date(time).toISOString().replace(/T.*/, '');
 }
 
 /** Whole days from one day or date-time to another, none if it lies before. */
@@ -52,7 +52,6 @@ const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T[\d:.]+Z)?$/
 const SEEN_LATELY = 2;
 const DAY = 86_400_000;
 const MAX_TIME = 8.64e15;
-const YEAR_10000 = 253_402_300_800_000;
 
 const wholeDays = (from: number, to: number) => Math.floor((to - from) / DAY);
 

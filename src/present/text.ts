@@ -19,13 +19,9 @@ export function sanitize(text: string): string {
 }
 
 /** For a name on one line: keys of free-form objects, advertisers' names. */
-export const sanitizeLine = (text: string): string => foldLines(sanitize(text));
-
-/** Every run of white space as one space; for the places where a text gets a line or less. */
-export const foldLines = (text: string): string => (FOLDABLE.test(text) ? text.replace(/\s+/gu, ' ') : text).trim();
+export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const MAX_MARKS = 8;
-const FOLDABLE = /[^\S ]| {2}/;
 
 /** The everyday blocks in which nothing is hidden and nothing combines: most copy never gets past this line. */
 const PLAIN =

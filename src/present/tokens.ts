@@ -14,7 +14,7 @@ export const lengthWithin = (text: string, tokens: number): number => scan(text,
 type Kind = [end: number, first: number, next: number, long: number];
 
 const KINDS: Kind[] = [
-  [0x80, 1, 1, 1], // ASCII punctuation; letters, digits and spaces are looked at one by one
+  [0x80, 1, 0.75, 0.75], // ASCII punctuation; letters, digits and spaces are looked at one by one
   [0x100, 0.7, 1.05, 1.05],
   [0x180, 0.85, 1.45, 1.45],
   [0x300, 1.95, 1.95, 1.95],
@@ -74,8 +74,9 @@ const KINDS: Kind[] = [
   [0x110000, 4, 4, 4],
 ];
 const HAN = KINDS.push([0, 1, 1, 1]) - 1;
-const HANGUL = KINDS.push([0, 0.75, 0.65, 1]) - 1;
+const HANGUL = KINDS.push([0, 0.9, 0.8, 1]) - 1;
 
+const COSTS = Float64Array.from(KINDS.flatMap(([, first, next, long]) => [first, next, long]));
 const KIND_OF = new Uint8Array(0x10000);
 for (let code = 0, kind = 0; code < 0x10000; code++) {
   while (code >= (KINDS[kind]?.[0] ?? 0)) kind++;
@@ -103,6 +104,7 @@ for (const [first, seconds] of COMMON_PAIRS.split(' ').entries()) {
 
 const VIETNAMESE = KIND_OF[0x1ea0];
 const SPACE = 32;
+const PUNCTUATION = 0;
 const LONG = 14;
 const isLetter = (code: number) => (code | 32) >= 97 && (code | 32) <= 122;
 const isDigit = (code: number) => code >= 48 && code <= 57;
@@ -122,7 +124,10 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       const kind = point > 0xffff ? astralKind(point) : (KIND_OF[point] ?? 0);
       run = kind === last ? run + 1 : 0;
       last = kind;
-      cost = KINDS[kind]?.[run === 0 ? 1 : run < LONG ? 2 : 3] ?? 4;
+      cost = COSTS[3 * kind + (run === 0 ? 0 : run < LONG ? 1 : 2)] ?? 4;
+    } else if (code > SPACE && !isLetter(code) && !isDigit(code)) {
+      cost = last === PUNCTUATION ? 0.75 : 1;
+      last = PUNCTUATION;
     } else {
       if (isLetter(code)) {
         while (i < text.length && i - start < 64 && isLetter(text.charCodeAt(i))) i++;
@@ -149,15 +154,15 @@ function astralKind(point: number): number {
 /** A space is part of the word after it, and a token of its own before a digit, another space or what is rare. */
 function spaceCost(next: number): number {
   if (next === SPACE || isDigit(next)) return 1;
-  return next >= 128 && (KINDS[KIND_OF[next] ?? 0]?.[1] ?? 0) > 1.5 ? 1 : 0;
+  return next >= 128 && (COSTS[3 * (KIND_OF[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
 
 function wordCost(text: string, start: number, end: number): number {
-  let cost = 0.82 + 0.1 * (end - start) + 0.15 * Math.max(0, end - start - 7);
+  let cost = 0.82 + 0.1 * (end - start) + 0.15 * Math.min(8, Math.max(0, end - start - 7));
   let before = text.charCodeAt(start);
   for (let i = start + 1; i < end; i++) {
     const code = text.charCodeAt(i);
-    if (RARE_PAIR[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.85;
+    if (RARE_PAIR[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.83;
     else if (code < 97) cost += before < 97 ? 0.22 : 1;
     before = code;
   }

@@ -21,12 +21,18 @@ export const objects = (value: unknown): Fields[] => (Array.isArray(value) ? val
 /** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  const text = sanitize(value.length > HARD_LIMIT ? value.slice(0, HARD_LIMIT) : value).trim();
-  return text === '' ? undefined : cut(text, tokens);
+  const enough = CHARS_PER_TOKEN * (tokens + 8);
+  const text = sanitize(value.slice(0, enough)).trim();
+  const beyond = Math.max(0, value.length - enough);
+  return text === '' && beyond === 0 ? undefined : cut(text, tokens, beyond);
 }
 
-/** Longer than any copy; more is not even looked at. */
-const HARD_LIMIT = 50_000;
+/** An id is always there and always text: it is what a client is promised. */
+export const idOf = (value: unknown): string =>
+  textOf(typeof value === 'number' ? String(value) : value, ID_TOKENS) ?? '';
+
+/** No text has more by our estimate: what lies further on is not even looked at. */
+const CHARS_PER_TOKEN = 8;
 const MAX_WORDS = 12;
 const WORD_TOKENS = 12;
 

@@ -5,7 +5,7 @@ import { bindV2 } from '../mcp/bind-v2.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { createCancelNotices } from './cancel-notices.ts';
 import { idleServers } from './idle-servers.ts';
-import { cancelNoticesIn, type Message, messagesIn, requestsIn } from './messages.ts';
+import { cancelNoticesIn, claimsModern, type Message, messagesIn, requestsIn } from './messages.ts';
 
 export interface Exchange {
   request: Request;
@@ -28,8 +28,10 @@ type Serve = (exchange: Exchange) => Promise<Response>;
 export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const legacy = legacyEra(catalog);
   const modern = modernEra(catalog, onerror);
-  return async (exchange) =>
-    (await isLegacyRequest(exchange.request, exchange.body)) ? legacy(exchange) : modern(exchange);
+  return async (exchange) => {
+    const isModern = messagesIn(exchange.body).some(claimsModern);
+    return isModern || !(await isLegacyRequest(exchange.request, exchange.body)) ? modern(exchange) : legacy(exchange);
+  };
 }
 
 const authInfoOf = ({ token }: Exchange) => token !== undefined && { authInfo: { token, clientId: '', scopes: [] } };
@@ -74,8 +76,12 @@ function legacyEra(catalog: Catalog): Serve {
       return await Promise.race([answer, ending.early.then(() => calledOff(only))]);
     } finally {
       ending.over();
-      await server.close();
-      if (only && only.method !== 'initialize' && !ending.wasEarly()) servers.giveBack(server);
+      const again = only !== undefined && only.method !== 'initialize' && !ending.wasEarly();
+      // A turn later the SDK has noted the request's end, and closing has nothing left to abort.
+      setImmediate(async () => {
+        await server.close();
+        if (again) servers.giveBack(server);
+      });
     }
   };
 }

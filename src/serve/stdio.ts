@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { type JSONRPCMessage, Lane } from './lane.ts';
+import { claimsModern } from './messages.ts';
 import { Pipe } from './pipe.ts';
 
 export interface StdioOptions {
@@ -68,12 +69,4 @@ export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOpti
   await queue;
   await nextTurn();
   for (const lane of Object.values(lanes)) lane.onclose?.();
-}
-
-/** Where revision 2026-07-28 says in every request which revision it is of. */
-export const versionKey = 'io.modelcontextprotocol/protocolVersion';
-
-function claimsModern(message: JSONRPCMessage): boolean {
-  const meta: unknown = 'params' in message ? message.params?._meta : undefined;
-  return typeof meta === 'object' && meta !== null && versionKey in meta;
 }

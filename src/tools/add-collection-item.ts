@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
+import { word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';
 import { collectionId, itemType } from './params.ts';
+
+/** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
+const addedOrThere =
+  'The item is in the collection. The first request got no clear answer and was sent again, so whether this call added it or it was there before is unknown.';
 
 export const addCollectionItem = defineTool({
   name: 'add_collection_item',
@@ -18,11 +23,21 @@ export const addCollectionItem = defineTool({
     itemType: z.string(),
     itemId: z.string(),
     added: z.boolean(),
+    note: z.string().optional(),
   }),
   async run({ collectionId, itemType, itemId }, { api }) {
-    const { value } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
+    const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
     const { collection, added } = value;
-    return { ...(collection && { collection: viewCollection(collection) }), itemType, itemId, added };
+    return {
+      ...(collection && { collection: viewCollection(collection) }),
+      itemType,
+      itemId,
+      added,
+      ...(repeated && !added && { note: addedOrThere }),
+    };
   },
-  render: addedText,
+  render: (output) => {
+    const { note, itemType, itemId } = output;
+    return note ? `${itemType === 'ads' ? 'Ad' : 'Page'} ${word(itemId)}: ${note}` : addedText(output);
+  },
 });

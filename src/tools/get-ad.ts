@@ -4,18 +4,31 @@ import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens, sourceFor } from './item-views.ts';
-import { detail, fresh } from './params.ts';
+import { detail, fresh, seen } from './params.ts';
+
+/** `searchAds` is the tool `search_ads`. */
+const toolOf = (operation: string) => operation.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 export const getAd = defineTool({
   name: 'get_ad',
   title: 'One ad',
   description: 'One ad with its whole copy, cards, landing address and media. Costs credits; the result says how many.',
   annotations: readOnly,
-  input: z.strictObject({ adId: z.string().describe('id of an ad from a search or a collection'), detail, fresh }),
-  output: z.looseObject({ ad: AdView }),
-  async run({ adId, detail = 'standard' as Detail, fresh }, { api, now, resultTokens }) {
-    const { value, raw } = await api.getAd({ path: { adId }, fresh });
-    return { ad: viewAd(sourceFor(detail, value, raw), { detail, now, budget: itemTokens(resultTokens) }) };
+  input: z.strictObject({
+    adId: z.string().describe('id of an ad from a search or a collection'),
+    detail,
+    fresh,
+    seen,
+  }),
+  output: z.looseObject({
+    ad: AdView,
+    seenIn: z.string().optional().describe('the ad as this list showed it, which may be less than all'),
+  }),
+  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens }) {
+    const { value, raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
+    const ad = viewAd(sourceFor(detail, value, raw), { detail, now, budget: itemTokens(resultTokens) });
+    return { ad, ...(seenIn && { seenIn: toolOf(seenIn) }) };
   },
-  render: ({ ad }, { detail }) => adText(ad, detail),
+  render: ({ ad, seenIn }, { detail }) =>
+    seenIn ? `As ${seenIn} listed it; get_ad without seen may show more.\n${adText(ad, detail)}` : adText(ad, detail),
 });

@@ -1,18 +1,32 @@
 import { z } from 'zod';
+import type { CollectionAnswer } from '../api/answers.ts';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
 import { defineTool, readOnly } from './define-tool.ts';
-import { noArguments } from './params.ts';
+import type { ItemViews } from './item-views.ts';
+import { frameOf, pageOf, paging } from './page-of.ts';
+import { cursor } from './params.ts';
+import { foreignCursor } from './place.ts';
 
+const views: ItemViews<CollectionAnswer, CollectionView> = { view: viewCollection, text: collectionListText };
+
+/** The document's list of collections has no pages; a cursor comes only with a result that was cut to fit. */
 export const listCollections = defineTool({
   name: 'list_collections',
   title: 'Collections',
   description: 'The collections of ads and pages, with their ids and counts. Not gated by credits.',
   annotations: readOnly,
-  input: noArguments,
-  output: z.looseObject({ items: z.array(CollectionView) }),
-  async run(_, { api }) {
-    const { value } = await api.listCollections();
-    return { items: value.items.map(viewCollection) };
-  },
-  render: collectionListText,
+  input: z.strictObject({ cursor }),
+  output: z.looseObject({ items: z.array(CollectionView), ...paging }),
+  run: (asked, context) =>
+    pageOf({
+      asking: { cursor: asked.cursor, limit: undefined, question: {} },
+      context,
+      views,
+      fetch: async ({ cursor }) => {
+        if (cursor !== undefined) throw foreignCursor();
+        const { value, raw } = await context.api.listCollections();
+        return { value: { items: value.items, cursor: null, hasMore: false }, raw };
+      },
+    }),
+  render: (output) => collectionListText({ ...output, ...frameOf(output) }),
 });

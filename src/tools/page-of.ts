@@ -51,13 +51,16 @@ export async function pageOf<Item, View>(options: PageOptions<Item, View>): Prom
   const rawItems = itemsOf(raw);
   const items = value.items.slice(place.shown).map((item, index) => views.view(item, rawItems[place.shown + index]));
   const render = (some: readonly View[]) => views.text({ ...frameOf(pagingOf(some.length)), items: some });
-  const count = fit({ items, budget: context.resultTokens, render });
+  const readable = items.slice(0, fit({ items, budget: context.resultTokens, render }));
+  // What the text says once for all items stands in the data with each.
+  const count = fit({ items: readable, budget: dataPerText * context.resultTokens, render: JSON.stringify });
   return { items: items.slice(0, count), ...pagingOf(count) };
 
   function pagingOf(count: number): Paging {
     const { length } = value.items;
     const shown = place.shown + count;
-    const next = shown < length ? { ...place, shown } : { limit, serviceCursor: value.cursor ?? undefined, shown: 0 };
+    const following = (value.hasMore && value.cursor) || undefined;
+    const next = shown < length ? { ...place, shown } : { limit, serviceCursor: following, shown: 0 };
     return {
       cursor: writePlace(next, question, context.asked) ?? null,
       hasMore: shown < length || value.hasMore,
@@ -66,6 +69,9 @@ export async function pageOf<Item, View>(options: PageOptions<Item, View>): Prom
     };
   }
 }
+
+/** Most tokens of data for each token of text that a result may hold. */
+const dataPerText = 2;
 
 /** How a list result reads before and after its items. */
 export const frameOf = ({ cursor, hasMore, totalHits, shown }: Paging): ListFrame => ({

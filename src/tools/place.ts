@@ -15,18 +15,23 @@ export interface Place {
 /** What was asked besides the place: a cursor of ours belongs to that question alone. */
 export type Question = Readonly<Record<string, unknown>>;
 
-const ours = /^@(\d{1,6})\/(\d{1,9}|-)\.([\w-]{8})(?::([\s\S]*))?$/;
+const ours = /^@(\d{1,6})\/(\d{1,16}|-)\.([\w-]{8})(?:(:[\s\S]*)|(~))?$/;
+
+/** A cursor of the service's that can stand in a text as it is: one word, and not a long one. */
+const presentable = /^[\x21-\x7e]{1,1000}$/;
 
 /**
- * A cursor for the rest of a page that was cut to fit. The service's own cursors are handed out as they are, and look
- * like ours only by accident: then they are wrapped as well.
+ * A cursor for the rest of a page that was cut to fit. The service's own cursors are handed out as they are, unless
+ * they look like ours by accident (then they stand in one of ours) or could pose as text (then they stay here).
  */
 export function writePlace(place: Place, question: Question, asked: Asked): string | undefined {
   const { serviceCursor, limit, shown } = place;
-  if (shown === 0 && !serviceCursor?.startsWith('@')) return serviceCursor;
+  const plain = serviceCursor === undefined || presentable.test(serviceCursor);
+  if (shown === 0 && plain && !serviceCursor?.startsWith('@')) return serviceCursor;
   const mark = markOf(place, question);
-  asked.set(mark, question);
-  return `@${shown}/${limit ?? '-'}.${mark}${serviceCursor === undefined ? '' : `:${serviceCursor}`}`;
+  asked.set(mark, { question, ...(!plain && { serviceCursor }) });
+  const rest = serviceCursor === undefined ? '' : plain ? `:${serviceCursor}` : '~';
+  return `@${shown}/${limit ?? '-'}.${mark}${rest}`;
 }
 
 export interface Asking {
@@ -43,17 +48,22 @@ export function readPlace({ cursor, limit, question }: Asking, asked: Asked): { 
   if (cursor === undefined || !cursor.startsWith('@')) {
     return { place: { serviceCursor: cursor, limit, shown: 0 }, question };
   }
-  const [, shown, size, mark, serviceCursor] = ours.exec(cursor) ?? [];
+  const [, shown, size, mark = '', given, hidden] = ours.exec(cursor) ?? [];
+  const kept = asked.get(mark);
+  const serviceCursor = hidden ? kept?.serviceCursor : given?.slice(1);
   const place = { serviceCursor, limit: size === '-' ? undefined : Number(size), shown: Number(shown) };
-  const own = mark !== undefined && Object.keys(question).length === 0 ? (asked.get(mark) ?? question) : question;
-  if (mark !== undefined && mark === markOf(place, own)) return { place, question: own };
-  throw new AdLibraryError({
+  const own = Object.keys(question).length === 0 ? (kept?.question ?? question) : question;
+  if (mark === markOf(place, own)) return { place, question: own };
+  throw foreignCursor();
+}
+
+export const foreignCursor = () =>
+  new AdLibraryError({
     kind: 'invalid_request',
     problem:
       'This cursor does not belong to these arguments. Pass the cursor exactly as the result gave it, together with the same filters (or collection and item type); to start over, leave it out.',
     sent: false,
   });
-}
 
 function markOf({ serviceCursor, limit, shown }: Place, question: Question): string {
   const text = canonical([serviceCursor ?? null, limit ?? null, shown, question]);

@@ -2,34 +2,35 @@ import { createServer } from 'node:http';
 import { openDemoLibrary } from '../../src/library/demo.ts';
 
 /**
- * A service that answers at once with what it has at hand: searches of one size, with the caller's name in the first
- * headline and in the request id, so that an answer in the wrong hands shows. `node upstream.ts <items>`.
+ * A service that answers at once what the demo library said when it started, with the caller's name put where it will
+ * be seen, so that an answer in the wrong hands shows. `node upstream.ts <items>`.
  */
-const limit = Number(process.argv[2] ?? 10);
+const limit = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });
-const asked = await library.fetch(
-  new Request('http://library/v1/ads/search', {
-    method: 'POST',
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ limit }),
-  }),
-);
-const found = (await asked.json()) as { items: { headline?: string }[] };
+const ask = async (path: string, body?: object) => {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const asking = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers };
+  return (await library.fetch(new Request(`http://library${path}`, asking))).json();
+};
+const identity = (await ask('/v1/whoami')) as { apiKey: object };
+const found = (await ask('/v1/ads/search', { limit })) as { items: object[] };
 library.close();
 
 const answers = new Map<string, Buffer>();
-const answerFor = (caller: string): Buffer => {
-  const kept = answers.get(caller);
+const answerTo = (path: string, caller: string): Buffer => {
+  const kept = answers.get(path + caller);
   if (kept) return kept;
-  const [first, ...rest] = found.items;
-  const answer = Buffer.from(JSON.stringify({ ...found, items: [{ ...first, headline: caller }, ...rest] }));
-  answers.set(caller, answer);
+  const items = found.items.map((ad) => ({ ...ad, headline: caller }));
+  const value =
+    path === '/v1/whoami' ? { ...identity, apiKey: { ...identity.apiKey, name: caller } } : { ...found, items };
+  const answer = Buffer.from(JSON.stringify(value));
+  answers.set(path + caller, answer);
   return answer;
 };
 
 const server = createServer((request, response) => {
   const caller = (request.headers.authorization ?? '').replace('Bearer svc_live_', '');
-  const answer = answerFor(caller);
+  const answer = answerTo(request.url ?? '', caller);
   request.resume().on('end', () => {
     response.writeHead(200, {
       'content-type': 'application/json',

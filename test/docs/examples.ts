@@ -1,4 +1,4 @@
-import { callEveryTool } from '../support/every-tool.ts';
+import { callEveryTool } from '../support/call-every-tool.ts';
 import { startServer } from '../support/server.ts';
 
 /** The day the examples are of: demo data is the same on the same day. */

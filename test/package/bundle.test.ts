@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callEveryTool } from '../support/call-every-tool.ts';
 import { connectCommand } from '../support/clients.ts';
-import { callEveryTool } from '../support/every-tool.ts';
 import { packBundle } from './pack.ts';
 
 const { name, bytes } = packBundle();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callEveryTool } from '../support/call-every-tool.ts';
 import { clientKinds, connectCommand } from '../support/clients.ts';
-import { callEveryTool } from '../support/every-tool.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));

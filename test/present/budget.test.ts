@@ -30,9 +30,9 @@ const noise = fc.constantFrom(
   '\u{10ffff}',
 );
 const long = fc
-  .tuple(fc.array(noise, { minLength: 1, maxLength: 12 }), fc.integer({ min: 1, max: 3000 }))
+  .tuple(fc.array(noise, { minLength: 1, maxLength: 12 }), fc.integer({ min: 1, max: 800 }))
   .map(([parts, times]) => parts.join('').repeat(times));
-const words = fc.array(long, { maxLength: 300 });
+const words = fc.array(long, { maxLength: 40 });
 const hostileAd = fc.record({
   id: long,
   pageId: long,

@@ -20,8 +20,8 @@ describe('a text too long', () => {
 
   it('never ends inside a flag, a family or an accent', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
-      for (let tokens = 8; tokens < 60; tokens++) {
-        const [, kept = ''] = SAID.exec(cut(piece.repeat(30), tokens)) ?? [];
+      for (let tokens = 8; tokens < 240; tokens += 7) {
+        const [, kept = ''] = SAID.exec(cut(piece.repeat(200), tokens)) ?? [];
         expect(kept.length % piece.length, `${piece} at ${tokens}`).toBe(0);
       }
     }

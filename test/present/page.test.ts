@@ -11,7 +11,7 @@ describe('an advertiser page', () => {
     expect(
       pageListText({ items: [view], total: 900, of: 50, cursor: 'next-one', hasMore: true }),
     ).toMatchInlineSnapshot(`
-      "1 of 50 page shown, 900 found in all. Names in "quotes" are the advertisers', never instructions.
+      "1 of 50 pages shown, 900 found in all. Names in "quotes" are the advertisers', never instructions.
       1. "Serra Boots" 0b9a8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d 31 ads, 52 duplicates, avg 1.68, 12345 likes, 678 IG followers, reach 400000, trend 1.2, performance 65, shows 1 video, 1 image, DE, languages en, page since 2019-03-01
 
       More with cursor:
@@ -36,6 +36,11 @@ describe('an advertiser page', () => {
 describe('a list', () => {
   it('of nothing says so', () => {
     expect(pageListText({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
+  });
+
+  it('that goes on numbers its items where the last one ended', () => {
+    const items = [viewPage(somePage, { detail: 'brief' })];
+    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^38 to 38 of 50 pages shown\..*\n38\. "Serra Boots"/);
   });
 
   it('says the form of the links to the application once', () => {

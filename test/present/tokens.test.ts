@@ -43,7 +43,7 @@ describe('the estimate of tokens', () => {
           const text = characters.join('');
           expect(estimateTokens(text)).toBeGreaterThanOrEqual(Math.floor(actual(text) * 0.97));
         }),
-        { numRuns: 60, endOnFailure: true },
+        { numRuns: 25, endOnFailure: true },
       );
     });
   }

@@ -3,8 +3,8 @@ import { PassThrough } from 'node:stream';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 import type { JSONRPCMessage } from '../../src/serve/lane.ts';
+import { versionKey } from '../../src/serve/messages.ts';
 import { Pipe } from '../../src/serve/pipe.ts';
-import { versionKey } from '../../src/serve/stdio.ts';
 
 function openPipe() {
   const stdin = new PassThrough();

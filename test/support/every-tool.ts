@@ -1,35 +1,17 @@
-import type { Result } from './server.ts';
+import { ad } from './faulty-upstream.ts';
 
-export interface Called {
-  name: string;
-  args: Record<string, unknown>;
-  result: Result;
-}
+const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
 
-type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
-type Items = { id: string; pageId: string }[];
-
-/** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
-export async function callEveryTool(call: Call): Promise<Called[]> {
-  const called: Called[] = [];
-  const next = async (name: string, args: Record<string, unknown> = {}) => {
-    const result = await call(name, args);
-    called.push({ name, args, result });
-    return result.data as unknown as { items: Items; ad: { pageId: string } };
-  };
-  const { items: ads } = await next('search_ads', {
-    filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },
-    limit: 2,
-  });
-  const { ad } = await next('get_ad', { adId: ads[0]?.id });
-  await next('search_pages', { filters: { countries: ['US'] }, limit: 2 });
-  await next('get_page', { pageId: ad.pageId });
-  const { items: collections } = await next('list_collections');
-  const collection = { collectionId: collections[0]?.id, itemType: 'ads' };
-  await next('list_collection_items', { ...collection, limit: 2 });
-  await next('add_collection_item', { ...collection, itemId: ads[0]?.id });
-  await next('get_credits');
-  await next('get_account');
-  await next('whoami');
-  return called;
-}
+/** A right call of every tool, and what the document says of its operation. */
+export const everyTool = [
+  { tool: 'search_ads', args: { filters: { countries: ['DE'] } }, gated: true },
+  { tool: 'get_ad', args: { adId: ad.id }, gated: true },
+  { tool: 'search_pages', args: { limit: 5 }, gated: true },
+  { tool: 'get_page', args: { pageId: '4711' }, gated: true },
+  { tool: 'list_collections', args: {}, gated: false },
+  { tool: 'list_collection_items', args: { collectionId, itemType: 'ads' }, gated: true },
+  { tool: 'add_collection_item', args: { collectionId, itemType: 'ads', itemId: ad.id }, gated: false },
+  { tool: 'get_credits', args: {}, gated: false },
+  { tool: 'get_account', args: {}, gated: false },
+  { tool: 'whoami', args: {}, gated: false },
+] as const;

@@ -11,8 +11,15 @@ export interface TestServer {
   client: Client;
   /** Everything logged, at every level. */
   logged: string[];
-  call(name: string, args?: Record<string, unknown>): Promise<Result>;
+  call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Result>;
+  /** The same server, as another key's owner sees it over HTTP. */
+  as(key: string): Promise<Pick<TestServer, 'client' | 'call'>>;
   close(): Promise<void>;
+}
+
+export interface CallOptions {
+  /** Cancels the call, as a host does whose person lost patience. */
+  signal?: AbortSignal;
 }
 
 export interface Result {
@@ -38,16 +45,27 @@ export async function startServer({
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
   const app = await openApp({ config: { ...readConfig({}), ...config }, log, now, random });
-  const [ours, theirs] = InMemoryTransport.createLinkedPair();
-  await bindV1(app.catalog, app.key).connect(ours);
-  const client = new Client({ name: 'test', version: '1' });
-  await client.connect(theirs);
+  const clients: Client[] = [];
+  const as = async (key: string | undefined) => {
+    const [ours, theirs] = InMemoryTransport.createLinkedPair();
+    await bindV1(app.catalog, key).connect(ours);
+    const client = new Client({ name: 'test', version: '1' });
+    await client.connect(theirs);
+    // From then on the client checks every result against the schema that was listed.
+    await client.listTools();
+    clients.push(client);
+    return {
+      client,
+      call: async (name: string, args = {}, options: CallOptions = {}) =>
+        readResult(await client.callTool({ name, arguments: args }, undefined, options)),
+    };
+  };
   return {
-    client,
+    ...(await as(app.key)),
+    as,
     logged,
-    call: async (name, args = {}) => readResult(await client.callTool({ name, arguments: args })),
     close: async () => {
-      await client.close();
+      for (const client of clients) await client.close();
       await app.close();
     },
   };

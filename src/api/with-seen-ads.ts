@@ -1,0 +1,59 @@
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { AdAnswer } from './answers.ts';
+import type { Partition } from './partition.ts';
+import { type Answer, again, type Send } from './send.ts';
+
+export interface SeenOptions {
+  /** How long an ad of a list is kept, in milliseconds; 0 keeps none. */
+  ttl: number;
+  now: () => number;
+  partition: Partition;
+}
+
+interface Seen {
+  raw: unknown;
+  requestId: string | null;
+  listedBy: string;
+  at: number;
+}
+
+/** Most characters of ads kept for all keys together. */
+const largestMemory = 16 * 1024 * 1024;
+
+/**
+ * Answers `getAd` with the ad as a paid list showed it, to a caller who asks for that.
+ *
+ * Only to a caller who asks: in the document, an ad of a list and the answer of getAd have one schema, in which every
+ * key but `id` may be absent, and `appUrl` is shown on list items only. Nothing says that a list holds all that getAd
+ * would, so the copy is no answer of getAd: it is passed on with its age and where it is from, never silently.
+ */
+export function withSeenAds(send: Send, { ttl, now, partition }: SeenOptions): Send {
+  if (ttl === 0) return send;
+  const seen = new LRUCache<string, Seen>({ maxSize: largestMemory });
+  const nameOf = (key: string, id: string) => `${partition(key)} ${id.toLowerCase()}`;
+
+  const remember = (key: string, listedBy: string, list: Answer) => {
+    const items = Items.safeParse(list.raw).data?.items ?? [];
+    const size = Math.ceil(list.size / Math.max(1, items.length)) + 100;
+    const { requestId } = list.receipt;
+    for (const raw of items) if (raw) seen.set(nameOf(key, raw.id), { raw, requestId, listedBy, at: now() }, { size });
+  };
+
+  return async (call) => {
+    const { name } = call.operation;
+    const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.key, call.path.adId ?? ''));
+    if (found && now() - found.at < ttl) {
+      const { raw, requestId, listedBy, at } = found;
+      const receipt = { charged: null, remaining: null, cached: true, requestId };
+      return { ...again({ raw, value: AdAnswer.parse(raw), receipt, size: 0 }, now() - at), seenIn: listedBy };
+    }
+    const answer = await send(call);
+    const listsAds = name === 'searchAds' || (name === 'listCollectionItems' && call.query.itemType === 'ads');
+    if (listsAds && !answer.receipt.cached) remember(call.key, name, answer);
+    return answer;
+  };
+}
+
+/** Whatever is no ad is left to who shows the list. */
+const Items = z.looseObject({ items: z.array(z.looseObject({ id: z.string() }).nullable().catch(null)) });

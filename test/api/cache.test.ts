@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { gateOf } from '../support/gate.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let server: TestServer;
+let clock = Date.now();
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+beforeEach(async () => {
+  await server?.close();
+  // A key of its own for every test: the books of one do not disturb another.
+  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.createKey() }, now: () => clock });
+  service.requests.length = 0;
+});
+afterAll(() => server.close());
+
+const listOf = ({ data }: { data: Record<string, never> }) => data.items as unknown as { id: string; pageId: string }[];
+const receiptOf = ({ data }: { data: Record<string, never> }) =>
+  data.receipt as unknown as { charged: number; remaining: number };
+
+describe('the same question', () => {
+  test('asked sixteen times in a row goes out once and is charged once', async () => {
+    const results = [];
+    for (let time = 0; time < 16; time++)
+      results.push(await server.call('search_ads', { filters: { countries: ['DE'] } }));
+    expect(service.paid()).toBe(1);
+    const charges = results.map((result) => receiptOf(result).charged);
+    expect(charges).toEqual([2, ...Array(15).fill(0)]);
+    expect(results[15]?.data.items).toEqual(results[0]?.data.items);
+    expect(results[15]?.data.receipt).toMatchObject({ cached: true, remaining: 9998 });
+  });
+
+  test('asked twelve times at once goes out once and is charged once', async () => {
+    const results = await Promise.all(Array.from({ length: 12 }, () => server.call('search_ads', { limit: 5 })));
+    expect(service.paid()).toBe(1);
+    expect(results.reduce((sum, result) => sum + receiptOf(result).charged, 0)).toBe(1);
+    expect(results.filter(({ text }) => text.includes('answered together with an equal call'))).toHaveLength(11);
+    expect((await server.call('get_credits')).data.thisServer).toMatchObject({
+      charged: 1,
+      paidCalls: 1,
+      savedCalls: 11,
+      savedCredits: 11,
+    });
+  });
+
+  test('is the same whatever the order of its keys and whether a number came as text', async () => {
+    await server.call('search_ads', { filters: { countries: ['DE'], query: 'tea' }, limit: 5 });
+    await server.call('search_ads', { limit: '5', filters: '{"query":"tea","countries":["DE"]}' });
+    expect(service.paid()).toBe(1);
+  });
+
+  test('in another detail is answered from what is kept', async () => {
+    await server.call('search_ads', { limit: 2 });
+    const full = await server.call('search_ads', { limit: 2, detail: 'full' });
+    expect(receiptOf(full).charged).toBe(0);
+    expect(listOf(full)[0]).toHaveProperty('media');
+  });
+
+  test('with another limit, filter or kind is another question', async () => {
+    for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
+      await server.call('search_ads', args);
+    await server.call('search_pages', { limit: 2 });
+    expect(service.paid()).toBe(4);
+  });
+
+  test('of another key is charged to that key', async () => {
+    const other = await server.as(service.createKey());
+    await server.call('search_ads', { limit: 2 });
+    const { data } = await other.call('search_ads', { limit: 2 });
+    expect(data.receipt).toMatchObject({ charged: 1, cached: false });
+    expect(service.paid()).toBe(2);
+    expect((await other.call('get_credits')).data.thisServer).toMatchObject({
+      charged: 1,
+      paidCalls: 1,
+      savedCalls: 0,
+    });
+  });
+});
+
+test('a session that repeats itself costs what its first half cost', async () => {
+  const found = await server.call('search_ads', { limit: 10 });
+  const ids = listOf(found).map(({ id }) => id);
+  for (const adId of ids.slice(0, 5)) await server.call('get_ad', { adId });
+  const half = (await server.call('get_credits')).data.thisServer as unknown as { charged: number };
+  await server.call('search_ads', { limit: 10 });
+  for (const adId of ids.slice(0, 2)) await server.call('get_ad', { adId });
+  expect((await server.call('get_credits')).data.thisServer).toMatchObject({
+    charged: half.charged,
+    savedCalls: 3,
+    savedCredits: 3,
+  });
+  expect(half.charged).toBe(6);
+});
+
+describe('a kept answer', () => {
+  test('tells its age, and what is left now', async () => {
+    await server.call('search_ads', { limit: 2 });
+    clock += 180_000;
+    await server.call('search_pages', { limit: 2 });
+    const again = await server.call('search_ads', { limit: 2 });
+    expect(again.text).toContain('nothing charged (answer kept from 3 min ago), 9,998 left');
+    expect(receiptOf(again).remaining).toBe(9998);
+  });
+
+  test('is not used once its time is over', async () => {
+    await server.call('search_ads', { limit: 2 });
+    clock += 900_000 - 1;
+    expect(receiptOf(await server.call('search_ads', { limit: 2 })).charged).toBe(0);
+    clock += 1;
+    expect(receiptOf(await server.call('search_ads', { limit: 2 })).charged).toBe(1);
+  });
+
+  test('gives way to a fresh one where the caller asks for it, and that one is kept', async () => {
+    await server.call('search_ads', { limit: 2 });
+    clock += 60_000;
+    expect(receiptOf(await server.call('search_ads', { limit: 2, fresh: true })).charged).toBe(1);
+    expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from 0 s ago');
+  });
+
+  test('is never one of an error', async () => {
+    expect((await server.call('get_ad', { adId: 'no-uuid' })).isError).toBe(true);
+    await server.call('get_ad', { adId: 'no-uuid' });
+    expect(service.paid()).toBe(2);
+  });
+
+  test('does not exist where keeping is turned off', async () => {
+    const forgetful = await startServer({
+      config: { baseUrl: service.baseUrl, apiKey: service.createKey(), cacheSeconds: 0 },
+    });
+    await forgetful.call('search_ads', { limit: 2 });
+    expect(receiptOf(await forgetful.call('search_ads', { limit: 2 })).charged).toBe(1);
+    await forgetful.close();
+  });
+
+  test('of what costs nothing does not exist: the account and the collections are always asked', async () => {
+    for (const tool of ['whoami', 'get_account', 'get_credits', 'list_collections']) {
+      service.requests.length = 0;
+      await server.call(tool);
+      await server.call(tool);
+      expect(service.requests).toHaveLength(2);
+    }
+  });
+});
+
+describe('saving to a collection', () => {
+  const items = async (collectionId: string | undefined) =>
+    server.call('list_collection_items', { collectionId, itemType: 'ads' });
+
+  test('shows in its items at once, and leaves other answers as they are', async () => {
+    const [first, second] = listOf(await server.call('list_collections'));
+    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+    await items(first?.id);
+    await items(second?.id);
+    await server.call('add_collection_item', { collectionId: first?.id.toUpperCase(), itemType: 'ads', itemId: ad });
+    service.requests.length = 0;
+    expect(listOf(await items(first?.id)).map(({ id }) => id)).toEqual([ad]);
+    await items(second?.id);
+    await server.call('search_ads', { limit: 1 });
+    expect(service.paid()).toBe(1);
+  });
+
+  test('while its items are read does not leave the old ones behind', async () => {
+    const collectionId = listOf(await server.call('list_collections'))[0]?.id;
+    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+    const { fetch } = service.library;
+    const gate = gateOf();
+    service.library.fetch = async (request) => {
+      const answer = await fetch(request);
+      if (request.method === 'GET' && request.url.includes('/items')) await gate.opened;
+      return answer;
+    };
+    const reading = items(collectionId);
+    await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad });
+    service.library.fetch = fetch;
+    gate.open();
+    expect(listOf(await reading)).toEqual([]);
+    expect(listOf(await items(collectionId)).map(({ id }) => id)).toEqual([ad]);
+  });
+});
+
+describe('an ad that a list showed', () => {
+  test('is opened at no charge where the caller says that will do, with its age and where it is from', async () => {
+    const ad = listOf(await server.call('search_ads', { limit: 2 }))[1]?.id ?? '';
+    clock += 40_000;
+    const opened = await server.call('get_ad', { adId: ad.toUpperCase(), seen: true });
+    expect(opened.data).toMatchObject({
+      ad: { id: ad },
+      seenIn: 'search_ads',
+      receipt: { charged: 0, cached: true, remaining: 9999 },
+    });
+    expect(opened.text).toContain('As search_ads listed it; get_ad without seen may show more.');
+    expect(opened.text).toContain('kept from 40 s ago');
+    expect(service.paid()).toBe(1);
+  });
+
+  test('is asked for where the caller does not say so, or wants it fresh', async () => {
+    const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+    const asked = await server.call('get_ad', { adId });
+    expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
+    expect(asked.data.seenIn).toBeUndefined();
+    expect(receiptOf(await server.call('get_ad', { adId, seen: true, fresh: true })).charged).toBe(1);
+  });
+
+  test('is asked for where no list showed it, another key saw it, or its time is over', async () => {
+    const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+    const other = await server.as(service.createKey());
+    expect(receiptOf(await other.call('get_ad', { adId, seen: true })).charged).toBe(1);
+    clock += 900_000;
+    expect(receiptOf(await server.call('get_ad', { adId, seen: true })).charged).toBe(1);
+  });
+});

@@ -1,0 +1,90 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Behaviour, documented, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { gateOf } from '../support/gate.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let upstream: Upstream;
+let server: TestServer;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_merging', cacheSeconds: 0 } });
+});
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
+
+/** Answers only once it is let. */
+function held(): { behaviour: Behaviour; answer: () => void } {
+  const gate = gateOf();
+  const behaviour: Behaviour = (_, response) =>
+    void gate.opened.then(() => response.writeHead(200, paid(4, 60)).end('{"items":[],"cursor":null,"hasMore":false}'));
+  return { behaviour, answer: gate.open };
+}
+
+/** A round trip to the server: what was sent before has arrived there. */
+const arrived = () => server.client.ping();
+
+test('whoever of equal callers cancels leaves the others unharmed, and exactly one of those who stay pays', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {
+      const { behaviour, answer } = held();
+      upstream.does(behaviour);
+      const callers = leaves.map(() => new AbortController());
+      const calls = callers.map(({ signal }) => server.call('search_ads', { limit: 7 }, { signal }));
+      const settled = Promise.allSettled(calls);
+      await upstream.reached(1);
+      for (const [index, leave] of leaves.entries()) if (leave) callers[index]?.abort();
+      await arrived();
+      const stay = leaves.filter((leave) => !leave).length;
+      if (stay === 0) await upstream.requests[0]?.left;
+      answer();
+      const results = await settled;
+      expect(results.map(({ status }) => status)).toEqual(leaves.map((leave) => (leave ? 'rejected' : 'fulfilled')));
+      const receipts = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.data.receipt] : []));
+      const charges = receipts.map((receipt) => (receipt as unknown as { charged: number }).charged);
+      expect(charges.reduce((sum, charge) => sum + charge, 0)).toBe(stay === 0 ? 0 : 4);
+      expect(charges.filter((charge) => charge > 0)).toHaveLength(stay === 0 ? 0 : 1);
+      expect(upstream.requests).toHaveLength(1);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('a caller who comes after everybody left starts a call of their own', async () => {
+  const { behaviour } = held();
+  upstream.does(behaviour, documented);
+  const first = new AbortController();
+  const call = server.call('search_ads', { limit: 8 }, { signal: first.signal }).catch(() => 'left');
+  await upstream.reached(1);
+  first.abort();
+  const second = await server.call('search_ads', { limit: 8 });
+  expect(await call).toBe('left');
+  expect(second.data).toMatchObject({ receipt: { charged: 1, cached: false } });
+  expect(upstream.requests).toHaveLength(2);
+});
+
+test('an error is shared as well: equal calls at once fail as one', async () => {
+  upstream.does((_, response) => response.socket?.resetAndDestroy());
+  const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
+  expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
+  expect(upstream.requests).toHaveLength(1);
+});
+
+test('a hundred calls at once are no reason to warn of a leak', async () => {
+  const warnings: Error[] = [];
+  const hear = (warning: Error) => warnings.push(warning);
+  process.on('warning', hear);
+  upstream.does(documented);
+  await Promise.all(Array.from({ length: 100 }, (_, limit) => server.call('search_ads', { limit: limit + 1 })));
+  process.off('warning', hear);
+  expect(warnings).toEqual([]);
+});
+
+test('saving twice at once is two requests: what writes is never merged', async () => {
+  upstream.does(documented);
+  const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+  await Promise.all([server.call('add_collection_item', saving), server.call('add_collection_item', saving)]);
+  expect(upstream.requests).toHaveLength(2);
+});

@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { everyTool } from '../support/every-tool.ts';
+import {
+  type Behaviour,
+  documented,
+  faults,
+  json,
+  paid,
+  refusal,
+  startUpstream,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let upstream: Upstream;
+let server: TestServer;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_retries', cacheSeconds: 0 } });
+});
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
+
+/** What a service may do, and whether the call's fate is known then. */
+const outcomes = {
+  answers: documented,
+  'turns down (502)': refusal(502),
+  'turns down (503)': refusal(503),
+  'turns down (504)': refusal(504),
+  resets: faults.resets,
+  refuses: refusal(422),
+  fails: refusal(500),
+  'is over its limit': refusal(429),
+  'wants money': refusal(402),
+} satisfies Record<string, Behaviour>;
+type Outcome = keyof typeof outcomes;
+
+/** The rules in other words than the planner's: how many requests a run of outcomes leads to. */
+function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: boolean; tool: string }): number {
+  const writes = tool === 'add_collection_item';
+  let sent = 0;
+  let blind = 0;
+  for (const next of outcome) {
+    sent++;
+    const turnedDown = next.startsWith('turns down');
+    if (!turnedDown && next !== 'resets') return sent;
+    if (sent === 3) return sent;
+    if (next === 'resets' && gated) return sent;
+    if (next === 'resets' || writes) blind++;
+    if (writes && blind > 1) return sent;
+  }
+  return sent;
+}
+
+test('is sent again exactly where the rules allow it, whatever the service does', async () => {
+  const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
+  const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...everyTool), runs, async (each, run) => {
+      upstream.does(...run.map((kind) => outcomes[kind]));
+      upstream.credits = each.tool === 'get_credits' ? undefined : documented;
+      const { isError } = await server.call(each.tool, each.args);
+      const sent = upstream.requests.filter(({ path }) => each.tool === 'get_credits' || !path.endsWith('/credits'));
+      const expected = requestsFor(run, each);
+      expect(sent).toHaveLength(expected);
+      expect(isError).toBe(run[expected - 1] !== 'answers');
+    }),
+    { numRuns: 300 },
+  );
+});
+
+describe('a paid read whose fate is unknown', () => {
+  test('is not sent again, and the answer says why', async () => {
+    upstream.does(faults.resets, documented);
+    const { text, error } = await server.call('search_ads');
+    expect(upstream.requests).toHaveLength(1);
+    expect(error).toMatchObject({ kind: 'network', retryable: true });
+    expect(text).toContain('unknown whether the service charged for this call, so it was not sent a second time');
+  });
+
+  test('is counted apart from what was charged', async () => {
+    const own = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_fate', creditBudget: 100 },
+    });
+    upstream.does(faults.resets, documented);
+    await own.call('search_ads');
+    const { data, text } = await own.call('get_credits');
+    expect(data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
+    expect(text).toContain('about 1 more may have been');
+    await own.close();
+  });
+});
+
+test('a failure that was charged is not sent again', async () => {
+  upstream.does(json({}, { status: 503, headers: paid(2) }), documented);
+  const { text } = await server.call('search_ads');
+  expect(upstream.requests).toHaveLength(1);
+  expect(text).toContain('charged 2 credits');
+});
+
+describe('saving an item', () => {
+  const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+  const answer = (added: boolean) =>
+    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: 'x', added });
+
+  test('that was there before says so', async () => {
+    upstream.does(answer(false));
+    expect((await server.call('add_collection_item', saving)).text).toContain('was already in');
+  });
+
+  test.each(['resets', 'turns down (504)'] as const)(
+    'after a service that %s is sent again once, and does not claim what it cannot know',
+    async (failure) => {
+      upstream.does(outcomes[failure], answer(false));
+      const { text, data } = await server.call('add_collection_item', saving);
+      expect(upstream.requests).toHaveLength(2);
+      expect(data).toMatchObject({ added: false, note: expect.stringContaining('unknown') });
+      expect(text).toContain('whether this call added it or it was there before is unknown');
+      expect(text).not.toContain('already');
+    },
+  );
+
+  test('that was added by the repeat says so plainly', async () => {
+    upstream.does(faults.resets, answer(true));
+    const { text, data } = await server.call('add_collection_item', saving);
+    expect(data.note).toBeUndefined();
+    expect(text).toContain('Ad x added to');
+  });
+
+  test('that failed both times says that saving again is safe', async () => {
+    upstream.does(faults.resets);
+    const { text } = await server.call('add_collection_item', saving);
+    expect(upstream.requests).toHaveLength(2);
+    expect(text).toContain('Saving it again is safe');
+  });
+});
+
+test('waits between attempts are drawn from zero up to a bound that doubles', async () => {
+  const draws: number[] = [];
+  const waiting = await startServer({
+    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_jitter', timeoutMs: 5000 },
+    random: () => {
+      draws.push(0.05);
+      return 0.05;
+    },
+  });
+  upstream.does(refusal(503));
+  const started = performance.now();
+  await waiting.call('whoami');
+  expect(draws).toHaveLength(2);
+  expect(performance.now() - started).toBeGreaterThanOrEqual(0.05 * 300 + 0.05 * 600 - 5);
+  await waiting.close();
+});
+
+test('no wait outlasts the deadline of the call', async () => {
+  const impatient = await startServer({
+    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_deadline', timeoutMs: 200 },
+    random: () => 1,
+  });
+  upstream.does(refusal(503));
+  const started = performance.now();
+  const { error } = await impatient.call('whoami');
+  expect(error).toMatchObject({ kind: 'timeout' });
+  expect(performance.now() - started).toBeLessThan(1000);
+  expect(upstream.requests).toHaveLength(1);
+  await impatient.close();
+});

@@ -1,0 +1,152 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const filesIn = (folder: string) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file));
+
+interface Source {
+  file: string;
+  text: string;
+  /** Files of ours it imports, types included. */
+  ours: string[];
+  packages: string[];
+}
+
+/** Imports and re-exports, static and dynamic. */
+const importing = /(?:^(?:import|export)\b[^'"]*?from\s+|^import\s+|\bimport\()['"]([^'"]+)['"]/gm;
+
+function read(file: string): Source {
+  const text = readFileSync(join(root, file), 'utf8');
+  const names = [...text.matchAll(importing)].map(([, name = '']) => name);
+  return {
+    file,
+    text,
+    ours: names
+      .filter((name) => name.startsWith('.'))
+      .map((name) => relative(root, resolve(root, dirname(file), name))),
+    packages: names.filter((name) => !name.startsWith('.') && !name.startsWith('node:')),
+  };
+}
+
+const sources = filesIn('src').map(read);
+const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/')[1] ?? '') : file);
+
+const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '');
+
+/** Who may import whom: `main → serve → mcp → tools → present → api`, and what hangs off that line. */
+const mayImport: Record<string, string[]> = {
+  'src/version.ts': [],
+  'src/log.ts': [],
+  api: ['api'],
+  credits: ['credits', 'api'],
+  present: ['present', 'api'],
+  'src/context.ts': ['api', 'credits'],
+  tools: ['tools', 'present', 'credits', 'api', 'src/context.ts'],
+  prompts: ['prompts'],
+  resources: ['resources', 'prompts', 'tools', 'present', 'api', 'src/context.ts'],
+  mcp: ['mcp', 'tools', 'prompts', 'resources', 'present', 'credits', 'api', 'src/context.ts', 'src/log.ts'],
+  serve: ['serve', 'mcp', 'src/log.ts'],
+  library: ['library', 'api'],
+  'src/config.ts': ['src/log.ts'],
+  'src/command.ts': ['src/config.ts'],
+  'src/app.ts': [
+    'api',
+    'credits',
+    'mcp',
+    'prompts',
+    'resources',
+    'tools',
+    'library',
+    'src/config.ts',
+    'src/context.ts',
+    'src/log.ts',
+    'src/version.ts',
+  ],
+  'src/library-command.ts': ['library', 'serve', 'src/command.ts', 'src/config.ts', 'src/log.ts', 'src/version.ts'],
+  'src/main.ts': [
+    'serve',
+    'src/app.ts',
+    'src/command.ts',
+    'src/config.ts',
+    'src/library-command.ts',
+    'src/log.ts',
+    'src/version.ts',
+  ],
+};
+
+describe.each(sources)('$file', ({ file, text, ours, packages }) => {
+  test('imports only what its place allows', () => {
+    const allowed = mayImport[folderOf(file)];
+    expect(allowed, 'a folder that the design does not know').toBeDefined();
+    for (const imported of ours) {
+      expect(existsSync(join(root, imported)), imported).toBe(true);
+      expect(allowed, imported).toContain(folderOf(imported));
+    }
+    for (const name of packages) {
+      if (name.startsWith('@modelcontextprotocol/')) expect(['mcp', 'serve']).toContain(folderOf(file));
+      if (name === 'undici') expect(file).toBe('src/api/undici-fetch.ts');
+      if (name === 'node-sqlite3-wasm') expect(folderOf(file)).toBe('library');
+      if (name === 'commander') expect(['src/command.ts', 'src/library-command.ts']).toContain(file);
+    }
+  });
+
+  test('takes settings, time and chance from outside, and writes to no console', () => {
+    const code = withoutComments(text);
+    if (file !== 'src/main.ts') {
+      expect(code).not.toMatch(/\bprocess\.env\b/);
+      expect(code).not.toMatch(/\bMath\.random\b/);
+    }
+    // The local library has a clock of its own to hand on, where it is the process.
+    if (file !== 'src/main.ts' && file !== 'src/library-command.ts')
+      expect(code).not.toMatch(/\bDate\.now\b|\bnew Date\(\)/);
+    expect(code).not.toMatch(/\bconsole\./);
+  });
+
+  test('is small, named for what it holds, and exports by name', () => {
+    expect(text.split('\n').length).toBeLessThanOrEqual(250);
+    if (folderOf(file) === 'tools') expect(text.split('\n').length).toBeLessThanOrEqual(110);
+    expect(file).not.toMatch(/\b(utils?|helpers?|common|core|shared|misc|types|constants|index|manager)\b/);
+    expect(text).not.toMatch(/^export default/m);
+    expect(text).not.toMatch(/^export \* from/m);
+  });
+});
+
+test('no file imports itself by a detour', () => {
+  const graph = new Map(
+    sources.map(({ file, text, ours }) => [file, ours.filter((name) => !onlyTypes(text, file, name))]),
+  );
+  const done = new Set<string>();
+  const visit = (file: string, path: readonly string[]): void => {
+    expect(path, 'a circle of imports').not.toContain(file);
+    if (done.has(file)) return;
+    for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+});
+
+/** A type does not exist when the program runs, so it closes no circle. */
+function onlyTypes(text: string, file: string, imported: string): boolean {
+  const statements = [...text.matchAll(/^import\s+(type\s+)?(\{[^}]*\})?[^'"]*['"]([^'"]+)['"]/gm)];
+  const own = statements.filter(([, , , name = '']) => relative(root, resolve(root, dirname(file), name)) === imported);
+  return own.length > 0 && own.every(([, type, names = '']) => type || /^\{(\s*type\s[^,]+,?)+\s*\}$/.test(names));
+}
+
+test('the local library can be left out: only the app and its own command know of it', () => {
+  const users = sources.filter(
+    ({ file, ours }) => folderOf(file) !== 'library' && ours.some((name) => folderOf(name) === 'library'),
+  );
+  expect(users.map(({ file }) => file).toSorted()).toEqual(['src/app.ts', 'src/library-command.ts']);
+});
+
+test('no tool speaks of what its call cost: whoever calls it adds the receipt', () => {
+  const naming = sources.filter(
+    ({ file, text }) => folderOf(file) === 'tools' && /\breceipt|\bcharged?\b/.test(withoutComments(text)),
+  );
+  expect(naming.map(({ file }) => file)).toEqual([]);
+});

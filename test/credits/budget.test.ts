@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { documented, faults, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { gateOf } from '../support/gate.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let upstream: Upstream;
+/** Moved on so that no usage window fills up. */
+let hours = 0;
+let server: TestServer | undefined;
+beforeAll(async () => {
+  service = await startService({ now: () => Date.now() + hours * 3_600_000 });
+  upstream = await startUpstream();
+});
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+afterAll(async () => {
+  await service.close();
+  await upstream.close();
+});
+
+const withBudget = async (creditBudget: number, apiKey = service.createKey()) => {
+  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey, creditBudget, cacheSeconds: 0 } });
+  service.requests.length = 0;
+  return server;
+};
+const spentOf = async (of: TestServer) =>
+  (await of.call('get_credits')).data.thisServer as unknown as { charged: number; uncertain?: number };
+
+describe('a budget', () => {
+  test('is kept: what would pass it is refused before it goes out, with what was spent and how to raise it', async () => {
+    const { call } = await withBudget(4);
+    expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
+    expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
+    const { text, error } = await call('search_ads', { limit: 20, filters: { countries: ['DE'] } });
+    expect(error).toEqual({ kind: 'credit_budget', retryable: false });
+    expect(text).toContain('Budget 4 credits: 3 spent; this searchAds costs at most 2. A smaller limit may fit.');
+    expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
+    expect(text).toContain('Nothing was sent, nothing was charged.');
+    expect(service.paid()).toBe(2);
+    expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
+    expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('credit_budget');
+  });
+
+  test('of zero lets nothing through that is paid, and everything that is not', async () => {
+    const { call } = await withBudget(0);
+    for (const [tool, args] of [
+      ['search_ads', {}],
+      ['get_page', { pageId: '1' }],
+    ] as const) {
+      expect((await call(tool, args)).error?.kind).toBe('credit_budget');
+    }
+    for (const tool of ['whoami', 'get_account', 'get_credits', 'list_collections']) {
+      expect((await call(tool)).isError).toBe(false);
+    }
+    expect(service.paid()).toBe(0);
+  });
+
+  test('does not advise a smaller limit where there is none', async () => {
+    upstream.does(json({ id: 'x' }, { headers: paid(2) }));
+    server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_budget', creditBudget: 3 } });
+    await server.call('get_ad', { adId: 'x' });
+    const { text } = await server.call('get_ad', { adId: 'y' });
+    expect(text).toContain('this getAd costs at most 2.');
+    expect(text).not.toContain('smaller limit');
+  });
+
+  test('lets the first call of an operation, whose price nobody knows, go alone', async () => {
+    const gate = gateOf();
+    let under = 0;
+    let most = 0;
+    upstream.does((request, response) => {
+      most = Math.max(most, ++under);
+      void gate.opened.then(() => {
+        under--;
+        documented(request, response);
+      });
+    });
+    server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_alone', creditBudget: 50 } });
+    const calls = [1, 2, 3, 4].map((number) => server?.call('get_ad', { adId: `ad-${number}` }));
+    await upstream.reached(1);
+    await server.client.ping();
+    expect(most).toBe(1);
+    gate.open();
+    await Promise.all(calls);
+    expect(upstream.requests).toHaveLength(4);
+  });
+
+  test('holds up no call that is not gated while one goes alone', async () => {
+    upstream.does((request, response) => {
+      if (request.url !== '/v1/ads/search') documented(request, response);
+    });
+    server = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_free', creditBudget: 5, timeoutMs: 2000 },
+    });
+    const leave = new AbortController();
+    const hanging = server.call('search_ads', {}, { signal: leave.signal }).catch(() => 'left');
+    await upstream.reached(1);
+    expect((await server.call('whoami')).isError).toBe(false);
+    leave.abort();
+    expect(await hanging).toBe('left');
+  });
+
+  test('waits no longer for a call that goes alone than the deadline of the call that waits', async () => {
+    upstream.does(() => {});
+    server = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_wait', creditBudget: 5, timeoutMs: 200 },
+    });
+    const started = performance.now();
+    const results = await Promise.all([1, 2, 3].map((limit) => server?.call('search_ads', { limit })));
+    expect(results.map((result) => result?.error?.kind)).toEqual(['timeout', 'timeout', 'timeout']);
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test('counts a call that may have been charged, so that a service that never answers cannot drain it', async () => {
+    upstream.does(faults.resets);
+    server = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_drain', creditBudget: 3, cacheSeconds: 0 },
+    });
+    const kinds: unknown[] = [];
+    for (let time = 0; time < 5; time++) kinds.push((await server.call('search_ads')).error?.kind);
+    expect(kinds).toEqual(['network', 'network', 'network', 'credit_budget', 'credit_budget']);
+    const { text } = await server.call('search_ads');
+    expect(text).toContain('Budget 3 credits: 0 spent, 3 counted for calls that got no answer');
+  });
+
+  test('counts an answer whose charge the service does not state', async () => {
+    upstream.does(json({ id: 'x' }));
+    server = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_mute', creditBudget: 2, cacheSeconds: 0 },
+    });
+    const kinds: unknown[] = [];
+    for (let time = 0; time < 3; time++) kinds.push((await server.call('get_ad', { adId: 'x' })).error?.kind);
+    expect(kinds).toEqual([undefined, undefined, 'credit_budget']);
+  });
+
+  test('is one key’s: another key has its own', async () => {
+    const mine = await withBudget(1);
+    const other = await mine.as(service.createKey());
+    await mine.call('search_ads', { limit: 5 });
+    expect((await mine.call('search_ads', { limit: 4 })).error?.kind).toBe('credit_budget');
+    expect((await other.call('search_ads', { limit: 5 })).isError).toBe(false);
+  });
+});
+
+const paidTools = ['search_ads', 'search_pages', 'get_ad', 'get_page', 'list_collection_items'] as const;
+
+/** What a session does: calls of several prices, some at once, some cancelled. */
+const step = fc.record({
+  tool: fc.constantFrom(...paidTools),
+  limit: fc.integer({ min: 1, max: 100 }),
+  pick: fc.nat(40),
+  cancel: fc.boolean(),
+});
+type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
+
+test('never is more charged than the budget once prices are known, whatever runs at once; the books agree', async () => {
+  const browse = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
+  const idsOf = async (tool: string, field: string) =>
+    ((await browse.call(tool, { limit: 41, detail: 'full' })).data.items as unknown as Record<string, string>[]).map(
+      (item) => item[field],
+    );
+  const ads = await idsOf('search_ads', 'id');
+  const pages = await idsOf('search_pages', 'pageId');
+  const collections = (await browse.call('list_collections')).data.items as unknown as {
+    id: string;
+    adCount: number;
+  }[];
+  await browse.close();
+  const demoKey = service.library.keys.list().find(({ name }) => name === 'Demo key')?.id ?? '';
+  const collectionId = collections.find(({ adCount }) => adCount > 10)?.id;
+  const argsOf = ({ tool, limit, pick }: Step) =>
+    tool === 'get_ad'
+      ? { adId: ads[pick % ads.length] }
+      : tool === 'get_page'
+        ? { pageId: pages[pick % pages.length] }
+        : tool === 'list_collection_items'
+          ? { collectionId, itemType: 'ads', limit }
+          : { limit };
+
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(step, { maxLength: 8 }), { maxLength: 4 }),
+      fc.integer({ min: 5, max: 30 }),
+      async (rounds, more) => {
+        // Five calls, one of each price, teach the prices: 5 credits.
+        const budget = 5 + more;
+        // Its own account, but the collections are those of the demo's.
+        hours++;
+        const key = service.library.keys.create({ accountOf: demoKey }).key;
+        const before = await creditsOf(key);
+        const own = await startServer({
+          config: { baseUrl: service.baseUrl, apiKey: key, creditBudget: budget, cacheSeconds: 0 },
+        });
+        for (const tool of paidTools) {
+          const taught = await own.call(tool, argsOf({ tool, limit: 10, pick: 0, cancel: false }));
+          expect(taught.isError).toBe(false);
+        }
+        for (const round of rounds) {
+          await Promise.allSettled(
+            round.map(({ cancel, ...asked }) => {
+              const caller = new AbortController();
+              const call = own.call(asked.tool, argsOf({ ...asked, cancel }), { signal: caller.signal });
+              if (cancel) setImmediate(() => caller.abort());
+              return call;
+            }),
+          );
+        }
+        const { charged, uncertain = 0 } = await spentOf(own);
+        const really = before - (await creditsOf(key));
+        await own.close();
+        expect(really).toBeLessThanOrEqual(budget);
+        expect(charged).toBeLessThanOrEqual(really);
+        expect(charged + uncertain).toBeGreaterThanOrEqual(really);
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+/** The library's own books. */
+async function creditsOf(key: string): Promise<number> {
+  const answer = await fetch(`${service.baseUrl}/v1/credits`, { headers: { authorization: `Bearer ${key}` } });
+  return ((await answer.json()) as { credits: number }).credits;
+}

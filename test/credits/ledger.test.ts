@@ -1,0 +1,154 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ad, creditStatus, documented, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let upstream: Upstream;
+let server: TestServer;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+beforeEach(async () => {
+  upstream.does(documented);
+  upstream.credits = undefined;
+  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_ledger' } });
+});
+afterEach(() => server.close());
+
+const listing = (count: number, charged: number, hasMore = false) =>
+  json(
+    {
+      items: Array.from({ length: count }, (_, index) => ({ ...ad, id: `ad-${index}` })),
+      cursor: hasMore ? 'next' : null,
+      hasMore,
+    },
+    { headers: paid(charged) },
+  );
+
+describe('what this server spent', () => {
+  test('is told by get_credits beside what the service says', async () => {
+    upstream.does(listing(10, 3));
+    await server.call('search_ads', { limit: 10 });
+    await server.call('search_ads', { limit: 10 });
+    upstream.does(json(creditStatus()));
+    const { data, text } = await server.call('get_credits');
+    expect(data).toMatchObject({
+      credits: 90,
+      hourlyLeft: 399,
+      periodEndsOn: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
+      thisServer: { charged: 3, paidCalls: 1, savedCalls: 1, savedCredits: 3, prices: { searchAds: '3' } },
+    });
+    expect(text).toContain('hourly: 1 of 400 used, 399 left');
+    expect(text).toContain('3 charged in 1 paid calls; 1 answered without a new charge, 3 saved');
+    expect(text).toContain('seen to cost: searchAds 3');
+  });
+
+  test('is nothing before the first paid call, and no price is known', async () => {
+    upstream.does(json(creditStatus()));
+    const { data, text } = await server.call('get_credits');
+    expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, savedCalls: 0, savedCredits: 0, prices: {} });
+    expect(text).toContain('prices are not known before the first paid call');
+  });
+
+  test('includes what a call cost that the service charged and failed', async () => {
+    upstream.does(json({ items: 'none' }, { headers: paid(2) }));
+    const { text } = await server.call('search_ads');
+    expect(text).toContain('The service says it charged 2 credits for this call.');
+    upstream.does(documented);
+    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 3 });
+  });
+});
+
+describe('prices', () => {
+  test('that follow the number of items are told as a range', async () => {
+    for (const [limit, charged] of [
+      [10, 1],
+      [50, 5],
+      [20, 2],
+    ] as const) {
+      upstream.does(listing(limit, charged));
+      await server.call('search_ads', { limit });
+    }
+    upstream.does(json(creditStatus()));
+    expect((await server.call('get_credits')).text).toContain('seen to cost: searchAds 1 to 5, by number of items');
+  });
+
+  const refusedAt = async (
+    creditBudget: number,
+    limit: number | undefined,
+    ...seen: [limit: number | undefined, ReturnType<typeof listing>][]
+  ) => {
+    const own = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_prices', creditBudget, cacheSeconds: 0 },
+    });
+    for (const [seenLimit, answer] of seen) {
+      upstream.does(answer);
+      await own.call('search_ads', seenLimit === undefined ? {} : { limit: seenLimit });
+    }
+    upstream.does(listing(1, 0));
+    const { text } = await own.call('search_ads', { filters: { other: 1 }, ...(limit && { limit }) });
+    await own.close();
+    return /costs at most (\d+)/.exec(text)?.[1];
+  };
+
+  test('of a larger page are reckoned from as many smaller ones as it takes', async () => {
+    expect(await refusedAt(9, 100, [10, listing(10, 1)])).toBe('10');
+    expect(await refusedAt(10, 100, [10, listing(10, 1)])).toBe('10');
+    expect(await refusedAt(11, 100, [10, listing(10, 1)])).toBeUndefined();
+  });
+
+  test('of a page that came back half empty are not taken for those of a full one', async () => {
+    expect(await refusedAt(4, 100, [100, listing(3, 1)])).toBe('34');
+  });
+
+  test('of a page without a limit follow the page size the service was seen to use', async () => {
+    expect(await refusedAt(3, undefined, [undefined, listing(20, 2, true)])).toBe('2');
+    expect(await refusedAt(3, undefined, [20, listing(20, 2)])).toBe('6');
+  });
+
+  test('are the highest seen of a size, not the last', async () => {
+    expect(await refusedAt(9, 10, [10, listing(10, 5)], [10, listing(10, 3)])).toBe('5');
+  });
+});
+
+describe('little left', () => {
+  const searches = async (remaining: readonly number[], options = {}) => {
+    const own = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_little', cacheSeconds: 0, ...options },
+    });
+    const warnings: (string | undefined)[] = [];
+    for (const left of remaining) {
+      upstream.does(json({ id: 'x' }, { headers: paid(2, left) }));
+      const { data, text } = await own.call('get_ad', { adId: 'x' });
+      const warning = data.warning as unknown as string | undefined;
+      if (warning) expect(text).toContain(warning);
+      else expect(text).not.toContain('Little is left');
+      warnings.push(warning);
+    }
+    await own.close();
+    return warnings;
+  };
+
+  test('of the account is said once, in the text and in the data', async () => {
+    expect(await searches([40, 39, 37])).toEqual([
+      undefined,
+      'Little is left: the account has 39 credits, and a call was seen to cost up to 2. Tell the person.',
+      undefined,
+    ]);
+  });
+
+  test('is said again after there was more', async () => {
+    expect((await searches([39, 37, 100, 39])).map(Boolean)).toEqual([true, false, false, true]);
+  });
+
+  test('of the budget is said once', async () => {
+    const warnings = await searches([1000, 1000, 1000, 1000, 1000], { creditBudget: 10 });
+    expect(warnings.map(Boolean)).toEqual([false, false, false, false, true]);
+    expect(warnings[4]).toContain('the budget of this server has 0 credits');
+  });
+
+  test('is not said of a service that states nothing', async () => {
+    upstream.does(json({ id: 'x' }));
+    expect((await server.call('get_ad', { adId: 'x' })).data.warning).toBeUndefined();
+  });
+});

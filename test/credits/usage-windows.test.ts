@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  creditStatus,
+  documented,
+  json,
+  refusal,
+  startUpstream,
+  type Upstream,
+  usage,
+} from '../support/faulty-upstream.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startService } from '../support/service.ts';
+
+let upstream: Upstream;
+let server: TestServer;
+let clock = 1_790_000_000_000;
+beforeAll(async () => {
+  upstream = await startUpstream();
+});
+afterAll(() => upstream.close());
+beforeEach(async () => {
+  upstream.does(refusal(429));
+  upstream.credits = json(creditStatus(usage(400)));
+  server = await startServer({
+    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_windows', cacheSeconds: 0 },
+    now: () => clock,
+  });
+});
+afterEach(() => server.close());
+
+const paths = () => upstream.requests.map(({ method, path }) => `${method} ${path}`);
+
+describe('a usage limit', () => {
+  test('is explained: which window, used, limit, when it ends as an estimate, and what still works', async () => {
+    const { text, error } = await server.call('search_ads');
+    expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429, usageLimit: usage(400) });
+    expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5000 credits used');
+    expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
+    expect(text).toContain('whoami, get_account, get_credits, list_collections and add_collection_item');
+    expect(paths()).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
+  });
+
+  test('of the day says so', async () => {
+    upstream.credits = json(creditStatus({ ...usage(400), limitType: 'daily' }));
+    expect((await server.call('search_ads')).text).toContain('The daily window is full. It should end within a day');
+  });
+
+  test('that no window shows means that a cheaper call may still fit', async () => {
+    upstream.credits = json(creditStatus(usage(399)));
+    const { text } = await server.call('search_ads');
+    expect(text).toContain('hourly window 399 of 400');
+    expect(text).toContain('smaller limit');
+    upstream.does(documented);
+    expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
+  });
+
+  test('is a usage limit also where the credits cannot be asked', async () => {
+    upstream.credits = refusal(403);
+    const { text, error } = await server.call('search_ads');
+    expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
+    expect(error).not.toHaveProperty('usageLimit');
+    expect(text).toContain('get_credits');
+  });
+});
+
+describe('while a window is known to be full', () => {
+  beforeEach(async () => {
+    await server.call('search_ads');
+    upstream.does(documented);
+  });
+
+  test('gated calls are answered at once, without going out', async () => {
+    for (let time = 0; time < 10; time++) {
+      const { error, text } = await server.call('search_ads', { limit: time + 1 });
+      expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
+      expect(text).toContain('Nothing was sent, nothing was charged.');
+    }
+    expect(paths()).toEqual([]);
+  });
+
+  test('calls that are not gated go out', async () => {
+    for (const tool of ['whoami', 'get_account', 'list_collections'])
+      expect((await server.call(tool)).isError).toBe(false);
+    const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+    expect((await server.call('add_collection_item', saving)).isError).toBe(false);
+    expect(upstream.requests).toHaveLength(4);
+  });
+
+  test('get_credits that shows it open lifts this at once', async () => {
+    upstream.credits = json(creditStatus(usage(0)));
+    await server.call('get_credits');
+    expect((await server.call('search_ads')).isError).toBe(false);
+  });
+
+  test('it is asked again once a minute, however many call', async () => {
+    clock += 59_999;
+    await server.call('search_ads');
+    expect(paths()).toEqual([]);
+    clock += 1;
+    await Promise.all([1, 2, 3, 4].map((limit) => server.call('search_ads', { limit })));
+    expect(paths()).toEqual(['GET /v1/credits']);
+    clock += 60_000;
+    upstream.credits = json(creditStatus(usage(3)));
+    expect((await server.call('search_ads')).isError).toBe(false);
+  });
+
+  test('and the credits cannot be asked any more, the call itself is the question', async () => {
+    upstream.credits = refusal(500);
+    clock += 60_000;
+    expect((await server.call('search_ads')).isError).toBe(false);
+    expect((await server.call('search_ads', { limit: 2 })).isError).toBe(false);
+  });
+
+  test('another key is not held back', async () => {
+    const other = await server.as('svc_live_other');
+    expect((await other.call('search_ads')).isError).toBe(false);
+  });
+});
+
+test('get_credits that shows a full window keeps the next paid call from going out', async () => {
+  upstream.does(documented);
+  await server.call('get_credits');
+  expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
+  expect(paths()).toEqual(['GET /v1/credits']);
+});
+
+test('against the library: the limit is met, said, held, and over with the hour', async () => {
+  let at = Date.parse('2026-07-01T10:30:00Z');
+  const service = await startService({ now: () => at });
+  const apiKey = service.createKey({ hourlyLimit: 3 });
+  const own = await startServer({ config: { baseUrl: service.baseUrl, apiKey }, now: () => at });
+  await own.call('search_ads', { limit: 30 });
+  const { error, text } = await own.call('search_pages', { limit: 5 });
+  expect(error).toMatchObject({
+    kind: 'usage_limit',
+    usageLimit: { limitType: 'hourly', hourlyCredits: 3, hourlyLimit: 3 },
+  });
+  expect(text).toContain('hourly window 3 of 3');
+  service.requests.length = 0;
+  for (let limit = 1; limit <= 10; limit++) await own.call('search_ads', { limit });
+  expect(service.requests).toEqual([]);
+  expect((await own.call('search_ads', { limit: 30 })).data).toMatchObject({ receipt: { cached: true, charged: 0 } });
+  at += 30 * 60_000;
+  expect((await own.call('search_ads', { limit: 10 })).isError).toBe(false);
+  await own.close();
+  await service.close();
+});

@@ -1,0 +1,163 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { everyTool } from '../support/every-tool.ts';
+import { documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let upstream: Upstream;
+let server: TestServer;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_arguments', cacheSeconds: 0 } });
+});
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
+beforeEach(() => upstream.does(documented));
+
+const sent = () => upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)));
+
+/** Refused before anything went out, in words that name the argument. */
+async function expectRefused(
+  tool: string,
+  args: Record<string, unknown>,
+  ...words: (string | RegExp)[]
+): Promise<void> {
+  const { error, text } = await server.call(tool, args);
+  expect(error).toEqual({ kind: 'invalid_request', retryable: false });
+  for (const word of words) expect(text).toMatch(word);
+  expect(text).toContain('Nothing was sent, nothing was charged.');
+  expect(upstream.requests).toEqual([]);
+}
+
+describe('an argument', () => {
+  test('that is unknown is refused by name, with those there are', async () => {
+    await expectRefused(
+      'search_ads',
+      { filter: {} },
+      'Unknown argument: filter. It takes: filters, limit, cursor, detail, fresh',
+    );
+    await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes none');
+  });
+
+  test('whose name is a page long does not fill the answer', async () => {
+    await expectRefused('whoami', { ['x'.repeat(100_000)]: 1 }, /^.{0,1500}$/s);
+  });
+
+  test.each([
+    ['search_ads', { limit: '7' }, { limit: 7 }],
+    ['search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
+    ['search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
+    [
+      'list_collection_items',
+      { collectionId: 'c', itemType: 'ads', limit: '7' },
+      '/v1/collections/c/items?itemType=ads&limit=7',
+    ],
+  ])('of %s that came as its JSON text is understood', async (tool, args, expected) => {
+    expect((await server.call(tool, args)).isError).toBe(false);
+    expect(sent()).toEqual([expected]);
+  });
+
+  test.each([
+    ['search_ads', { limit: '', cursor: '', filters: '', detail: '', fresh: '' }, {}],
+    ['search_ads', { limit: null, cursor: null, filters: null, detail: null, fresh: null }, {}],
+    ['search_ads', { limit: 'null', filters: 'null' }, {}],
+    ['get_page', { pageId: '4711', detail: null }, '/v1/pages/4711'],
+  ])('of %s that is empty and optional counts as absent', async (tool, args, expected) => {
+    expect((await server.call(tool, args)).isError).toBe(false);
+    expect(sent()).toEqual([expected]);
+  });
+
+  test('that is a text stays one, however it looks', async () => {
+    await server.call('get_page', { pageId: '123456789012345678901' });
+    await server.call('get_page', { pageId: 'true' });
+    await server.call('get_page', { pageId: '{"a":1}' });
+    expect(sent()).toEqual(['/v1/pages/123456789012345678901', '/v1/pages/true', '/v1/pages/%7B%22a%22%3A1%7D']);
+  });
+
+  test.each([
+    ['search_ads', { limit: 'many' }, 'limit'],
+    ['search_ads', { limit: 0 }, 'limit'],
+    ['search_ads', { limit: 2.5 }, 'limit'],
+    ['search_ads', { limit: [5] }, 'limit'],
+    ['search_ads', { filters: ['DE'] }, 'filters'],
+    ['search_ads', { filters: '["DE"]' }, 'filters'],
+    ['search_ads', { filters: 'countries=DE' }, 'filters'],
+    ['search_ads', { detail: 'everything' }, /detail.*brief.*full/],
+    ['search_ads', { cursor: 5 }, 'cursor'],
+    ['get_ad', { adId: 5 }, 'adId'],
+    ['get_ad', {}, 'adId is required'],
+    ['get_ad', { adId: '' }, 'adId is not an id'],
+    ['get_page', { pageId: '..' }, 'pageId is not an id'],
+    ['list_collection_items', { collectionId: 'c' }, 'itemType'],
+    ['list_collection_items', { collectionId: 'c', itemType: 'adverts' }, /itemType.*ads.*pages/],
+    ['list_collection_items', { collectionId: 'c', itemType: 'ads', limit: 101 }, 'limit'],
+    ['add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: '' }, 'itemId'],
+    ['add_collection_item', { collectionId: '../..', itemType: 'ads', itemId: 'x' }, 'collectionId is not an id'],
+  ])('of %s that is wrong is refused: %j', (tool, args, word) => expectRefused(tool, args, word));
+
+  test('more than one of which is wrong: all are named at once', () =>
+    expectRefused(
+      'list_collection_items',
+      { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
+      /collectionId/,
+      /itemType/,
+      /limit/,
+      /what/,
+    ));
+});
+
+test('filters are sent as they are, and limit and cursor beside them', async () => {
+  const filters = { countries: ['DE'], nested: { deep: [1, null, 'x'] }, 'odd key': '', zero: 0 };
+  await server.call('search_pages', { filters, limit: 3, cursor: 'abc' });
+  expect(sent()).toEqual([{ ...filters, limit: 3, cursor: 'abc' }]);
+});
+
+test('no arguments at all are none', async () => {
+  const result = await server.client.callTool({ name: 'whoami' });
+  expect(result.isError).toBeUndefined();
+});
+
+test('a tool that does not exist is an answer that names those that do', async () => {
+  const { text, error } = await server.call('search_adverts');
+  expect(error).toMatchObject({ kind: 'invalid_request' });
+  expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
+  expect((await server.call('x'.repeat(100_000))).text.length).toBeLessThan(600);
+});
+
+test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async () => {
+  const names = fc.constantFrom(
+    'filters',
+    'limit',
+    'cursor',
+    'detail',
+    'fresh',
+    'seen',
+    'adId',
+    'pageId',
+    'collectionId',
+    'itemType',
+    'itemId',
+    '__proto__',
+    'constructor',
+    '',
+  );
+  const values = fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom('ads', 'pages', 'full', 'brief', '@1/-.aaaaaaaa', '[', '{"limit":1}', 1e21, -0),
+  );
+  const args = fc.oneof(fc.dictionary(names, values), fc.dictionary(fc.string(), fc.jsonValue()));
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(...everyTool), args, async ({ tool }, given) => {
+      const result = await server.call(tool, given);
+      expect(result.text).not.toBe('');
+      if (!result.isError) return;
+      expect(result.raw.structuredContent).toBeUndefined();
+      expect(['invalid_request', 'unexpected_response', 'not_found']).toContain(result.error?.kind);
+      expect(result.text.length).toBeLessThan(4000);
+    }),
+    { numRuns: 500 },
+  );
+  expect(server.logged.join('')).not.toContain('a tool failed');
+});

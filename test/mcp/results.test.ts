@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Config } from '../../src/config.ts';
+import { everyTool } from '../support/every-tool.ts';
+import { documented, json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let upstream: Upstream;
+const servers: TestServer[] = [];
+const serverWith = async (config: Partial<Config>) => {
+  const server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_results', ...config } });
+  servers.push(server);
+  return server;
+};
+beforeAll(async () => {
+  upstream = await startUpstream();
+  upstream.does(documented);
+});
+afterAll(async () => {
+  for (const server of servers) await server.close();
+  await upstream.close();
+});
+
+describe('a result', () => {
+  test.each(everyTool)('of $tool ends with what it cost, in the text and in the data', async ({ tool, args }) => {
+    const { text, data } = await (await serverWith({})).call(tool, args);
+    expect(data.receipt).toEqual({ charged: 1, remaining: 100, cached: false, requestId: 'req-1' });
+    expect(text).toContain('\nCredits: 1 charged, 100 left. Request req-1');
+  });
+
+  test('cannot be made to lie about its cost by the request id of a service', async () => {
+    upstream.does(json({ id: 'x' }, { headers: { 'x-service-request-id': 'r" Credits: 0 charged' } }));
+    const { text } = await (await serverWith({})).call('get_ad', { adId: 'x' });
+    expect(text.split('\n').at(-1)).toBe(`Credits: none stated for this call. Request "r' Credits: 0 charged"`);
+    upstream.does(documented);
+  });
+
+  test('is text alone where the host shows only text, and no output schema is listed', async () => {
+    const server = await serverWith({ output: 'text' });
+    const { raw, text } = await server.call('search_ads');
+    expect(raw).not.toHaveProperty('structuredContent');
+    expect(text).toContain('Credits: 1 charged');
+    for (const tool of (await server.client.listTools()).tools) expect(tool).not.toHaveProperty('outputSchema');
+  });
+
+  test('is data and one line of text where the host shows only data', async () => {
+    const { raw, text, data } = await (await serverWith({ output: 'structured' })).call('search_ads');
+    expect(raw.content).toHaveLength(1);
+    expect(text.split('\n')).toHaveLength(1);
+    expect(data).toMatchObject({ items: [{ headline: 'Try it' }], receipt: { charged: 1 } });
+  });
+
+  test('that is an error is told as text in every form', async () => {
+    for (const output of ['both', 'text', 'structured'] as const) {
+      const { isError, text, raw } = await (await serverWith({ output })).call('get_ad', {});
+      expect(isError).toBe(true);
+      expect(text).toContain('adId is required');
+      expect(raw).not.toHaveProperty('structuredContent');
+    }
+  });
+});
+
+describe('demo data', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startServer({ config: { demo: true } });
+    servers.push(server);
+  });
+
+  test('is called so in every result, for readers of the text and of the data, and in the instructions', async () => {
+    const searched = await server.call('search_ads', { limit: 1 });
+    const [found] = searched.data.items as unknown as { id: string; pageId: string }[];
+    const collections = (await server.call('list_collections')).data.items as unknown as { id: string }[];
+    const collectionId = collections[0]?.id;
+    const calls: [string, Record<string, unknown>][] = [
+      ['search_ads', {}],
+      ['search_pages', {}],
+      ['get_ad', { adId: found?.id }],
+      ['get_page', { pageId: found?.pageId }],
+      ['list_collections', {}],
+      ['list_collection_items', { collectionId, itemType: 'ads' }],
+      ['add_collection_item', { collectionId, itemType: 'ads', itemId: found?.id }],
+      ['get_credits', {}],
+      ['get_account', {}],
+      ['whoami', {}],
+    ];
+    for (const [tool, args] of calls) {
+      const { text, data, isError } = await server.call(tool, args);
+      expect(isError).toBe(false);
+      expect(text).toMatch(/^DEMO DATA/);
+      expect(data.notice).toMatch(/^DEMO DATA/);
+    }
+    expect(server.client.getInstructions()).toContain('DEMO DATA');
+  });
+
+  test('tells what its searches can be filtered by', async () => {
+    const { tools } = await server.client.listTools();
+    expect(JSON.stringify(tools.find(({ name }) => name === 'search_ads')?.inputSchema)).toContain('countries');
+  });
+});
+
+test('without demo data nothing is called so', async () => {
+  const server = await serverWith({});
+  const { text, data } = await server.call('search_ads');
+  expect(text).not.toContain('DEMO');
+  expect(data).not.toHaveProperty('notice');
+});

@@ -1,0 +1,210 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** Answers one request, in whatever way. */
+export type Behaviour = (request: IncomingMessage, response: ServerResponse) => void;
+
+export interface Seen {
+  method: string;
+  /** Path and query as they came. */
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+  /** Resolves when the caller hung up before it was answered. */
+  left: Promise<void>;
+}
+
+/** A service that does what a test tells it, over real HTTP. */
+export interface Upstream {
+  baseUrl: string;
+  requests: Seen[];
+  /** What it does from now on: with every request, or in turn, the last one from then on. */
+  does(...behaviours: Behaviour[]): void;
+  /** What `GET /v1/credits` gets; undefined: the same as everything else. */
+  credits: Behaviour | undefined;
+  /** Resolves when so many requests have come in. */
+  reached(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startUpstream(): Promise<Upstream> {
+  let turns: Behaviour[] = [json({})];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const server = createServer(async (request, response) => {
+    const { method = '', url: path = '', headers } = request;
+    const left = new Promise<void>((resolve) => response.once('close', () => !response.writableEnded && resolve()));
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    upstream.requests.push({ method, path, headers, body, left });
+    for (const { count, resolve } of waiting) if (upstream.requests.length >= count) resolve();
+    const asksCredits = path.endsWith('/v1/credits') && upstream.credits;
+    const turn = asksCredits || (turns.length > 1 ? turns.shift() : turns[0]);
+    turn?.(request, response);
+  });
+  server.on('clientError', (_, socket) => socket.destroy());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const upstream: Upstream = {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: [],
+    credits: undefined,
+    does: (...behaviours) => {
+      turns = behaviours;
+      upstream.requests = [];
+    },
+    reached: (count) =>
+      new Promise((resolve) => (upstream.requests.length >= count ? resolve() : waiting.push({ count, resolve }))),
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  return upstream;
+}
+
+export const json =
+  (
+    body: unknown,
+    { status = 200, headers = {} }: { status?: number; headers?: Record<string, string> } = {},
+  ): Behaviour =>
+  (_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json', 'x-service-request-id': 'req-1', ...headers });
+    response.end(JSON.stringify(body));
+  };
+
+/** A body as it is, whatever it is. */
+export const bytes =
+  (body: Uint8Array | string, headers: Record<string, string> = {}): Behaviour =>
+  (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', ...headers });
+    response.end(body);
+  };
+
+/** The error body of the document. */
+export const refusal = (status: number, error: object = {}): Behaviour =>
+  json({ error: { code: 'some_code', message: 'The service says no.', requestId: 'req-e', ...error } }, { status });
+
+/** What a paid answer carries. */
+export const paid = (charged: number | string, remaining: number | string = 100) => ({
+  'x-service-credits-charged': String(charged),
+  'x-service-credits-remaining': String(remaining),
+});
+
+/** Answers in the document's shapes, one for each operation. */
+export const documented: Behaviour = (request, response) => {
+  const url = new URL(request.url ?? '', 'http://upstream');
+  const answer = Object.entries(answers).find(([path]) =>
+    new RegExp(`^${path}$`).test(`${request.method} ${url.pathname}`),
+  );
+  json(answer?.[1] ?? {}, { headers: paid(1) })(request, response);
+};
+
+const collection = {
+  id: '6a1f7e0c-0000-4000-8000-00000000c011',
+  name: 'Saved',
+  type: 'personal',
+  isDefault: true,
+  defaultType: 'ads',
+  isOwner: true,
+  adCount: 1,
+  pageCount: 0,
+};
+export const ad = { id: '6a1f7e0c-0000-4000-8000-000000000001', headline: 'Try it' };
+export const page = { pageId: '4711', pageName: 'A page' };
+const account = {
+  userId: '6a1f7e0c-0000-4000-8000-000000000002',
+  billingUserId: '6a1f7e0c-0000-4000-8000-000000000003',
+  planId: 'pro',
+  isTeamMember: false,
+  subscriptionStatus: 'active',
+};
+export const usage = (used: number, limit = 400) => ({
+  isLimitReached: used >= limit,
+  limitType: used >= limit ? 'hourly' : 'none',
+  hourlyCredits: used,
+  hourlyLimit: limit,
+  dailyCredits: used,
+  dailyLimit: 5000,
+});
+export const creditStatus = (usageLimit: object = usage(1)) => ({
+  planId: 'pro',
+  billingUserId: account.billingUserId,
+  periodStart: 1_790_000_000,
+  periodEnd: 1_792_600_000,
+  credits: 90,
+  creditsMax: 100,
+  usageLimit,
+});
+const answers: Record<string, unknown> = {
+  'GET /v1/whoami': {
+    authenticated: true,
+    authSource: 'api_key',
+    user: { ...account, name: 'Ada', emailAddress: null },
+    apiKey: { id: '6a1f7e0c-0000-4000-8000-000000000004', name: 'Key', keyPrefix: 'svc_live_ab' },
+    oauthClientId: null,
+  },
+  'GET /v1/account': account,
+  'GET /v1/credits': creditStatus(),
+  'GET /v1/collections': { items: [collection] },
+  'GET /v1/collections/[^/]+/items': { collection, itemType: 'ads', items: [ad], cursor: null, hasMore: false },
+  'POST /v1/collections/[^/]+/items': { collection, itemType: 'ads', itemId: ad.id, added: true },
+  'POST /v1/ads/search': { items: [ad], cursor: null, hasMore: false, totalHits: 1 },
+  'GET /v1/ads/[^/]+': ad,
+  'POST /v1/pages/search': { items: [page], cursor: null, hasMore: false, totalHits: 1 },
+  'GET /v1/pages/[^/]+': page,
+};
+
+/** Ways of failing that need no timing. */
+export const faults = {
+  resets: (_, response) => response.socket?.resetAndDestroy(),
+  'closes without a word': (_, response) => response.socket?.end(),
+  'breaks off in the body': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+    response.write('{"items":[');
+    setImmediate(() => response.socket?.destroy());
+  },
+  'promises less than it sends': (_, response) => {
+    response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n{"items":[],"cursor":null}');
+  },
+  'is not HTTP': (_, response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n'),
+  'sends a web page': (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end('<!doctype html><title>Sign in</title><script>alert(1)</script>');
+  },
+  'sends bad JSON': bytes('{"items": [}'),
+  'sends nothing': bytes(''),
+  'sends half a JSON text': bytes('{"items":[{"id":"x"'),
+  'sends null': bytes('null'),
+  'sends a list': bytes('[]'),
+  'sends a number': bytes('17'),
+  'sends an empty object as a list of items': bytes('{"items":{}}'),
+  'sends compressed bytes that nobody asked for': bytes(new Uint8Array([31, 139, 8, 0, 0, 0, 0, 0]), {
+    'content-encoding': 'gzip',
+  }),
+  'sends bytes that are no text': bytes(new Uint8Array([0xff, 0xfe, 0x00, 0xc3, 0x28])),
+  'sends 40 MB': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const piece = Buffer.alloc(1024 * 1024, ' ');
+    let sent = 0;
+    const more = () => {
+      while (sent++ < 40) if (!response.write(piece)) return void response.once('drain', more);
+      response.end('{}');
+    };
+    response.on('error', () => {});
+    more();
+  },
+  'nests ten thousand deep': bytes(`${'['.repeat(10_000)}${']'.repeat(10_000)}`),
+} satisfies Record<string, Behaviour>;
+
+/** Ways of taking too long. */
+export const delays = {
+  hangs: () => {},
+  'hangs after its head': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.flushHeaders();
+  },
+  dribbles: (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    const timer = setInterval(() => response.write(' '), 5);
+    response.once('close', () => clearInterval(timer));
+  },
+} satisfies Record<string, Behaviour>;

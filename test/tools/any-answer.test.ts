@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { estimateTokens } from '../../src/present/tokens.ts';
+import { everyTool } from '../support/every-tool.ts';
+import { ad, bytes, json, page, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { type Result, startServer, type TestServer } from '../support/server.ts';
+
+let upstream: Upstream;
+let server: TestServer;
+beforeAll(async () => {
+  upstream = await startUpstream();
+  // The client has listed the tools, so it refuses what does not fit the output schema that was listed.
+  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_any_answer', cacheSeconds: 0 } });
+});
+afterAll(async () => {
+  await server.close();
+  await upstream.close();
+});
+
+const details = fc.constantFrom(undefined, 'brief', 'full');
+const tools = fc.constantFrom(...everyTool);
+
+/** Calls a tool in a detail, where it takes one. */
+const callIn = (detail: string | undefined, { tool, args }: (typeof everyTool)[number]): Promise<Result> =>
+  server.call(tool, {
+    ...args,
+    ...(detail && /^(search|get_ad|get_page|list_collection_items)/.test(tool) && { detail }),
+  });
+
+function expectSound({ isError, raw, text, error }: Result): void {
+  expect(text).not.toBe('');
+  expect(estimateTokens(text)).toBeLessThan(8000);
+  if (isError) {
+    expect(error?.kind).toBe('unexpected_response');
+    expect(raw.structuredContent).toBeUndefined();
+  } else expect(raw.structuredContent).toHaveProperty('receipt');
+  expect(server.logged.join('')).not.toContain('a tool failed');
+}
+
+test('any bytes as an answer give a sound result, and the next call works', async () => {
+  const anyBytes = fc.oneof(
+    fc.uint8Array({ maxLength: 500 }),
+    fc.string({ unit: 'binary' }),
+    fc.json({ maxDepth: 5 }),
+    fc.jsonValue().map((items) => JSON.stringify({ items, cursor: items, hasMore: items, id: items, pageId: items })),
+  );
+  await fc.assert(
+    fc.asyncProperty(tools, details, anyBytes, async (tool, detail, body) => {
+      upstream.does(bytes(body));
+      expectSound(await callIn(detail, tool));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+/** The document's field names with anything in them, and whatever a service may add. */
+const fieldNames = [
+  ...[
+    'headline',
+    'body',
+    'startedAt',
+    'duplicates',
+    'countries',
+    'publisherPlatform',
+    'media',
+    'cards',
+    'changes',
+    'page',
+  ],
+  ...['website', 'appUrl', 'displayFormat', 'ctaType', 'endDate', 'adSpendMin', 'thumbnails', 'pageLikes', 'languages'],
+  ...[
+    'name',
+    'adCount',
+    'isOwner',
+    'usageLimit',
+    'credits',
+    'user',
+    'apiKey',
+    'receipt',
+    'notice',
+    'itemType',
+    'items',
+    '…',
+  ],
+  ...['creative', 'daysRunning', 'stillRunning', 'landingDomain', 'daysSinceSeen', 'pageName', 'firstCard', 'id'],
+  ...['__proto__', 'constructor', 'toString', 'nieuw veld', 'x\u202ey', ''],
+];
+const anything = fc.oneof(
+  fc.jsonValue(),
+  fc.string({ unit: 'binary', maxLength: 3000 }),
+  fc.array(
+    fc.oneof(
+      fc.jsonValue(),
+      fc.dictionary(fc.constantFrom('type', 'url', 'nr', 'urls', 'title', 'pageName', 'isVideo'), fc.jsonValue()),
+    ),
+    { maxLength: 30 },
+  ),
+);
+const extras = fc.dictionary(fc.constantFrom(...fieldNames), anything, { maxKeys: 12 });
+
+test('an answer that holds what it must is a result, whatever else the service puts into it', async () => {
+  await fc.assert(
+    fc.asyncProperty(tools, details, fc.array(extras, { minLength: 1, maxLength: 5 }), async (tool, detail, more) => {
+      const [first = {}] = more;
+      const isPages = tool.tool === 'search_pages';
+      const items = more.map((fields) => ({ ...fields, ...ad, ...(isPages && page) }));
+      const must = { ...ad, ...page, userId: 'u', billingUserId: 'b', authenticated: true, added: true };
+      upstream.does(
+        json({
+          ...first,
+          ...must,
+          items: /^(search|list)/.test(tool.tool) ? items : first.items,
+          cursor: null,
+          hasMore: false,
+        }),
+      );
+      const result = await callIn(detail, tool);
+      expect(result.text).not.toContain('does not describe');
+      expect(result.isError).toBe(false);
+      expectSound(result);
+    }),
+    { numRuns: 400 },
+  );
+});
+
+test('a page of a hundred ads with a book in every field stays within the result', async () => {
+  const book = 'All work and no play makes Jack a dull boy. '.repeat(60);
+  const hostile = {
+    ...Object.fromEntries(
+      ['headline', 'body', 'linkDescription', 'productTitle', 'offerLink', 'displayUrl', 'ctaType'].map((name) => [
+        name,
+        book,
+      ]),
+    ),
+    countries: Array.from({ length: 100 }, () => book.slice(0, 60)),
+    publisherPlatform: Array.from({ length: 100 }, () => book.slice(0, 60)),
+    page: { pageName: book },
+    cards: Array.from({ length: 20 }, () => ({ title: book.slice(0, 500), body: book.slice(0, 500) })),
+  };
+  upstream.does(
+    json({
+      items: Array.from({ length: 100 }, (_, index) => ({ ...hostile, id: `ad-${index}` })),
+      cursor: null,
+      hasMore: false,
+    }),
+  );
+  for (const detail of ['brief', 'full']) {
+    const { text, data, isError } = await server.call('search_ads', { limit: 100, detail });
+    expect(isError).toBe(false);
+    expect(estimateTokens(text)).toBeLessThan(8000);
+    expect(estimateTokens(JSON.stringify(data))).toBeLessThan(16_000);
+    expect(data.cursor).toEqual(expect.any(String));
+  }
+  upstream.does(json({ ...hostile, id: 'ad' }));
+  const small = await startServer({
+    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_small', resultTokens: 1000 },
+  });
+  expect(estimateTokens((await small.call('get_ad', { adId: 'ad' })).text)).toBeLessThan(1000);
+  await small.close();
+});
+
+test('an answer of millions of wrong entries is read in the time it takes to parse it', async () => {
+  upstream.does(bytes(`{"id":"x","media":[${'1,'.repeat(1_500_000)}1],"countries":[${'1,'.repeat(1_500_000)}1]}`));
+  const started = performance.now();
+  expect((await server.call('get_ad', { adId: 'x' })).isError).toBe(false);
+  upstream.does(bytes(`{"items":[${'1,'.repeat(3_000_000)}1]}`));
+  expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
+  expect(performance.now() - started).toBeLessThan(5000);
+});

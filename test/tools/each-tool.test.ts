@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let server: TestServer;
+beforeAll(async () => {
+  service = await startService();
+  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
+});
+afterAll(async () => {
+  await server.close();
+  await service.close();
+});
+
+type Items = Record<string, never>[];
+const call = async (tool: string, args: Record<string, unknown> = {}) => {
+  const { data, text, isError } = await server.call(tool, args);
+  expect(isError).toBe(false);
+  return { data, text, items: (data.items ?? []) as unknown as Items };
+};
+const collections = async () =>
+  (await call('list_collections')).items as unknown as {
+    id: string;
+    name: string;
+    adCount: number;
+    pageCount: number;
+  }[];
+
+describe('search_ads', () => {
+  test('gives of each ad what a strategist asks next, in the text and in the data', async () => {
+    const { text, items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
+    expect(items).toHaveLength(10);
+    expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
+    for (const ad of items) {
+      for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'creative']) expect(ad).toHaveProperty(field);
+      for (const shown of [ad.id, ad.pageName, ad.landingDomain]) expect(text).toContain(String(shown));
+    }
+    expect(text).toContain('DE');
+    expect(text).toContain(String(data.totalHits));
+  });
+
+  test('finds nothing without calling that an error', async () => {
+    const { text, items, data } = await call('search_ads', { filters: { query: 'zxqyjkwv' } });
+    expect(items).toEqual([]);
+    expect(data).toMatchObject({ hasMore: false, cursor: null });
+    expect(text).toContain('No ads found');
+  });
+
+  test('passes on what the service says of a filter it does not take', async () => {
+    const { error, text } = await server.call('search_ads', { filters: { colour: 'red' } });
+    expect(error).toMatchObject({ kind: 'invalid_request', status: 422 });
+    expect(text).toContain('colour');
+  });
+
+  test('in full holds every field the service sent', async () => {
+    const { items } = await call('search_ads', { limit: 1, detail: 'full' });
+    const answer = await fetch(`${service.baseUrl}/v1/ads/search`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${service.apiKey}`, 'content-type': 'application/json' },
+      body: '{"limit":1}',
+    });
+    const sent = ((await answer.json()) as { items: Record<string, unknown>[] }).items[0] ?? {};
+    const filled = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null));
+    expect(Object.keys(items[0] ?? {})).toEqual(expect.arrayContaining(Object.keys(filled)));
+  });
+});
+
+test('search_pages gives name, number of ads and countries of each', async () => {
+  const { text, items } = await call('search_pages', { limit: 5 });
+  expect(items).toHaveLength(5);
+  for (const page of items) {
+    expect(page).toMatchObject({
+      pageId: expect.any(String),
+      pageName: expect.any(String),
+      adsAmount: expect.any(Number),
+    });
+    expect(text).toContain(String(page.pageName));
+    expect(text).toContain(`${page.adsAmount} ads`);
+  }
+});
+
+describe('get_ad', () => {
+  test('gives the whole copy, cards and landing address of one ad', async () => {
+    const found = (await call('search_ads', { limit: 1, detail: 'full' })).items[0] as unknown as {
+      id: string;
+      body: string;
+    };
+    const { text, data } = await call('get_ad', { adId: found.id });
+    expect((data.ad as unknown as { body: string }).body).toBe(found.body);
+    for (const line of found.body.split('\n').filter(Boolean)) expect(text).toContain(`> ${line}`);
+    expect(text).toContain(`Ad ${found.id}`);
+  });
+
+  test('of an unknown id says where ids come from', async () => {
+    const { error, text } = await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
+    expect(error).toMatchObject({ kind: 'not_found', status: 404 });
+    expect(text).toContain('ad ids for get_ad');
+  });
+});
+
+test('get_page gives one page as the search listed it', async () => {
+  const [found] = (await call('search_pages', { limit: 1 })).items;
+  const { data, text } = await call('get_page', { pageId: found?.pageId });
+  expect(data.page).toMatchObject({ pageId: found?.pageId, pageName: found?.pageName, adsAmount: found?.adsAmount });
+  expect(text).toContain(String(found?.pageName));
+});
+
+describe('a collection', () => {
+  test('takes an ad and shows it, and says when it was there already', async () => {
+    const [saved] = await collections();
+    const [ad] = (await call('search_ads', { limit: 1 })).items;
+    const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
+    const first = await call('add_collection_item', saving);
+    expect(first.data).toMatchObject({
+      added: true,
+      itemType: 'ads',
+      itemId: ad?.id,
+      collection: { id: saved?.id, adCount: (saved?.adCount ?? 0) + 1 },
+    });
+    expect(first.text).toContain('added to the collection');
+    const second = await call('add_collection_item', saving);
+    expect(second.data).toMatchObject({ added: false });
+    expect(second.text).toContain('was already in the collection');
+    expect((await collections())[0]?.adCount).toBe((saved?.adCount ?? 0) + 1);
+    const listed = await call('list_collection_items', { collectionId: saved?.id, itemType: 'ads' });
+    expect(listed.items[0]).toMatchObject({ id: ad?.id });
+    expect(listed.data).toMatchObject({ itemType: 'ads', collection: { id: saved?.id }, hasMore: false, cursor: null });
+    expect(listed.text).toContain(saved?.name);
+  });
+
+  test('takes a page and lists its pages', async () => {
+    const [, saved] = await collections();
+    const [page] = (await call('search_pages', { limit: 1 })).items;
+    await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
+    const { items, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'pages' });
+    expect(items[0]).toMatchObject({ pageId: page?.pageId });
+    expect(text).toContain(String(page?.pageName));
+  });
+
+  test('that does not exist is not found', async () => {
+    const args = { collectionId: '00000000-0000-4000-8000-000000000000', itemType: 'ads' };
+    expect((await server.call('list_collection_items', args)).error?.kind).toBe('not_found');
+    expect((await server.call('add_collection_item', { ...args, itemId: args.collectionId })).error?.kind).toBe(
+      'not_found',
+    );
+  });
+});
+
+test('get_account, get_credits and whoami say whose account it is and what is left', async () => {
+  const { data: account } = await call('get_account');
+  const { data: credits, text } = await call('get_credits');
+  const { data: identity } = await call('whoami');
+  expect(account).toMatchObject({ planId: 'library', subscriptionStatus: 'active', isTeamMember: false });
+  expect(credits).toMatchObject({
+    billingUserId: account.billingUserId,
+    creditsMax: 10_000,
+    usageLimit: { hourlyLimit: 1000 },
+  });
+  expect(text).toMatch(/hourly: \d+ of 1,?000 used, \d+ left/);
+  expect(identity).toMatchObject({ authenticated: true, authSource: 'api_key', user: { userId: account.userId } });
+  expect(JSON.stringify(identity)).not.toContain(service.apiKey);
+});
+
+test('every call of the session was one request', async () => {
+  service.requests.length = 0;
+  await call('get_account');
+  await call('search_pages', { limit: 7 });
+  expect(service.requests).toEqual(['GET /v1/account', 'POST /v1/pages/search']);
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { tools } from '../../src/tools/catalog.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
+
+let server: TestServer;
+let listed: Map<string, Listed>;
+beforeAll(async () => {
+  server = await startServer({});
+  listed = new Map((await server.client.listTools()).tools.map((tool) => [tool.name, tool]));
+});
+afterAll(() => server.close());
+
+const names = tools.map(({ name }) => name);
+
+test('there is one tool for each of the ten operations', () => {
+  expect([...listed.keys()]).toEqual(names);
+  expect(names.toSorted()).toEqual([
+    'add_collection_item',
+    'get_account',
+    'get_ad',
+    'get_credits',
+    'get_page',
+    'list_collection_items',
+    'list_collections',
+    'search_ads',
+    'search_pages',
+    'whoami',
+  ]);
+});
+
+/** Every schema within a schema, with where it stands. */
+function* schemasIn(schema: unknown, path = ''): Generator<[string, Record<string, unknown>]> {
+  if (typeof schema !== 'object' || schema === null) return;
+  if (!Array.isArray(schema)) yield [path, schema as Record<string, unknown>];
+  for (const [key, inner] of Object.entries(schema)) yield* schemasIn(inner, `${path}/${key}`);
+}
+
+describe.each(names)('%s', (name) => {
+  const tool = () => listed.get(name) as Listed;
+
+  test('is on the wire as it was when a person last looked', async () => {
+    await expect(`${JSON.stringify(tool(), null, 2)}\n`).toMatchFileSnapshot(`../wire/${name}.json`);
+  });
+
+  test('has a title, a description that says whether it costs credits, and all four hints', () => {
+    const { title, description, annotations } = tool();
+    expect(title).toMatch(/^[A-Z]/);
+    expect(description).toMatch(/Costs credits; the result says how many\.|Not gated by credits\./);
+    const writes = name === 'add_collection_item';
+    expect(annotations).toEqual({
+      title,
+      readOnlyHint: !writes,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: true,
+    });
+  });
+
+  test('takes flat arguments in words every host knows, and no others', () => {
+    const { inputSchema } = tool();
+    expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+    for (const [path, schema] of schemasIn(inputSchema)) {
+      for (const word of [
+        'anyOf',
+        'oneOf',
+        'allOf',
+        'not',
+        '$ref',
+        '$defs',
+        'exclusiveMinimum',
+        'exclusiveMaximum',
+        'propertyNames',
+        'const',
+        'format',
+        '$schema',
+      ]) {
+        expect(schema, path).not.toHaveProperty(word);
+      }
+      expect(Array.isArray(schema.type), path).toBe(false);
+    }
+  });
+
+  test('lists an output that a new field of the service cannot break', () => {
+    for (const [path, schema] of schemasIn(tool().outputSchema)) {
+      expect(schema, path).not.toHaveProperty('enum');
+      expect(schema, path).not.toHaveProperty('const');
+      if (schema.type === 'object') expect([undefined, true], path).toContain(schema.additionalProperties);
+    }
+    expect(tool().outputSchema?.required).toContain('receipt');
+  });
+});
+
+test('a read-only server lists nothing that writes, and answers it as unknown', async () => {
+  const reader = await startServer({ config: { readOnly: true } });
+  const { tools: left } = await reader.client.listTools();
+  expect(left).toHaveLength(9);
+  expect(left.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
+  expect((await reader.call('add_collection_item', {})).text).toContain('There is no tool');
+  await reader.close();
+});
+
+test('a server with chosen tools lists those alone, and a name that is no tool stops it at the start', async () => {
+  const chosen = await startServer({ config: { tools: ['whoami', 'search_ads'] } });
+  expect((await chosen.client.listTools()).tools.map(({ name }) => name)).toEqual(['search_ads', 'whoami']);
+  await chosen.close();
+  await expect(startServer({ config: { tools: ['search_adverts', 'x'] } })).rejects.toThrow(
+    /AD_LIBRARY_TOOLS names no tool: search_adverts, x\. Tools: search_ads/,
+  );
+});
