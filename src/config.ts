@@ -134,12 +134,12 @@ export const settings = {
     value: 'calls',
     help: 'Tool calls that may wait for their turn, an eighth of them for one key (http only)',
   }),
-  requestsPerMinute: setting({
-    variable: 'AD_LIBRARY_REQUESTS_PER_MINUTE',
-    flag: '--requests-per-minute',
-    schema: wholeNumber(0, 1_000_000).default(1200),
+  refusalsPerMinute: setting({
+    variable: 'AD_LIBRARY_REFUSALS_PER_MINUTE',
+    flag: '--refusals-per-minute',
+    schema: wholeNumber(0, 1_000_000).default(300),
     value: 'requests',
-    help: 'Requests one address may make with keys not seen to work; 0 for any number, behind a proxy that limits (http only)',
+    help: 'Requests with refused keys one address may make in a minute; 0 for any number, behind a proxy that limits (http only)',
   }),
   creditBudget: setting({
     variable: 'AD_LIBRARY_CREDIT_BUDGET',

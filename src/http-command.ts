@@ -3,15 +3,12 @@ import type { Config } from './config.ts';
 import { createHttpApp } from './serve/http.ts';
 import { type Listener, listen } from './serve/listen.ts';
 import { createStructuredLog } from './serve/structured-log.ts';
-import { tools } from './tools/catalog.ts';
 
 /** Serves MCP over HTTP as the settings say; closing it answers what is under way, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
   const { metrics: withMetrics, demo, baseUrl, callsAtOnce, callsPerKey, callsWaiting } = config;
   const plain = createStructuredLog(config.logLevel, write);
-  const metrics = withMetrics
-    ? (await import('./serve/metrics.ts')).createMetrics(tools.map(({ name }) => name))
-    : undefined;
+  const metrics = withMetrics ? (await import('./serve/metrics.ts')).createMetrics() : undefined;
   const log = metrics?.counting(plain) ?? plain;
   const app = await openApp({ config, log, now: Date.now, random: Math.random });
   const http = createHttpApp({
@@ -21,7 +18,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     now: Date.now,
     demoKey: demo ? app.key : undefined,
     reachable: demo || baseUrl !== undefined,
-    limits: { atOnce: callsAtOnce, perKey: callsPerKey, waiting: callsWaiting },
+    limits: { atOnce: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },
     metrics,
   });
   // A call may be silent for its whole time; past that it is the reader who is slow.

@@ -31,8 +31,9 @@ export function limitCalls(
   const { limits, now, log } = options;
   const all = new PQueue({ concurrency: limits.atOnce });
   const byKey = new Map<string, PQueue>();
-  const mostOfOneKey = Math.ceil(limits.waiting / 8);
-  const writes = new Set(catalog.tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
+  const mostOfOneKey = limits.perKey + Math.ceil(limits.waiting / 8);
+  const known = new Map(catalog.tools.map(({ name, annotations }) => [name, annotations]));
+  let inside = 0;
   // How long a call takes of late, in milliseconds.
   let usual = 1000;
 
@@ -44,35 +45,37 @@ export function limitCalls(
 
   const timed = async (call: ToolCall) => {
     const started = now();
-    const kept = writes.has(call.name) ? { ...call, signal: new AbortController().signal } : call;
-    const result = await catalog.callTool(kept);
+    const writes = known.get(call.name)?.readOnlyHint === false;
+    const result = await catalog.callTool(writes ? { ...call, signal: new AbortController().signal } : call);
     usual += (now() - started - usual) / 16;
     return result;
   };
 
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
-    const key = call.key ?? '';
-    const own = byKey.get(key) ?? queueOf(key);
-    if (own.size >= mostOfOneKey || all.size >= limits.waiting) {
-      const turns = Math.max(own.size / limits.perKey, all.size / limits.atOnce);
-      log.info('call', { tool: call.name, ms: 0, kind: 'busy' });
-      return busy(Math.min(60, Math.max(1, Math.ceil((usual * turns) / 1000))));
+    const { key = '', name, signal } = call;
+    const own = byKey.get(key);
+    const ofKey = own ? own.size + own.pending : 0;
+    if (ofKey >= mostOfOneKey || inside >= limits.atOnce + limits.waiting) {
+      log.info('call', { tool: known.has(name) ? name : 'unknown', ms: 0, kind: 'busy' });
+      return busy((usual / 1000) * Math.max(ofKey / limits.perKey, inside / limits.atOnce));
     }
-    const { signal } = call;
-    return own.add(() => all.add(() => timed(call), { signal }), { signal });
+    inside++;
+    try {
+      return await (own ?? queueOf(key)).add(() => all.add(() => timed(call), { signal }), { signal });
+    } finally {
+      inside--;
+    }
   };
 
   return {
     catalog: { ...catalog, callTool },
-    counts: () => ({
-      running: all.pending,
-      waiting: all.size + [...byKey.values()].reduce((sum, { size }) => sum + size, 0),
-    }),
+    counts: () => ({ running: all.pending, waiting: inside - all.pending }),
     idle: () => all.onIdle(),
   };
 }
 
-function busy(seconds: number): ToolResult {
+function busy(turn: number): ToolResult {
+  const seconds = Math.min(60, Math.max(1, Math.ceil(turn)));
   const problem = `It has a place for this call in about ${seconds} s.`;
   const { text, error } = explainError(new AdLibraryError({ kind: 'busy', problem, sent: false }));
   const details = { retryAfterSeconds: seconds };

@@ -8,7 +8,8 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import type { AddressLimit } from './address-limit.ts';
+import type { KeyStandings } from './key-standing.ts';
+import type { RefusalLimit } from './refusal-limit.ts';
 
 /** What a key must look like before it travels anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
 const keyShape = /^Bearer +(svc_live_[\w.~+/-]{1,256}=*)$/i;
@@ -32,30 +33,42 @@ export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler
     maxAge: 600,
   });
 
-/** Bounds how often one address may try keys that are not known to work. */
-export function slowGuessing(limit: AddressLimit | undefined, isKnown: (key: string) => boolean) {
-  const guard: MiddlewareHandler = async (context, next) => {
+/**
+ * Refuses requests without a key that can be one, and keys where logs would keep them. An address whose keys were
+ * refused too often, here or by the service, has to wait before another key of it is looked at.
+ */
+export function keyed(limit: RefusalLimit, standings: KeyStandings): MiddlewareHandler {
+  return async (context, next) => {
+    const address = getConnInfo(context).remote.address ?? '';
     const key = keyOf(context);
-    if (limit === undefined || (key !== undefined && isKnown(key))) return next();
-    const seconds = await limit.secondsToWait(getConnInfo(context).remote.address ?? '');
-    if (seconds === undefined) return next();
-    context.header('Retry-After', String(seconds));
-    return refuse(context, 429, 'Too many requests from this address.');
+    const seconds = await limit.secondsToWait(address);
+    if (seconds !== undefined && (key === undefined || standings.of(key) !== 'taken')) {
+      context.header('Retry-After', String(seconds));
+      return refuse(context, 429, 'Too many keys of this address were refused.');
+    }
+    if (hasKeyInQuery(context)) {
+      return refuse(context, 400, 'A key must not be in the address: send it in the header "Authorization: Bearer …".');
+    }
+    if (key === undefined) {
+      await limit.refused(address);
+      return unauthorized(context);
+    }
+    await next();
+    if (standings.of(key) === 'refused') await limit.refused(address);
   };
-  return guard;
 }
 
-/** Refuses requests without a key that can be one, and keys where logs would keep them. */
-export const keyed: MiddlewareHandler = async (context, next) => {
-  if (/svc_[a-z]+_/i.test(context.req.url)) {
-    return refuse(context, 400, 'A key must not be in the address: send it in the header "Authorization: Bearer …".');
-  }
-  if (keyOf(context) !== undefined) return next();
-  // Several such headers read as one with a comma, which no key has.
+function hasKeyInQuery({ req }: Context): boolean {
+  const query = Object.entries(req.query()).flat();
+  return query.some((part) => part === 'access_token' || /svc_[a-z]+_/i.test(part));
+}
+
+function unauthorized(context: Context) {
+  // Several such headers read as one with a comma and a space, which no key has.
   const given = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
   context.header('WWW-Authenticate', `Bearer realm="ad-library-mcp"${given}`);
   return refuse(context, 401, 'Every request needs your API key in one header "Authorization: Bearer svc_live_…".');
-};
+}
 
 export const json: MiddlewareHandler = async (context, next) =>
   isJsonContentType(context.req.header('content-type') ?? null)

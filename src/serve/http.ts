@@ -1,15 +1,15 @@
 import { type Context, Hono } from 'hono';
 import type { Log } from '../log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
-import { limitAddresses } from './address-limit.ts';
 import { serveBothEras } from './both-eras.ts';
 import { type CallLimits, limitCalls } from './call-limits.ts';
 import { createGate } from './gate.ts';
-import { addressedToUs, json, keyed, keyOf, readableBy, refuse, slowGuessing } from './guards.ts';
-import { createKnownKeys } from './known-keys.ts';
+import { addressedToUs, json, keyed, keyOf, readableBy, refuse } from './guards.ts';
+import { createKeyStandings } from './key-standing.ts';
 import { messagesIn } from './messages.ts';
 import type { Metrics } from './metrics.ts';
 import { readJson } from './read-json.ts';
+import { limitRefusals } from './refusal-limit.ts';
 
 export interface HttpOptions {
   catalog: Catalog;
@@ -24,8 +24,8 @@ export interface HttpOptions {
   /** False where no address is set that a caller's key could be sent to. */
   reachable: boolean;
   limits: CallLimits;
-  /** Requests a minute one address may make with keys that are not known to work; 0 for any number. */
-  requestsPerMinute: number;
+  /** Refused keys a minute from one address before it has to wait; 0 for any number. */
+  refusalsPerMinute: number;
   metrics?: Metrics | undefined;
 }
 
@@ -46,9 +46,9 @@ const mostCallsInBatch = 20;
  * with it. Nothing of a request outlives it but the answers kept under its key.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { log, metrics, demoKey, reachable, requestsPerMinute } = options;
-  const knownKeys = createKnownKeys();
-  const calls = limitCalls(knownKeys.learningFrom(options.catalog), options);
+  const { log, metrics, demoKey, reachable, refusalsPerMinute } = options;
+  const standings = createKeyStandings();
+  const calls = limitCalls(standings.learningFrom(options.catalog), options);
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const gate = createGate();
   const toUs = addressedToUs(options.allowedHosts, options.allowedOrigins);
@@ -63,10 +63,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   }
   app.use('/mcp', toUs, gate.pass);
   if (options.allowedOrigins.length > 0) app.use('/mcp', readableBy(options.allowedOrigins));
-  if (demoKey === undefined) {
-    const limit = requestsPerMinute > 0 ? limitAddresses(requestsPerMinute) : undefined;
-    app.post('/mcp', slowGuessing(limit, knownKeys.has), keyed);
-  }
+  if (demoKey === undefined) app.post('/mcp', keyed(limitRefusals(refusalsPerMinute), standings));
   app.post('/mcp', json, async (context) => {
     const body = await bodyOf(context);
     if (body instanceof Response) return body;

@@ -14,7 +14,7 @@ export interface Metrics {
 }
 
 /** Numbers of this process. Labels are tool names, error kinds and statuses: nothing that a caller can make up. */
-export function createMetrics(toolNames: readonly string[]): Metrics {
+export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -37,12 +37,9 @@ export function createMetrics(toolNames: readonly string[]): Metrics {
     labelNames: ['status'],
     registers,
   });
-  const known = new Set(toolNames);
-
   const count = ({ tool, kind, ms, charged }: Record<string, unknown>) => {
-    const name = known.has(String(tool)) ? String(tool) : 'unknown';
-    calls.observe({ tool: name, outcome: String(kind ?? 'ok') }, Number(ms) / 1000);
-    if (typeof charged === 'number') credits.inc({ tool: name }, charged);
+    calls.observe({ tool: String(tool), outcome: String(kind ?? 'ok') }, Number(ms) / 1000);
+    if (typeof charged === 'number') credits.inc({ tool: String(tool) }, charged);
   };
   return {
     counting: (log) => ({

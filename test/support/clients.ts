@@ -9,7 +9,7 @@ import { type Result, readResult } from './server.ts';
 /** What the suites ask of a client, whichever SDK line it is of. */
 export interface TestClient {
   listTools(): Promise<{ name: string; inputSchema: object; description?: string | undefined }[]>;
-  call(name: string, args?: Record<string, unknown>): Promise<Result>;
+  call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<Result>;
   listPrompts(): Promise<string[]>;
   prompt(name: string, args?: Record<string, string>): Promise<string>;
   instructions(): string | undefined;
@@ -22,13 +22,17 @@ export type ClientKind = (typeof clientKinds)[number];
 type AnyClient = Pick<LegacyClient, 'close' | 'getInstructions'> & {
   listTools(): Promise<{ tools: Awaited<ReturnType<TestClient['listTools']>> }>;
   listPrompts(): Promise<{ prompts: { name: string }[] }>;
-  callTool(params: { name: string; arguments: Record<string, unknown> }): Promise<unknown>;
   getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<{ messages: { content: object }[] }>;
 };
 
-export const wrap = (client: AnyClient): TestClient => ({
+type CallTool = (
+  params: { name: string; arguments: Record<string, unknown> },
+  signal?: AbortSignal,
+) => Promise<unknown>;
+
+export const wrap = (client: AnyClient, callTool: CallTool): TestClient => ({
   listTools: async () => (await client.listTools()).tools,
-  call: async (name, args = {}) => readResult(await client.callTool({ name, arguments: args })),
+  call: async (name, args = {}, signal) => readResult(await callTool({ name, arguments: args }, signal)),
   listPrompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
   prompt: async (name, args = {}) => {
     const { messages } = await client.getPrompt({ name, arguments: args });
@@ -74,9 +78,9 @@ async function connected(kind: ClientKind, transports: Transports): Promise<Test
   if (kind === 'v1') {
     const client = new LegacyClient({ name: 'test', version: '1' });
     await client.connect(transports.legacy() as LegacyStdio);
-    return wrap(client as AnyClient);
+    return wrap(client as AnyClient, (params, signal) => client.callTool(params, undefined, signal && { signal }));
   }
   const client = modernClient(kind);
   await client.connect(transports.modern());
-  return wrap(client as unknown as AnyClient);
+  return wrap(client as unknown as AnyClient, (params, signal) => client.callTool(params, signal && { signal }));
 }

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { clientKinds, connectHttp } from '../support/clients.ts';
+import {
+  bareSocket,
+  callOf,
+  goodHeaders,
+  type HttpServer,
+  keepAlive,
+  nameOf,
+  never,
+  startHttp,
+  startUpstream,
+  until,
+} from '../support/http.ts';
+
+type Upstream = Awaited<ReturnType<typeof startUpstream>>;
+
+const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
+
+describe('callers', () => {
+  let upstream: Upstream;
+  let server: HttpServer;
+  beforeAll(async () => {
+    upstream = await startUpstream(async ({ headers }) => {
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+      return identity(nameOf(String(headers.authorization).replace('Bearer ', '')));
+    });
+    server = await startHttp({ baseUrl: upstream.address, apiKey: 'svc_live_of_the_operator' });
+  });
+  afterAll(async () => {
+    await server.close();
+    await upstream.close();
+  });
+
+  test.each(clientKinds)('60 keys, 10 calls each at once: every answer is its own (%s)', async (kind) => {
+    const sixty = Array.from({ length: 60 }, (_, index) => `svc_live_${kind.replaceAll(' ', '-')}.${index}`);
+    const clients = await Promise.all(sixty.map((key) => connectHttp(kind, server.url, key)));
+    const answers = await Promise.all(
+      clients.flatMap((client, index) =>
+        Array.from({ length: 10 }, async () => {
+          const { data, raw } = await client.call('whoami');
+          return { name: nameOf(sixty[index] ?? ''), data, text: JSON.stringify(raw) };
+        }),
+      ),
+    );
+    for (const { name, data, text } of answers) {
+      expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
+      expect(new Set(text.match(/caller [\w.-]+/g))).toEqual(new Set([name]));
+    }
+    expect(answers).toHaveLength(600);
+    await Promise.all(clients.map((client) => client.close()));
+  });
+
+  test('are never served with the key of the operator', async () => {
+    const { status } = await keepAlive(server.origin).send({
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify(callOf('whoami')),
+    });
+    expect(status).toBe(401);
+    expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
+  });
+
+  test('find nothing of their keys in the log', () => {
+    expect(server.logged.length).toBeGreaterThan(600);
+    expect(server.logged.join('')).not.toContain('svc_live_');
+  });
+});
+
+describe('a call under way', () => {
+  let upstream: Upstream;
+  let server: HttpServer;
+  beforeAll(async () => {
+    upstream = await startUpstream(({ url = '' }) =>
+      url.endsWith('/items') ? until(() => released).then(() => added) : never(),
+    );
+    server = await startHttp({ baseUrl: upstream.address });
+  });
+  afterAll(async () => {
+    await server.close(0);
+    await upstream.close();
+  });
+  let released = false;
+  const added = { collection: {}, itemType: 'ads', itemId: 'i', added: true };
+  const last = () => upstream.requests.at(-1);
+
+  test('is stopped when its caller vanishes', async () => {
+    const { socket } = bareSocket(server.port);
+    const body = JSON.stringify(callOf('search_ads'));
+    const head = Object.entries(goodHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(
+      `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head.join('')}content-length: ${body.length}\r\n\r\n${body}`,
+    );
+    await until(() => last()?.path === '/v1/ads/search');
+    expect(last()?.aborted).toBe(false);
+    socket.destroy();
+    await until(() => last()?.aborted === true);
+  });
+
+  test.each(clientKinds)('is stopped by a cancel notice, or what the client does instead (%s)', async (kind) => {
+    const client = await connectHttp(kind, server.url, `svc_live_${kind.length}`);
+    const before = upstream.requests.length;
+    const cancel = new AbortController();
+    const called = client.call('search_pages', {}, cancel.signal);
+    called.catch(() => {});
+    await until(() => upstream.requests.length > before);
+    cancel.abort();
+    await expect(called).rejects.toThrow();
+    await until(() => last()?.aborted === true);
+    await client.close();
+  });
+
+  test('is not stopped by a notice of another key, nor by one that could mean several', async () => {
+    const before = upstream.requests.length;
+    const connections = ['a', 'a', 'b'].map(() => keepAlive(server.origin));
+    const calls = ['a', 'a', 'b'].map((key, index) => {
+      const body = JSON.stringify(callOf('get_ad', { adId: `x${index}` }, 7));
+      return connections[index]?.send({ headers: goodHeaders(`svc_live_${key}`), body }).catch(() => undefined);
+    });
+    await until(() => upstream.requests.length === before + 3);
+    const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
+    const sent = (key: string) =>
+      keepAlive(server.origin).send({ headers: goodHeaders(`svc_live_${key}`), body: JSON.stringify(notice) });
+    expect((await sent('a')).status).toBe(202);
+    expect((await sent('c')).status).toBe(202);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(upstream.requests.slice(before).map(({ aborted }) => aborted)).toEqual([false, false, false]);
+    expect((await sent('b')).status).toBe(202);
+    await until(() => upstream.requests.some(({ key, aborted }) => key === 'svc_live_b' && aborted));
+    await Promise.all(connections.map((connection) => connection.close()));
+    await Promise.all(calls);
+  });
+
+  test('is left to finish when it is a write', async () => {
+    const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
+    const cancel = new AbortController();
+    const saving = { collectionId: 'c', itemType: 'ads', itemId: 'i' };
+    const called = client.call('add_collection_item', saving, cancel.signal);
+    called.catch(() => {});
+    await until(() => last()?.path === '/v1/collections/c/items');
+    cancel.abort();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(last()?.aborted).toBe(false);
+    released = true;
+    await until(() => server.logged.some((line) => /"call"/.test(line) && /add_collection_item/.test(line)));
+    expect(last()?.aborted).toBe(false);
+    await client.close();
+  });
+});

@@ -1,0 +1,122 @@
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Client } from 'undici';
+import { type Config, readConfig } from '../../src/config.ts';
+import { serveHttp } from '../../src/http-command.ts';
+
+/** The server over real sockets, in this process. */
+export interface HttpServer {
+  url: string;
+  origin: string;
+  port: number;
+  logged: string[];
+  close(deadlineMs?: number): Promise<void>;
+}
+
+export async function startHttp(config: Partial<Config> = {}): Promise<HttpServer> {
+  const logged: string[] = [];
+  const listener = await serveHttp({ ...readConfig({}), logLevel: 'debug', port: 0, ...config }, (line) =>
+    logged.push(line),
+  );
+  return {
+    url: `${listener.address}/mcp`,
+    origin: listener.address,
+    port: Number(new URL(listener.address).port),
+    logged,
+    close: (deadlineMs = 5000) => listener.close(deadlineMs),
+  };
+}
+
+/** A service that answers, or not, as a test says; `requests` are what reached it. */
+export async function startUpstream(answer: (request: IncomingMessage, body: string) => object | Promise<object>) {
+  const requests: { path: string; key: string; body: string; aborted: boolean }[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const seen = {
+      path: request.url ?? '',
+      key: (request.headers.authorization ?? '').replace('Bearer ', ''),
+      body,
+      aborted: false,
+    };
+    requests.push(seen);
+    response.on('close', () => {
+      seen.aborted = !response.writableFinished;
+    });
+    const value = await answer(request, body);
+    response.writeHead(200, { 'content-type': 'application/json', 'x-service-request-id': nameOf(seen.key) });
+    response.end(JSON.stringify(value));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = () => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(resolve));
+  };
+  return { address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, close };
+}
+
+/** Whose key it is, in words that are no key: what looks like one is masked wherever it comes back. */
+export const nameOf = (key: string): string => key.replace('svc_live_', 'caller ');
+
+export const never = () => new Promise<object>(() => {});
+
+export interface Posted {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+  json: Record<string, never>;
+}
+
+/** Headers of a well-formed request of the old era, with a key. */
+export const goodHeaders = (key = 'svc_live_caller'): Record<string, string> => ({
+  authorization: `Bearer ${key}`,
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+});
+
+export const callOf = (name: string, args: object = {}, id: unknown = 1) =>
+  ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }) as const;
+
+/** One connection that is kept alive; counts how often it had to be made anew. */
+export function keepAlive(origin: string) {
+  const client = new Client(origin);
+  const opened: unknown[] = [];
+  client.on('connect', () => opened.push(1));
+  const send = async (options: Partial<Parameters<Client['request']>[0]>): Promise<Posted> => {
+    const answer = await client.request({ path: '/mcp', method: 'POST', headers: goodHeaders(), ...options });
+    const text = await answer.body.text();
+    const json = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : {};
+    return { status: answer.statusCode, headers: answer.headers, text, json };
+  };
+  return {
+    send,
+    call: (name: string, args: object = {}, key?: string) =>
+      send({ headers: goodHeaders(key), body: JSON.stringify(callOf(name, args)) }),
+    connections: () => opened.length,
+    close: () => client.destroy(),
+  };
+}
+
+/** A bare socket, for requests that no client would send. */
+export function bareSocket(port: number) {
+  const socket: Socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  let received = '';
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    received += text;
+  });
+  return {
+    socket,
+    received: () => received,
+    closed: new Promise<string>((resolve) => socket.once('close', () => resolve(received))),
+  };
+}
+
+/** Waits until something holds, for at most two seconds. */
+export async function until(holds: () => boolean): Promise<void> {
+  const start = performance.now();
+  while (!holds()) {
+    if (performance.now() - start > 2000) throw new Error('It did not come to hold.');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
