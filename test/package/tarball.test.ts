@@ -46,3 +46,14 @@ test.each(clientKinds)('the command it installs answers every tool to a %s clien
   expect(called).toHaveLength((await client.listTools()).length);
   await client.close();
 });
+
+test('a program can import it', async () => {
+  const program = `import { openServer } from 'ad-library-mcp';
+    const server = await openServer({ AD_LIBRARY_DEMO: 'true' });
+    await server.close();
+    process.stdout.write('served');`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: folder,
+  });
+  expect(stdout).toBe('served');
+});
