@@ -42,14 +42,19 @@ export const listCollectionItems = defineTool({
 
 type CollectionPage = Paging & { collection?: CollectionView; itemType: string; items: (AdView | PageView)[] };
 
-interface ItemsPage<Item, View> {
+interface ItemsPage<Item extends object, View> {
   asked: z.output<typeof input>;
   context: ToolContext;
   item: z.ZodType<Item>;
   views: ItemViews<Item, View>;
 }
 
-async function itemsPage<Item, View extends object>({ asked, context, item, views }: ItemsPage<Item, View>) {
+async function itemsPage<Item extends object, View extends object>({
+  asked,
+  context,
+  item,
+  views,
+}: ItemsPage<Item, View>) {
   const { collectionId, itemType, fresh } = asked;
   let collection: CollectionView | undefined;
   const page = await pageOf({
