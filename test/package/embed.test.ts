@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { expect, test } from 'vitest';
 import { openServer } from '../../src/embed.ts';
-import { callEveryTool } from '../support/every-tool.ts';
+import { callEveryTool } from '../support/call-every-tool.ts';
 import { readResult } from '../support/server.ts';
 
 test('a program has the server on a transport of its own, for as many clients as it likes', async () => {
