@@ -13,7 +13,7 @@ function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}): readonly
 }
 
 test('nothing set is the defaults of the contract', () => {
-  expect(readConfig({})).toEqual({
+  expect(readConfig({})).toMatchObject({
     apiKey: undefined,
     baseUrl: undefined,
     demo: false,

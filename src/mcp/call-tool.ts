@@ -6,7 +6,6 @@ import type { Log } from '../log.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { explainError } from './explain-error.ts';
-import { keepToSchema } from './keep-to-schema.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, totalReceipt } from './receipt.ts';
 import { withDeadline } from './with-deadline.ts';
@@ -92,7 +91,7 @@ async function answer(service: Service, call: ToolCall) {
     // A list was cut on the border of its items, and ends with its cursor.
     const body = 'cursor' in data ? rendered : clampLines(rendered, resultTokens);
     const text = [service.notice, body, receiptText(receipt, age), warning].filter(Boolean).join('\n');
-    return { receipt, result: shaped(service, text, { ...keepToSchema(tool.output, data), receipt, ...said }) };
+    return { receipt, result: shaped(service, text, { ...data, receipt, ...said }) };
   });
 }
 

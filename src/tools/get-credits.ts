@@ -1,5 +1,6 @@
+import { z } from 'zod';
 import { Spending, spendingText } from '../credits/spending.ts';
-import { CreditsView, creditsText, viewCredits } from '../present/account.ts';
+import { creditsText, viewCredits } from '../present/account.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { noArguments } from './params.ts';
 
@@ -10,7 +11,7 @@ export const getCredits = defineTool({
     'Credits left, billing period, hourly and daily usage windows, and what this server spent and what calls were seen to cost. Not gated by credits.',
   annotations: readOnly,
   input: noArguments,
-  output: CreditsView.extend({ thisServer: Spending }),
+  output: z.looseObject({ thisServer: Spending }),
   async run(_, { api, spending }) {
     const { raw } = await api.getCredits();
     return { ...viewCredits(raw), thisServer: spending() };
