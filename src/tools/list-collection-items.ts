@@ -63,9 +63,10 @@ async function itemsPage<Item extends object, View extends object>({
     views,
     fetch: async ({ limit, cursor }) => {
       const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      const { value, raw } = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
+      const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
+      const { value, raw } = answer;
       collection = value.collection && viewCollection(value.collection);
-      return { value: { ...value, items: readItems(item, value.items) }, raw };
+      return { value: { ...value, items: readItems(item, answer) }, raw };
     },
   });
   return { ...(collection && { collection }), itemType, ...page };
