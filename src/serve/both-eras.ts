@@ -60,23 +60,28 @@ function legacyEra(catalog: Catalog): Serve {
   const notices = createCancelNotices();
 
   return async (exchange) => {
-    const messages = messagesIn(exchange.body);
+    const { request, body, key } = exchange;
+    const messages = messagesIn(body);
     const requests = requestsIn(messages);
-    for (const { params } of cancelNoticesIn(messages)) notices.arrived(exchange.key, params?.requestId);
+    for (const { params } of cancelNoticesIn(messages)) notices.arrived(key, params?.requestId);
     const [only] = requests.length === 1 && messages.length === 1 ? requests : [];
 
     const server = only ? servers.take() : bindV1(catalog);
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
-    const ending = notices.started(exchange.key, only?.id);
-    exchange.request.signal.addEventListener('abort', ending.now, { once: true });
+    // Whoever hangs up sends no notice, and whoever sends one may stay connected.
+    const call = new AbortController();
+    request.signal.addEventListener('abort', () => call.abort(), { once: true });
+    if (request.signal.aborted) call.abort();
+    const ended = only && notices.listen(key, only.id, call);
     try {
-      const parsedBody = requests.length > 0 && messages.length > 1 ? requests : exchange.body;
-      const answer = transport.handleRequest(exchange.request, { ...authInfoOf(exchange), parsedBody });
-      return await Promise.race([answer, ending.early.then(() => calledOff(only))]);
+      // In a batch, notices would come beside what they are about.
+      const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
+      const answer = transport.handleRequest(request, { ...authInfoOf(exchange), parsedBody });
+      return await Promise.race([answer, cancelled(call.signal, only)]);
     } finally {
-      ending.over();
-      const again = only !== undefined && only.method !== 'initialize' && !ending.wasEarly();
+      ended?.();
+      const again = only !== undefined && only.method !== 'initialize' && !call.signal.aborted;
       // A turn later the SDK has noted the request's end, and closing has nothing left to abort.
       setImmediate(async () => {
         await server.close();
@@ -86,6 +91,12 @@ function legacyEra(catalog: Catalog): Serve {
   };
 }
 
-/** Whoever called it off does not wait for it, but HTTP ends with an answer. */
-const calledOff = (message: Message | undefined) =>
-  Response.json({ jsonrpc: '2.0', id: message?.id ?? null, error: { code: -32_000, message: 'Cancelled' } });
+/** Nobody waits for it any more, but HTTP ends with an answer. */
+function cancelled(signal: AbortSignal, message: Message | undefined): Promise<Response> {
+  const error = { code: -32_000, message: 'Cancelled' };
+  return new Promise((resolve) => {
+    const answer = () => resolve(Response.json({ jsonrpc: '2.0', id: message?.id ?? null, error }));
+    signal.addEventListener('abort', answer, { once: true });
+    if (signal.aborted) answer();
+  });
+}

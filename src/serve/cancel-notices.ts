@@ -1,52 +1,27 @@
-/** A request under way, which may end before its answer. */
-export interface Ending {
-  /** Resolves when the request is called off. */
-  early: Promise<void>;
-  wasEarly(): boolean;
-  /** Calls it off. */
-  now(): void;
-  /** To be called when the request has ended, either way. */
-  over(): void;
-}
-
 /** Requests under way, so that a cancel notice, which comes in a request of its own, finds the one it means. */
 export interface CancelNotices {
-  started(key: string, id: unknown): Ending;
+  /** Has `call` aborted when a notice names this request; returns what to call when the request has ended. */
+  listen(key: string, id: unknown, call: AbortController): () => void;
   /** Calls off the request of this id, unless callers who share the key have several under way. */
   arrived(key: string, id: unknown): void;
 }
 
 export function createCancelNotices(): CancelNotices {
-  const running = new Map<string, Set<Ending>>();
+  const running = new Map<string, Set<AbortController>>();
   const nameOf = (key: string, id: unknown) => `${key} ${JSON.stringify(id)}`;
   return {
-    started(key, id) {
+    listen(key, id, call) {
       const name = nameOf(key, id);
       const namesakes = running.get(name) ?? new Set();
-      running.set(name, namesakes);
-      const ending = createEnding(() => {
-        namesakes.delete(ending);
+      running.set(name, namesakes.add(call));
+      return () => {
+        namesakes.delete(call);
         if (namesakes.size === 0) running.delete(name);
-      });
-      if (id !== undefined) namesakes.add(ending);
-      return ending;
+      };
     },
     arrived(key, id) {
       const [only, ...others] = running.get(nameOf(key, id)) ?? [];
-      if (others.length === 0) only?.now();
+      if (others.length === 0) only?.abort();
     },
   };
-}
-
-function createEnding(over: () => void): Ending {
-  let called = false;
-  let resolve = () => {};
-  const early = new Promise<void>((done) => {
-    resolve = done;
-  });
-  const now = () => {
-    called = true;
-    resolve();
-  };
-  return { early, now, over, wasEarly: () => called };
 }

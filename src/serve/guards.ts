@@ -12,7 +12,7 @@ import type { KeyStandings } from './key-standing.ts';
 import type { RefusalLimit } from './refusal-limit.ts';
 
 /** What a key must look like before it travels anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
-const keyShape = /^Bearer +(svc_live_[\w.~+/-]{1,256}=*)$/i;
+const keyShape = /^[Bb][Ee][Aa][Rr][Ee][Rr] +(svc_live_[\w.~+/-]{1,256}=*)$/;
 
 /** Requests must be addressed to one of our names and, if a web page sent them, come from one we know. */
 export function addressedToUs(allowedHosts: readonly string[] | undefined, allowedOrigins: readonly string[]) {
@@ -53,8 +53,11 @@ export function keyed(limit: RefusalLimit, standings: KeyStandings): MiddlewareH
       await limit.refused(address);
       return unauthorized(context);
     }
-    await next();
-    if (standings.wasJustRefused(key)) await limit.refused(address);
+    try {
+      await next();
+    } finally {
+      if (standings.wasJustRefused(key)) await limit.refused(address);
+    }
   };
 }
 

@@ -40,6 +40,7 @@ const bad: Record<string, Bad> = {
   'without a key': { status: 401, headers: without('authorization') },
   'with a key of another kind': { status: 401, headers: goodHeaders('sk-123') },
   'with a key that holds a space': { status: 401, headers: goodHeaders('svc_live_a b') },
+  'with a key of another case': { status: 401, headers: goodHeaders('SVC_LIVE_abc') },
   'with nothing after Bearer': { status: 401, headers: goodHeaders('') },
   'with the name and password of Basic': { status: 401, headers: { ...goodHeaders(), authorization: 'Basic c3Zj' } },
   'with two keys': {
@@ -165,6 +166,14 @@ test('a batch within bounds is answered, each call in its place', async () => {
     { id: 'a', result: { structuredContent: { authenticated: true } } },
     { id: 'b', result: { structuredContent: { credits: 10_000 } } },
   ]);
+});
+
+test('a call cancelled in its own batch, or one whose id comes twice, leaves nobody waiting', async () => {
+  const send = (messages: object[]) =>
+    keepAlive(server.origin).send({ headers: goodHeaders(service.apiKey), body: JSON.stringify(messages) });
+  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  expect((await send([callOf('whoami'), notice])).json).toMatchObject({ id: 1, result: {} });
+  expect((await send([callOf('whoami'), callOf('whoami')])).status).toBe(200);
 });
 
 test('pages of allowed origins may call, once the browser has asked', async () => {
