@@ -50,7 +50,7 @@ export function withCache(send: Send, { ttl, now, partition }: CacheOptions): Se
     const answer = await send(call);
     // Items of a collection that were read while it was being written to may be those from before.
     const stale = call.operation.name === 'listCollectionItems' && writes !== before;
-    if (!stale && !answer.receipt.cached) kept.set(name, { answer, at: now() });
+    if (!stale) kept.set(name, { answer, at: now() });
     return answer;
   };
 }

@@ -197,6 +197,13 @@ describe('an ad that a list showed', () => {
     expect(service.paid()).toBe(1);
   });
 
+  test('is as old as the list that was paid for, not as the last look at it', async () => {
+    const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+    clock += 60_000;
+    await server.call('search_ads', { limit: 1 });
+    expect((await server.call('get_ad', { adId, seen: true })).text).toContain('kept from 60 s ago');
+  });
+
   test('is asked for where the caller does not say so, or wants it fresh', async () => {
     const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
     const asked = await server.call('get_ad', { adId });

@@ -73,11 +73,8 @@ describe('prices', () => {
     expect((await server.call('get_credits')).text).toContain('seen to cost: searchAds 1 to 5, by number of items');
   });
 
-  const refusedAt = async (
-    creditBudget: number,
-    limit: number | undefined,
-    ...seen: [limit: number | undefined, ReturnType<typeof listing>][]
-  ) => {
+  type Seen = [limit: number | undefined, ReturnType<typeof listing>];
+  const refusedAt = async (creditBudget: number, asked: { limit?: number; cursor?: string }, ...seen: Seen[]) => {
     const own = await startServer({
       config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_prices', creditBudget, cacheSeconds: 0 },
     });
@@ -86,28 +83,37 @@ describe('prices', () => {
       await own.call('search_ads', seenLimit === undefined ? {} : { limit: seenLimit });
     }
     upstream.does(listing(1, 0));
-    const { text } = await own.call('search_ads', { filters: { other: 1 }, ...(limit && { limit }) });
+    const { text } = await own.call('search_ads', { filters: { other: 1 }, ...asked });
     await own.close();
     return /costs at most (\d+)/.exec(text)?.[1];
   };
 
   test('of a larger page are reckoned from as many smaller ones as it takes', async () => {
-    expect(await refusedAt(9, 100, [10, listing(10, 1)])).toBe('10');
-    expect(await refusedAt(10, 100, [10, listing(10, 1)])).toBe('10');
-    expect(await refusedAt(11, 100, [10, listing(10, 1)])).toBeUndefined();
+    expect(await refusedAt(9, { limit: 100 }, [10, listing(10, 1)])).toBe('10');
+    expect(await refusedAt(10, { limit: 100 }, [10, listing(10, 1)])).toBe('10');
+    expect(await refusedAt(11, { limit: 100 }, [10, listing(10, 1)])).toBeUndefined();
   });
 
   test('of a page that came back half empty are not taken for those of a full one', async () => {
-    expect(await refusedAt(4, 100, [100, listing(3, 1)])).toBe('34');
+    expect(await refusedAt(4, { limit: 100 }, [100, listing(3, 1)])).toBe('34');
   });
 
   test('of a page without a limit follow the page size the service was seen to use', async () => {
-    expect(await refusedAt(3, undefined, [undefined, listing(20, 2, true)])).toBe('2');
-    expect(await refusedAt(3, undefined, [20, listing(20, 2)])).toBe('6');
+    expect(await refusedAt(3, {}, [undefined, listing(20, 2, true)])).toBe('2');
+    expect(await refusedAt(3, {}, [20, listing(20, 2)])).toBe('6');
   });
 
   test('are the highest seen of a size, not the last', async () => {
-    expect(await refusedAt(9, 10, [10, listing(10, 5)], [10, listing(10, 3)])).toBe('5');
+    expect(await refusedAt(12, { limit: 10 }, [10, listing(10, 5)], [10, listing(10, 3)])).toBe('5');
+  });
+
+  test('of a page that a cursor goes on with may be those of the largest seen', async () => {
+    const seen: Seen[] = [
+      [undefined, listing(20, 2, true)],
+      [100, listing(100, 10)],
+    ];
+    expect(await refusedAt(13, {}, ...seen)).toBe('2');
+    expect(await refusedAt(13, { cursor: 'next' }, ...seen)).toBe('10');
   });
 });
 

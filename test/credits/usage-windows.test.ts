@@ -8,6 +8,7 @@ import {
   type Upstream,
   usage,
 } from '../support/faulty-upstream.ts';
+import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService } from '../support/service.ts';
 
@@ -61,6 +62,19 @@ describe('a usage limit', () => {
     expect(error).not.toHaveProperty('usageLimit');
     expect(text).toContain('get_credits');
   });
+});
+
+test('calls that meet the limit while another learns of it ask no more', async () => {
+  const gate = gateOf();
+  upstream.does(refusal(429), (request, response) => void gate.opened.then(() => refusal(429)(request, response)));
+  const first = server.call('search_ads', { limit: 1 });
+  await upstream.reached(1);
+  const second = server.call('search_ads', { limit: 2 });
+  await upstream.reached(3);
+  await first;
+  gate.open();
+  expect((await second).error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
+  expect(paths().filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
 describe('while a window is known to be full', () => {

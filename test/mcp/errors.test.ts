@@ -146,10 +146,11 @@ describe('through a client', () => {
   test('a process that closes answers its callers instead of leaving them waiting', async () => {
     const closing = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_closing' } });
     upstream.does(() => {});
-    const call = closing.call('search_ads').catch((error: Error) => error.message);
+    const call = closing.call('search_ads');
     await upstream.reached(1);
-    await closing.close();
-    expect(await call).toBeDefined();
+    await closing.stop();
+    expect((await call).text).toContain('The call was cancelled.');
     await upstream.requests[0]?.left;
+    await closing.close();
   });
 });

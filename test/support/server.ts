@@ -14,6 +14,8 @@ export interface TestServer {
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Result>;
   /** The same server, as another key's owner sees it over HTTP. */
   as(key: string): Promise<Pick<TestServer, 'client' | 'call'>>;
+  /** Closes the app while its clients are still there. */
+  stop(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -64,6 +66,7 @@ export async function startServer({
     ...(await as(app.key)),
     as,
     logged,
+    stop: () => app.close(),
     close: async () => {
       for (const client of clients) await client.close();
       await app.close();
