@@ -32,6 +32,14 @@ describe('a command line', () => {
       'library import a.jsonl - --database ads.db',
       { name: 'library import', flags: { database: 'ads.db' }, files: ['a.jsonl', '-'] },
     ],
+    [
+      'library key create --name Ci --scopes ads:read --credits 5 --no-subscription --database x.db',
+      {
+        name: 'library key create',
+        flags: { database: 'x.db' },
+        options: { name: 'Ci', scopes: 'ads:read', credits: '5', subscription: false },
+      },
+    ],
     ['library key list', { name: 'library key list', flags: {} }],
     ['library key revoke abc', { name: 'library key revoke', flags: {}, key: 'abc' }],
   ])('"%s" is understood', (line, job) => {

@@ -14,6 +14,7 @@ import {
   Page,
   UsageLimit,
 } from './schemas.ts';
+import type { Receipt } from './send.ts';
 
 /** The documented resources as they are read from an answer: see `lenient.ts` for what that forgives. */
 
@@ -91,10 +92,23 @@ export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ 
   'added',
 ]);
 
-/** Reads the items of a collection as the kind they were asked for. */
-export function readItems<Item>(item: z.ZodType<Item>, items: readonly unknown[]): Item[] {
-  const parsed = z.array(item).safeParse(items);
+/** Reads the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */
+export function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {
+  const parsed = z.array(item).safeParse(value.items);
   if (parsed.success) return parsed.data;
-  const problem = 'The items are not of the item type asked for.';
-  throw new AdLibraryError({ kind: 'unexpected_response', status: 200, problem, sent: true });
+  const { charged, requestId } = receipt;
+  throw new AdLibraryError({
+    kind: 'unexpected_response',
+    problem: 'The items are not of the item type asked for.',
+    status: 200,
+    requestId: requestId ?? undefined,
+    charged: charged ?? undefined,
+    sent: true,
+    gated: true,
+  });
+}
+
+interface Listed {
+  value: { items: readonly unknown[] };
+  receipt: Pick<Receipt, 'charged' | 'requestId'>;
 }

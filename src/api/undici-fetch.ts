@@ -60,7 +60,7 @@ function networkError(error: unknown): AdLibraryError {
     const problem = `The answer is larger than ${largestAnswer / 1024 / 1024} MB.`;
     return new AdLibraryError({ kind: 'unexpected_response', problem, sent: true });
   }
-  if (code.startsWith('HPE_') || code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH') {
+  if (code === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
     return new AdLibraryError({ kind: 'unexpected_response', problem: 'The answer is not HTTP.', sent: true });
   }
   const unsent =
@@ -68,10 +68,13 @@ function networkError(error: unknown): AdLibraryError {
   return new AdLibraryError({ kind: 'network', problem: code, sent: unsent ? false : undefined }, { cause: error });
 }
 
-/** The system's or undici's code. The message is left out: it may hold addresses and bytes of the answer. */
+/** The system's or undici's code, or name. The message is left out: it may hold addresses and bytes of the answer. */
 function codeOf(error: unknown): string {
-  const { code, cause, errors } = (error ?? {}) as { code?: unknown; cause?: unknown; errors?: unknown[] };
+  const { code, name, cause, errors } = (error ?? {}) as Record<'code' | 'name' | 'cause', unknown> & {
+    errors?: unknown[];
+  };
   if (typeof code === 'string') return code;
+  if (name === 'HTTPParserError') return name;
   const inner = cause ?? errors?.[0];
   return inner === undefined ? 'unknown' : codeOf(inner);
 }

@@ -59,9 +59,11 @@ export function limitCalls(
       log.info('call', { tool: known.has(name) ? name : 'unknown', ms: 0, kind: 'busy' });
       return busy((usual / 1000) * Math.max(ofKey / limits.perKey, inside / limits.atOnce));
     }
+    // Only who waits can leave the line.
+    const leaving = ofKey >= limits.perKey || inside >= limits.atOnce ? { signal } : {};
     inside++;
     try {
-      return await (own ?? queueOf(key)).add(() => all.add(() => timed(call), { signal }), { signal });
+      return await (own ?? queueOf(key)).add(() => all.add(() => timed(call), leaving), leaving);
     } finally {
       inside--;
     }

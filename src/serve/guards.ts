@@ -42,7 +42,7 @@ export function keyed(limit: RefusalLimit, standings: KeyStandings): MiddlewareH
     const address = getConnInfo(context).remote.address ?? '';
     const key = keyOf(context);
     const seconds = await limit.secondsToWait(address);
-    if (seconds !== undefined && (key === undefined || standings.of(key) !== 'taken')) {
+    if (seconds !== undefined && (key === undefined || !standings.wasTaken(key))) {
       context.header('Retry-After', String(seconds));
       return refuse(context, 429, 'Too many keys of this address were refused.');
     }
@@ -54,7 +54,7 @@ export function keyed(limit: RefusalLimit, standings: KeyStandings): MiddlewareH
       return unauthorized(context);
     }
     await next();
-    if (standings.of(key) === 'refused') await limit.refused(address);
+    if (standings.wasJustRefused(key)) await limit.refused(address);
   };
 }
 

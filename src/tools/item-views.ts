@@ -1,14 +1,23 @@
 import type { AdAnswer, PageAnswer } from '../api/answers.ts';
 import { type AdView, viewAd } from '../present/ad.ts';
 import { adListText } from '../present/ad-list-text.ts';
-import type { ListFrame } from '../present/list-text.ts';
+import { appUrlPattern, type ListFrame } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import type { Detail } from '../present/view.ts';
+
+/** What is said once for all items of a list: the day they are as of, and the form of their links. */
+export interface Shared {
+  asOf?: string;
+  appUrlPattern?: string;
+}
 
 /** How the items of a list are condensed, and how the list of them reads. */
 export interface ItemViews<Item, View> {
   view(item: Item, raw: unknown): View;
+  shared?(items: readonly object[]): Shared;
   text(list: { items: readonly View[] } & ListFrame): string;
+  /** How many to condense before looking whether more fit: of full ones few do. */
+  atATime?: number;
 }
 
 interface Room {
@@ -16,15 +25,29 @@ interface Room {
   resultTokens: number;
 }
 
-export const adViews = (detail: Detail, { now, resultTokens }: Room): ItemViews<AdAnswer, AdView> => ({
-  view: (ad, raw) => viewAd(sourceFor(detail, ad, raw), { detail, now, budget: itemTokens(resultTokens) }),
-  text: (list) => adListText({ ...list, detail }),
-});
+export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdAnswer, AdView> {
+  const today = { asOf: new Date(now).toISOString().slice(0, 10) };
+  return {
+    view: (ad, raw) => viewAd(sourceFor(detail, ad, raw), { detail, now, budget: itemTokens(resultTokens) }),
+    shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
+    text: (list) => adListText({ ...list, detail }),
+    ...(detail === 'full' && { atATime: 4 }),
+  };
+}
 
-export const pageViews = (detail: Detail, { resultTokens }: Room): ItemViews<PageAnswer, PageView> => ({
-  view: (page, raw) => viewPage(sourceFor(detail, page, raw), { detail, budget: itemTokens(resultTokens) }),
-  text: (list) => pageListText({ ...list, detail }),
-});
+export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<PageAnswer, PageView> {
+  return {
+    view: (page, raw) => viewPage(sourceFor(detail, page, raw), { detail, budget: itemTokens(resultTokens) }),
+    shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
+    text: (list) => pageListText({ ...list, detail }),
+    ...(detail === 'full' && { atATime: 4 }),
+  };
+}
+
+function linkForm(items: readonly object[], idName: 'id' | 'pageId'): Shared {
+  const pattern = appUrlPattern(items, idName);
+  return pattern === undefined ? {} : { appUrlPattern: pattern };
+}
 
 /** `full` holds every field as the service sent it, so it is made from the body as it came. */
 export const sourceFor = (detail: string, read: object, raw: unknown): object =>

@@ -42,14 +42,19 @@ export const listCollectionItems = defineTool({
 
 type CollectionPage = Paging & { collection?: CollectionView; itemType: string; items: (AdView | PageView)[] };
 
-interface ItemsPage<Item, View> {
+interface ItemsPage<Item extends object, View> {
   asked: z.output<typeof input>;
   context: ToolContext;
   item: z.ZodType<Item>;
   views: ItemViews<Item, View>;
 }
 
-async function itemsPage<Item, View extends object>({ asked, context, item, views }: ItemsPage<Item, View>) {
+async function itemsPage<Item extends object, View extends object>({
+  asked,
+  context,
+  item,
+  views,
+}: ItemsPage<Item, View>) {
   const { collectionId, itemType, fresh } = asked;
   let collection: CollectionView | undefined;
   const page = await pageOf({
@@ -58,9 +63,10 @@ async function itemsPage<Item, View extends object>({ asked, context, item, view
     views,
     fetch: async ({ limit, cursor }) => {
       const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      const { value, raw } = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
+      const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
+      const { value, raw } = answer;
       collection = value.collection && viewCollection(value.collection);
-      return { value: { ...value, items: readItems(item, value.items) }, raw };
+      return { value: { ...value, items: readItems(item, answer) }, raw };
     },
   });
   return { ...(collection && { collection }), itemType, ...page };

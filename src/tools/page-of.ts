@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ToolContext } from '../context.ts';
 import { fit } from '../present/fit.ts';
 import type { ListFrame } from '../present/list-text.ts';
-import type { ItemViews } from './item-views.ts';
+import type { ItemViews, Shared } from './item-views.ts';
 import { type Asking, type Question, readPlace, writePlace } from './place.ts';
 
 /** What every list result holds besides its items. `shown` is there when the service's page was cut to fit. */
@@ -11,9 +11,11 @@ export const paging = {
   hasMore: z.boolean(),
   totalHits: z.number().optional(),
   shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
+  asOf: z.string().optional(),
+  appUrlPattern: z.string().optional(),
 };
 
-export interface Paging {
+export interface Paging extends Shared {
   cursor: string | null;
   hasMore: boolean;
   totalHits?: number;
@@ -26,7 +28,7 @@ export interface ServicePage<Item> {
   raw: unknown;
 }
 
-interface PageOptions<Item, View> {
+interface PageOptions<Item extends object, View> {
   asking: Asking;
   context: ToolContext;
   views: ItemViews<Item, View>;
@@ -38,7 +40,9 @@ interface PageOptions<Item, View> {
  * As many items of a page as fit a result. The cursor goes on with the next one: on the same page of the service,
  * which is kept and not paid again, or else on its next page.
  */
-export async function pageOf<Item, View>(options: PageOptions<Item, View>): Promise<Paging & { items: View[] }> {
+export async function pageOf<Item extends object, View>(
+  options: PageOptions<Item, View>,
+): Promise<Paging & { items: View[] }> {
   const { asking, context, views, fetch } = options;
   const { place, question } = readPlace(asking, context.asked);
   const { limit, serviceCursor } = place;
@@ -49,12 +53,25 @@ export async function pageOf<Item, View>(options: PageOptions<Item, View>): Prom
   });
   const { totalHits } = value;
   const rawItems = itemsOf(raw);
-  const items = value.items.slice(place.shown).map((item, index) => views.view(item, rawItems[place.shown + index]));
-  const render = (some: readonly View[]) => views.text({ ...frameOf(pagingOf(some.length)), items: some });
-  const readable = items.slice(0, fit({ items, budget: context.resultTokens, render }));
-  // What the text says once for all items stands in the data with each.
-  const count = fit({ items: readable, budget: dataPerText * context.resultTokens, render: JSON.stringify });
+  const { shared, atATime = value.items.length } = views;
+  const said = shared?.(value.items) ?? {};
+  const left = value.items.slice(place.shown);
+  const items: View[] = [];
+  let count = 0;
+  // Condensed a few at a time: of a page of full objects only the first ones are shown.
+  while (count === items.length && count < left.length) {
+    const more = left.slice(count, count + Math.max(atATime, count));
+    items.push(...more.map((item, index) => views.view(item, rawItems[place.shown + count + index])));
+    count = countThatFits();
+  }
   return { items: items.slice(0, count), ...pagingOf(count) };
+
+  function countThatFits(): number {
+    const render = (some: readonly View[]) => views.text({ ...frameOf(pagingOf(some.length)), items: some });
+    const readable = items.slice(0, fit({ items, budget: context.resultTokens, render }));
+    // What the text says once for all items stands in the data with each.
+    return fit({ items: readable, budget: dataPerText * context.resultTokens, render: JSON.stringify });
+  }
 
   function pagingOf(count: number): Paging {
     const { length } = value.items;
@@ -65,6 +82,7 @@ export async function pageOf<Item, View>(options: PageOptions<Item, View>): Prom
       cursor: writePlace(next, question, context.asked) ?? null,
       hasMore: shown < length || value.hasMore,
       ...(totalHits !== undefined && { totalHits }),
+      ...said,
       ...(count < length && { shown: { from: place.shown + 1, to: shown, of: length } }),
     };
   }
@@ -74,9 +92,11 @@ export async function pageOf<Item, View>(options: PageOptions<Item, View>): Prom
 const dataPerText = 2;
 
 /** How a list result reads before and after its items. */
-export const frameOf = ({ cursor, hasMore, totalHits, shown }: Paging): ListFrame => ({
+export const frameOf = ({ cursor, hasMore, totalHits, shown, asOf, appUrlPattern }: Paging): ListFrame => ({
   cursor,
   hasMore,
+  asOf,
+  appUrlPattern,
   total: totalHits,
   of: shown?.of,
   from: shown?.from,

@@ -51,7 +51,7 @@ const targets = [
   target('MCP 2025-11-25', server.origin, server.process.child.pid),
   target('MCP 2026-07-28', server.origin, server.process.child.pid),
 ];
-for (const each of targets) await load(each, 1);
+for (const each of targets) await load(each, 3);
 for (const each of targets) reset(each);
 for (let turn = 0; turn < turns; turn++) {
   for (const each of targets) await load(each, seconds / turns);

@@ -166,6 +166,10 @@ export const faults = {
     response.socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n{"items":[],"cursor":null}');
   },
   'is not HTTP': (_, response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n'),
+  'sends a header of 200 KB': (_, response) =>
+    response.socket?.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(200_000)}\r\n\r\n`),
+  'breaks its own chunks': (_, response) =>
+    response.socket?.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'),
   'sends a web page': (_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' });
     response.end('<!doctype html><title>Sign in</title><script>alert(1)</script>');

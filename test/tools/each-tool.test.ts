@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { json, paid, startUpstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -145,6 +146,21 @@ describe('a collection', () => {
       'not_found',
     );
   });
+});
+
+test('items of another type than asked for are an error that says what they cost', async () => {
+  const upstream = await startUpstream();
+  upstream.does(
+    json({ itemType: 'pages', items: [{ name: 'neither' }], cursor: null, hasMore: false }, { headers: paid(3) }),
+  );
+  const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_items' } });
+  for (const itemType of ['ads', 'pages']) {
+    const { error, text } = await own.call('list_collection_items', { collectionId: 'c', itemType });
+    expect(error).toMatchObject({ kind: 'unexpected_response', status: 200, requestId: 'req-1' });
+    expect(text).toContain('charged 3 credits');
+  }
+  await own.close();
+  await upstream.close();
 });
 
 test('get_account, get_credits and whoami say whose account it is and what is left', async () => {

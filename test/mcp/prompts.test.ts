@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { prompts } from '../../src/prompts/catalog.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer({});
+});
+afterAll(() => server.close());
+
+const write = async (name: string, args: Record<string, string>) => {
+  const { messages } = await server.client.getPrompt({ name, arguments: args });
+  const [message] = messages;
+  return message?.content.type === 'text' ? message.content.text : '';
+};
+
+test('every prompt is listed with its arguments, and writes them into what it asks', async () => {
+  const { prompts: listed } = await server.client.listPrompts();
+  expect(listed.map(({ name }) => name)).toEqual(prompts.map(({ name }) => name));
+  for (const { name, description, arguments: takes = [] } of listed) {
+    expect(description).toMatch(/\w/);
+    const text = await write(
+      name,
+      Object.fromEntries(takes.map((argument) => [argument.name, `value of ${argument.name}`])),
+    );
+    for (const argument of takes) expect(text).toContain(`value of ${argument.name}`);
+    expect(text.length).toBeLessThan(2000);
+  }
+});
+
+test('a prompt that is not there, lacks an argument or gets a book for one is refused', async () => {
+  await expect(write('nothing', {})).rejects.toThrow(/Prompts: find_long_running_ads, profile_advertiser/);
+  await expect(write('profile_advertiser', {})).rejects.toThrow(/advertiser/);
+  await expect(write('profile_advertiser', { advertiser: '   ' })).rejects.toThrow(/advertiser/);
+  await expect(write('profile_advertiser', { advertiser: 'x'.repeat(501) })).rejects.toThrow(/500 characters/);
+});
