@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { LRUCache } from 'lru-cache';
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdLibraryError } from './api/errors.ts';
 import { createPartition, type Partition } from './api/partition.ts';
 import { SearchFilters } from './api/search-filters.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { logLevels } from './log.ts';
 import { baseUrl, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-import { openApp } from './app.ts';
+import module from 'node:module';
+import { fileURLToPath } from 'node:url';
 import type { Job } from './command.ts';
-import { type Config, readConfig, SettingsError } from './config.ts';
+import type { Config } from './config.ts';
 import { createLog, type Log, masked } from './log.ts';
 import { version } from './version.ts';
 
@@ -10,8 +11,21 @@ const drainDeadline = 10_000;
 
 const say = (line: string) => process.stderr.write(line);
 
+keepCompiledCode();
+// Only now: what is loaded before is compiled anew at every start.
+const [{ openApp }, { readConfig, SettingsError }] = await Promise.all([import('./app.ts'), import('./config.ts')]);
+
 const job = await readJob(process.argv.slice(2));
 process.exitCode = await ('exit' in job ? job.exit : run(job).catch(explain));
+
+/**
+ * Keeps compiled code for the next start where Node can (22.1 and later), beside the program and not in a folder that
+ * other users of the machine can write to. Where it cannot be written, nothing is kept.
+ */
+function keepCompiledCode(): void {
+  const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown };
+  enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/ad-library-mcp', import.meta.url)));
+}
 
 /** A host starts the command without arguments most of the time, and need not wait for what reads them. */
 async function readJob(argv: string[]): Promise<Job | { exit: number }> {

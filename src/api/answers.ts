@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdLibraryError } from './errors.ts';
 import { lenient } from './lenient.ts';
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 type LenientShape<Shape extends z.ZodRawShape, Essential> = {
   [Key in keyof Shape]: Key extends Essential ? Shape[Key] : z.ZodCatch<z.ZodOptional<Shape[Key]>>;

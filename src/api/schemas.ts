@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * The resources, envelopes and bodies of the API, field by field as its document gives them.

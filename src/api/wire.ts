@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { addressOf } from './address.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';

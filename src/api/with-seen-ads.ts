@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdAnswer } from './answers.ts';
 import type { Partition } from './partition.ts';
 import { type Answer, again, type Send } from './send.ts';

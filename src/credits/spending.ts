@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Book } from './books.ts';
 import { priceText } from './prices.ts';
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ImportReport } from './import.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import type { Library } from './open.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { Ad, Page } from '../api/schemas.ts';
 import type { Shop } from './operations.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import * as schemas from '../api/schemas.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Account, Identity, ItemType } from '../api/schemas.ts';
 import type { Collections } from './collections.ts';
 import type { LibraryConfig } from './config.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AddCollectionItemRequest, ItemType } from '../api/schemas.ts';
 import { invalid } from './refusal.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ItemType } from '../api/schemas.ts';
 import { libraryFilters } from './filters.ts';
 import type { Shop } from './operations.ts';

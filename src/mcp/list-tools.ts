@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Tool } from '../tools/define-tool.ts';
 import { ReceiptView } from './receipt.ts';
 

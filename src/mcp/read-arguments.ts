@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
 import { foreignWord } from './foreign-text.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Receipt } from '../api/send.ts';
 import { word } from '../present/fence.ts';
 import { foreignId } from './foreign-text.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { quote, word } from './fence.ts';
 import { fullView } from './full.ts';
 import { dayOf } from './running.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type CardCopy, copyOfCards, firstCard, isTemplate, linkOf } from './cards.ts';
 import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
 import { fullView } from './full.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { quote, word } from './fence.ts';
 import { count, framed, type ListFrame } from './list-text.ts';
 import { type Fields, idOf, keep } from './view.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
 import { word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdView, viewAd } from '../present/ad.ts';
 import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/view.ts';

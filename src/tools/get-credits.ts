@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { Spending, spendingText } from '../credits/spending.ts';
 import { creditsText, viewCredits } from '../present/account.ts';
 import { defineTool, readOnly } from './define-tool.ts';

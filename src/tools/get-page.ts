@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { PageView, pageText, viewPage } from '../present/page.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdAnswer, PageAnswer, readItems } from '../api/answers.ts';
 import type { ToolContext } from '../context.ts';
 import type { AdView } from '../present/ad.ts';

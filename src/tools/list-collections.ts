@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { CollectionAnswer } from '../api/answers.ts';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
 import { defineTool, readOnly } from './define-tool.ts';

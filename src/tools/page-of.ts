@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ToolContext } from '../context.ts';
 import { fit } from '../present/fit.ts';
 import type { ListFrame } from '../present/list-text.ts';

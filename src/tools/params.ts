@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ItemType } from '../api/schemas.ts';
 
 /** Arguments that several tools take. Listed schemas stay flat: some hosts refuse a whole list for one union. */

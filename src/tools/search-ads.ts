@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { adViews } from './item-views.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { PageView } from '../present/page.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { pageViews } from './item-views.ts';
