@@ -1,7 +1,8 @@
 import type { OptionValues } from 'commander';
 import type { Job } from './command.ts';
-import type { Config } from './config.ts';
+import { type Config, SettingsError } from './config.ts';
 import type { Place, Progress } from './library/commands.ts';
+import { type KeyOptions, wrongOption } from './library/keys.ts';
 import { importText, keysText, progressLine } from './library/report.ts';
 import type { Log } from './log.ts';
 
@@ -74,9 +75,9 @@ async function serve({ config, log, say, now, asked }: LibraryCommandOptions, pl
   return 0;
 }
 
-/** Texts of flags as the library takes them; it says itself what is wrong with a value. */
-function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscription }: OptionValues) {
-  return {
+/** Texts of flags as the library takes them. */
+function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscription }: OptionValues): KeyOptions {
+  const options = {
     ...(name !== undefined && { name: String(name) }),
     ...(scopes !== undefined && {
       scopes: String(scopes)
@@ -88,4 +89,7 @@ function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscripti
     ...(dailyLimit !== undefined && { dailyLimit: Number(dailyLimit) }),
     ...(subscription === false && { subscription: false }),
   };
+  const wrong = wrongOption(options);
+  if (wrong) throw new SettingsError([wrong]);
+  return options;
 }

@@ -104,7 +104,8 @@ export function keysIn(parts: KeyParts): KeyRing {
   }
 
   function create(options: KeyOptions = {}): KeyInfo & { key: string } {
-    checkOptions(options);
+    const wrong = wrongOption(options);
+    if (wrong) throw new Error(wrong);
     const secret = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
     return database.transaction(() => {
       const userId = options.accountOf ? one(options.accountOf).userId : createAccount(options, parts);
@@ -153,14 +154,16 @@ const callerQuery = `
 
 const shown = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' ') });
 
-function checkOptions({ scopes = scopeNames, credits = 0, hourlyLimit = 0, dailyLimit = 0 }: KeyOptions): void {
+/** What is wrong with the options of a new key, if anything. */
+export function wrongOption({ scopes = scopeNames, ...amounts }: KeyOptions): string | undefined {
   const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
-  if (unknown.length > 0) throw new Error(`Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`);
-  if (scopes.length === 0) throw new Error(`A key needs at least one scope of ${scopeNames.join(', ')}.`);
-  for (const [name, value] of Object.entries({ credits, hourlyLimit, dailyLimit })) {
-    if (!Number.isSafeInteger(value) || value < 0)
-      throw new Error(`${name} takes a whole number of credits, 0 or more.`);
-  }
+  if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
+  if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
+  const { credits = 0, hourlyLimit = 0, dailyLimit = 0 } = amounts;
+  const wrong = Object.entries({ credits, hourlyLimit, dailyLimit }).find(
+    ([, value]) => !Number.isSafeInteger(value) || value < 0,
+  );
+  return wrong && `${wrong[0]} takes a whole number of credits, 0 or more.`;
 }
 
 /** An account of its own, with the two collections that every account begins with. */

@@ -34,7 +34,7 @@ function count(credits: number): string {
 /** The credits line of a result. */
 export function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
   const spent = cached
-    ? `nothing charged (${age === undefined ? 'answered together with an equal call' : `answer kept from ${ageText(age)} ago`})`
+    ? `nothing charged (${age === undefined ? 'answered together with an equal call' : `answer kept from ${ageText(age)}`})`
     : charged === null
       ? 'none stated for this call'
       : `${count(charged)} charged`;
@@ -42,4 +42,7 @@ export function receiptText({ charged, remaining, cached, requestId }: ReceiptVi
   return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
 }
 
-const ageText = (ms: number) => (ms < 120_000 ? `${Math.round(ms / 1000)} s` : `${Math.round(ms / 60_000)} min`);
+function ageText(ms: number): string {
+  if (ms < 1000) return 'just now';
+  return ms < 120_000 ? `${Math.round(ms / 1000)} s ago` : `${Math.round(ms / 60_000)} min ago`;
+}

@@ -25,7 +25,6 @@ function startedByHost(entered: Record<string, string>) {
   const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
   const filled = (text: string) =>
     text
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how a host's placeholder is spelled
       .replaceAll('${__dirname}', folder)
       .replace(/\$\{user_config\.(\w+)\}/g, (placeholder, key: string) => entered[key] ?? placeholder);
   const { args, env } = manifest.server.mcp_config;
