@@ -158,7 +158,9 @@ function spaceCost(next: number): number {
 }
 
 function wordCost(text: string, start: number, end: number): number {
-  let cost = 0.82 + 0.1 * (end - start) + 0.15 * Math.min(8, Math.max(0, end - start - 7));
+  const length = end - start;
+  // Words this long are rare in any language, so what is longer is taken for noise.
+  let cost = 0.82 + 0.1 * length + 0.15 * Math.max(0, length - 7) + 0.3 * Math.max(0, length - LONG);
   let before = text.charCodeAt(start);
   for (let i = start + 1; i < end; i++) {
     const code = text.charCodeAt(i);

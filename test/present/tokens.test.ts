@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
+import { COMMON_PAIRS } from '../../src/present/token-tables.ts';
 import { estimateTokens, lengthWithin } from '../../src/present/tokens.ts';
 import { noSamples, realSamples } from '../bench/samples.ts';
 import { languages } from './languages.ts';
@@ -72,6 +73,22 @@ describe('the estimate of tokens', () => {
         const length = lengthWithin(text, tokens);
         expect(estimateTokens(text.slice(0, length))).toBeLessThanOrEqual(tokens);
         if (estimateTokens(text) <= tokens) expect(length).toBe(text.length);
+      }),
+    );
+  });
+
+  it('is off by two at most for invented words that look like real ones', () => {
+    const rows = COMMON_PAIRS.split(' ');
+    const after = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
+    const word = fc.array(fc.nat(), { minLength: 2, maxLength: 60 }).map((picks) => {
+      let text = 'a';
+      for (const pick of picks) text += after(text.at(-1) ?? 'a')[pick % after(text.at(-1) ?? 'a').length];
+      return text;
+    });
+    fc.assert(
+      fc.property(fc.array(word, { minLength: 60, maxLength: 80 }), (words) => {
+        const text = words.join(' ');
+        expect(estimateTokens(text) * 2).toBeGreaterThanOrEqual(actual(text));
       }),
     );
   });
