@@ -1,5 +1,6 @@
-import { describe } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { clientKinds, connectHttp } from '../support/clients.ts';
+import { callOf, goodHeaders, keepAlive, startHttp } from '../support/http.ts';
 import { serveHttp } from '../support/process.ts';
 import { servesTheTools } from '../support/serves-the-tools.ts';
 
@@ -15,4 +16,21 @@ describe.each(clientKinds)('a %s client over HTTP', (kind) => {
       },
     };
   });
+});
+
+test('every revision of the handshake is spoken, with plain JSON and no session', async () => {
+  const server = await startHttp({ demo: true });
+  const { send, close } = keepAlive(server.origin);
+  for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+    const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+    const opened = await send({ body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }) });
+    expect(opened.json).toMatchObject({ result: { protocolVersion: revision } });
+    expect(opened.headers).not.toHaveProperty('mcp-session-id');
+    const headers = { ...goodHeaders(), 'mcp-protocol-version': revision };
+    const called = await send({ headers, body: JSON.stringify(callOf('whoami')) });
+    expect(called.headers['content-type']).toBe('application/json');
+    expect(called.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+  }
+  await close();
+  await server.close();
 });
