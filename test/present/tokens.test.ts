@@ -79,10 +79,10 @@ describe('the estimate of tokens', () => {
 
   it('is off by two at most for invented words that look like real ones', () => {
     const rows = COMMON_PAIRS.split(' ');
-    const after = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
+    const following = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
     const word = fc.array(fc.nat(), { minLength: 2, maxLength: 60 }).map((picks) => {
       let text = 'a';
-      for (const pick of picks) text += after(text.at(-1) ?? 'a')[pick % after(text.at(-1) ?? 'a').length];
+      for (const pick of picks) text += following(text.at(-1) ?? 'a')[pick % following(text.at(-1) ?? 'a').length];
       return text;
     });
     fc.assert(
