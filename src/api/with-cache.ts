@@ -15,8 +15,8 @@ interface Kept {
   at: number;
 }
 
-/** Most characters of answers kept for all keys together. As objects they take about three times as many bytes. */
-const largestCache = 64 * 1024 * 1024;
+/** Most characters of answers kept for all keys together. As objects they take two bytes each, or four where not Latin. */
+const largestCache = 32 * 1024 * 1024;
 
 /** Keeps paid answers, each under its own key: never pay twice for the same question while the answer is fresh. */
 export function withCache(send: Send, { ttl, now, partition }: CacheOptions): Send {
