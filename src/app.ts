@@ -152,7 +152,11 @@ async function openDemo(now: () => number): Promise<Upstream> {
     import('./library/demo.ts'),
     import('./library/filters.ts'),
   ]);
-  const { library, apiKey } = await openDemoLibrary({ now, mediaUrl: 'https://media.demo.example/media' });
+  const { library, apiKey } = await openDemoLibrary({
+    now,
+    mediaUrl: 'https://media.demo.example/media',
+    appUrl: 'https://app.demo.example',
+  });
   return {
     fetch: (url, init) => library.fetch(new Request(url, init)),
     baseUrl: 'http://demo.invalid',
