@@ -1,25 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import { AdLibraryError } from './api/errors.ts';
-import { createPartition, type Partition } from './api/partition.ts';
 import { SearchFilters } from './api/search-filters.ts';
-import type { Send } from './api/send.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
-import { type Fetch, sendOver } from './api/wire.ts';
-import { withCache } from './api/with-cache.ts';
-import { withMerging } from './api/with-merging.ts';
-import { withRetries } from './api/with-retries.ts';
-import { withSeenAds } from './api/with-seen-ads.ts';
+import type { Calls, Upstream } from './calls.ts';
 import { type Config, SettingsError, settings } from './config.ts';
-import type { Kept, ToolContext } from './context.ts';
-import { type Books, createBooks } from './credits/books.ts';
-import { spendingOf } from './credits/spending.ts';
-import { withBalance } from './credits/with-balance.ts';
-import { withBudget } from './credits/with-budget.ts';
-import { withLedger } from './credits/with-ledger.ts';
-import { withUsageWindows } from './credits/with-usage-windows.ts';
 import type { Log } from './log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
@@ -44,10 +29,8 @@ export interface AppOptions {
   random: () => number;
 }
 
-/** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
-interface Upstream {
-  fetch: Fetch;
-  baseUrl: string | undefined;
+/** What answers the API's calls, and what is said of it to callers. */
+interface Service extends Upstream {
   key: string | undefined;
   notice?: string;
   filterHints?: Readonly<Record<string, string>> | undefined;
@@ -59,13 +42,14 @@ export async function openApp({ config, log, now, random }: AppOptions): Promise
   const closing = new AbortController();
   // Every call under way listens for it; Node takes more than ten for a leak and says so.
   setMaxListeners(0, closing.signal);
-  const partition = createPartition();
-  const books = createBooks(partition);
-  const send = sendChain({ config, upstream, books, partition, now, random });
+  // What calls need is loaded with the first one: most sessions begin with a list of tools, and some end there.
+  let calls: Promise<Calls> | undefined;
   const service = {
     tools: chosenTools(config),
-    send,
-    memoryOf: callerMemory({ books, partition, budget: config.creditBudget }),
+    calls: () => {
+      calls ??= import('./calls.ts').then(({ openCalls }) => openCalls({ config, upstream, now, random }));
+      return calls;
+    },
     now,
     log,
     resultTokens: config.resultTokens,
@@ -84,56 +68,7 @@ export async function openApp({ config, log, now, random }: AppOptions): Promise
   };
 }
 
-interface ChainOptions {
-  config: Config;
-  upstream: Upstream;
-  books: Books;
-  partition: Partition;
-  now: () => number;
-  random: () => number;
-}
-
-/** Everything between a tool and the network, the outermost last. */
-function sendChain({ config, upstream, books, partition, now, random }: ChainOptions): Send {
-  const { fetch, baseUrl } = upstream;
-  const { creditBudget: budget } = config;
-  const ttl = config.cacheSeconds * 1000;
-  const wire = baseUrl === undefined ? unsent : sendOver(fetch, { baseUrl, userAgent: `ad-library-mcp/${version}` });
-  const retried = withRetries(wire, { random });
-  const booked = withLedger(retried, books);
-  const budgeted = withBudget(booked, { books, budget });
-  const windowed = withUsageWindows(budgeted, { books, now });
-  const merged = withMerging(windowed, partition);
-  const cached = withCache(merged, { ttl, now, partition });
-  const remembered = withSeenAds(cached, { ttl, now, partition });
-  return withBalance(remembered, { books, budget });
-}
-
-/** Without an address of the service nothing can be sent. */
-const unsent: Send = async () => {
-  throw new AdLibraryError({ kind: 'no_api_key', sent: false });
-};
-
-/** Most characters of the questions behind cursors that are remembered for all callers together. */
-const largestMemory = 16 * 1024 * 1024;
-
-/** What is remembered of callers, each apart from the others. */
-function callerMemory(options: { books: Books; partition: Partition; budget: number | undefined }) {
-  const { books, partition, budget } = options;
-  const questions = new LRUCache<string, Kept>({
-    maxSize: largestMemory,
-    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
-  });
-  return (key: string): Pick<ToolContext, 'spending' | 'asked'> => ({
-    spending: () => spendingOf(books(key), budget),
-    asked: {
-      get: (mark) => questions.get(`${partition(key)} ${mark}`),
-      set: (mark, kept) => questions.set(`${partition(key)} ${mark}`, kept),
-    },
-  });
-}
-
-async function openService({ baseUrl, apiKey, searchFilters }: Config): Promise<Upstream> {
+async function openService({ baseUrl, apiKey, searchFilters }: Config): Promise<Service> {
   const hints = searchFilters === undefined ? undefined : filterHints(await readFilters(searchFilters));
   return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: hints };
 }
@@ -147,7 +82,7 @@ async function readFilters(file: string): Promise<SearchFilters> {
   }
 }
 
-async function openDemo(now: () => number): Promise<Upstream> {
+async function openDemo(now: () => number): Promise<Service> {
   const [{ openDemoLibrary }, { libraryFilters }] = await Promise.all([
     import('./library/demo.ts'),
     import('./library/filters.ts'),

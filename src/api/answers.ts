@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from './errors.ts';
+import { ItemType } from './item-type.ts';
 import { lenient } from './lenient.ts';
 import {
   Account,
@@ -9,7 +10,6 @@ import {
   CollectionItemsResult,
   CreditStatus,
   Identity,
-  ItemType,
   MediaAsset,
   Page,
   UsageLimit,
@@ -83,7 +83,7 @@ export const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnsw
 
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
-/** Items are told apart by the item type that was asked for: see `readItems`. */
+/** Items are told apart by the item type that was asked for: see `readAds` and `readPages`. */
 export const CollectionItemsAnswer = z
   .looseObject({ ...CollectionItemsResult.shape, items: listOf(z.looseObject({})), ...paging, collection, itemType })
   .transform(withHasMore);
@@ -92,8 +92,11 @@ export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ 
   'added',
 ]);
 
-/** Reads the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */
-export function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {
+/** Read the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */
+export const readAds = (answer: Listed) => readItems(AdAnswer, answer);
+export const readPages = (answer: Listed) => readItems(PageAnswer, answer);
+
+function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {
   const parsed = z.array(item).safeParse(value.items);
   if (parsed.success) return parsed.data;
   const { charged, requestId } = receipt;

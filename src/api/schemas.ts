@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ItemType } from './item-type.ts';
 
 /**
  * The resources, envelopes and bodies of the API, field by field as its document gives them.
@@ -150,10 +151,6 @@ export const Identity = z.looseObject({
   oauthClientId: z.string().nullable(),
 });
 export type Identity = z.infer<typeof Identity>;
-
-export const itemTypes = ['ads', 'pages'] as const;
-export const ItemType = z.enum(itemTypes);
-export type ItemType = z.infer<typeof ItemType>;
 
 const listOf = <Item extends z.ZodType>(item: Item) =>
   z.looseObject({

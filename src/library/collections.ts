@@ -1,4 +1,5 @@
-import type { Collection, ItemType } from '../api/schemas.ts';
+import type { ItemType } from '../api/item-type.ts';
+import type { Collection } from '../api/schemas.ts';
 import type { Database } from './database.ts';
 import type { Caller } from './keys.ts';
 import { notFound } from './refusal.ts';

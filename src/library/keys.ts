@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { itemTypes } from '../api/schemas.ts';
+import { ItemType } from '../api/item-type.ts';
 import type { Collections } from './collections.ts';
 import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
 import type { Database } from './database.ts';
@@ -179,7 +179,7 @@ function createAccount(options: KeyOptions, { database, config: { plan }, collec
     options.dailyLimit ?? plan.dailyLimit,
   ]);
   database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0)', [userId, userId]);
-  for (const kind of itemTypes) {
+  for (const kind of ItemType.options) {
     const made = { name: `Saved ${kind}`, type: 'personal', defaultType: kind };
     collections.create({ userId, billingUserId: userId }, made);
   }

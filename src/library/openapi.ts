@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { ItemType } from '../api/item-type.ts';
 import * as schemas from '../api/schemas.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';
@@ -129,7 +130,7 @@ function parameters(name: OperationName): Json[] {
   if (name !== 'listCollectionItems') return inPath;
   return [
     ...inPath,
-    { name: 'itemType', in: 'query', required: true, schema: { type: 'string', enum: schemas.itemTypes } },
+    { name: 'itemType', in: 'query', required: true, schema: { type: 'string', enum: ItemType.options } },
     { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 } },
     { name: 'cursor', in: 'query', schema: { type: 'string' } },
   ];

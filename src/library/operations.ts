@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import type { Account, Identity, ItemType } from '../api/schemas.ts';
+import type { ItemType } from '../api/item-type.ts';
+import type { Account, Identity } from '../api/schemas.ts';
 import type { Collections } from './collections.ts';
 import type { LibraryConfig } from './config.ts';
 import type { Cursors } from './cursor.ts';

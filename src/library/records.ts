@@ -1,4 +1,5 @@
-import type { Ad, ItemType, Page } from '../api/schemas.ts';
+import type { ItemType } from '../api/item-type.ts';
+import type { Ad, Page } from '../api/schemas.ts';
 import type { Database } from './database.ts';
 import { tagTokens } from './search.ts';
 import { type Shelf, shelves } from './shelves.ts';

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { AddCollectionItemRequest, ItemType } from '../api/schemas.ts';
+import { ItemType } from '../api/item-type.ts';
+import { AddCollectionItemRequest } from '../api/schemas.ts';
 import { invalid } from './refusal.ts';
 
 /** Reads what a request carries; every function here answers what it cannot take with a Refusal 422. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import type { ItemType } from '../api/schemas.ts';
+import type { ItemType } from '../api/item-type.ts';
 import { libraryFilters } from './filters.ts';
 import type { Shop } from './operations.ts';
 import { type FilterValues, readFilters } from './read-filters.ts';

@@ -1,4 +1,5 @@
-import type { Ad, ItemType, Page } from '../api/schemas.ts';
+import type { ItemType } from '../api/item-type.ts';
+import type { Ad, Page } from '../api/schemas.ts';
 
 /**
  * The two kinds of record the library keeps, and what of each it can be searched by.

@@ -1,6 +1,6 @@
-import { createApi } from '../api/client.ts';
+import type { Api, Caller } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Receipt, Send } from '../api/send.ts';
+import type { Receipt } from '../api/send.ts';
 import type { ToolContext } from '../context.ts';
 import type { Log } from '../log.ts';
 import { clampLines } from '../present/fit.ts';
@@ -16,14 +16,16 @@ const roomForReceipt = 160;
 /** What every call of this process shares. */
 export interface Service {
   tools: ReadonlyMap<string, Tool>;
-  send: Send;
+  /** How tools call the API, and what the process remembers of a caller. */
+  calls(): Promise<{
+    api(caller: Caller): Api;
+    memoryOf(key: string): Pick<ToolContext, 'spending' | 'asked'>;
+  }>;
   now: () => number;
   log: Log;
   resultTokens: number;
   timeoutMs: number;
   output: 'both' | 'text' | 'structured';
-  /** What the process remembers of a caller. */
-  memoryOf(key: string): Pick<ToolContext, 'spending' | 'asked'>;
   /** A sentence put into every result, for readers of the text and of the data alike. */
   notice?: string | undefined;
   /** Aborted when the process closes. */
@@ -74,14 +76,14 @@ async function answer(service: Service, call: ToolCall) {
   const tool = service.tools.get(call.name);
   if (tool === undefined) throw unknownTool(call.name, [...service.tools.keys()]);
   const input = readArguments(tool.input, call.arguments);
-  const memory = service.memoryOf(call.key ?? '');
+  const calls = await service.calls();
   const receipts: Receipt[] = [];
 
   const signals = [call.signal, service.closing];
   return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
-    const api = createApi(service.send, { key: call.key, signal, onReceipt: (receipt) => receipts.push(receipt) });
+    const api = calls.api({ key: call.key, signal, onReceipt: (receipt) => receipts.push(receipt) });
     const resultTokens = service.resultTokens - roomForReceipt;
-    const context: ToolContext = { api, now: service.now(), resultTokens, ...memory };
+    const context: ToolContext = { api, now: service.now(), resultTokens, ...calls.memoryOf(call.key ?? '') };
     const data = await tool.run(input, context);
 
     const receipt = totalReceipt(receipts);

@@ -77,32 +77,45 @@ const HAN = KINDS.push([0, 1, 1, 1]) - 1;
 const HANGUL = KINDS.push([0, 0.9, 0.8, 1]) - 1;
 
 const COSTS = Float64Array.from(KINDS.flatMap(([, first, next, long]) => [first, next, long]));
-const KIND_OF = new Uint8Array(0x10000);
-for (let code = 0, kind = 0; code < 0x10000; code++) {
-  while (code >= (KINDS[kind]?.[0] ?? 0)) kind++;
-  KIND_OF[code] = kind;
-}
-markOneToken(ONE_TOKEN_HAN, 0x4e00, HAN);
-markOneToken(ONE_TOKEN_HANGUL, 0xac00, HANGUL);
+const ASTRAL_KINDS = KINDS.findIndex(([end]) => end > 0x10000);
 
-function markOneToken(gaps: string, from: number, kind: number): void {
+interface Tables {
+  /** By code unit: its row in KINDS. */
+  kindOf: Uint8Array;
+  /** By two letters: 1 where words rarely hold them side by side. */
+  rarePair: Uint8Array;
+}
+
+/** Filled when first needed: a process that only lists its tools estimates nothing. */
+let tables: Tables | undefined;
+
+function fillTables(): Tables {
+  const kindOf = new Uint8Array(0x10000);
+  for (let code = 0, kind = 0; code < 0x10000; code++) {
+    while (code >= (KINDS[kind]?.[0] ?? 0)) kind++;
+    kindOf[code] = kind;
+  }
+  markOneToken(kindOf, { gaps: ONE_TOKEN_HAN, from: 0x4e00, kind: HAN });
+  markOneToken(kindOf, { gaps: ONE_TOKEN_HANGUL, from: 0xac00, kind: HANGUL });
+  const rarePair = new Uint8Array(26 * 26).fill(1);
+  for (const [first, seconds] of COMMON_PAIRS.split(' ').entries()) {
+    for (const second of seconds) rarePair[first * 26 + second.charCodeAt(0) - 97] = 0;
+  }
+  return { kindOf, rarePair };
+}
+
+function markOneToken(kindOf: Uint8Array, { gaps, from, kind }: { gaps: string; from: number; kind: number }): void {
   let code = from - 1;
   for (const gap of gaps) {
     if (gap === '~') code += 86;
     else {
       code += gap.charCodeAt(0) - 39;
-      KIND_OF[code] = kind;
+      kindOf[code] = kind;
     }
   }
 }
 
-const ASTRAL_KINDS = KINDS.findIndex(([end]) => end > 0x10000);
-const RARE_PAIR = new Uint8Array(26 * 26).fill(1);
-for (const [first, seconds] of COMMON_PAIRS.split(' ').entries()) {
-  for (const second of seconds) RARE_PAIR[first * 26 + second.charCodeAt(0) - 97] = 0;
-}
-
-const VIETNAMESE = KIND_OF[0x1ea0];
+const VIETNAMESE = KINDS.findIndex(([end]) => end > 0x1ea0);
 const SPACE = 32;
 const PUNCTUATION = 0;
 const LONG = 14;
@@ -110,6 +123,8 @@ const isLetter = (code: number) => (code | 32) >= 97 && (code | 32) <= 122;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
 function scan(text: string, limit: number): { tokens: number; end: number } {
+  tables ??= fillTables();
+  const { kindOf } = tables;
   let tokens = 0;
   let i = 0;
   let last = -1;
@@ -121,7 +136,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
     if (code >= 128) {
       const point = code >= 0xd800 && code < 0xdc00 ? (text.codePointAt(start) ?? code) : code;
       if (point > 0xffff) i++;
-      const kind = point > 0xffff ? astralKind(point) : (KIND_OF[point] ?? 0);
+      const kind = point > 0xffff ? astralKind(point) : (kindOf[point] ?? 0);
       run = kind === last ? run + 1 : 0;
       last = kind;
       cost = COSTS[3 * kind + (run === 0 ? 0 : run < LONG ? 1 : 2)] ?? 4;
@@ -131,12 +146,12 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
     } else {
       if (isLetter(code)) {
         while (i < text.length && i - start < 64 && isLetter(text.charCodeAt(i))) i++;
-        cost = wordCost(text, start, i);
+        cost = wordCost(text.slice(start, i), tables.rarePair);
         if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
       } else if (isDigit(code)) {
         while (i < text.length && i - start < 3 && isDigit(text.charCodeAt(i))) i++;
         cost = 1;
-      } else cost = code === SPACE ? spaceCost(text.charCodeAt(i)) : 1;
+      } else cost = code === SPACE ? spaceCost(text.charCodeAt(i), kindOf) : 1;
       last = -1;
     }
     if (tokens + cost > limit) return { tokens, end: start };
@@ -152,19 +167,19 @@ function astralKind(point: number): number {
 }
 
 /** A space is part of the word after it, and a token of its own before a digit, another space or what is rare. */
-function spaceCost(next: number): number {
+function spaceCost(next: number, kindOf: Uint8Array): number {
   if (next === SPACE || isDigit(next)) return 1;
-  return next >= 128 && (COSTS[3 * (KIND_OF[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
+  return next >= 128 && (COSTS[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
 
-function wordCost(text: string, start: number, end: number): number {
-  const length = end - start;
+function wordCost(word: string, rarePair: Uint8Array): number {
+  const { length } = word;
   // Words this long are rare in any language, so what is longer is taken for noise.
   let cost = 0.82 + 0.1 * length + 0.15 * Math.max(0, length - 7) + 0.3 * Math.max(0, length - LONG);
-  let before = text.charCodeAt(start);
-  for (let i = start + 1; i < end; i++) {
-    const code = text.charCodeAt(i);
-    if (RARE_PAIR[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.83;
+  let before = word.charCodeAt(0);
+  for (let i = 1; i < length; i++) {
+    const code = word.charCodeAt(i);
+    if (rarePair[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.83;
     else if (code < 97) cost += before < 97 ? 0.22 : 1;
     before = code;
   }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdAnswer, PageAnswer, readItems } from '../api/answers.ts';
+import type { ApiAnswer } from '../api/client.ts';
 import type { ToolContext } from '../context.ts';
 import type { AdView } from '../present/ad.ts';
 import { CollectionView, collectionText, viewCollection } from '../present/collection.ts';
@@ -10,6 +10,9 @@ import { frameOf, type Paging, pageOf, paging } from './page-of.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
 
 const input = z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh });
+
+/** Loaded with the first call, as everything is that reads answers. */
+const answers = () => import('../api/answers.ts');
 
 export const listCollectionItems = defineTool({
   name: 'list_collection_items',
@@ -26,8 +29,18 @@ export const listCollectionItems = defineTool({
   run: (asked, context): Promise<CollectionPage> => {
     const { itemType, detail = 'brief' } = asked;
     return itemType === 'ads'
-      ? itemsPage({ asked, context, item: AdAnswer, views: adViews(detail, context) })
-      : itemsPage({ asked, context, item: PageAnswer, views: pageViews(detail, context) });
+      ? itemsPage({
+          asked,
+          context,
+          read: async (answer) => (await answers()).readAds(answer),
+          views: adViews(detail, context),
+        })
+      : itemsPage({
+          asked,
+          context,
+          read: async (answer) => (await answers()).readPages(answer),
+          views: pageViews(detail, context),
+        });
   },
   render: (output, { itemType, detail = 'brief' }, context) => {
     const { collection, items } = output;
@@ -45,14 +58,15 @@ type CollectionPage = Paging & { collection?: CollectionView; itemType: string; 
 interface ItemsPage<Item extends object, View> {
   asked: z.output<typeof input>;
   context: ToolContext;
-  item: z.ZodType<Item>;
+  /** Items are told apart by the type that was asked for. */
+  read(answer: ApiAnswer<'listCollectionItems'>): Promise<Item[]>;
   views: ItemViews<Item, View>;
 }
 
 async function itemsPage<Item extends object, View extends object>({
   asked,
   context,
-  item,
+  read,
   views,
 }: ItemsPage<Item, View>) {
   const { collectionId, itemType, fresh } = asked;
@@ -66,7 +80,7 @@ async function itemsPage<Item extends object, View extends object>({
       const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
       const { value, raw } = answer;
       collection = value.collection && viewCollection(value.collection);
-      return { value: { ...value, items: readItems(item, answer) }, raw };
+      return { value: { ...value, items: await read(answer) }, raw };
     },
   });
   return { ...(collection && { collection }), itemType, ...page };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { ItemType } from '../api/schemas.ts';
+import { ItemType } from '../api/item-type.ts';
 
 /** Arguments that several tools take. Listed schemas stay flat: some hosts refuse a whole list for one union. */
 

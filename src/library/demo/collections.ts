@@ -1,4 +1,4 @@
-import type { ItemType } from '../../api/schemas.ts';
+import type { ItemType } from '../../api/item-type.ts';
 import type { Shop } from '../operations.ts';
 import { findPage } from '../search.ts';
 import { shelves } from '../shelves.ts';

@@ -1,0 +1,89 @@
+import { LRUCache } from 'lru-cache';
+import { type Api, type Caller, createApi } from './api/client.ts';
+import { AdLibraryError } from './api/errors.ts';
+import { createPartition, type Partition } from './api/partition.ts';
+import type { Send } from './api/send.ts';
+import { type Fetch, sendOver } from './api/wire.ts';
+import { withCache } from './api/with-cache.ts';
+import { withMerging } from './api/with-merging.ts';
+import { withRetries } from './api/with-retries.ts';
+import { withSeenAds } from './api/with-seen-ads.ts';
+import type { Config } from './config.ts';
+import type { Kept, ToolContext } from './context.ts';
+import { type Books, createBooks } from './credits/books.ts';
+import { spendingOf } from './credits/spending.ts';
+import { withBalance } from './credits/with-balance.ts';
+import { withBudget } from './credits/with-budget.ts';
+import { withLedger } from './credits/with-ledger.ts';
+import { withUsageWindows } from './credits/with-usage-windows.ts';
+import { version } from './version.ts';
+
+/** Calls of the API as tools make them, and what is remembered of callers between them. */
+export interface Calls {
+  api(caller: Caller): Api;
+  memoryOf(key: string): Pick<ToolContext, 'spending' | 'asked'>;
+}
+
+/** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
+export interface Upstream {
+  fetch: Fetch;
+  baseUrl: string | undefined;
+}
+
+interface CallsOptions {
+  config: Config;
+  upstream: Upstream;
+  now: () => number;
+  random: () => number;
+}
+
+interface Remembered {
+  books: Books;
+  partition: Partition;
+}
+
+export function openCalls(options: CallsOptions): Calls {
+  const partition = createPartition();
+  const remembered = { partition, books: createBooks(partition) };
+  const send = sendChain({ ...options, ...remembered });
+  return { api: (caller) => createApi(send, caller), memoryOf: callerMemory({ ...options, ...remembered }) };
+}
+
+/** Everything between a tool and the network, the outermost last. */
+function sendChain({ config, upstream, books, partition, now, random }: CallsOptions & Remembered): Send {
+  const { fetch, baseUrl } = upstream;
+  const { creditBudget: budget } = config;
+  const ttl = config.cacheSeconds * 1000;
+  const wire = baseUrl === undefined ? unsent : sendOver(fetch, { baseUrl, userAgent: `ad-library-mcp/${version}` });
+  const retried = withRetries(wire, { random });
+  const booked = withLedger(retried, books);
+  const budgeted = withBudget(booked, { books, budget });
+  const windowed = withUsageWindows(budgeted, { books, now });
+  const merged = withMerging(windowed, partition);
+  const cached = withCache(merged, { ttl, now, partition });
+  const remembered = withSeenAds(cached, { ttl, now, partition });
+  return withBalance(remembered, { books, budget });
+}
+
+/** Without an address of the service nothing can be sent. */
+const unsent: Send = async () => {
+  throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+};
+
+/** Most characters of the questions behind cursors that are remembered for all callers together. */
+const largestMemory = 16 * 1024 * 1024;
+
+/** What is remembered of callers, each apart from the others. */
+function callerMemory({ config: { creditBudget: budget }, books, partition }: CallsOptions & Remembered) {
+  const questions = new LRUCache<string, Kept>({
+    maxSize: largestMemory,
+    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
+  });
+  return (key: string): Pick<ToolContext, 'spending' | 'asked'> => ({
+    spending: () => spendingOf(books(key), budget),
+    asked: {
+      get: (mark) => questions.get(`${partition(key)} ${mark}`),
+      set: (mark, kept) => questions.set(`${partition(key)} ${mark}`, kept),
+    },
+  });
+}
