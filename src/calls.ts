@@ -67,7 +67,7 @@ function sendChain({ config, upstream, books, partition, now, random }: CallsOpt
 
 /** Without an address of the service nothing can be sent. */
 const unsent: Send = async () => {
-  throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+  throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_BASE_URL.', sent: false });
 };
 
 /** Most characters of the questions behind cursors that are remembered for all callers together. */

@@ -39,7 +39,8 @@ export function createApi(send: Send, { key, signal, onReceipt }: Caller): Api {
     (name: OperationName) =>
     async (request: Request = {}) => {
       const { path = {}, query = {}, body, fresh = false, seen = false } = request;
-      if (key === undefined) throw new AdLibraryError({ kind: 'no_api_key', sent: false });
+      if (key === undefined)
+        throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_API_KEY.', sent: false });
       const operation = operations[name];
       try {
         const call = { operation, path, query, ...(body && { body }), key, signal, fresh, seen };

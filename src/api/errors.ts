@@ -39,6 +39,10 @@ export interface Failure {
   writes?: boolean | undefined;
   /** For 429: what `GET /v1/credits` said afterwards. */
   usageLimit?: UsageLimitAnswer | undefined;
+  /** For 402: the balance that it told. */
+  creditsLeft?: number | undefined;
+  /** For a refusal of our own that may be over in a moment. */
+  passing?: boolean | undefined;
 }
 
 export class AdLibraryError extends Error {

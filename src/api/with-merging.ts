@@ -18,11 +18,19 @@ interface Flight {
  */
 export function withMerging(send: Send, partition: Partition): Send {
   const flights = new Map<string, Flight>();
+  const leaveAlone = (owner: string) => {
+    for (const name of flights.keys()) if (name.startsWith(`${owner} ["listCollection`)) flights.delete(name);
+  };
 
   return async (call) => {
-    if (call.operation.writes) return send(call);
+    const owner = partition(call.key);
+    if (call.operation.writes) {
+      // Whoever asks from now on wants to see what was written: lists under way take nobody else on board.
+      leaveAlone(owner);
+      return send(call).finally(() => leaveAlone(owner));
+    }
     call.signal.throwIfAborted();
-    const name = `${partition(call.key)} ${fingerprint(call)}`;
+    const name = `${owner} ${fingerprint(call)}`;
     const flight = flights.get(name) ?? takeOff(name);
     flight.waiting++;
     try {

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { UsageLimitAnswer } from '../api/answers.ts';
+import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/answers.ts';
 import type { Partition } from '../api/partition.ts';
 import { emptyPrices, type Prices } from './prices.ts';
 
@@ -20,8 +20,10 @@ export interface Book {
   reserved: number;
   /** Calls whose price nobody knows yet go one at a time: the one under way, if any. */
   alone: Promise<unknown> | undefined;
-  /** The usage windows as last seen full, and when that was last asked. */
-  full: { usageLimit: UsageLimitAnswer; askedAt: number } | undefined;
+  /** The usage windows as last seen too full, the credits left in them, and when that was last asked. */
+  full: { usageLimit: UsageLimitAnswer; left: number; askedAt: number } | undefined;
+  /** The question for balance and windows that is under way. */
+  asking: Promise<CreditStatusAnswer | undefined> | undefined;
   /** What was said to be nearly used up: each is said once, until there is more of it. */
   warned: Set<'credits' | 'budget'>;
 }
@@ -52,5 +54,6 @@ const emptyBook = (): Book => ({
   reserved: 0,
   alone: undefined,
   full: undefined,
+  asking: undefined,
   warned: new Set(),
 });

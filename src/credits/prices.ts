@@ -61,13 +61,14 @@ function itemsWanted(call: Call, { bySize, page }: Seen): number {
   return goesOn ? largest : (page ?? largest);
 }
 
-/** The price of an operation in words: "1", or "1 to 5, by number of items". */
-export function priceText({ bySize }: Seen): string {
-  const charges = [...bySize.values()];
-  const least = Math.min(...charges);
-  const most = Math.max(...charges);
-  return least === most ? `${most}` : `${least} to ${most}, by number of items`;
+/** What answers of how many items were charged, the largest last; an empty answer tells nothing of a price. */
+export function pricesSeen({ bySize }: Seen): { items: number; charged: number }[] {
+  const seen = [...bySize].filter(([items]) => items > 0).map(([items, charged]) => ({ items, charged }));
+  return seen.sort((a, b) => a.items - b.items).slice(-mostTold);
 }
+
+/** Sizes told of one operation. */
+const mostTold = 4;
 
 /** The least an operation was charged so far. */
 export function lowestPrice(prices: Prices, { operation }: Call): number {

@@ -83,5 +83,6 @@ function overBudget({ book, budget, expected, call }: Refusal): AdLibraryError {
   const fits = lowestPrice(book.prices, call) <= budget - used(book);
   const smaller = isList(call) && fits ? ' A smaller limit may fit.' : '';
   const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this ${call.operation.name} costs ${cost}.${smaller}`;
-  return new AdLibraryError({ kind: 'credit_budget', problem, sent: false });
+  const passing = spent + uncertain + (expected ?? leastPrice) <= budget;
+  return new AdLibraryError({ kind: 'credit_budget', problem, passing, sent: false });
 }

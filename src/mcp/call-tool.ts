@@ -61,7 +61,9 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
     return outcome(result, receipt);
   } catch (thrown) {
     if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
-    const { text, error: meta } = explainError(thrown);
+    const explanation = explainError(thrown);
+    const text = [service.notice, explanation.text].filter(Boolean).join('\n');
+    const { error: meta } = explanation;
     const { kind, status, requestId } = meta;
     const result: ToolResult = {
       content: [{ type: 'text', text }],

@@ -11,8 +11,8 @@ export interface Explanation {
 /** The only author of error texts. Texts of the service are quoted, as data; the rest never leaves the process. */
 export function explainError(thrown: unknown): Explanation {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
-  const { kind, problem, serviceMessage, usageLimit, requestId } = failure;
-  const { retry, next } = explanations[kind];
+  const { problem, serviceMessage, usageLimit, requestId } = failure;
+  const { retry, next } = explanationOf(failure);
   const lines = [
     happenedText(failure),
     problem,
@@ -26,12 +26,13 @@ export function explainError(thrown: unknown): Explanation {
   return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure) };
 }
 
-type Retry = 'now' | 'later' | 'never';
+type Retry = 'now' | 'later' | 'never' | 'atACost';
 
 const retryTexts: Record<Retry, string> = {
   now: 'Trying again can help.',
   later: 'Trying again can help later, not now.',
   never: 'Trying the same call again cannot help.',
+  atACost: 'Trying again can help, but may be charged a second time: ask the person first.',
 };
 
 const notGated = 'whoami, get_account, get_credits, list_collections and add_collection_item';
@@ -86,7 +87,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   unexpected_response: {
     retry: 'never',
     happened: 'The service gave an answer that its document does not describe, so it cannot be shown.',
-    next: 'Check that AD_LIBRARY_BASE_URL is the address of the API and not of a web page or a proxy. If it is, report the request id to the service.',
+    next: 'Check that AD_LIBRARY_BASE_URL is the address of the API and not of a web page or a proxy. If it is, report this to the service.',
   },
   network: {
     retry: 'now',
@@ -96,7 +97,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   timeout: {
     retry: 'now',
     happened: 'The service did not answer in time.',
-    next: 'Try again, or ask for less (a smaller limit).',
+    next: 'If it happens again, ask for less (a smaller limit) or later.',
   },
   busy: {
     retry: 'now',
@@ -108,6 +109,33 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
     happened: 'This server failed on its own account; the failure is in its log.',
     next: 'Another call may work. If it happens again, report it with what was called.',
   },
+};
+
+/** What is known of this failure in particular goes before what is true of its kind. */
+function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
+  const { kind, usageLimit, creditsLeft, passing, gated } = failure;
+  const general = explanations[kind];
+  if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
+  if (kind === 'credit_budget' && passing) return { ...general, ...budgetSetAside };
+  if (kind === 'payment_required' && creditsLeft !== undefined) {
+    return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
+  }
+  if ((kind === 'timeout' || kind === 'network') && gated && mayBeCharged(failure))
+    return { ...general, retry: 'atACost' };
+  return general;
+}
+
+const noCredits = 'The account has no credits left.';
+const subscriptionNeeded =
+  'The service asks for a subscription or for more credits than the account has; credits left:';
+const budgetSetAside = {
+  retry: 'later' as const,
+  next: 'Credits are set aside for calls under way: when those have ended, this call may fit.',
+};
+const tightWindow = {
+  retry: 'later' as const,
+  happened: 'A usage limit would be passed: the call costs more than its window has left.',
+  next: `Ask for less now (a smaller limit), or for the same when the window has ended. Calls that cost as much are answered here without being sent until get_credits shows more room. Still working: ${notGated}, and what was asked before and is kept.`,
 };
 
 /** Details that only repeat what the message says are left to `_meta`. */
@@ -123,10 +151,11 @@ function detailsText({ details, serviceMessage = '' }: Failure): string {
 }
 
 /** What the service sent goes into it made safe and bounded, as into any result. */
-function errorMeta({ kind, status, code, requestId, usageLimit, details }: Failure): Record<string, unknown> {
+function errorMeta(failure: Failure): Record<string, unknown> {
+  const { kind, status, code, requestId, usageLimit, details } = failure;
   const meta = {
     kind,
-    retryable: explanations[kind].retry !== 'never',
+    retryable: !['never', 'atACost'].includes(explanationOf(failure).retry),
     status,
     code: code && foreignId(code),
     requestId: requestId && foreignId(requestId),
@@ -136,8 +165,9 @@ function errorMeta({ kind, status, code, requestId, usageLimit, details }: Failu
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
 }
 
-function happenedText({ kind, status, code, sent }: Failure): string {
-  const { happened } = explanations[kind];
+function happenedText(failure: Failure): string {
+  const { kind, status, code, sent } = failure;
+  const { happened } = explanationOf(failure);
   const words = kind === 'network' && sent !== false ? 'The connection failed before the answer was there.' : happened;
   const origin = [status && sent !== false && `HTTP ${status}`, code && foreignWord(code)].filter(Boolean).join(', ');
   return origin ? `${words} (${origin})` : words;
@@ -159,8 +189,7 @@ function endsText(limitType: string | undefined): string {
   return `The ${limitType} window is full. It should end within ${within}; this is an estimate, the API does not say when.`;
 }
 
-const opensText =
-  'No window is full by itself, so a call that costs less, such as one with a smaller limit, may still fit.';
+const opensText = 'No window is full by itself.';
 
 /** What a failed call cost is the first thing a person who pays asks. */
 function chargeText(failure: Failure): string {

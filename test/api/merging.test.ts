@@ -88,3 +88,28 @@ test('saving twice at once is two requests: what writes is never merged', async 
   await Promise.all([server.call('add_collection_item', saving), server.call('add_collection_item', saving)]);
   expect(upstream.requests).toHaveLength(2);
 });
+
+test('a list asked for after a save is not the one that was under way before it', async () => {
+  const gate = gateOf();
+  const items = (ids: string[]) =>
+    JSON.stringify({
+      collection: { id: 'c' },
+      itemType: 'ads',
+      items: ids.map((id) => ({ id })),
+      cursor: null,
+      hasMore: false,
+    });
+  upstream.does(
+    (_, response) => void gate.opened.then(() => response.writeHead(200, paid(1)).end(items([]))),
+    documented,
+    (_, response) => void response.writeHead(200, paid(1)).end(items(['saved'])),
+  );
+  const listing = { collectionId: 'c', itemType: 'ads' };
+  const before = server.call('list_collection_items', listing);
+  await upstream.reached(1);
+  await server.call('add_collection_item', { ...listing, itemId: 'saved' });
+  const after = await server.call('list_collection_items', listing);
+  gate.open();
+  expect((await before).data.items).toEqual([]);
+  expect(after.data.items).toMatchObject([{ id: 'saved' }]);
+});

@@ -77,7 +77,7 @@ describe('a paid read whose fate is unknown', () => {
     upstream.does(faults.resets, documented);
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
-    expect(error).toMatchObject({ kind: 'network', retryable: true });
+    expect(error).toMatchObject({ kind: 'network', retryable: false });
     expect(text).toContain('unknown whether the service charged for this call, so it was not sent a second time');
   });
 

@@ -36,11 +36,17 @@ describe('what this server spent', () => {
       credits: 90,
       hourlyLeft: 399,
       periodEndsOn: expect.stringMatching(/^\d{4}-\d\d-\d\d$/),
-      thisServer: { charged: 3, paidCalls: 1, savedCalls: 1, savedCredits: 3, prices: { searchAds: '3' } },
+      thisServer: {
+        charged: 3,
+        paidCalls: 1,
+        savedCalls: 1,
+        savedCredits: 3,
+        prices: { searchAds: [{ items: 10, charged: 3 }] },
+      },
     });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
-    expect(text).toContain('3 charged in 1 paid calls; 1 answered without a new charge, 3 saved');
-    expect(text).toContain('seen to cost: searchAds 3');
+    expect(text).toContain('3 charged in 1 calls that cost credits; 1 answered without a new charge, 3 saved');
+    expect(text).toContain('seen to cost: searchAds 3 for 10 items');
   });
 
   test('is nothing before the first paid call, and no price is known', async () => {
@@ -60,7 +66,7 @@ describe('what this server spent', () => {
 });
 
 describe('prices', () => {
-  test('that follow the number of items are told as a range', async () => {
+  test('that follow the number of items are told by number of items', async () => {
     for (const [limit, charged] of [
       [10, 1],
       [50, 5],
@@ -70,7 +76,9 @@ describe('prices', () => {
       await server.call('search_ads', { limit });
     }
     upstream.does(json(creditStatus()));
-    expect((await server.call('get_credits')).text).toContain('seen to cost: searchAds 1 to 5, by number of items');
+    expect((await server.call('get_credits')).text).toContain(
+      'seen to cost: searchAds 1 for 10 items, 2 for 20 items, 5 for 50 items',
+    );
   });
 
   type Seen = [limit: number | undefined, ReturnType<typeof listing>];

@@ -3,6 +3,7 @@ import {
   creditStatus,
   documented,
   json,
+  paid,
   refusal,
   startUpstream,
   type Upstream,
@@ -158,4 +159,33 @@ test('against the library: the limit is met, said, held, and over with the hour'
   expect((await own.call('search_ads', { limit: 10 })).isError).toBe(false);
   await own.close();
   await service.close();
+});
+
+describe('a window that has less left than a call costs', () => {
+  const tight = { ...usage(398), isLimitReached: false };
+
+  beforeEach(async () => {
+    upstream.does(json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: paid(5) }));
+    await server.call('search_ads', { limit: 1 });
+    upstream.does(refusal(429));
+    upstream.credits = json(creditStatus(tight));
+  });
+
+  test('is told as one that a smaller call may fit', async () => {
+    const { text, error } = await server.call('search_ads', { limit: 2 });
+    expect(text).toContain('the call costs more than its window has left');
+    expect(text).not.toContain('gives out no more credits');
+    expect(error).toMatchObject({ kind: 'usage_limit', retryable: true });
+  });
+
+  test('answers calls that cost as much without sending them, until get_credits shows more room', async () => {
+    await server.call('search_ads', { limit: 2 });
+    const asked = upstream.requests.length;
+    expect((await server.call('search_ads', { limit: 3 })).text).toContain('Nothing was sent');
+    expect(upstream.requests).toHaveLength(asked);
+    upstream.credits = json(creditStatus({ ...usage(10), isLimitReached: false }));
+    await server.call('get_credits');
+    upstream.does(documented);
+    expect((await server.call('search_ads', { limit: 3 })).isError).toBe(false);
+  });
 });
