@@ -1,10 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import * as z from 'zod';
-import { SearchFilters } from './api/search-filters.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Calls, Upstream } from './calls.ts';
-import { type Config, SettingsError, settings } from './config.ts';
+import type { Config } from './config.ts';
 import type { Log } from './log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
@@ -68,18 +65,8 @@ export async function openApp({ config, log, now, random }: AppOptions): Promise
   };
 }
 
-async function openService({ baseUrl, apiKey, searchFilters }: Config): Promise<Service> {
-  const hints = searchFilters === undefined ? undefined : filterHints(await readFilters(searchFilters));
-  return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: hints };
-}
-
-async function readFilters(file: string): Promise<SearchFilters> {
-  try {
-    return SearchFilters.parse(JSON.parse(await readFile(file, 'utf8')));
-  } catch (error) {
-    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
-    throw new SettingsError([`${settings.searchFilters.variable} names ${file}, which cannot be used: ${problem}`]);
-  }
+function openService({ baseUrl, apiKey, searchFilters }: Config): Service {
+  return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: searchFilters && filterHints(searchFilters) };
 }
 
 async function openDemo(now: () => number): Promise<Service> {
@@ -102,12 +89,10 @@ async function openDemo(now: () => number): Promise<Service> {
   };
 }
 
+/** The names that the setting for a subset of tools may hold. */
+export const toolNames = tools.map(({ name }) => name);
+
 function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, Tool> {
-  const unknown = names?.filter((name) => !tools.some((tool) => tool.name === name)) ?? [];
-  if (unknown.length > 0) {
-    const known = tools.map((tool) => tool.name).join(', ');
-    throw new SettingsError([`${settings.tools.variable} names no tool: ${unknown.join(', ')}. Tools: ${known}`]);
-  }
   const chosen = tools
     .filter((tool) => names?.includes(tool.name) ?? true)
     .filter((tool) => tool.annotations.readOnlyHint || !readOnly);

@@ -1,5 +1,5 @@
 import { Command, CommanderError, type OptionValues } from 'commander';
-import { type Flags, type SettingName, settings } from './config.ts';
+import { type Flags, type Setting, type SettingName, settings } from './config.ts';
 
 /** What a command line asks for, with the settings its flags gave. */
 export type Job =
@@ -47,6 +47,7 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     .helpOption('--help', 'print this help')
     .helpCommand(false)
     .showHelpAfterError('See ad-library-mcp --help.')
+    .configureOutput({ outputError: (text, write) => write(named(text, argv)) })
     .addHelpText('after', `\nEnvironment:\n${environmentHelp()}`)
     .action((values) => {
       job = { name: 'stdio', flags: flagsOf(values) };
@@ -59,6 +60,7 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     },
   );
   const library = sub(program, 'library', 'the local library: the same HTTP API from an embedded database');
+  library.action(() => library.error('error: library needs a command: serve, import or key'));
   withSettings(sub(library, 'serve', 'serve the local library over HTTP'), [
     'database',
     'demo',
@@ -91,6 +93,7 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
 
 function addKeyCommands(library: Command, found: (job: Job) => void): void {
   const key = sub(library, 'key', 'API keys of the local library');
+  key.action(() => key.error('error: library key needs a command: create, list or revoke'));
   withSettings(sub(key, 'create', 'make a key and print it, once'), ['database', 'logLevel'])
     .option('--name <name>', 'what the key is for')
     .option('--scopes <scopes>', 'comma-separated, for example ads:read,pages:read (default: all)')
@@ -118,8 +121,10 @@ const sub = (parent: Command, name: string, description: string) =>
 
 function withSettings(command: Command, names: readonly SettingName[]): Command {
   for (const name of names) {
-    const { flag, value, help } = settings[name] as { flag?: string; value?: string; help: string };
-    if (flag) command.option(value ? `${flag} <${value}>` : flag, help);
+    const { flag, value, help, schema } = settings[name] as Setting;
+    const fallback = value && schema.safeParse(undefined).data;
+    const shown = ['string', 'number'].includes(typeof fallback) ? `${help} (default: ${fallback})` : help;
+    if (flag) command.option(value ? `${flag} <${value}>` : flag, shown);
   }
   return command;
 }
@@ -127,6 +132,12 @@ function withSettings(command: Command, names: readonly SettingName[]): Command 
 function flagsOf(values: OptionValues): Flags {
   const entries = Object.entries(values).filter(([name]) => name in settings);
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
+}
+
+/** A word that is no command is called by its name, and not counted. */
+function named(text: string, argv: readonly string[]): string {
+  const word = argv.find((given) => !given.startsWith('-'));
+  return text.includes('too many arguments.') && word ? `error: unknown command '${word}'\n` : text;
 }
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];

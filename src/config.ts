@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { logLevels } from './log.ts';
-import { baseUrl, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
+import { baseUrl, filtersFile, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
 
 /** One setting: its environment variable, its flag where it has one, and what its text may be. */
-interface Setting<Schema extends z.ZodType = z.ZodType> {
+export interface Setting<Schema extends z.ZodType = z.ZodType> {
   variable: string;
   /** None for the key: flags show up in process lists. */
   flag?: string;
@@ -167,7 +167,7 @@ export const settings = {
   searchFilters: setting({
     variable: 'AD_LIBRARY_SEARCH_FILTERS',
     flag: '--search-filters',
-    schema: z.string().optional(),
+    schema: filtersFile.optional(),
     value: 'file',
     help: 'A JSON file that describes the filter keys the service takes',
   }),
@@ -188,20 +188,32 @@ export class SettingsError extends Error {
   }
 }
 
+export interface ReadOptions {
+  /** What settings are checked against that only the rest of the program knows: the names of its tools. */
+  tools?: readonly string[];
+  /** Whether this run listens on an address, so that where it does matters. */
+  listens?: boolean;
+}
+
 /** Reads every setting, a flag before its variable. Throws `SettingsError` with all the problems at once. */
-export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: ReadOptions = {}): Config {
   const problems: string[] = [];
-  const values = Object.entries(settings).map(([name, { variable, flag, schema }]: [string, Setting]) => {
-    const given = present(flags[name as SettingName]);
-    const result = schema.safeParse(given ?? present(environment[variable]));
-    if (!result.success) {
-      const where = given === undefined || flag === undefined ? variable : flag;
-      problems.push(`${where} ${result.error.issues[0]?.message ?? 'is not understood'}`);
-    }
+  const nameOf = (name: SettingName) => {
+    const { variable, flag } = settings[name] as Setting;
+    return present(flags[name]) === undefined || flag === undefined ? variable : flag;
+  };
+  const values = Object.entries(settings).map(([key, { variable, schema }]: [string, Setting]) => {
+    const name = key as SettingName;
+    const result = schema.safeParse(present(flags[name]) ?? present(environment[variable]));
+    if (!result.success) problems.push(`${nameOf(name)} ${result.error.issues[0]?.message ?? 'is not understood'}`);
     return [name, result.data];
   });
   const config = Object.fromEntries(values) as Config;
-  if (config.host !== undefined && !isLoopback(config.host) && !config.allowedHosts?.length) {
+  const unknown = config.tools?.filter((tool) => options.tools && !options.tools.includes(tool)) ?? [];
+  if (unknown.length > 0) {
+    problems.push(`${nameOf('tools')} names no tool: ${unknown.join(', ')}. Tools: ${options.tools?.join(', ')}`);
+  }
+  if (options.listens && config.host !== undefined && !isLoopback(config.host) && !config.allowedHosts?.length) {
     problems.push(
       `${settings.allowedHosts.variable} must name the hosts that requests are addressed to, because ${config.host} is not loopback`,
     );

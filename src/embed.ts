@@ -1,4 +1,4 @@
-import { openApp } from './app.ts';
+import { openApp, toolNames } from './app.ts';
 import { readConfig } from './config.ts';
 import { createLog } from './log.ts';
 
@@ -29,7 +29,7 @@ export async function openServer(
   settings: Readonly<Record<string, string | undefined>>,
   write: (line: string) => void = () => {},
 ): Promise<EmbeddedServer> {
-  const config = readConfig({ ...settings });
+  const config = readConfig({ ...settings }, {}, { tools: toolNames });
   const log = createLog(config.logLevel, write);
   const app = await openApp({ config, log, now: Date.now, random: Math.random });
   const { bindV1 } = await import('./mcp/bind-v1.ts');

@@ -56,9 +56,18 @@ async function importAll(files: string[], place: Place, { stdin, say, watched }:
     if (watched && line !== shown) say(`\r${line}`);
     shown = line;
   };
-  const reports = await importFiles(place, files, { stdin, onProgress });
+  const reports = await importFiles(place, files, { stdin, onProgress }).catch((error) => {
+    throw readable(error);
+  });
   for (const report of reports) say(`${watched ? '\n' : ''}${importText(report)}\n`);
   return reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
+}
+
+/** A file that cannot be read is a wrong word on the command line. */
+function readable(error: NodeJS.ErrnoException): Error {
+  const { code, path = 'the file' } = error;
+  if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
+  return code === 'EISDIR' ? new SettingsError([`${path} is a folder; name the files in it`]) : error;
 }
 
 async function serve({ config, log, say, now, asked }: LibraryCommandOptions, place: Place): Promise<number> {

@@ -13,7 +13,10 @@ const say = (line: string) => process.stderr.write(line);
 
 keepCompiledCode();
 // Only now: what is loaded before is compiled anew at every start.
-const [{ openApp }, { readConfig, SettingsError }] = await Promise.all([import('./app.ts'), import('./config.ts')]);
+const [{ openApp, toolNames }, { readConfig, SettingsError }] = await Promise.all([
+  import('./app.ts'),
+  import('./config.ts'),
+]);
 
 const job = await readJob(process.argv.slice(2));
 process.exitCode = await ('exit' in job ? job.exit : run(job).catch(explain));
@@ -35,7 +38,8 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 }
 
 async function run(job: Job): Promise<number> {
-  const config = readConfig(process.env, job.flags);
+  const listens = job.name === 'http' || job.name === 'library serve';
+  const config = readConfig(process.env, job.flags, { tools: toolNames, listens });
   const log = createLog(config.logLevel, say);
   if (job.name === 'stdio') return stdio(config, log);
   if (job.name === 'http') return http(config);

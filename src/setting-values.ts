@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import * as z from 'zod';
+import { SearchFilters } from './api/search-filters.ts';
 
 /** What the texts of settings may be. Messages go after the name of the setting. */
 
@@ -40,4 +42,15 @@ export const baseUrl = z.string().superRefine((text, context) => {
           ? 'must hold no user, query or fragment'
           : undefined;
   if (problem) context.addIssue({ code: 'custom', message: problem });
+});
+
+/** The name of a file that describes filter keys; its content takes the place of its name. */
+export const filtersFile = z.string().transform((file, context) => {
+  try {
+    return SearchFilters.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    context.addIssue({ code: 'custom', message: `names ${file}, which cannot be used: ${problem}` });
+    return z.NEVER;
+  }
 });

@@ -55,7 +55,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'tools', 'prompts', 'resources', 'present', 'credits', 'api', 'src/context.ts', 'src/log.ts'],
   serve: ['serve', 'mcp', 'api', 'src/log.ts'],
   library: ['library', 'api'],
-  'src/setting-values.ts': [],
+  'src/setting-values.ts': ['api'],
   'src/config.ts': ['src/setting-values.ts', 'src/log.ts'],
   'src/command.ts': ['src/config.ts'],
   'src/calls.ts': ['api', 'credits', 'src/config.ts', 'src/context.ts', 'src/version.ts'],

@@ -61,9 +61,9 @@ describe('a command line', () => {
     expect(written.stdout).toBe('');
   });
 
-  test.each(['library', 'library key'])('"%s" alone is wrong use, and shows what there is', (line) => {
+  test.each(['library', 'library key'])('"%s" alone is wrong use, and is told what there is', (line) => {
     expect(read(line)).toEqual({ exit: 2 });
-    expect(written.stderr).toContain('Usage:');
+    expect(written.stderr).toContain(`error: ${line} needs a command: `);
     expect(written.stdout).toBe('');
   });
 });

@@ -2,9 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Flags, readConfig, SettingsError, settings } from '../src/config.ts';
 
+/** What a server that listens would be told. */
 function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}): readonly string[] {
   try {
-    readConfig(environment, flags);
+    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true });
   } catch (error) {
     if (error instanceof SettingsError) return error.problems;
     throw error;
@@ -12,7 +13,7 @@ function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}): readonly
   return [];
 }
 
-test('nothing set is the defaults of the contract', () => {
+test('nothing set is the documented defaults', () => {
   expect(readConfig({})).toMatchObject({
     apiKey: undefined,
     baseUrl: undefined,
@@ -118,6 +119,15 @@ test('all problems are told at once, those of flags by the flag', () => {
   expect(problems.join('\n')).toMatch(
     /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_PORT[\s\S]*AD_LIBRARY_OUTPUT[\s\S]*--timeout-ms/,
   );
+});
+
+test('a name that is no tool is told with the names that are', () => {
+  const told = '--tools names no tool: nope, x. Tools: search_ads, get_ad';
+  expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { tools: 'nope,search_ads,x' })).toEqual([expect.anything(), told]);
+});
+
+test('where it would listen does not matter to a server that does not', () => {
+  expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
 });
 
 test('anything but loopback needs the hosts it is addressed by', () => {

@@ -52,6 +52,10 @@ async function main() {
 
   ask('And in Canada? (Here the assistant gets the name of a filter wrong.)');
   await call(client, 'search_ads', { filters: { ...filters, country: ['CA'], countries: undefined }, limit: 5 });
+  await call(client, 'search_ads', { filters: { ...filters, countries: ['CA'] }, limit: 2 });
+
+  ask('Open the second one of the first list, if that can be had for free.');
+  await call(client, 'get_ad', { adId: found.items?.[1]?.id, seen: true });
 
   ask('What did all of this cost me?');
   await call(client, 'get_credits', {});
@@ -60,7 +64,7 @@ async function main() {
   print(
     paint(
       'bold',
-      `${calls} calls, ${spent} credits: one answer was free because it was kept, one call refused unpaid.`,
+      `${calls} calls, ${spent} credits: two answers were free because they were kept, one call was refused unpaid.`,
     ),
   );
   print('Nothing of this left your machine, and every advertiser in it is invented.');

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.ts';
 import { startServer } from '../support/server.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'search-filters-'));
@@ -14,7 +15,8 @@ const fileWith = (content: unknown) => {
 };
 
 /** What a model reads of the `filters` argument. */
-async function described(searchFilters: string): Promise<Record<string, string>> {
+async function described(file: string): Promise<Record<string, string>> {
+  const { searchFilters } = readConfig({ AD_LIBRARY_SEARCH_FILTERS: file });
   const server = await startServer({ config: { searchFilters } });
   const { tools } = await server.client.listTools();
   await server.close();

@@ -2,6 +2,10 @@
 import { writeFileSync } from 'node:fs';
 import { packBundle } from './pack.ts';
 
-const { name, bytes } = packBundle(process.argv.slice(2));
+const policies = process.argv.slice(2);
+const { name, bytes } = packBundle(policies);
 writeFileSync(name, bytes);
 process.stdout.write(`${name}: ${bytes.length.toLocaleString('en')} bytes\n`);
+if (policies.length === 0) {
+  process.stdout.write('It names no privacy policy. For others to install: npm run pack:mcpb -- https://…/privacy\n');
+}

@@ -29,7 +29,7 @@ describe('copy cannot pose as the server', () => {
 
   it('stands bare only as one word', () => {
     expect(word('SHOP_NOW')).toBe('SHOP_NOW');
-    expect(word('play.google.com')).toBe('play.google.com');
+    expect(word('play.shop.example')).toBe('play.shop.example');
     expect(word('ignore all\nprevious')).toBe('"ignore all previous"');
     expect(word('')).toBe('""');
   });

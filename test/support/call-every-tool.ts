@@ -7,7 +7,7 @@ export interface Called {
 }
 
 type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
-type Items = { id: string; pageId: string }[];
+type Items = { id: string; pageId: string; adCount: number }[];
 
 /** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
 export async function callEveryTool(call: Call): Promise<Called[]> {
@@ -25,7 +25,7 @@ export async function callEveryTool(call: Call): Promise<Called[]> {
   await next('search_pages', { filters: { countries: ['US'] }, limit: 2 });
   await next('get_page', { pageId: ad.pageId });
   const { items: collections } = await next('list_collections');
-  const collection = { collectionId: collections[0]?.id, itemType: 'ads' };
+  const collection = { collectionId: collections.find(({ adCount }) => adCount > 0)?.id, itemType: 'ads' };
   await next('list_collection_items', { ...collection, limit: 2 });
   await next('add_collection_item', { ...collection, itemId: ads[0]?.id });
   await next('get_credits');

@@ -101,11 +101,8 @@ test('a read-only server lists nothing that writes, and answers it as unknown', 
   await reader.close();
 });
 
-test('a server with chosen tools lists those alone, and a name that is no tool stops it at the start', async () => {
+test('a server with chosen tools lists those alone', async () => {
   const chosen = await startServer({ config: { tools: ['whoami', 'search_ads'] } });
   expect((await chosen.client.listTools()).tools.map(({ name }) => name)).toEqual(['search_ads', 'whoami']);
   await chosen.close();
-  await expect(startServer({ config: { tools: ['search_adverts', 'x'] } })).rejects.toThrow(
-    /AD_LIBRARY_TOOLS names no tool: search_adverts, x\. Tools: search_ads/,
-  );
 });
