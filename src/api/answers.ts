@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { AdLibraryError } from './errors.ts';
 import { ItemType } from './item-type.ts';
 import { lenient } from './lenient.ts';
 import {
@@ -14,7 +13,6 @@ import {
   Page,
   UsageLimit,
 } from './schemas.ts';
-import type { Receipt } from './send.ts';
 
 /** The documented resources as they are read from an answer: see `lenient.ts` for what that forgives. */
 
@@ -83,7 +81,7 @@ export const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnsw
 
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
-/** Items are told apart by the item type that was asked for: see `readAds` and `readPages`. */
+/** Items are told apart by the item type that was asked for: see `read-items.ts`. */
 export const CollectionItemsAnswer = z
   .looseObject({ ...CollectionItemsResult.shape, items: listOf(z.looseObject({})), ...paging, collection, itemType })
   .transform(withHasMore);
@@ -91,27 +89,3 @@ export const CollectionItemsAnswer = z
 export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), [
   'added',
 ]);
-
-/** Read the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */
-export const readAds = (answer: Listed) => readItems(AdAnswer, answer);
-export const readPages = (answer: Listed) => readItems(PageAnswer, answer);
-
-function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {
-  const parsed = z.array(item).safeParse(value.items);
-  if (parsed.success) return parsed.data;
-  const { charged, requestId } = receipt;
-  throw new AdLibraryError({
-    kind: 'unexpected_response',
-    problem: 'The items are not of the item type asked for.',
-    status: 200,
-    requestId: requestId ?? undefined,
-    charged: charged ?? undefined,
-    sent: true,
-    gated: true,
-  });
-}
-
-interface Listed {
-  value: { items: readonly unknown[] };
-  receipt: Pick<Receipt, 'charged' | 'requestId'>;
-}

@@ -12,7 +12,7 @@ import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './par
 const input = z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh });
 
 /** Loaded with the first call, as everything is that reads answers. */
-const answers = () => import('../api/answers.ts');
+const reading = () => import('../api/read-items.ts');
 
 export const listCollectionItems = defineTool({
   name: 'list_collection_items',
@@ -32,13 +32,13 @@ export const listCollectionItems = defineTool({
       ? itemsPage({
           asked,
           context,
-          read: async (answer) => (await answers()).readAds(answer),
+          read: async (answer) => (await reading()).readAds(answer),
           views: adViews(detail, context),
         })
       : itemsPage({
           asked,
           context,
-          read: async (answer) => (await answers()).readPages(answer),
+          read: async (answer) => (await reading()).readPages(answer),
           views: pageViews(detail, context),
         });
   },

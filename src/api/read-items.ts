@@ -1,0 +1,28 @@
+import * as z from 'zod';
+import { AdAnswer, PageAnswer } from './answers.ts';
+import { AdLibraryError } from './errors.ts';
+import type { Receipt } from './send.ts';
+
+/** Read the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */
+export const readAds = (answer: Listed) => readItems(AdAnswer, answer);
+export const readPages = (answer: Listed) => readItems(PageAnswer, answer);
+
+function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {
+  const parsed = z.array(item).safeParse(value.items);
+  if (parsed.success) return parsed.data;
+  const { charged, requestId } = receipt;
+  throw new AdLibraryError({
+    kind: 'unexpected_response',
+    problem: 'The items are not of the item type asked for.',
+    status: 200,
+    requestId: requestId ?? undefined,
+    charged: charged ?? undefined,
+    sent: true,
+    gated: true,
+  });
+}
+
+interface Listed {
+  value: { items: readonly unknown[] };
+  receipt: Pick<Receipt, 'charged' | 'requestId'>;
+}
