@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { type Api, type Caller, createApi } from './api/client.ts';
+import { type Caller, createApi } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
-import { createPartition, type Partition } from './api/partition.ts';
+import { createPartition } from './api/partition.ts';
 import type { Send } from './api/send.ts';
 import { type Fetch, sendOver } from './api/wire.ts';
 import { withCache } from './api/with-cache.ts';
@@ -18,11 +18,9 @@ import { withLedger } from './credits/with-ledger.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { version } from './version.ts';
 
-/** Calls of the API as tools make them, and what is remembered of callers between them. */
-export interface Calls {
-  api(caller: Caller): Api;
-  memoryOf(key: string): Pick<ToolContext, 'spending' | 'asked'>;
-}
+/** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
+export type CallerView = Pick<ToolContext, 'api' | 'spending' | 'asked'>;
+export type Calls = (caller: Omit<Caller, 'owner'>) => CallerView;
 
 /** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
@@ -37,20 +35,29 @@ interface CallsOptions {
   random: () => number;
 }
 
-interface Remembered {
-  books: Books;
-  partition: Partition;
-}
-
 export function openCalls(options: CallsOptions): Calls {
   const partition = createPartition();
-  const remembered = { partition, books: createBooks(partition) };
-  const send = sendChain({ ...options, ...remembered });
-  return { api: (caller) => createApi(send, caller), memoryOf: callerMemory({ ...options, ...remembered }) };
+  const books = createBooks();
+  const send = sendChain(options, books);
+  const questions = new LRUCache<string, Kept>({
+    maxSize: largestMemory,
+    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
+  });
+  return (caller) => {
+    const owner = partition(caller.key ?? '');
+    return {
+      api: createApi(send, { ...caller, owner }),
+      spending: () => spendingOf(books(owner), options.config.creditBudget),
+      asked: {
+        get: (mark) => questions.get(`${owner} ${mark}`),
+        set: (mark, kept) => questions.set(`${owner} ${mark}`, kept),
+      },
+    };
+  };
 }
 
 /** Everything between a tool and the network, the outermost last. */
-function sendChain({ config, upstream, books, partition, now, random }: CallsOptions & Remembered): Send {
+function sendChain({ config, upstream, now, random }: CallsOptions, books: Books): Send {
   const { fetch, baseUrl } = upstream;
   const { creditBudget: budget } = config;
   const ttl = config.cacheSeconds * 1000;
@@ -59,9 +66,9 @@ function sendChain({ config, upstream, books, partition, now, random }: CallsOpt
   const booked = withLedger(retried, books);
   const budgeted = withBudget(booked, { books, budget });
   const windowed = withUsageWindows(budgeted, { books, now });
-  const merged = withMerging(windowed, partition);
-  const cached = withCache(merged, { ttl, now, partition });
-  const remembered = withSeenAds(cached, { ttl, now, partition });
+  const merged = withMerging(windowed);
+  const cached = withCache(merged, { ttl, now });
+  const remembered = withSeenAds(cached, { ttl, now });
   return withBalance(remembered, { books, budget });
 }
 
@@ -72,18 +79,3 @@ const unsent: Send = async () => {
 
 /** Most characters of the questions behind cursors that are remembered for all callers together. */
 const largestMemory = 16 * 1024 * 1024;
-
-/** What is remembered of callers, each apart from the others. */
-function callerMemory({ config: { creditBudget: budget }, books, partition }: CallsOptions & Remembered) {
-  const questions = new LRUCache<string, Kept>({
-    maxSize: largestMemory,
-    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
-  });
-  return (key: string): Pick<ToolContext, 'spending' | 'asked'> => ({
-    spending: () => spendingOf(books(key), budget),
-    asked: {
-      get: (mark) => questions.get(`${partition(key)} ${mark}`),
-      set: (mark, kept) => questions.set(`${partition(key)} ${mark}`, kept),
-    },
-  });
-}

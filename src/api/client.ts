@@ -28,13 +28,15 @@ export type Api = { [Name in OperationName]: (request?: Request) => Promise<ApiA
 export interface Caller {
   /** Undefined where none is set: every call then says so instead of going out. */
   key: string | undefined;
+  /** The key's share of what the process keeps. */
+  owner: string;
   signal: AbortSignal;
   /** Told of every answer, so that a result can say what it cost. */
   onReceipt?: (receipt: Receipt) => void;
 }
 
 /** The API as one caller has it for the length of one tool call. */
-export function createApi(send: Send, { key, signal, onReceipt }: Caller): Api {
+export function createApi(send: Send, { key, owner, signal, onReceipt }: Caller): Api {
   const method =
     (name: OperationName) =>
     async (request: Request = {}) => {
@@ -43,7 +45,7 @@ export function createApi(send: Send, { key, signal, onReceipt }: Caller): Api {
         throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_API_KEY.', sent: false });
       const operation = operations[name];
       try {
-        const call = { operation, path, query, ...(body && { body }), key, signal, fresh, seen };
+        const call = { operation, path, query, ...(body && { body }), key, owner, signal, fresh, seen };
         const answer = await send(call);
         onReceipt?.(answer.receipt);
         return answer;

@@ -10,6 +10,8 @@ export interface Call {
   body?: Readonly<Record<string, unknown>>;
   /** The API key of the account the call is made for. It goes into one header and nowhere else. */
   key: string;
+  /** The key's share of what the process keeps, see `partition.ts`. */
+  owner: string;
   /** Aborts the call; also carries its deadline. */
   signal: AbortSignal;
   /** Asks the service even where a kept answer would do. */

@@ -1,13 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { canonical, fingerprint } from './fingerprint.ts';
-import type { Partition } from './partition.ts';
 import { type Answer, again, type Send } from './send.ts';
 
 export interface CacheOptions {
   /** How long a paid answer is kept, in milliseconds; 0 keeps none. */
   ttl: number;
   now: () => number;
-  partition: Partition;
 }
 
 interface Kept {
@@ -19,7 +17,7 @@ interface Kept {
 const largestCache = 32 * 1024 * 1024;
 
 /** Keeps paid answers, each under its own key: never pay twice for the same question while the answer is fresh. */
-export function withCache(send: Send, { ttl, now, partition }: CacheOptions): Send {
+export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
   if (ttl === 0) return send;
   const kept = new LRUCache<string, Kept>({
     maxSize: largestCache,
@@ -36,7 +34,7 @@ export function withCache(send: Send, { ttl, now, partition }: CacheOptions): Se
   };
 
   return async (call) => {
-    const owner = partition(call.key);
+    const { owner } = call;
     if (call.operation.writes) {
       // Dropped even when the write fails: it may have been carried out all the same.
       return send(call).finally(() => dropItemsOf(owner, call.path.collectionId ?? ''));

@@ -1,5 +1,4 @@
 import { fingerprint } from './fingerprint.ts';
-import type { Partition } from './partition.ts';
 import { type Answer, again, type Send } from './send.ts';
 
 interface Flight {
@@ -16,14 +15,14 @@ interface Flight {
  * Makes equal calls of one key that are under way at once into one. Who cancels leaves the others unharmed; the last
  * one to leave aborts the call. Only one of those who stay pays: the others' receipts say so.
  */
-export function withMerging(send: Send, partition: Partition): Send {
+export function withMerging(send: Send): Send {
   const flights = new Map<string, Flight>();
   const leaveAlone = (owner: string) => {
     for (const name of flights.keys()) if (name.startsWith(`${owner} ["listCollection`)) flights.delete(name);
   };
 
   return async (call) => {
-    const owner = partition(call.key);
+    const { owner } = call;
     if (call.operation.writes) {
       // Whoever asks from now on wants to see what was written: lists under way take nobody else on board.
       leaveAlone(owner);

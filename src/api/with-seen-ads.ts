@@ -1,14 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { AdAnswer } from './answers.ts';
-import type { Partition } from './partition.ts';
 import { type Answer, again, type Send } from './send.ts';
 
 export interface SeenOptions {
   /** How long an ad of a list is kept, in milliseconds; 0 keeps none. */
   ttl: number;
   now: () => number;
-  partition: Partition;
 }
 
 interface Seen {
@@ -28,21 +26,22 @@ const largestMemory = 16 * 1024 * 1024;
  * key but `id` may be absent, and `appUrl` is shown on list items only. Nothing says that a list holds all that getAd
  * would, so the copy is no answer of getAd: it is passed on with its age and where it is from, never silently.
  */
-export function withSeenAds(send: Send, { ttl, now, partition }: SeenOptions): Send {
+export function withSeenAds(send: Send, { ttl, now }: SeenOptions): Send {
   if (ttl === 0) return send;
   const seen = new LRUCache<string, Seen>({ maxSize: largestMemory });
-  const nameOf = (key: string, id: string) => `${partition(key)} ${id.toLowerCase()}`;
+  const nameOf = (owner: string, id: string) => `${owner} ${id.toLowerCase()}`;
 
-  const remember = (key: string, listedBy: string, list: Answer) => {
+  const remember = (owner: string, listedBy: string, list: Answer) => {
     const items = Items.safeParse(list.raw).data?.items ?? [];
     const size = Math.ceil(list.size / Math.max(1, items.length)) + 100;
     const { requestId } = list.receipt;
-    for (const raw of items) if (raw) seen.set(nameOf(key, raw.id), { raw, requestId, listedBy, at: now() }, { size });
+    for (const raw of items)
+      if (raw) seen.set(nameOf(owner, raw.id), { raw, requestId, listedBy, at: now() }, { size });
   };
 
   return async (call) => {
     const { name } = call.operation;
-    const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.key, call.path.adId ?? ''));
+    const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.owner, call.path.adId ?? ''));
     if (found && now() - found.at < ttl) {
       const { raw, requestId, listedBy, at } = found;
       const receipt = { charged: null, remaining: null, cached: true, requestId };
@@ -50,7 +49,7 @@ export function withSeenAds(send: Send, { ttl, now, partition }: SeenOptions): S
     }
     const answer = await send(call);
     const listsAds = name === 'searchAds' || (name === 'listCollectionItems' && call.query.itemType === 'ads');
-    if (listsAds && !answer.receipt.cached) remember(call.key, name, answer);
+    if (listsAds && !answer.receipt.cached) remember(call.owner, name, answer);
     return answer;
   };
 }

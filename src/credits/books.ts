@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/answers.ts';
-import type { Partition } from '../api/partition.ts';
 import { emptyPrices, type Prices } from './prices.ts';
 
 /** What this process knows of one key's credits. */
@@ -28,15 +27,15 @@ export interface Book {
   warned: Set<'credits' | 'budget'>;
 }
 
-export type Books = (key: string) => Book;
+/** By the owner of calls. */
+export type Books = (owner: string) => Book;
 
 /** Keys in one process; the least used are forgotten past that, their spending with them. */
 const mostBooks = 50_000;
 
-export function createBooks(partition: Partition): Books {
+export function createBooks(): Books {
   const books = new LRUCache<string, Book>({ maxSize: mostBooks, sizeCalculation: () => 1 });
-  return (key) => {
-    const owner = partition(key);
+  return (owner) => {
     const book = books.get(owner) ?? emptyBook();
     books.set(owner, book);
     return book;

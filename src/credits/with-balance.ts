@@ -15,7 +15,7 @@ export function withBalance(send: Send, { books, budget }: { books: Books; budge
   return async (call) => {
     const answer = await send(call);
     if (!call.operation.gated) return answer;
-    const book = books(call.key);
+    const book = books(call.owner);
     const { receipt } = answer;
     if (receipt.cached) {
       book.savedCalls++;

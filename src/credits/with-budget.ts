@@ -12,7 +12,7 @@ export function withBudget(send: Send, { books, budget }: { books: Books; budget
   if (budget === undefined) return send;
   return async (call) => {
     if (!call.operation.gated) return send(call);
-    const book = books(call.key);
+    const book = books(call.owner);
     while (book.alone !== undefined && used(book) < budget) await settled(book.alone, call.signal);
     const expected = expectedPrice(book.prices, call);
     if (used(book) + (expected ?? leastPrice) > budget) throw overBudget({ book, budget, expected, call });

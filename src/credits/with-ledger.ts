@@ -6,7 +6,7 @@ import { learnPrice } from './prices.ts';
 /** Writes down what every call was charged and what is left, and learns prices from it. */
 export function withLedger(send: Send, books: Books): Send {
   return async (call) => {
-    const book = books(call.key);
+    const book = books(call.owner);
     try {
       const answer = await send(call);
       const { charged, remaining } = answer.receipt;

@@ -21,7 +21,7 @@ export function withUsageWindows(send: Send, { books, now }: { books: Books; now
   };
 
   return async (call) => {
-    const book = books(call.key);
+    const book = books(call.owner);
     if (call.operation.name === 'getCredits') {
       const answer = await send(call);
       learn(book, (answer.value as CreditStatusAnswer).usageLimit);
@@ -58,8 +58,8 @@ export function withUsageWindows(send: Send, { books, now }: { books: Books; now
 }
 
 /** The balance and the windows; callers who ask at once share one question. Undefined where there is no answer. */
-function askOnce(send: Send, book: Book, { key, signal }: Call): Promise<CreditStatusAnswer | undefined> {
-  book.asking ??= send({ operation: operations.getCredits, path: {}, query: {}, key, signal })
+function askOnce(send: Send, book: Book, { key, owner, signal }: Call): Promise<CreditStatusAnswer | undefined> {
+  book.asking ??= send({ operation: operations.getCredits, path: {}, query: {}, key, owner, signal })
     .then(({ value }) => value as CreditStatusAnswer)
     .catch(() => undefined)
     .finally(() => {

@@ -1,4 +1,4 @@
-import type { Api, Caller } from '../api/client.ts';
+import type { Caller } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
 import type { ToolContext } from '../context.ts';
@@ -17,10 +17,7 @@ const roomForReceipt = 160;
 export interface Service {
   tools: ReadonlyMap<string, Tool>;
   /** How tools call the API, and what the process remembers of a caller. */
-  calls(): Promise<{
-    api(caller: Caller): Api;
-    memoryOf(key: string): Pick<ToolContext, 'spending' | 'asked'>;
-  }>;
+  calls(): Promise<(caller: Omit<Caller, 'owner'>) => Pick<ToolContext, 'api' | 'spending' | 'asked'>>;
   now: () => number;
   log: Log;
   resultTokens: number;
@@ -83,9 +80,9 @@ async function answer(service: Service, call: ToolCall) {
 
   const signals = [call.signal, service.closing];
   return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
-    const api = calls.api({ key: call.key, signal, onReceipt: (receipt) => receipts.push(receipt) });
+    const view = calls({ key: call.key, signal, onReceipt: (receipt) => receipts.push(receipt) });
     const resultTokens = service.resultTokens - roomForReceipt;
-    const context: ToolContext = { api, now: service.now(), resultTokens, ...calls.memoryOf(call.key ?? '') };
+    const context: ToolContext = { ...view, now: service.now(), resultTokens };
     const data = await tool.run(input, context);
 
     const receipt = totalReceipt(receipts);
