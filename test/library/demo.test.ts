@@ -74,6 +74,29 @@ describe('the market', () => {
     }
   });
 
+  it('begins, newest first, with many advertisers, several days and formats, and money in whole units', () => {
+    const ads = market(1).flatMap((page) => page.ads);
+    const newest = ads.sort((a, b) => String(b.startedAt).localeCompare(String(a.startedAt))).slice(0, 20);
+    expect(new Set(newest.map(({ pageId }) => pageId)).size).toBeGreaterThanOrEqual(8);
+    expect(new Set(newest.map(({ startedAt }) => startedAt)).size).toBeGreaterThanOrEqual(3);
+    expect(new Set(newest.map(({ displayFormat }) => displayFormat)).size).toBeGreaterThanOrEqual(3);
+    for (const ad of ads) {
+      for (const amount of [ad.adSpendMin, ad.adSpendMax, ad.revenueMin, ad.revenueMax]) {
+        expect(Number.isInteger(amount) && Number(amount) > 0).toBe(true);
+      }
+    }
+  });
+
+  it('gives a product one day on which it was made, before all of its ads', () => {
+    const made = new Map<string, Set<string>>();
+    for (const ad of market(1).flatMap((page) => page.ads)) {
+      const key = `${ad.pageId} ${ad.productTitle}`;
+      made.set(key, (made.get(key) ?? new Set()).add(String(ad.productCreatedAt)));
+      expect(String(ad.productCreatedAt) < String(ad.startedAt)).toBe(true);
+    }
+    for (const days of made.values()) expect(days.size).toBe(1);
+  });
+
   it('tries variants of a campaign and runs good ones again', () => {
     const ads = market(1).flatMap((page) => page.ads);
     const copies = new Set(ads.map(({ pageId, body, headline }) => `${pageId} ${body} ${headline}`));
