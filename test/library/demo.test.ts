@@ -62,7 +62,7 @@ describe('the market', () => {
       for (const ad of ads) {
         Ad.parse(ad);
         const text = JSON.stringify(ad);
-        expect(text).not.toMatch(/\{(brand|product|percent|days)\}|undefined|NaN/);
+        expect(text).not.toMatch(/\{(brand|product|percent|days|thousands|tries)\}|undefined|NaN/);
         for (const [, host] of text.matchAll(/https?:\/\/([^/"]+)/g)) expect(host).toMatch(/\.example$/);
         const { startedAt = '', lastSeenAt = '', endDate } = ad as Record<string, string>;
         expect(startedAt <= lastSeenAt).toBe(true);
@@ -87,14 +87,30 @@ describe('the market', () => {
     }
   });
 
-  it('gives a product one day on which it was made, before all of its ads', () => {
+  it('gives a product one day on which it was made, and none of its ads is older', () => {
     const made = new Map<string, Set<string>>();
     for (const ad of market(1).flatMap((page) => page.ads)) {
       const key = `${ad.pageId} ${ad.productTitle}`;
       made.set(key, (made.get(key) ?? new Set()).add(String(ad.productCreatedAt)));
-      expect(String(ad.productCreatedAt) < String(ad.startedAt)).toBe(true);
+      expect(String(ad.productCreatedAt) <= String(ad.startedAt)).toBe(true);
     }
     for (const days of made.values()) expect(days.size).toBe(1);
+  });
+
+  it('says what fits the trade, in sentences that begin with a capital and merge no article', () => {
+    const wrong =
+      /\b(de|à) les? |\b(de|a) el |\b(de|em|por) [oa] [A-Z]|\b(di|a|su|da|in) l[ae] [A-Z]|[.!?] (the|le|la|el|o|de|il) /;
+    for (const { page, ads } of market(1)) {
+      const { industry } = advertisers.find(({ name }) => name === page.pageName) ?? {};
+      for (const ad of ads) {
+        const said = `${ad.headline}\n${ad.body}`;
+        if (['en', 'fr', 'es', 'pt', 'it'].includes(page.languages?.[0] ?? '')) expect(said).not.toMatch(wrong);
+        if (ad.productPrice === 0) expect(said).not.toMatch(/% off|in stock/i);
+        if (/free shipping|envío gratis|frete grátis|versand|무료 배송|全館免運|मुफ़्त डिलीवरी/i.test(said)) {
+          expect(['beauty', 'fashion', 'food', 'home', 'fitness', 'pets']).toContain(industry);
+        }
+      }
+    }
   });
 
   it('tries variants of a campaign and runs good ones again', () => {

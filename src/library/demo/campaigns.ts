@@ -3,7 +3,7 @@ import type { Advertiser, Industry } from './advertisers.ts';
 import { americanAdvertisers } from './advertisers-americas.ts';
 import { asianAdvertisers } from './advertisers-asia.ts';
 import { europeanAdvertisers } from './advertisers-europe.ts';
-import { type Angle, angles, type Phrases } from './phrases.ts';
+import { type Angle, angles, type PhrasesByTrade, tradeOf } from './phrases.ts';
 import { asianPhrases } from './phrases-asia.ts';
 import { europeanPhrases } from './phrases-europe.ts';
 import type { Dice } from './random.ts';
@@ -46,7 +46,15 @@ const technologies = [
 ];
 
 type Product = { name: string; price: number; createdAt: number };
-type Campaign = { advertiser: Advertiser; product: Product; angle: Angle; start: number; strength: number };
+type Campaign = {
+  advertiser: Advertiser;
+  product: Product;
+  angle: Angle;
+  start: number;
+  strength: number;
+  /** What its copy boasts of, the same in every variant. */
+  boast: { thousands: number; tries: number };
+};
 type Market = { dice: Dice; today: number };
 
 export type DemoPage = { page: Page; ads: Ad[] };
@@ -80,6 +88,7 @@ function makeCampaign({ dice, today }: Market, advertiser: Advertiser, products:
     angle: dice.pick(angles),
     start: today - Math.ceil(dice.roll() ** 1.15 * longestAgo) * day,
     strength: dice.roll() ** 2,
+    boast: { thousands: dice.between(11, 94), tries: dice.between(12, 48) },
   };
 }
 
@@ -109,22 +118,32 @@ function makeRun({ dice, today }: Market, { strength }: Campaign, start: number)
 
 type Copy = { headline: string; body: string; linkDescription: string; format: string; cta: string };
 
-function makeCopy(dice: Dice, { advertiser, product, angle }: Campaign, variant: number): Copy {
-  const phrases: Phrases = phrasesOf[advertiser.language];
-  const filling = { brand: advertiser.name, product: product.name, percent: dice.pick([10, 15, 20, 25, 30]), days: 30 };
-  const say = (phrase: string) =>
-    phrase.replace(/\{(\w+)\}/g, (_, name: keyof typeof filling) => String(filling[name]));
+function makeCopy(dice: Dice, { advertiser, product, angle, boast }: Campaign, variant: number): Copy {
+  const trade = tradeOf[advertiser.industry];
+  const phrases = (phrasesOf[advertiser.language] as PhrasesByTrade)[trade];
+  if (!phrases) throw new Error(`No phrases for ${trade} in "${advertiser.language}".`);
+  const percent = dice.pick([10, 15, 20, 25, 30]);
+  const filling = { brand: advertiser.name, product: product.name, percent, days: 30, ...boast };
+  const say = (phrase: string) => filled(phrase, filling);
   const points = dice.some(advertiser.points, dice.between(2, 4)).map((point) => `✔ ${point}`);
   const offer = angle === 'offer' || dice.chance(0.4) ? [say(dice.pick(phrases.offers))] : [];
   const opening = say(phrases.openings[angle][variant % 2 === 0 ? 0 : 1]);
   const body = [opening, points.join('\n'), ...offer, say(dice.pick(phrases.closings))].join('\n\n');
   return {
-    headline: capitalised(say(dice.pick(phrases.headlines))),
+    headline: say(dice.pick(phrases.headlines)),
     body,
     linkDescription: dice.pick(advertiser.points),
     format: dice.pick(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO'], 1.6),
     cta: dice.pick(ctaByIndustry[advertiser.industry], 1.5),
   };
+}
+
+/** What stands first in a sentence begins with a capital. */
+function filled(phrase: string, filling: Record<string, string | number>): string {
+  return phrase.replace(/\{(\w+)\}/g, (_, name: string, at: number) => {
+    const value = String(filling[name]);
+    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, at)) ? capitalised(value) : value;
+  });
 }
 
 const capitalised = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
