@@ -110,7 +110,7 @@ type Run = { start: number; end: number | null; days: number; performance: numbe
 
 function makeRun({ dice, today }: Market, { strength }: Campaign, start: number): Run {
   const performance = Math.min(1, Math.max(0, strength + (dice.roll() - 0.5) / 3));
-  const planned = 2 + Math.floor(performance ** 2 * 150 + dice.between(0, 8));
+  const planned = 2 + Math.floor(performance ** 2 * 240 + dice.between(1, 14));
   const end = start + planned * day;
   const running = end >= today;
   return { start, end: running ? null : end, days: running ? (today - start) / day : planned, performance };
@@ -126,7 +126,7 @@ function makeCopy(dice: Dice, { advertiser, product, angle, boast }: Campaign, v
   const filling = { brand: advertiser.name, product: product.name, percent, days: 30, ...boast };
   const say = (phrase: string) => filled(phrase, filling);
   const points = dice.some(advertiser.points, dice.between(2, 4)).map((point) => `✔ ${point}`);
-  const offer = angle === 'offer' || dice.chance(0.4) ? [say(dice.pick(phrases.offers))] : [];
+  const offer = angle === 'offer' || dice.chance(0.6) ? [say(dice.pick(phrases.offers))] : [];
   const opening = say(phrases.openings[angle][variant % 2 === 0 ? 0 : 1]);
   const body = [opening, points.join('\n'), ...offer, say(dice.pick(phrases.closings))].join('\n\n');
   return {
