@@ -6,6 +6,7 @@ import { diceFrom } from '../../src/library/demo/random.ts';
 import { openDemoLibrary } from '../../src/library/demo.ts';
 import { endpoints } from '../../src/library/endpoints.ts';
 import { libraryFilters } from '../../src/library/filters.ts';
+import { drawAd } from '../../src/library/media.ts';
 import { startOfTests } from './support/served-library.ts';
 
 const now = () => startOfTests;
@@ -165,6 +166,18 @@ describe('the demo library', () => {
 });
 
 describe('pictures', () => {
+  it('show what is advertised: the same for the same product, another for another kind', () => {
+    const sceneOf = (productTitle: string, id = 'a') => {
+      const svg = drawAd({ id, pageId: 'p', headline: 'New', productTitle } as Ad, 0, false);
+      return svg.match(/<g fill="[^>]*><g>(.*?)<\/g><\/g>/)?.[1];
+    };
+    const kinds = ['Breakfast tea', 'Trail shoe', 'Payroll', 'Sérum', '四季の掛け布団', 'رحلة النجوم', 'Something'];
+    expect(new Set(kinds.map((title) => sceneOf(title))).size).toBe(kinds.length);
+    expect(sceneOf('Coffee', 'b')).toBe(sceneOf('Breakfast tea'));
+    const scenes = new Set(advertisers.flatMap(({ products }) => products.map(([name]) => sceneOf(name))));
+    expect(scenes.size).toBeGreaterThanOrEqual(10);
+  });
+
   it('hold an ad’s words as words, whatever they are', async () => {
     const { library } = await openDemoLibrary({ now });
     const id = '00000000-0000-4000-8000-000000000000';
