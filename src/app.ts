@@ -15,6 +15,8 @@ export interface App {
   catalog: Catalog;
   /** The key calls are made with where the caller brings none: the person's own over stdio, the demo's in demo mode. */
   key: string | undefined;
+  /** Answers requests for the demo's pictures. */
+  pictures?: ((request: Request) => Promise<Response>) | undefined;
   /** Aborts calls in flight and lets go of everything the app holds. */
   close(): Promise<void>;
 }
@@ -24,18 +26,21 @@ export interface AppOptions {
   log: Log;
   now: () => number;
   random: () => number;
+  /** Where `pictures` will be served; where they are not, the demo's media addresses lead nowhere. */
+  mediaUrl?: string | undefined;
 }
 
 /** What answers the API's calls, and what is said of it to callers. */
 interface Service extends Upstream {
   key: string | undefined;
+  pictures?: App['pictures'];
   notice?: string;
   filterHints?: Readonly<Record<string, string>> | undefined;
   close(): Promise<void> | void;
 }
 
-export async function openApp({ config, log, now, random }: AppOptions): Promise<App> {
-  const upstream = await (config.demo ? openDemo(now) : openService(config));
+export async function openApp({ config, log, now, random, mediaUrl }: AppOptions): Promise<App> {
+  const upstream = await (config.demo ? openDemo(now, mediaUrl) : openService(config));
   const closing = new AbortController();
   // Every call under way listens for it; Node takes more than ten for a leak and says so.
   setMaxListeners(0, closing.signal);
@@ -58,6 +63,7 @@ export async function openApp({ config, log, now, random }: AppOptions): Promise
   return {
     catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
     key: upstream.key,
+    pictures: upstream.pictures,
     close: async () => {
       closing.abort();
       await upstream.close();
@@ -69,20 +75,21 @@ function openService({ baseUrl, apiKey, searchFilters }: Config): Service {
   return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: searchFilters && filterHints(searchFilters) };
 }
 
-async function openDemo(now: () => number): Promise<Service> {
+async function openDemo(now: () => number, mediaUrl = 'https://media.demo.example/media'): Promise<Service> {
   const [{ openDemoLibrary }, { libraryFilters }] = await Promise.all([
     import('./library/demo.ts'),
     import('./library/filters.ts'),
   ]);
   const { library, apiKey } = await openDemoLibrary({
     now,
-    mediaUrl: 'https://media.demo.example/media',
+    mediaUrl,
     appUrl: 'https://app.demo.example',
   });
   return {
     fetch: (url, init) => library.fetch(new Request(url, init)),
     baseUrl: 'http://demo.invalid',
     key: apiKey,
+    pictures: (request) => library.fetch(request),
     notice: 'DEMO DATA: generated, every advertiser and ad is fictional, no real credits are spent.',
     filterHints: filterHints(libraryFilters),
     close: () => library.close(),

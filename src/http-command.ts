@@ -3,6 +3,7 @@ import type { Config } from './config.ts';
 import { createHttpApp } from './serve/http.ts';
 import { type Listener, listen } from './serve/listen.ts';
 import { createStructuredLog } from './serve/structured-log.ts';
+import { isLoopback } from './setting-values.ts';
 
 /** Serves MCP over HTTP as the settings say; closing it answers what is under way, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
@@ -10,13 +11,15 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const plain = createStructuredLog(config.logLevel, write);
   const metrics = withMetrics ? (await import('./serve/metrics.ts')).createMetrics() : undefined;
   const log = metrics?.counting(plain) ?? plain;
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  const mediaUrl = addressOfMedia(config);
+  const app = await openApp({ config, log, now: Date.now, random: Math.random, mediaUrl });
   const http = createHttpApp({
     ...config,
     catalog: app.catalog,
     log,
     now: Date.now,
     demoKey: demo ? app.key : undefined,
+    pictures: app.pictures,
     reachable: demo || baseUrl !== undefined,
     limits: { atOnce: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },
     metrics,
@@ -32,4 +35,11 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
       await app.close();
     },
   };
+}
+
+/** As callers reach it; a port that the system is yet to choose cannot be told beforehand. */
+function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
+  if (port === 0) return undefined;
+  const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
+  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}/media`;
 }

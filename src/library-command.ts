@@ -3,7 +3,7 @@ import type { Job } from './command.ts';
 import { type Config, SettingsError } from './config.ts';
 import type { Place, Progress } from './library/commands.ts';
 import { type KeyOptions, wrongOption } from './library/keys.ts';
-import { importText, keysText, progressLine } from './library/report.ts';
+import { importOutcome, importText, keysText, progressLine } from './library/report.ts';
 import type { Log } from './log.ts';
 
 export interface LibraryCommandOptions {
@@ -60,7 +60,9 @@ async function importAll(files: string[], place: Place, { stdin, say, watched }:
     throw readable(error);
   });
   for (const report of reports) say(`${watched ? '\n' : ''}${importText(report)}\n`);
-  return reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
+  const { exitCode, note } = importOutcome(reports);
+  if (note) say(`ad-library-mcp: ${note}\n`);
+  return exitCode;
 }
 
 /** A file that cannot be read is a wrong word on the command line. */

@@ -1,37 +1,37 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { invalid } from './refusal.ts';
 
-/** Makes and reads cursors: any JSON value, sealed, so that an altered or foreign one is refused and not guessed at. */
+/**
+ * Makes and reads cursors: bytes, sealed for one list, so that an altered or foreign one is refused and not guessed at.
+ * Whoever reads an answer reads its cursor, too: it holds as little as it can, and the list is not in it but in its seal.
+ */
 export type Cursors = {
-  seal(content: unknown): string;
+  seal(list: string, content: Uint8Array): string;
   /** @throws Refusal 422 */
-  open(cursor: string): unknown;
+  open(list: string, cursor: string): Buffer;
 };
 
-const sealBytes = 12;
+const sealBytes = 8;
 
 export function cursorsWith(secret: string): Cursors {
-  const sealOf = (text: string) => createHmac('sha256', secret).update(text).digest().subarray(0, sealBytes);
+  const sealOf = (list: string, content: Uint8Array) =>
+    createHmac('sha256', secret).update(`${list}\n`).update(content).digest().subarray(0, sealBytes);
   return {
-    seal(content) {
-      const text = Buffer.from(JSON.stringify(content)).toString('base64url');
-      return `${text}.${sealOf(text).toString('base64url')}`;
-    },
-    open(cursor) {
-      const [text = '', seal = '', ...rest] = cursor.split('.');
-      const given = Buffer.from(seal, 'base64url');
+    seal: (list, content) => Buffer.concat([sealOf(list, content), content]).toString('base64url'),
+    open(list, cursor) {
+      const bytes = Buffer.from(cursor, 'base64url');
+      const [seal, content] = [bytes.subarray(0, sealBytes), bytes.subarray(sealBytes)];
       // Compared as text too: several spellings of base64 decode to the same bytes.
       const genuine =
-        rest.length === 0 &&
-        given.length === sealBytes &&
-        given.toString('base64url') === seal &&
-        timingSafeEqual(given, sealOf(text));
+        bytes.toString('base64url') === cursor &&
+        seal.length === sealBytes &&
+        timingSafeEqual(seal, sealOf(list, content));
       if (!genuine) {
         throw invalid(
-          'This cursor is not one that this service gave. Pass a returned cursor unchanged, or leave it out to start anew.',
+          'This cursor is not one that this service gave for this list. Pass a returned cursor unchanged, and to the list it came from, or leave it out to start anew.',
         );
       }
-      return JSON.parse(Buffer.from(text, 'base64url').toString());
+      return content;
     },
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Ad } from '../api/schemas.ts';
+import { silhouetteFor } from './silhouettes.ts';
 
 /**
  * Pictures for ads, drawn from what the ad says: a scene in the advertiser's colours, the advertiser, a headline, the
@@ -20,15 +21,19 @@ export function drawAd(ad: Ad, nr: number, moving: boolean): string {
   return svg(side, [
     `<rect width="${side}" height="${side}" fill="url(#sky)"/>`,
     gradient(colours),
-    scene(chance, colours, moving),
-    `<text x="540" y="475" text-anchor="middle" font-size="120" font-weight="800" fill="#fffc">${escaped([...advertiser][0] ?? '')}</text>`,
+    scene(
+      chance,
+      colours,
+      silhouetteFor([card ? title : ad.productTitle, ad.headline, ad.ctaType], colours[0]),
+      moving,
+    ),
     words(advertiser, { y: 110, size: 40, most: 30, weight: 600, colour: colours[2] }),
     `<rect y="690" width="${side}" height="390" fill="#fffffff0"/>`,
-    ...wrapped(title, 24).map((line, at) =>
-      words(line, { y: 775 + at * 74, size: 62, most: 30, weight: 800, colour: colours[2] }),
+    ...wrapped(title, 28).map((line, at) =>
+      words(line, { y: 775 + at * 70, size: 54, most: 28, weight: 800, colour: colours[2] }),
     ),
     words(sub, { y: 925, size: 36, most: 46, weight: 400, colour: '#444' }),
-    `<rect x="60" y="960" width="${80 + label.length * 22}" height="76" rx="38" fill="${colours[2]}"/>`,
+    `<rect x="60" y="960" width="${80 + label.length * 25}" height="76" rx="38" fill="${colours[2]}"/>`,
     words(label, { y: 1010, x: 100, size: 34, most: 24, weight: 700 }),
     moving ? '<circle cx="540" cy="380" r="88" fill="#0009"/><path d="M512 332l82 48-82 48z" fill="#fff"/>' : '',
   ]);
@@ -63,24 +68,18 @@ const gradient = ([light, bright]: Palette) =>
 /** 32 numbers from 0 to 1, always the same for the same text. */
 const numbersFrom = (text: string) => [...createHash('sha256').update(text).digest()].map((byte) => byte / 255);
 
-/** Hills, a sun and a product-like shape. */
-function scene(chance: number[], [light, , dark]: Palette, moving: boolean): string {
+/** Hills, a sun and a silhouette of the product. */
+function scene(chance: number[], [light, , dark]: Palette, silhouette: string, moving: boolean): string {
   const at = (index: number, low: number, high: number) => Math.round(low + (chance[index] ?? 0.5) * (high - low));
   const drift = moving
     ? '<animateTransform attributeName="transform" type="translate" values="0 0;0 -36;0 0" dur="4s" repeatCount="indefinite"/>'
     : '';
-  const shapes = [
-    `<rect x="${540 - at(1, 100, 180)}" y="250" width="${2 * at(1, 100, 180)}" height="360" rx="${at(3, 20, 150)}"/>`,
-    `<circle cx="540" cy="430" r="${at(4, 140, 200)}"/>`,
-    `<path d="M540 ${at(5, 180, 260)}l${at(6, 170, 240)} 380h-${at(7, 380, 460)}z"/>`,
-    `<path d="M330 600q30-${at(8, 300, 420)} 210-${at(9, 330, 400)}t210 ${at(10, 330, 400)}z"/>`,
-  ];
   return [
     `<circle cx="${at(11, 150, 930)}" cy="${at(12, 180, 320)}" r="${at(13, 70, 150)}" fill="#fff8"/>`,
     `<path d="M0 ${at(14, 480, 600)}q270-${at(15, 60, 220)} 540 0t540 0V720H0z" fill="${light}"/>`,
     `<path d="M0 ${at(16, 560, 640)}q360-${at(17, 30, 160)} 720 0t720 0V720H0z" fill="#ffffffa0"/>`,
-    `<ellipse cx="540" cy="625" rx="230" ry="22" fill="#0002"/>`,
-    `<g fill="${dark}">${shapes[Math.floor((chance[0] ?? 0) * (shapes.length - 0.01))]}${drift}</g>`,
+    `<ellipse cx="${540 + at(1, -60, 60)}" cy="625" rx="230" ry="22" fill="#0002"/>`,
+    `<g fill="${dark}" color="${dark}" transform="translate(${at(1, -60, 60)})"><g>${silhouette}${drift}</g></g>`,
   ].join('');
 }
 

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { ItemType } from '../api/item-type.ts';
 import type { Account, Identity } from '../api/schemas.ts';
 import type { Collections } from './collections.ts';
@@ -8,9 +7,10 @@ import type { Database } from './database.ts';
 import type { OperationName } from './endpoints.ts';
 import type { Caller } from './keys.ts';
 import type { Meter } from './meter.ts';
+import { packNumbers, unpackNumbers } from './pack.ts';
 import type { Presenter } from './presenter.ts';
 import type { Records } from './records.ts';
-import { invalid, notFound } from './refusal.ts';
+import { notFound } from './refusal.ts';
 import { readBody, readItem, readItemsQuery, readPageId, readUuid } from './request.ts';
 import { readSearch, runSearch } from './search-request.ts';
 
@@ -79,19 +79,15 @@ async function search(kind: ItemType, { request, present }: Call, shop: Shop) {
   };
 }
 
-const ItemsCursor = z.strictObject({ collection: z.string(), itemType: z.string(), after: z.number() });
-
 function listCollectionItems({ request, params, caller, present }: Call, shop: Shop) {
   const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
   const { itemType, limit, cursor } = readItemsQuery(new URL(request.url).searchParams);
-  const opened = cursor === undefined ? undefined : ItemsCursor.safeParse(shop.cursors.open(cursor)).data;
-  if (cursor !== undefined && (opened?.collection !== id || opened.itemType !== itemType)) {
-    throw invalid('This cursor belongs to another list. Leave it out to start this one.');
-  }
+  const list = `items ${id} ${itemType}`;
+  const [after] = cursor === undefined ? [] : unpackNumbers(shop.cursors.open(list, cursor), 1).numbers;
   return () => {
     const collection = shop.collections.open(caller, id);
-    const { numbers, hasMore, position } = shop.collections.items(collection, itemType, limit, opened?.after);
-    const next = hasMore ? shop.cursors.seal({ collection: id, itemType, after: position }) : null;
+    const { numbers, hasMore, position } = shop.collections.items(collection, itemType, limit, after ?? undefined);
+    const next = hasMore ? shop.cursors.seal(list, packNumbers([position ?? null])) : null;
     const items = present.list(itemType, numbers);
     return { body: { collection: collection.shown, itemType, items, cursor: next, hasMore }, items: items.length };
   };

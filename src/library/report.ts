@@ -14,14 +14,23 @@ export function progressLine({ name, bytes, of }: Progress): string {
   return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${read}`;
 }
 
+const counted = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
+
 export function importText({ name, ads, pages, fromPublicArchive, skipped, problems }: ImportedFile): string {
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s JSON)` : '';
   const unsaid = skipped - problems.length;
   return [
-    `${name}: ${ads} ads${mapped} and ${pages} pages${skipped ? `, ${skipped} skipped:` : ''}`,
+    `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${skipped ? `, ${skipped} skipped:` : ''}`,
     ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),
     ...(unsaid > 0 ? [`  and ${unsaid} more`] : []),
   ].join('\n');
+}
+
+/** How an import ends, for scripts too; `note` says why where the code is not 0. */
+export function importOutcome(files: Pick<ImportedFile, 'skipped'>[]): { exitCode: number; note?: string } {
+  const skipped = files.reduce((sum, file) => sum + file.skipped, 0);
+  if (skipped === 0) return { exitCode: 0 };
+  return { exitCode: 1, note: 'exit code 1: some lines were skipped; everything else is stored' };
 }
 
 export function keysText(keys: KeyInfo[]): string {

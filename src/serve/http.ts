@@ -21,6 +21,8 @@ export interface HttpOptions {
   allowedOrigins: readonly string[];
   /** In demo mode every caller shares this key and brings none. */
   demoKey?: string | undefined;
+  /** In demo mode, what answers requests for the pictures of ads. */
+  pictures?: ((request: Request) => Promise<Response>) | undefined;
   /** False where no address is set that a caller's key could be sent to. */
   reachable: boolean;
   limits: CallLimits;
@@ -46,7 +48,7 @@ const mostCallsInBatch = 20;
  * with it. Nothing of a request outlives it but the answers kept under its key.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { log, metrics, demoKey, reachable, refusalsPerMinute } = options;
+  const { log, metrics, demoKey, pictures, reachable, refusalsPerMinute } = options;
   const standings = createKeyStandings();
   const calls = limitCalls(standings.learningFrom(options.catalog), options);
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
@@ -61,6 +63,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     app.get('/metrics', toUs, metrics.page);
     app.use('/mcp', metrics.answers);
   }
+  if (pictures) app.get('/media/*', toUs, gate.pass, ({ req }) => pictures(new Request(req.url)));
   app.use('/mcp', toUs, gate.pass);
   if (options.allowedOrigins.length > 0) app.use('/mcp', readableBy(options.allowedOrigins));
   if (demoKey === undefined) app.post('/mcp', keyed(limitRefusals(refusalsPerMinute), standings));

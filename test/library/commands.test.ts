@@ -12,7 +12,7 @@ import {
   serveDemoLibrary,
   serveLibrary,
 } from '../../src/library/commands.ts';
-import { importText, keysText, progressLine } from '../../src/library/report.ts';
+import { importOutcome, importText, keysText, progressLine } from '../../src/library/report.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
 let folder: string;
@@ -34,9 +34,11 @@ it('imports files and standard input, tells how far it is, and what it skipped',
   const seen: Progress[] = [];
   const reports = await importFiles(place(), [file, '-'], { stdin, onProgress: (progress) => seen.push(progress) });
   expect(reports.map(importText)).toEqual([
-    `${file}: 1 ads and 1 pages, 1 skipped:\n  line 2: id: an ad's id is a UUID; got "x"`,
-    'standard input: 1 ads and 0 pages',
+    `${file}: 1 ad and 1 page, 1 skipped:\n  line 2: id: an ad's id is a UUID; got "x"`,
+    'standard input: 1 ad and 0 pages',
   ]);
+  expect(importOutcome(reports)).toEqual({ exitCode: 1, note: expect.stringMatching(/^exit code 1: some lines/) });
+  expect(importOutcome(reports.slice(1))).toEqual({ exitCode: 0 });
   expect(seen).toMatchObject([
     { name: file, bytes: 87, of: 87 },
     { name: 'standard input', of: undefined },

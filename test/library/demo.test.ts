@@ -6,6 +6,7 @@ import { diceFrom } from '../../src/library/demo/random.ts';
 import { openDemoLibrary } from '../../src/library/demo.ts';
 import { endpoints } from '../../src/library/endpoints.ts';
 import { libraryFilters } from '../../src/library/filters.ts';
+import { drawAd } from '../../src/library/media.ts';
 import { startOfTests } from './support/served-library.ts';
 
 const now = () => startOfTests;
@@ -62,7 +63,7 @@ describe('the market', () => {
       for (const ad of ads) {
         Ad.parse(ad);
         const text = JSON.stringify(ad);
-        expect(text).not.toMatch(/\{(brand|product|percent|days)\}|undefined|NaN/);
+        expect(text).not.toMatch(/\{(brand|product|percent|days|thousands|tries)\}|undefined|NaN/);
         for (const [, host] of text.matchAll(/https?:\/\/([^/"]+)/g)) expect(host).toMatch(/\.example$/);
         const { startedAt = '', lastSeenAt = '', endDate } = ad as Record<string, string>;
         expect(startedAt <= lastSeenAt).toBe(true);
@@ -70,6 +71,45 @@ describe('the market', () => {
         if (endDate) expect(endDate).toBe(lastSeenAt);
         expect(ad.adSpendMin).toBeLessThanOrEqual(ad.adSpendMax ?? 0);
         expect(ad.revenueMin).toBeLessThanOrEqual(ad.revenueMax ?? 0);
+      }
+    }
+  });
+
+  it('begins, newest first, with many advertisers, several days and formats, and money in whole units', () => {
+    const ads = market(1).flatMap((page) => page.ads);
+    const newest = ads.sort((a, b) => String(b.startedAt).localeCompare(String(a.startedAt))).slice(0, 20);
+    expect(new Set(newest.map(({ pageId }) => pageId)).size).toBeGreaterThanOrEqual(8);
+    expect(new Set(newest.map(({ startedAt }) => startedAt)).size).toBeGreaterThanOrEqual(3);
+    expect(new Set(newest.map(({ displayFormat }) => displayFormat)).size).toBeGreaterThanOrEqual(3);
+    for (const ad of ads) {
+      for (const amount of [ad.adSpendMin, ad.adSpendMax, ad.revenueMin, ad.revenueMax]) {
+        expect(Number.isInteger(amount) && Number(amount) > 0).toBe(true);
+      }
+    }
+  });
+
+  it('gives a product one day on which it was made, and none of its ads is older', () => {
+    const made = new Map<string, Set<string>>();
+    for (const ad of market(1).flatMap((page) => page.ads)) {
+      const key = `${ad.pageId} ${ad.productTitle}`;
+      made.set(key, (made.get(key) ?? new Set()).add(String(ad.productCreatedAt)));
+      expect(String(ad.productCreatedAt) <= String(ad.startedAt)).toBe(true);
+    }
+    for (const days of made.values()) expect(days.size).toBe(1);
+  });
+
+  it('says what fits the trade, in sentences that begin with a capital and merge no article', () => {
+    const wrong =
+      /\b(de|à) les? |\b(de|a) el |\b(de|em|por) [oa] [A-Z]|\b(di|a|su|da|in) l[ae] [A-Z]|[.!?] (the|le|la|el|o|de|il) /;
+    for (const { page, ads } of market(1)) {
+      const { industry } = advertisers.find(({ name }) => name === page.pageName) ?? {};
+      for (const ad of ads) {
+        const said = `${ad.headline}\n${ad.body}`;
+        if (['en', 'fr', 'es', 'pt', 'it'].includes(page.languages?.[0] ?? '')) expect(said).not.toMatch(wrong);
+        if (ad.productPrice === 0) expect(said).not.toMatch(/% off|in stock/i);
+        if (/free shipping|envío gratis|frete grátis|versand|무료 배송|全館免運|मुफ़्त डिलीवरी/i.test(said)) {
+          expect(['beauty', 'fashion', 'food', 'home', 'fitness', 'pets']).toContain(industry);
+        }
       }
     }
   });
@@ -126,6 +166,18 @@ describe('the demo library', () => {
 });
 
 describe('pictures', () => {
+  it('show what is advertised: the same for the same product, another for another kind', () => {
+    const sceneOf = (productTitle: string, id = 'a') => {
+      const svg = drawAd({ id, pageId: 'p', headline: 'New', productTitle } as Ad, 0, false);
+      return svg.match(/<g fill="[^>]*><g>(.*?)<\/g><\/g>/)?.[1];
+    };
+    const kinds = ['Breakfast tea', 'Trail shoe', 'Payroll', 'Sérum', '四季の掛け布団', 'رحلة النجوم', 'Something'];
+    expect(new Set(kinds.map((title) => sceneOf(title))).size).toBe(kinds.length);
+    expect(sceneOf('Coffee', 'b')).toBe(sceneOf('Breakfast tea'));
+    const scenes = new Set(advertisers.flatMap(({ products }) => products.map(([name]) => sceneOf(name))));
+    expect(scenes.size).toBeGreaterThanOrEqual(10);
+  });
+
   it('hold an ad’s words as words, whatever they are', async () => {
     const { library } = await openDemoLibrary({ now });
     const id = '00000000-0000-4000-8000-000000000000';

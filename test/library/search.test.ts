@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { packNumbers, unpackNumbers } from '../../src/library/pack.ts';
 import { type ServedLibrary, searchAll, serveLibrary, startOfTests, uuid } from './support/served-library.ts';
 
 let served: ServedLibrary;
@@ -302,6 +303,36 @@ describe('cursors', () => {
       { numRuns: 60 },
     );
   }, 60_000);
+
+  it('are short: every page of results carries one', async () => {
+    const own = await serveLibrary();
+    const startedAt = '2026-01-02T03:04:05.000Z';
+    const row = (at: number) => ({ id: uuid(6000 + at), startedAt, headline: 'Free shipping', countries: ['US'] });
+    await own.load(...Array.from({ length: 5 }, (_, at) => row(at)));
+    const by = own.key();
+    const cursorOf = async (body: Record<string, unknown>): Promise<string> =>
+      (await own.ask('POST', '/v1/ads/search', { key: by, body: { ...body, limit: 2 } })).body.cursor;
+    expect((await cursorOf({})).length).toBeLessThan(35);
+    const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'startedAt' };
+    expect((await cursorOf(filters)).length).toBeLessThan(90);
+    await own.close();
+  });
+
+  it('hold any position and any filters', () => {
+    const value = fc.option(
+      fc.oneof(
+        fc.double({ noNaN: true }).map((n) => n + 0),
+        fc.maxSafeInteger(),
+        fc.nat().map((n) => n * 86_400_000),
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(value), fc.uint8Array(), (numbers, bytes) => {
+        const packed = Buffer.concat([packNumbers(numbers), bytes]);
+        expect(unpackNumbers(packed, numbers.length)).toEqual({ numbers, rest: Buffer.from(bytes) });
+      }),
+    );
+  });
 
   it('that are altered anywhere are refused', async () => {
     await served.load(...Array.from({ length: 5 }, (_, at) => ({ id: uuid(7000 + at), pageId: 'altered' })));

@@ -86,7 +86,7 @@ export const americanAdvertisers: Advertiser[] = [
     industry: 'energy',
     countries: ['US'],
     products: [
-      ['the Hollow rooftop plan', 0],
+      ['the Hollow rooftop plan', 89],
       ['the Keepsake home battery', 6900],
     ],
     points: [
@@ -149,7 +149,7 @@ export const americanAdvertisers: Advertiser[] = [
     industry: 'finance',
     countries: ['US'],
     products: [
-      ['the Pennywren savings nest', 0],
+      ['the Pennywren savings nest', 3],
       ['Pennywren Family', 5],
     ],
     points: ['Rounds up every purchase', 'Set a goal and watch it fill', 'No monthly minimum', 'Money out any day'],

@@ -10,8 +10,8 @@ export const europeanAdvertisers: Advertiser[] = [
     domain: 'waldfaden.example',
     industry: 'fashion',
     products: [
-      ['der Loden-Parka Tann', 249],
-      ['die Merino-Jacke Quell', 159],
+      ['Loden-Parka Tann', 249],
+      ['Merino-Jacke Quell', 159],
     ],
     points: [
       'Aus deutscher Schurwolle',
@@ -26,8 +26,8 @@ export const europeanAdvertisers: Advertiser[] = [
     domain: 'kesselgold.example',
     industry: 'food',
     products: [
-      ['die Hausröstung Nr. 7', 14.9],
-      ['das Probierpaket Frühschicht', 24.9],
+      ['Hausröstung Nr. 7', 14.9],
+      ['Probierpaket Frühschicht', 24.9],
     ],
     points: [
       'Langsam in der Trommel geröstet',
@@ -42,8 +42,8 @@ export const europeanAdvertisers: Advertiser[] = [
     domain: 'lichtwerft.example',
     industry: 'home',
     products: [
-      ['die Stehleuchte Mole', 189],
-      ['die Tischlampe Boje', 79],
+      ['Stehleuchte Mole', 189],
+      ['Tischlampe Boje', 79],
     ],
     points: ['Warmes Licht, stufenlos dimmbar', 'Eiche aus dem Harz', '5 Jahre Garantie', 'In zwei Minuten aufgebaut'],
   },
@@ -53,8 +53,8 @@ export const europeanAdvertisers: Advertiser[] = [
     domain: 'steuerfuchs-soehne.example',
     industry: 'finance',
     products: [
-      ['die Fuchs-App', 34.9],
-      ['der Belegscanner Füchslein', 4.9],
+      ['Fuchs-App', 34.9],
+      ['Belegscanner Füchslein', 4.9],
     ],
     points: [
       'Steuererklärung in 30 Minuten',
@@ -121,7 +121,7 @@ export const europeanAdvertisers: Advertiser[] = [
     countries: ['ES', 'MX', 'AR', 'CL'],
     products: [
       ['el Curso Habla Ya', 79],
-      ['las Clases Media Hora', 15],
+      ['la Clase Media Hora', 15],
     ],
     points: ['Clases en vivo de 25 minutos', 'Profesores nativos', 'Grupos de cuatro', 'Primera clase gratis'],
   },
@@ -162,7 +162,7 @@ export const europeanAdvertisers: Advertiser[] = [
     countries: ['IT'],
     products: [
       ['la Scatola della Domenica', 32],
-      ['le Trofie al Bronzo', 6.5],
+      ['la Trofia al Bronzo', 6.5],
     ],
     points: ['Trafilata al bronzo', 'Grano italiano al 100%', 'Essiccata per 36 ore', 'Ricetta della nonna inclusa'],
   },

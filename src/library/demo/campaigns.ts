@@ -3,7 +3,7 @@ import type { Advertiser, Industry } from './advertisers.ts';
 import { americanAdvertisers } from './advertisers-americas.ts';
 import { asianAdvertisers } from './advertisers-asia.ts';
 import { europeanAdvertisers } from './advertisers-europe.ts';
-import { type Angle, angles, type Phrases } from './phrases.ts';
+import { type Angle, angles, type PhrasesByTrade, tradeOf } from './phrases.ts';
 import { asianPhrases } from './phrases-asia.ts';
 import { europeanPhrases } from './phrases-europe.ts';
 import type { Dice } from './random.ts';
@@ -45,7 +45,16 @@ const technologies = [
   'headless-cms',
 ];
 
-type Campaign = { advertiser: Advertiser; product: [string, number]; angle: Angle; start: number; strength: number };
+type Product = { name: string; price: number; createdAt: number };
+type Campaign = {
+  advertiser: Advertiser;
+  product: Product;
+  angle: Angle;
+  start: number;
+  strength: number;
+  /** What its copy boasts of, the same in every variant. */
+  boast: { thousands: number; tries: number };
+};
 type Market = { dice: Dice; today: number };
 
 export type DemoPage = { page: Page; ads: Ad[] };
@@ -55,20 +64,31 @@ export function* makeMarket(dice: Dice, now: number): Generator<DemoPage> {
   const market = { dice, today: Math.floor(now / day) * day };
   for (const advertiser of advertisers) {
     const pageId = dice.uuid();
-    const campaigns = Array.from({ length: dice.between(6, 16) }, () => makeCampaign(market, advertiser));
+    const products = advertiser.products.map(([name, price]) => makeProduct(market, name, price));
+    const campaigns = Array.from({ length: dice.between(7, 16) }, () => makeCampaign(market, advertiser, products));
     const ads = campaigns.flatMap((campaign) => makeAds(market, campaign, pageId));
     for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
     yield { page: makePage(market, advertiser, pageId, ads), ads };
   }
 }
 
-function makeCampaign({ dice, today }: Market, advertiser: Advertiser): Campaign {
+const makeProduct = ({ dice, today }: Market, name: string, price: number): Product => ({
+  name,
+  price,
+  createdAt: today - dice.between(150, 1100) * day,
+});
+
+/** Nothing is advertised before it exists. */
+function makeCampaign({ dice, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
+  const product = dice.pick(products);
+  const longestAgo = Math.min(540 * day, today - product.createdAt) / day;
   return {
     advertiser,
-    product: dice.pick(advertiser.products),
+    product,
     angle: dice.pick(angles),
-    start: today - Math.floor(dice.roll() ** 1.6 * 540) * day,
+    start: today - Math.ceil(dice.roll() ** 1.15 * longestAgo) * day,
     strength: dice.roll() ** 2,
+    boast: { thousands: dice.between(11, 94), tries: dice.between(12, 48) },
   };
 }
 
@@ -77,19 +97,20 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   const variants = dice.between(2, 6);
   return Array.from({ length: variants }, (_, variant) => {
     const copy = makeCopy(dice, campaign, variant);
-    const first = makeRun(market, campaign, campaign.start + dice.between(0, 3) * day);
+    // Variants follow one another over weeks; those still to come are not in the library yet.
+    const start = campaign.start + dice.between(0, variant * 4) * day;
+    const first = makeRun(market, campaign, start);
     const again = first.end === null ? Number.POSITIVE_INFINITY : first.end + dice.between(30, 120) * day;
     const runs = campaign.strength > 0.5 && again < today ? [first, makeRun(market, campaign, again)] : [first];
-    return runs.map((run) => makeAd(market, campaign, pageId, copy, run));
+    return runs.filter(({ start }) => start <= today).map((run) => makeAd(market, campaign, pageId, copy, run));
   }).flat();
 }
 
 type Run = { start: number; end: number | null; days: number; performance: number };
 
-function makeRun({ dice, today }: Market, { strength }: Campaign, from: number): Run {
-  const start = Math.min(from, today);
+function makeRun({ dice, today }: Market, { strength }: Campaign, start: number): Run {
   const performance = Math.min(1, Math.max(0, strength + (dice.roll() - 0.5) / 3));
-  const planned = 2 + Math.floor(performance ** 2 * 150 + dice.between(0, 8));
+  const planned = 2 + Math.floor(performance ** 2 * 240 + dice.between(1, 14));
   const end = start + planned * day;
   const running = end >= today;
   return { start, end: running ? null : end, days: running ? (today - start) / day : planned, performance };
@@ -97,22 +118,32 @@ function makeRun({ dice, today }: Market, { strength }: Campaign, from: number):
 
 type Copy = { headline: string; body: string; linkDescription: string; format: string; cta: string };
 
-function makeCopy(dice: Dice, { advertiser, product, angle }: Campaign, variant: number): Copy {
-  const phrases: Phrases = phrasesOf[advertiser.language];
-  const filling = { brand: advertiser.name, product: product[0], percent: dice.pick([10, 15, 20, 25, 30]), days: 30 };
-  const say = (phrase: string) =>
-    phrase.replace(/\{(\w+)\}/g, (_, name: keyof typeof filling) => String(filling[name]));
+function makeCopy(dice: Dice, { advertiser, product, angle, boast }: Campaign, variant: number): Copy {
+  const trade = tradeOf[advertiser.industry];
+  const phrases = (phrasesOf[advertiser.language] as PhrasesByTrade)[trade];
+  if (!phrases) throw new Error(`No phrases for ${trade} in "${advertiser.language}".`);
+  const percent = dice.pick([10, 15, 20, 25, 30]);
+  const filling = { brand: advertiser.name, product: product.name, percent, days: 30, ...boast };
+  const say = (phrase: string) => filled(phrase, filling);
   const points = dice.some(advertiser.points, dice.between(2, 4)).map((point) => `✔ ${point}`);
-  const offer = angle === 'offer' || dice.chance(0.4) ? [say(dice.pick(phrases.offers))] : [];
+  const offer = angle === 'offer' || dice.chance(0.6) ? [say(dice.pick(phrases.offers))] : [];
   const opening = say(phrases.openings[angle][variant % 2 === 0 ? 0 : 1]);
   const body = [opening, points.join('\n'), ...offer, say(dice.pick(phrases.closings))].join('\n\n');
   return {
-    headline: capitalised(say(dice.pick(phrases.headlines))),
+    headline: say(dice.pick(phrases.headlines)),
     body,
     linkDescription: dice.pick(advertiser.points),
     format: dice.pick(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO'], 1.6),
     cta: dice.pick(ctaByIndustry[advertiser.industry], 1.5),
   };
+}
+
+/** What stands first in a sentence begins with a capital. */
+function filled(phrase: string, filling: Record<string, string | number>): string {
+  return phrase.replace(/\{(\w+)\}/g, (_, name: string, at: number) => {
+    const value = String(filling[name]);
+    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, at)) ? capitalised(value) : value;
+  });
 }
 
 const capitalised = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
@@ -130,9 +161,9 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
     headline: copy.headline,
     body: copy.body,
     linkDescription: copy.linkDescription,
-    productTitle: capitalised(product[0]),
-    productPrice: product[1],
-    productCreatedAt: isoDay(campaign.start - dice.between(20, 400) * day),
+    productTitle: capitalised(product.name),
+    productPrice: product.price,
+    productCreatedAt: isoDay(product.createdAt),
     offerLink: link,
     displayUrl: advertiser.domain,
     startedAt: isoDay(run.start),
@@ -146,7 +177,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
     publisherPlatform: platforms.filter((_, at) => at < 2 || dice.chance(0.35)),
     media: makeMedia(dice, id, copy.format, cardCount),
     cards: Array.from({ length: cardCount }, (_, at) => ({
-      title: capitalised(advertiser.products[at % advertiser.products.length]?.[0] ?? product[0]),
+      title: capitalised(advertiser.products[at % advertiser.products.length]?.[0] ?? product.name),
       body: advertiser.points[at % advertiser.points.length],
       cta_type: copy.cta,
       link_url: link,
@@ -161,21 +192,23 @@ const isoDay = (time: number) => new Date(time).toISOString();
 const externalId = (pageId: string) => String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
 /** Two figures are as exact as an estimate should look. */
 const rounded = (value: number) => Number(value.toPrecision(2));
+/** Whole units: nobody estimates what an ad cost to the cent. */
+const money = (value: number) => Math.max(1, Math.round(rounded(value)));
 
 function makeFigures({ dice, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
-  const reach = rounded((days + 1) * (200 + performance * 4_000) * (0.6 + dice.roll()) * countries.length);
+  const reach = rounded((days + 1) * (1_500 + performance * 6_000) * (0.6 + dice.roll()) * countries.length);
   const spend = reach * (0.006 + dice.roll() * 0.006);
   const revenue = spend * (0.4 + performance * 3);
   const fresh = (today - start) / day < 30;
   return {
     duplicates: 1 + Math.floor(performance ** 3 * 40 * dice.roll()),
-    trendPublic: rounded((fresh ? 40 : 0) + performance * 60 * dice.roll()),
-    performancePublic: rounded(performance * 100),
+    trendPublic: Math.round((fresh ? 40 : 0) + performance * 60 * dice.roll()),
+    performancePublic: Math.round(performance * 100),
     audienceReach: reach,
-    adSpendMin: rounded(spend * 0.8),
-    adSpendMax: rounded(spend * 1.3),
-    revenueMin: rounded(revenue * 0.7),
-    revenueMax: rounded(revenue * 1.4),
+    adSpendMin: money(spend * 0.8),
+    adSpendMax: money(spend * 1.3),
+    revenueMin: money(revenue * 0.7),
+    revenueMax: money(revenue * 1.4),
   };
 }
 

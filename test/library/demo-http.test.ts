@@ -1,0 +1,47 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { readConfig } from '../../src/config.ts';
+import { serveHttp } from '../../src/http-command.ts';
+
+/** A port that was free just now. */
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+it('in demo mode, http serves the pictures that its ads name, and nothing else of the library', async () => {
+  const config = { ...readConfig({}), demo: true, port: await freePort() };
+  const served = await serveHttp(config, () => {});
+  try {
+    const post = async (name: string, args: unknown) => {
+      const response = await fetch(`${served.address}/mcp`, {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/json',
+          Accept: 'application/json, text/event-stream',
+          'MCP-Protocol-Version': '2025-11-25',
+        },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+      });
+      return response.text();
+    };
+    const [adId] = (await post('search_ads', { limit: 1 })).match(/(?<="items":\[\{"id":")[\da-f-]{36}/) ?? [];
+    const shown = await post('get_ad', { adId });
+    const [picture = ''] = shown.match(/http:\/\/127\.0\.0\.1:\d+\/media\/ads\/[^"\\\s?]+/) ?? [];
+    const answer = await fetch(picture);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+    expect(await answer.text()).toMatch(/^<svg /);
+    expect((await fetch(`${served.address}/media/ads/${adId}/none`)).status).toBe(404);
+    for (const path of ['/media/../v1/credits', '/media/%2e%2e/v1/credits', '/openapi.json']) {
+      expect((await fetch(`${served.address}${path}`)).status).toBe(404);
+    }
+    const foreign = await fetch(picture, { headers: { Origin: 'https://elsewhere.example' } });
+    expect(foreign.status).toBe(403);
+  } finally {
+    await served.close(1000);
+  }
+});
