@@ -71,7 +71,7 @@ const mayImport: Record<string, string[]> = {
     'src/log.ts',
     'src/version.ts',
   ],
-  'src/http-command.ts': ['serve', 'tools', 'src/app.ts', 'src/config.ts', 'src/log.ts'],
+  'src/http-command.ts': ['serve', 'src/setting-values.ts', 'tools', 'src/app.ts', 'src/config.ts', 'src/log.ts'],
   'src/library-command.ts': ['library', 'serve', 'src/command.ts', 'src/config.ts', 'src/log.ts', 'src/version.ts'],
   'src/embed.ts': ['mcp', 'src/app.ts', 'src/config.ts', 'src/log.ts'],
   'src/main.ts': [

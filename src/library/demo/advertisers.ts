@@ -1,7 +1,15 @@
 import type { asianPhrases } from './phrases-asia.ts';
 import type { europeanPhrases } from './phrases-europe.ts';
 
-export type Language = keyof typeof europeanPhrases | keyof typeof asianPhrases;
+export type Language =
+  | 'en'
+  | 'de'
+  | 'fr'
+  | 'es'
+  | 'pt'
+  | 'it'
+  | keyof typeof europeanPhrases
+  | keyof typeof asianPhrases;
 
 export type Industry =
   | 'beauty'

@@ -1,11 +1,15 @@
 import type { Ad, Page } from '../../api/schemas.ts';
-import type { Advertiser, Industry } from './advertisers.ts';
+import type { Advertiser } from './advertisers.ts';
 import { americanAdvertisers } from './advertisers-americas.ts';
 import { asianAdvertisers } from './advertisers-asia.ts';
 import { europeanAdvertisers } from './advertisers-europe.ts';
+import { ctaByIndustry, platforms, technologies } from './habits.ts';
 import { type Angle, angles, type PhrasesByTrade, tradeOf } from './phrases.ts';
 import { asianPhrases } from './phrases-asia.ts';
+import { englishPhrases } from './phrases-english.ts';
 import { europeanPhrases } from './phrases-europe.ts';
+import { germanPhrases } from './phrases-german.ts';
+import { romancePhrases } from './phrases-romance.ts';
 import type { Dice } from './random.ts';
 
 /**
@@ -14,36 +18,8 @@ import type { Dice } from './random.ts';
  */
 export const advertisers: Advertiser[] = [...americanAdvertisers, ...europeanAdvertisers, ...asianAdvertisers];
 
-const phrasesOf = { ...europeanPhrases, ...asianPhrases };
+const phrasesOf = { ...englishPhrases, ...germanPhrases, ...romancePhrases, ...europeanPhrases, ...asianPhrases };
 const day = 86_400_000;
-
-const ctaByIndustry: Record<Industry, string[]> = {
-  beauty: ['SHOP_NOW', 'LEARN_MORE', 'GET_OFFER'],
-  fashion: ['SHOP_NOW', 'LEARN_MORE'],
-  food: ['SHOP_NOW', 'ORDER_NOW', 'SUBSCRIBE'],
-  home: ['SHOP_NOW', 'LEARN_MORE', 'GET_OFFER'],
-  education: ['SIGN_UP', 'LEARN_MORE', 'SUBSCRIBE'],
-  software: ['SIGN_UP', 'LEARN_MORE', 'DOWNLOAD'],
-  travel: ['BOOK_TRAVEL', 'LEARN_MORE'],
-  fitness: ['SHOP_NOW', 'LEARN_MORE'],
-  pets: ['SHOP_NOW', 'SUBSCRIBE'],
-  games: ['PLAY_GAME', 'INSTALL_MOBILE_APP'],
-  finance: ['SIGN_UP', 'APPLY_NOW', 'LEARN_MORE'],
-  energy: ['GET_QUOTE', 'LEARN_MORE'],
-};
-
-const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
-const technologies = [
-  'storefront',
-  'tag-manager',
-  'email-automation',
-  'review-widget',
-  'live-chat',
-  'subscription-billing',
-  'split-testing',
-  'server-side-tracking',
-  'headless-cms',
-];
 
 type Product = { name: string; price: number; createdAt: number };
 type Campaign = {
