@@ -2,7 +2,7 @@ import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
 import { type CardCopy, isTemplate } from './cards.ts';
 import type { MediaLink } from './creative.ts';
-import { quote, quoteLines, word } from './fence.ts';
+import { constant, quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';
 import { count } from './list-text.ts';
 import type { Detail } from './view.ts';
@@ -23,7 +23,7 @@ export function adText(ad: AdView, detail: Detail = 'standard'): string {
     copyBlock('Link description', ad.linkDescription),
     copyBlock('First card', ad.firstCard),
     ...cardLines(ad),
-    ad.onlyInFull && `Only with detail full: ${ad.onlyInFull.map(word).join(', ')}`,
+    ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
   ]
     .filter((line) => line)
     .join('\n');
@@ -54,7 +54,7 @@ const copyBlock = (label: string, text: string | undefined) =>
 
 function mediaLine({ type, url, expired, expires }: MediaLink): string {
   if (url === undefined) return `media addresses expired on ${expired}`;
-  return `${word(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
+  return `media ${constant(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
 }
 
 /** Neighbours that say the same share a line: `1–10. "Free returns"`. */
@@ -72,6 +72,6 @@ function cardLines({ cardCopy = [], moreCards }: AdView): string[] {
 
 function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy = {}): string {
   const texts = [title, body, linkDescription].flatMap((text) => (text === undefined ? [] : quote(text)));
-  const parts = [texts.join(': '), ctaType && word(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
+  const parts = [texts.join(': '), ctaType && constant(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
   return parts.filter((part) => part).join(', ');
 }

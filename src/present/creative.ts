@@ -1,4 +1,4 @@
-import { word } from './fence.ts';
+import { constant } from './fence.ts';
 import { expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
 import { sanitizeLine } from './text.ts';
@@ -16,7 +16,7 @@ export function creativeOf(ad: Fields): string | undefined {
   if (format === undefined) return parts || undefined;
   const kind = format.toLowerCase();
   const rest = parts === kind || parts.startsWith(`${kind} `) ? parts.slice(kind.length) : parts && ` ${parts}`;
-  return word(format) + rest;
+  return constant(format) + rest;
 }
 
 function mediaParts(ad: Fields): string[] {

@@ -31,9 +31,12 @@ export function framed({ noun, shown, notes = [], body, ...frame }: FramedList):
   const place = from === 1 ? `${shown} of ${of}` : `${from} to ${from + shown - 1} of ${of}`;
   const cutShort = of !== undefined && of > shown ? `${place} ${noun}s shown` : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
-  if (appUrlPattern) head.push(`In the app: ${appUrlPattern}`);
+  if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
   return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
 }
+
+/** `DE`: a country as `codes` takes it. */
+export const COUNTRY = /^[A-Z]{2}$/;
 
 /** `1 ad`, `2 ads`. */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { quote, word } from './fence.ts';
+import { codes, quote, word } from './fence.ts';
 import { fullBlocks, fullText, fullView } from './full.ts';
-import { count, framed, type ListFrame } from './list-text.ts';
+import { COUNTRY, count, framed, type ListFrame } from './list-text.ts';
 import { dayOf } from './running.ts';
 import { add, type Detail, type Fields, FULL_TOKENS, idOf, keep, objects } from './view.ts';
 
@@ -114,9 +114,11 @@ export function pageText(page: PageView, detail: Detail = 'standard'): string {
 const headOf = ({ pageId, pageName }: PageView) =>
   pageName === undefined ? word(pageId) : `${quote(pageName)} ${word(pageId)}`;
 
+/** `en`, `pt-BR`. Three letters would be any word. */
+const LANGUAGE = /^[a-z]{2}(?:-[A-Z]{2})?$/;
+
 function factsOf(page: PageView): string[] {
   const number = (value: number | undefined, label: string) => (value === undefined ? undefined : `${value} ${label}`);
-  const words = (label: string, list: string[] | undefined) => list && `${label}${list.map(word).join(' ')}`;
   const day = (label: string, date: string | undefined) => date && `${label} ${dayOf(date) ?? word(date)}`;
   return [
     page.adsAmount === undefined ? undefined : count(page.adsAmount, 'ad'),
@@ -128,9 +130,9 @@ function factsOf(page: PageView): string[] {
     page.trend === undefined ? undefined : `trend ${page.trend}`,
     page.performance === undefined ? undefined : `performance ${page.performance}`,
     page.thumbnailKinds && `shows ${page.thumbnailKinds}`,
-    words('', page.countries),
-    words('languages ', page.languages),
-    words('technology ', page.technologySlugs),
+    page.countries && codes(page.countries, COUNTRY),
+    page.languages && `languages ${codes(page.languages, LANGUAGE)}`,
+    page.technologySlugs && `technology ${quote(page.technologySlugs.join(' '))}`,
     day('page since', page.pageCreatedAt),
     day('known since', page.createdAt),
     page.detailsEstimated === undefined ? undefined : `details ${page.detailsEstimated ? '' : 'not '}estimated`,

@@ -84,7 +84,7 @@ describe('one ad', () => {
       VIDEO 15 s, 2026-09-01–2026-11-20 (80 days, running), 4 duplicates, reach 120000, spend est. 1000–5000, revenue est. 3000–9000, trend 0.8, performance 71, product "Serra boot" at 189.5, SHOP_NOW → serra.example, FB IG, DE PT
       a best seller of its store platform, product created 2026-01-15T00:00:00.000Z
       lands on: "https://www.serra.example/boots?color=tan"
-      VID: "https://media.example/v.mp4"
+      media VID: "https://media.example/v.mp4"
       in the app: "https://app.example/ads/6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f"
       Headline:
       > Boots that outlast the trail
