@@ -30,9 +30,31 @@ function clean(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
-  const entries = Object.entries(value).map(([name, item]) => [sanitizeLine(name), clean(item, depth - 1)] as const);
+  const nameOf = namesIn(value);
+  const entries = Object.entries(value).map(([name, item]) => [nameOf(name), clean(item, depth - 1)] as const);
   return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
 }
+
+/** Names made safe. One that was safe as it came stands; another that would read the same gets a number. */
+function namesIn(object: object): (name: string) => string {
+  const taken = new Set([MISSING]);
+  for (const name of Object.keys(object)) if (name !== MISSING && sanitizeLine(name) === name) taken.add(name);
+  const next = new Map<string, number>();
+  return (name) => {
+    const safe = sanitizeLine(name);
+    if (safe === name && name !== MISSING) return name;
+    let free = safe;
+    for (let number = next.get(safe) ?? 2; taken.has(free); number++) {
+      free = `${safe} (${number})`;
+      next.set(safe, number + 1);
+    }
+    taken.add(free);
+    return free;
+  };
+}
+
+/** The name of what says that fields are missing. */
+const MISSING = '…';
 
 const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
@@ -77,5 +99,5 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   }
   const missing = entries.length - kept.size;
   const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
-  return Object.fromEntries(missing > 0 ? [...inOrder, ['…', `(+${missing} more fields)`] as const] : inOrder);
+  return Object.fromEntries(missing > 0 ? [...inOrder, [MISSING, `(+${missing} more fields)`] as const] : inOrder);
 }
