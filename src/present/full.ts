@@ -1,5 +1,5 @@
 import { cut } from './cut.ts';
-import { defuse, word } from './fence.ts';
+import { defuse, quote } from './fence.ts';
 import { sanitize, sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
 import { type Fields, isObject } from './view.ts';
@@ -14,14 +14,22 @@ export function fullView(raw: unknown, tokens: number): Fields {
   return shrink(whole, tokens) as Fields;
 }
 
-/** One field a line, its value as JSON: in there, a text can neither end its quotes nor start a line. */
+/**
+ * One field a line, its value as JSON: in there, a text can neither end its quotes nor start a line. A name stands bare
+ * when it is written as the API writes names, which no line of ours is.
+ */
 export const fullText = (view: object): string =>
   Object.entries(view)
-    .map(([name, value]) => `${word(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`)
+    .map(
+      ([name, value]) =>
+        `${FIELD.test(name) || name === MISSING ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
+    )
     .join('\n');
 
 export const fullBlocks = (views: readonly object[], from = 1): string =>
   views.map((view, index) => `\n${index + from}.\n${fullText(view)}`).join('\n');
+
+const FIELD = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
 
 const MAX_DEPTH = 8;
 
