@@ -5,11 +5,11 @@ import type { MediaLink } from './creative.ts';
 import { constant, quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';
 import { count } from './list-text.ts';
-import type { Detail } from './view.ts';
+import { type Detail, FULL_TOKENS } from './view.ts';
 
 /** One ad, whole: who, what is known, then the copy on lines of its own. */
-export function adText(ad: AdView, detail: Detail = 'standard'): string {
-  if (detail === 'full') return fullText(ad);
+export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TOKENS): string {
+  if (detail === 'full') return fullText(ad, budget);
   return [
     `Ad ${word(ad.id)}`,
     advertiserLine(ad),

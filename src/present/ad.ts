@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type CardCopy, copyOfCards, firstCard, isTemplate, linkOf } from './cards.ts';
 import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
-import { fullView } from './full.ts';
+import { fullItem } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
 import { dayOf, type Run, runOf } from './running.ts';
 import { estimateTokens } from './tokens.ts';
@@ -74,7 +74,7 @@ export interface AdOptions {
   detail: Detail;
   /** Milliseconds; what "still running" is measured by. */
   now: number;
-  /** Most tokens of a full view. */
+  /** Most tokens of the text of a full view; the view itself may hold more. */
   budget?: number;
 }
 
@@ -156,7 +156,7 @@ function fullAd(ad: Fields, now: number, budget: number): AdView {
   const view: AdView = { id };
   add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
   addLanding(view, ad);
-  return { ...view, ...fullView(ad, budget - DERIVED_TOKENS), id };
+  return { ...view, ...fullItem(ad, budget - DERIVED_TOKENS), id };
 }
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});

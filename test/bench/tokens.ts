@@ -12,6 +12,7 @@ import { adText } from '../../src/present/ad-text.ts';
 import { fit as leading } from '../../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
+import { itemTokens } from '../../src/tools/item-views.ts';
 import { promisedFacts, saidOf } from './promised-facts.ts';
 import { inventedSamples, realSamples } from './samples.ts';
 
@@ -124,6 +125,20 @@ function getAd(): void {
   );
 }
 
+function fullAds(): void {
+  const budget = itemTokens(BUDGET - 160);
+  const all = ads.map((ad) => {
+    const view = viewAd(ad, { detail: 'full', now, budget });
+    return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, rows: [view] });
+  });
+  report('get_ad, full', all);
+  const cut = (inside: (ad: AdView) => string) =>
+    ads.filter((ad) => inside(viewAd(ad, { detail: 'full', now, budget })).includes('Cut to fit: raise')).length;
+  say(`  cut in the text: ${cut((ad) => adText(ad, 'full', budget))}, in the data: ${cut(JSON.stringify)}`);
+  limit('text of any ad', Math.max(...all.map(({ text }) => text)), BUDGET);
+  limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * BUDGET);
+}
+
 function searchPages(): void {
   const all = chunks(pages).map((raw) => {
     const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
@@ -191,6 +206,7 @@ function timing(): void {
 say(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
 searchAds();
 getAd();
+fullAds();
 searchPages();
 getPage();
 checkFacts();
