@@ -16,7 +16,7 @@ export const NETWORKS: ReadonlyMap<string, string> = new Map([
 /** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    ad.creative,
+    [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : count(ad.duplicates, 'duplicate'),
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,

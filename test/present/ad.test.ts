@@ -22,7 +22,8 @@ describe('an ad in a list', () => {
       adSpendMin: 1000,
       daysRunning: 80,
       stillRunning: true,
-      creative: 'VIDEO 15 s',
+      displayFormat: 'VIDEO',
+      creative: '15 s',
       landingDomain: 'serra.example',
     });
     expect(AdView.parse(view)).toEqual(view);
