@@ -57,20 +57,15 @@ function mediaLine({ type, url, expired, expires }: MediaLink): string {
   return `media ${constant(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
 }
 
-/** Neighbours that say the same share a line: `1–10. "Free returns"`. */
+/** What several cards say is said once: `1–10. "Free returns"`. */
 function cardLines({ cardCopy = [], moreCards }: AdView): string[] {
   if (cardCopy.length === 0) return [];
-  const lines = ['Cards:'];
-  for (let from = 0, next = 0; from < cardCopy.length; from = next) {
-    const said = cardPhrases(cardCopy[from]);
-    while (next < cardCopy.length && cardPhrases(cardCopy[next]) === said) next++;
-    lines.push(`${from + 1}${next > from + 1 ? `–${next}` : ''}. ${said || 'nothing the ad does not say'}`);
-  }
+  const lines = ['Cards:', ...cardCopy.map((copy) => `${copy.cards}. ${cardPhrases(copy)}`)];
   if (moreCards !== undefined) lines.push(`and ${moreCards} more cards, only with detail full`);
   return lines;
 }
 
-function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy = {}): string {
+function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy): string {
   const texts = [title, body, linkDescription].flatMap((text) => (text === undefined ? [] : quote(text)));
   const parts = [texts.join(': '), ctaType && constant(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
   return parts.filter((part) => part).join(', ');

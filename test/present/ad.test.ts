@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AdView, viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
+import { estimateTokens } from '../../src/present/tokens.ts';
 import { everyFact, now } from './sample-ads.ts';
 
 const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
@@ -69,7 +70,41 @@ describe('an ad with a template for a headline', () => {
 
   it('finds cards spelled either way', () => {
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: 'https://serra.example/tan' }] };
-    expect(standard(camel).cardCopy).toEqual([{ title: 'Tan leather', landingUrl: 'https://serra.example/tan' }]);
+    expect(standard(camel).cardCopy).toEqual([
+      { cards: '1', title: 'Tan leather', landingUrl: 'https://serra.example/tan' },
+    ]);
+  });
+});
+
+describe('the cards of an ad', () => {
+  const copyOf = (cards: object[]) => standard({ ...everyFact, cards });
+
+  it('say once and whole what several of them say', () => {
+    const body = 'Every pair is made to order in our workshop, and resoled there. '.repeat(12).trim();
+    const cards = ['Tan', 'Black', 'Oak'].map((title) => ({ title, body, link_url: everyFact.offerLink }));
+    const view = copyOf([...cards, { title: 'Tan', body: 'Other' }]);
+    expect(view.cardCopy).toEqual([
+      { cards: '1–3', body },
+      { cards: '1, 4', title: 'Tan' },
+      { cards: '2', title: 'Black' },
+      { cards: '3', title: 'Oak' },
+      { cards: '4', body: 'Other' },
+    ]);
+    expect(adText(view)).toContain(`\nCards:\n1–3. "${body}"\n1, 4. "Tan"\n2. "Black"\n3. "Oak"\n4. "Other"`);
+  });
+
+  it('are one where they are all the same, and nothing where they say what the ad says', () => {
+    expect(copyOf([{ title: 'Tan' }, { title: 'Tan' }]).cardCopy).toEqual([{ cards: '1–2', title: 'Tan' }]);
+    expect(copyOf([{ body: everyFact.body }, {}]).cardCopy).toBeUndefined();
+  });
+
+  it('share their room, so that a few long texts are whole and many are told by their opening', () => {
+    const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
+    const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
+    expect(copyOf(cards(4)).cardCopy?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
+    for (const { body } of copyOf(cards(20)).cardCopy ?? [])
+      expect(body).toMatch(/^\d+ is the number.*… \(\+\d+ chars\)$/);
+    expect(estimateTokens(JSON.stringify(copyOf(cards(20)).cardCopy))).toBeLessThan(900);
   });
 });
 
