@@ -40,7 +40,8 @@ describe('a list', () => {
 
   it('that goes on numbers its items where the last one ended', () => {
     const items = [viewPage(somePage, { detail: 'brief' })];
-    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^38 to 38 of 50 pages shown\..*\n38\. "Serra Boots"/);
+    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^page 38 of 50 shown\..*\n38\. "Serra Boots"/);
+    expect(pageListText({ items: [...items, ...items], from: 38, of: 50 })).toMatch(/^38 to 39 of 50 pages shown\./);
   });
 
   it('says the form of the links to the application once', () => {
