@@ -20,7 +20,7 @@ export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TO
     labelled('in the app', ad.appUrl),
     copyBlock('Headline', ad.headline),
     copyBlock('Body', ad.body),
-    copyBlock('Link description', ad.linkDescription),
+    linkDescription(ad),
     copyBlock('First card', ad.firstCard),
     ...cardLines(ad),
     ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
@@ -51,6 +51,10 @@ const labelled = (label: string, text: string | undefined) => (text === undefine
 
 const copyBlock = (label: string, text: string | undefined) =>
   text === undefined ? '' : `${label}${isTemplate(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
+
+function linkDescription({ linkDescription: text, body }: AdView): string {
+  return text !== undefined && text === body ? 'Link description: the same' : copyBlock('Link description', text);
+}
 
 function mediaLine({ type, url, expired, expires }: MediaLink): string {
   if (url === undefined) return `media addresses expired on ${expired}`;

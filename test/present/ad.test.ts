@@ -132,6 +132,12 @@ describe('one ad', () => {
     `);
   });
 
+  it('does not repeat the body as its link description', () => {
+    const text = adText(standard({ ...everyFact, linkDescription: everyFact.body }));
+    expect(text).toMatch(/\nLink description: the same$/);
+    expect(text.split('Hand-welted')).toHaveLength(2);
+  });
+
   it('does not show an address that has expired, but when it did', () => {
     const media = [{ type: 'VID', url: 'https://media.example/v.mp4?oe=68000000&x=1' }];
     expect(standard({ ...everyFact, media }).mediaLinks).toEqual([{ type: 'VID', expired: '2025-04-16' }]);
