@@ -2,25 +2,30 @@
  * What a result costs a model, in tokens of o200k_base: the service's answer, our text, our structured content, and
  * other ways to write the same facts. Ends with exit code 1 when a promised fact is missing or a limit is broken.
  *
- *   npm run bench:tokens            real data when present, else invented
+ *   npm run bench:tokens            real data when present, else demo mode's
  */
 import { encode as toon } from '@toon-format/toon';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { libraryFilters } from '../../src/library/filters.ts';
+import { filterHints } from '../../src/mcp/filter-hints.ts';
+import { instructions } from '../../src/mcp/instructions.ts';
+import { listTools } from '../../src/mcp/list-tools.ts';
 import { type AdView, viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
 import { fit as leading } from '../../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
+import { tools } from '../../src/tools/catalog.ts';
 import { itemTokens } from '../../src/tools/item-views.ts';
 import { promisedFacts, saidOf } from './promised-facts.ts';
-import { inventedSamples, realSamples } from './samples.ts';
+import { demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
 const PAGE = 50;
 const BUDGET = 8000;
-const { source, real, ads, pages } = realSamples() ?? inventedSamples();
+const { source, real, ads, pages } = realSamples() ?? (await demoSamples(now));
 const say = (line = '') => process.stdout.write(`${line}\n`);
 const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 const problems: string[] = [];
@@ -162,6 +167,22 @@ function getPage(): void {
   report('get_page, standard', all);
 }
 
+/** What every conversation pays before the first call. */
+function toolList(): void {
+  const list = (demo: boolean) =>
+    listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(libraryFilters) }) });
+  const read = (demo: boolean) =>
+    tokens(
+      JSON.stringify(list(demo).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
+    );
+  say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
+  limit('name, description, inputSchema', read(false), 2000);
+  limit('the same in demo mode, with filter hints', read(true), 3000);
+  say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
+  say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
+  say(`  instructions: ${tokens(instructions)}`);
+}
+
 /** From source to text and to structured content: every fact an ad has is said of it. */
 function checkFacts(): void {
   let checked = 0;
@@ -204,6 +225,7 @@ function timing(): void {
 }
 
 say(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
+toolList();
 searchAds();
 getAd();
 fullAds();
