@@ -10,16 +10,25 @@ import { libraryFilters } from '../../src/library/filters.ts';
 import { filterHints } from '../../src/mcp/filter-hints.ts';
 import { instructions } from '../../src/mcp/instructions.ts';
 import { listTools } from '../../src/mcp/list-tools.ts';
+import {
+  accountText,
+  creditsText,
+  identityText,
+  viewAccount,
+  viewCredits,
+  viewIdentity,
+} from '../../src/present/account.ts';
 import { type AdView, viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
+import { collectionListText, viewCollection } from '../../src/present/collection.ts';
 import { fit as leading } from '../../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { itemTokens } from '../../src/tools/item-views.ts';
 import { promisedFacts, saidOf } from './promised-facts.ts';
-import { demoSamples, realSamples } from './samples.ts';
+import { demoAccount, demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
@@ -167,6 +176,21 @@ function getPage(): void {
   report('get_page, standard', all);
 }
 
+/** Whose shape is the same for everybody, so demo mode's answers will do. */
+async function otherTools(): Promise<void> {
+  const { collections, credits, account, identity } = await demoAccount(now);
+  const rows = collections.items.map(viewCollection);
+  const form = (tool: string, { raw, text, view }: { raw: unknown; text: string; view: object }) =>
+    report(tool, [costs({ raw, text, structured: view, rows: [view] })]);
+  report(`list_collections`, [
+    costs({ raw: collections, text: collectionListText({ items: rows }), structured: { items: rows }, rows }),
+  ]);
+  const [credit, own, who] = [viewCredits(credits), viewAccount(account), viewIdentity(identity)];
+  form('get_credits, without what this server spent', { raw: credits, text: creditsText(credit), view: credit });
+  form('get_account', { raw: account, text: accountText(own), view: own });
+  form('whoami', { raw: identity, text: identityText(who), view: who });
+}
+
 /** What every conversation pays before the first call. */
 function toolList(): void {
   const list = (demo: boolean) =>
@@ -231,6 +255,7 @@ getAd();
 fullAds();
 searchPages();
 getPage();
+await otherTools();
 checkFacts();
 timing();
 for (const problem of problems) say(`PROBLEM ${problem}`);
