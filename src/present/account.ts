@@ -58,7 +58,7 @@ export function creditsText(credits: Fields): string {
     left === undefined
       ? 'credits left: not told'
       : `credits left: ${shown(left)}${max === undefined ? '' : ` of ${shown(max)}`}`,
-    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${starts} `}to ${ends}`,
+    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${shown(starts)} `}to ${shown(ends)}`,
     windowText('hourly', usage.hourlyCredits, usage.hourlyLimit),
     windowText('daily', usage.dailyCredits, usage.dailyLimit),
     usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${shown(type)}`}` : '',

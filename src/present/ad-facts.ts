@@ -1,6 +1,6 @@
 import type { AdView } from './ad.ts';
-import { quote, word } from './fence.ts';
-import { count } from './list-text.ts';
+import { codes, constant, quote, word } from './fence.ts';
+import { COUNTRY, count } from './list-text.ts';
 import { dayOf, daysBetween } from './running.ts';
 
 /** What advertising people write for the networks anyway. */
@@ -16,7 +16,7 @@ export const NETWORKS: ReadonlyMap<string, string> = new Map([
 /** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    ad.creative,
+    [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : count(ad.duplicates, 'duplicate'),
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
@@ -26,10 +26,13 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
     ad.performancePublic === undefined ? undefined : `performance ${ad.performancePublic}`,
     productFact(ad),
     actionFact(ad),
-    ad.publisherPlatform?.map((name) => NETWORKS.get(name) ?? word(name)).join(' '),
-    ad.countries?.map(word).join(' '),
+    ad.publisherPlatform && codes(ad.publisherPlatform.map(shortName), NETWORK),
+    ad.countries && codes(ad.countries, COUNTRY),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
+
+const shortName = (name: string) => NETWORKS.get(name) ?? name;
+const NETWORK = new RegExp(`^(?:${[...NETWORKS.values()].join('|')})$`);
 
 function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const from = dayOf(ad.startedAt);
@@ -64,5 +67,5 @@ function productFact({ productTitle, productPrice }: AdView): string | undefined
 function actionFact({ ctaType, landingDomain, displayUrl }: AdView): string | undefined {
   const to = landingDomain === undefined ? '' : `→ ${word(landingDomain)}`;
   const shown = displayUrl === undefined ? '' : ` shown as ${word(displayUrl)}`;
-  return [ctaType === undefined ? '' : word(ctaType), to + shown].filter((part) => part).join(' ') || undefined;
+  return [ctaType === undefined ? '' : constant(ctaType), to + shown].filter((part) => part).join(' ') || undefined;
 }

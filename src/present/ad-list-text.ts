@@ -3,20 +3,22 @@ import { factsOf, NETWORKS } from './ad-facts.ts';
 import { quote, word } from './fence.ts';
 import { fullBlocks } from './full.ts';
 import { framed, type ListFrame } from './list-text.ts';
-import type { Detail } from './view.ts';
+import { type Detail, FULL_TOKENS } from './view.ts';
 
 export interface AdList extends ListFrame {
   detail?: Detail;
   items: readonly AdView[];
+  /** Most tokens of a full item. */
+  budget?: number;
 }
 
 /**
  * Ads in brief: grouped by advertiser, numbered in the service's order. What all ads of the list or of an advertiser
  * share is said once, on the line above them.
  */
-export function adListText({ items, detail = 'brief', ...frame }: AdList): string {
+export function adListText({ items, detail = 'brief', budget = FULL_TOKENS, ...frame }: AdList): string {
   if (detail === 'full')
-    return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, frame.from) });
+    return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
   const rows = items.map((ad, index) => ({ ad, number: index + (frame.from ?? 1), facts: factsOf(ad, frame.asOf) }));
   const common = sharedBy(rows);
   const groups = byAdvertiser(rows);

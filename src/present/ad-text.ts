@@ -2,14 +2,14 @@ import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
 import { type CardCopy, isTemplate } from './cards.ts';
 import type { MediaLink } from './creative.ts';
-import { quote, quoteLines, word } from './fence.ts';
+import { constant, quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';
 import { count } from './list-text.ts';
-import type { Detail } from './view.ts';
+import { type Detail, FULL_TOKENS } from './view.ts';
 
 /** One ad, whole: who, what is known, then the copy on lines of its own. */
-export function adText(ad: AdView, detail: Detail = 'standard'): string {
-  if (detail === 'full') return fullText(ad);
+export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TOKENS): string {
+  if (detail === 'full') return fullText(ad, budget);
   return [
     `Ad ${word(ad.id)}`,
     advertiserLine(ad),
@@ -20,10 +20,10 @@ export function adText(ad: AdView, detail: Detail = 'standard'): string {
     labelled('in the app', ad.appUrl),
     copyBlock('Headline', ad.headline),
     copyBlock('Body', ad.body),
-    copyBlock('Link description', ad.linkDescription),
+    linkDescription(ad),
     copyBlock('First card', ad.firstCard),
     ...cardLines(ad),
-    ad.onlyInFull && `Only with detail full: ${ad.onlyInFull.map(word).join(', ')}`,
+    ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
   ]
     .filter((line) => line)
     .join('\n');
@@ -52,26 +52,25 @@ const labelled = (label: string, text: string | undefined) => (text === undefine
 const copyBlock = (label: string, text: string | undefined) =>
   text === undefined ? '' : `${label}${isTemplate(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
 
-function mediaLine({ type, url, expired, expires }: MediaLink): string {
-  if (url === undefined) return `media addresses expired on ${expired}`;
-  return `${word(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
+function linkDescription({ linkDescription: text, body }: AdView): string {
+  return text !== undefined && text === body ? 'Link description: the same' : copyBlock('Link description', text);
 }
 
-/** Neighbours that say the same share a line: `1–10. "Free returns"`. */
+function mediaLine({ type, url, expired, expires }: MediaLink): string {
+  if (url === undefined) return `media addresses expired on ${expired}`;
+  return `media ${constant(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
+}
+
+/** What several cards say is said once: `1–10. "Free returns"`. */
 function cardLines({ cardCopy = [], moreCards }: AdView): string[] {
   if (cardCopy.length === 0) return [];
-  const lines = ['Cards:'];
-  for (let from = 0, next = 0; from < cardCopy.length; from = next) {
-    const said = cardPhrases(cardCopy[from]);
-    while (next < cardCopy.length && cardPhrases(cardCopy[next]) === said) next++;
-    lines.push(`${from + 1}${next > from + 1 ? `–${next}` : ''}. ${said || 'nothing the ad does not say'}`);
-  }
+  const lines = ['Cards:', ...cardCopy.map((copy) => `${copy.cards}. ${cardPhrases(copy)}`)];
   if (moreCards !== undefined) lines.push(`and ${moreCards} more cards, only with detail full`);
   return lines;
 }
 
-function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy = {}): string {
+function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy): string {
   const texts = [title, body, linkDescription].flatMap((text) => (text === undefined ? [] : quote(text)));
-  const parts = [texts.join(': '), ctaType && word(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
+  const parts = [texts.join(': '), ctaType && constant(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
   return parts.filter((part) => part).join(', ');
 }

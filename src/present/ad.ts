@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type CardCopy, copyOfCards, firstCard, isTemplate, linkOf } from './cards.ts';
 import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
-import { fullView } from './full.ts';
+import { fullItem } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
 import { dayOf, type Run, runOf } from './running.ts';
 import { estimateTokens } from './tokens.ts';
@@ -39,6 +39,7 @@ export type AdView = {
   moreCards?: number;
   ctaType?: string;
   displayFormat?: string;
+  /** What there is to look at, beyond what `displayFormat` says. */
   creative?: string;
   mediaLinks?: MediaLink[];
   landingDomain?: string;
@@ -48,7 +49,7 @@ export type AdView = {
   countries?: string[];
   startedAt?: string;
   lastSeenAt?: string;
-  /** In brief, the day of `lastSeenAt`: the time of day is not worth its tokens. */
+  /** In brief, the day of `lastSeenAt`: the time of day is not worth its ten tokens an ad. */
   lastSeen?: string;
   endDate?: string;
   duplicates?: number;
@@ -74,7 +75,7 @@ export interface AdOptions {
   detail: Detail;
   /** Milliseconds; what "still running" is measured by. */
   now: number;
-  /** Most tokens of a full view. */
+  /** Most tokens of the text of a full view; the view itself may hold more. */
   budget?: number;
 }
 
@@ -86,6 +87,7 @@ export function viewAd(ad: object, { detail, now, budget = FULL_TOKENS }: AdOpti
 
 /** Most tokens of a field's text, else its kind. The order is the order of reading. */
 const BRIEF_FACTS = {
+  displayFormat: 12,
   ctaType: 12,
   publisherPlatform: 'words',
   countries: 'words',
@@ -106,7 +108,6 @@ const BRIEF_FACTS = {
 const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
 const STANDARD_FACTS = {
   ...BRIEF_FACTS,
-  displayFormat: 12,
   lastSeenAt: 20,
   productTitle: 60,
   productCreatedAt: 20,
@@ -156,7 +157,7 @@ function fullAd(ad: Fields, now: number, budget: number): AdView {
   const view: AdView = { id };
   add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
   addLanding(view, ad);
-  return { ...view, ...fullView(ad, budget - DERIVED_TOKENS), id };
+  return { ...view, ...fullItem(ad, budget - DERIVED_TOKENS), id };
 }
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});

@@ -1,4 +1,3 @@
-import { word } from './fence.ts';
 import { expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
 import { sanitizeLine } from './text.ts';
@@ -6,17 +5,15 @@ import { estimateTokens } from './tokens.ts';
 import { type Fields, objects, textOf } from './view.ts';
 
 /**
- * What there is to look at, in words, the service's format first: `VIDEO 15 s`, `DCO 2 cards`,
- * `CAROUSEL 8 cards (6 videos 14 s)`. The still of a video, the advertiser's portrait and other sizes of the same piece
+ * What there is to look at, in words: `15 s` of a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. What the
+ * service's format says is not said again. The still of a video, the advertiser's portrait and other sizes of the same piece
  * are not counted.
  */
 export function creativeOf(ad: Fields): string | undefined {
-  const format = textOf(ad.displayFormat, 12);
   const parts = mediaParts(ad).join(' + ');
-  if (format === undefined) return parts || undefined;
-  const kind = format.toLowerCase();
-  const rest = parts === kind || parts.startsWith(`${kind} `) ? parts.slice(kind.length) : parts && ` ${parts}`;
-  return word(format) + rest;
+  const kind = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
+  const repeats = kind !== '' && (parts === kind || parts.startsWith(`${kind} `));
+  return (repeats ? parts.slice(kind.length + 1) : parts) || undefined;
 }
 
 function mediaParts(ad: Fields): string[] {

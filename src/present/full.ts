@@ -1,27 +1,47 @@
 import { cut } from './cut.ts';
-import { defuse, word } from './fence.ts';
+import { defuse, quote } from './fence.ts';
 import { sanitize, sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
-import { type Fields, isObject } from './view.ts';
+import { DATA_PER_TEXT, type Fields, isObject } from './view.ts';
 
 /**
  * Every field the service sent, names and texts safe, nulls left out. An object larger than `tokens` is cut where it
- * is largest, at the borders of items and fields, and says what is missing in place.
+ * is largest, at the borders of items and fields, and says what is missing in place, and once how to get it.
  */
-export function fullView(raw: unknown, tokens: number): Fields {
+export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const whole = clean(raw, MAX_DEPTH);
-  if (!isObject(whole)) return {};
-  return shrink(whole, tokens) as Fields;
+  return isObject(whole) ? bounded(whole, tokens, toGetAll) : {};
 }
 
-/** One field a line, its value as JSON: in there, a text can neither end its quotes nor start a line. */
-export const fullText = (view: object): string =>
-  Object.entries(view)
-    .map(([name, value]) => `${word(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`)
+/** An ad or a page: as data, which has more room than the text made of it. */
+export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, DATA_PER_TEXT * tokens, TO_GET_ALL);
+
+const TO_GET_ALL = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
+
+function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): Fields {
+  if (costOf(whole) <= tokens) return whole;
+  if (toGetAll === undefined) return shrink(whole, tokens) as Fields;
+  const { [MISSING]: _, ...fields } = whole;
+  const { [MISSING]: missing, ...kept } = shrink(fields, tokens - 2 * NOTE) as Fields;
+  return { ...kept, [MISSING]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
+}
+
+/**
+ * One field a line, its value as JSON: in there, a text can neither end its quotes nor start a line. A name stands bare
+ * when it is written as the API writes names, which no line of ours is.
+ */
+export const fullText = (view: object, tokens: number): string =>
+  Object.entries(bounded(view as Fields, tokens, TO_GET_ALL))
+    .map(
+      ([name, value]) =>
+        `${FIELD.test(name) || name === MISSING ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
+    )
     .join('\n');
 
-export const fullBlocks = (views: readonly object[], from = 1): string =>
-  views.map((view, index) => `\n${index + from}.\n${fullText(view)}`).join('\n');
+export const fullBlocks = (views: readonly object[], tokens: number, from = 1): string =>
+  views.map((view, index) => `\n${index + from}.\n${fullText(view, tokens)}`).join('\n');
+
+const FIELD = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
 
 const MAX_DEPTH = 8;
 
@@ -30,9 +50,31 @@ function clean(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
-  const entries = Object.entries(value).map(([name, item]) => [sanitizeLine(name), clean(item, depth - 1)] as const);
+  const nameOf = namesIn(value);
+  const entries = Object.entries(value).map(([name, item]) => [nameOf(name), clean(item, depth - 1)] as const);
   return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
 }
+
+/** Names made safe. One that was safe as it came stands; another that would read the same gets a number. */
+function namesIn(object: object): (name: string) => string {
+  const taken = new Set([MISSING]);
+  for (const name of Object.keys(object)) if (name !== MISSING && sanitizeLine(name) === name) taken.add(name);
+  const next = new Map<string, number>();
+  return (name) => {
+    const safe = sanitizeLine(name);
+    if (safe === name && name !== MISSING) return name;
+    let free = safe;
+    for (let number = next.get(safe) ?? 2; taken.has(free); number++) {
+      free = `${safe} (${number})`;
+      next.set(safe, number + 1);
+    }
+    taken.add(free);
+    return free;
+  };
+}
+
+/** The name of what says that fields are missing. */
+const MISSING = '…';
 
 const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
@@ -77,5 +119,5 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   }
   const missing = entries.length - kept.size;
   const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
-  return Object.fromEntries(missing > 0 ? [...inOrder, ['…', `(+${missing} more fields)`] as const] : inOrder);
+  return Object.fromEntries(missing > 0 ? [...inOrder, [MISSING, `(+${missing} more fields)`] as const] : inOrder);
 }

@@ -1,11 +1,11 @@
 import { cut } from './cut.ts';
 import { sanitizeLine } from './text.ts';
 
-/** The host an address leads to, without `www.`. */
+/** The host an address leads to, without `www.`; nothing where that is no name of a host. */
 export function domainOf(address: unknown): string | undefined {
   if (typeof address !== 'string') return;
   const host = HOST.exec(address.slice(0, MAX_HOST))?.[1]?.toLowerCase();
-  return host === undefined ? undefined : sanitizeLine(host) || undefined;
+  return host !== undefined && host.length <= MAX_NAME ? sanitizeLine(host) || undefined : undefined;
 }
 
 /**
@@ -15,6 +15,8 @@ export function domainOf(address: unknown): string | undefined {
 export function cleanAddress(address: unknown, tokens: number): string | undefined {
   if (typeof address !== 'string' || address.trim() === '') return;
   const whole = address.slice(0, MAX_ADDRESS);
+  // What lies beyond is neither cleaned nor shown; where it is only a fragment, nothing is missing.
+  const beyond = whole.includes('#') ? 0 : address.length - whole.length;
   const [beforeHash = ''] = whole.split('#', 1);
   const mark = beforeHash.indexOf('?');
   const path = mark < 0 ? beforeHash : beforeHash.slice(0, mark);
@@ -26,7 +28,7 @@ export function cleanAddress(address: unknown, tokens: number): string | undefin
           .split('&')
           .filter(isWorthKeeping)
           .join('&');
-  return cut(sanitizeLine(readable(query ? `${path}?${query}` : path)), tokens) || undefined;
+  return cut(sanitizeLine(readable(query ? `${path}?${query}` : path)), tokens, beyond) || undefined;
 }
 
 /** When a signed address stops working (milliseconds), where the address itself says so. */
@@ -40,7 +42,9 @@ export function expiryOf(address: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(seconds[1]);
 }
 
-const MAX_HOST = 300;
+const MAX_HOST = 1000;
+/** DNS: a name has at most 253 characters. */
+const MAX_NAME = 253;
 const MAX_ADDRESS = 4000;
 const HOST = /^\s*(?:[a-z][a-z0-9+.-]*:)?(?:\/\/)?(?:[^/?#@\s]*@)?(?:www\.)?([^/?#:@\s]*[^/?#:@\s.])/i;
 

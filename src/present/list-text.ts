@@ -28,12 +28,20 @@ export interface FramedList extends ListFrame {
 export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, of, from = 1, cursor, hasMore, appUrlPattern } = frame;
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
-  const place = from === 1 ? `${shown} of ${of}` : `${from} to ${from + shown - 1} of ${of}`;
-  const cutShort = of !== undefined && of > shown ? `${place} ${noun}s shown` : count(shown, noun);
+  const cutShort = of !== undefined && of > shown ? placeText({ noun, from, shown, of }) : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
-  if (appUrlPattern) head.push(`In the app: ${appUrlPattern}`);
+  if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
   return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
 }
+
+/** `12 of 50 ads shown`, `13 to 24 of 50 ads shown`, `ad 25 of 50 shown`. */
+function placeText({ noun, from, shown, of }: { noun: string; from: number; shown: number; of: number }): string {
+  if (from === 1) return `${shown} of ${of} ${noun}s shown`;
+  return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
+}
+
+/** `DE`: a country as `codes` takes it. */
+export const COUNTRY = /^[A-Z]{2}$/;
 
 /** `1 ad`, `2 ads`. */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

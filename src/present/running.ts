@@ -1,7 +1,8 @@
 /**
- * How long an ad has run and whether it still does, as far as its three dates say so.
+ * How long an ad has run and whether it still does, as far as its three dates say so. Days are calendar days of UTC:
+ * the dates are shown as such, and whoever counts between them gets the same.
  *
- * - `daysRunning`: whole days from `startedAt` to its end. The end is `endDate` once that is past; else the last time
+ * - `daysRunning`: days from `startedAt` to its end. The end is `endDate` once that is past; else the last time
  *   it was seen. An ad seen on one day only has run 0 days.
  * - `stillRunning`: false once `endDate` is past; true when `endDate` lies ahead or the ad was seen within two days.
  *   An ad last seen earlier may run or not: the service looks from time to time, so nothing is claimed.
@@ -25,9 +26,10 @@ export function runOf(dates: RunDates, now: number): Run {
   const end = timeOf(dates.endDate);
   const ended = end !== undefined && end <= now;
   const last = ended ? end : seen;
-  const sinceSeen = seen === undefined ? undefined : Math.max(0, wholeDays(seen, now));
+  const sinceSeen = seen === undefined ? undefined : Math.max(0, days(seen, now));
   const run: Run = {};
-  if (started !== undefined && last !== undefined && last >= started) run.daysRunning = wholeDays(started, last);
+  const ran = started === undefined || last === undefined ? -1 : days(started, last);
+  if (ran >= 0) run.daysRunning = ran;
   if (end !== undefined) run.stillRunning = !ended;
   else if (sinceSeen !== undefined && sinceSeen <= SEEN_LATELY) run.stillRunning = true;
   if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
@@ -42,10 +44,10 @@ export function dayOf(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
-/** Whole days from one day or date-time to another, none if it lies before. */
+/** Days from one day or date-time to another, none if it lies before. */
 export function daysBetween(from: string, to: string): number | undefined {
-  const days = wholeDays(Date.parse(from), Date.parse(to));
-  return days >= 0 ? days : undefined;
+  const between = days(Date.parse(from), Date.parse(to));
+  return between >= 0 ? between : undefined;
 }
 
 const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T[\d:.]+Z)?$/;
@@ -53,7 +55,7 @@ const SEEN_LATELY = 2;
 const DAY = 86_400_000;
 const MAX_TIME = 8.64e15;
 
-const wholeDays = (from: number, to: number) => Math.floor((to - from) / DAY);
+const days = (from: number, to: number) => Math.floor(to / DAY) - Math.floor(from / DAY);
 
 function timeOf(date: unknown): number | undefined {
   const time = typeof date === 'string' ? Date.parse(date) : Number.NaN;

@@ -133,6 +133,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
     const start = i;
     const code = text.charCodeAt(i++);
     let cost: number;
+    let isWord = false;
     if (code >= 128) {
       const point = code >= 0xd800 && code < 0xdc00 ? (text.codePointAt(start) ?? code) : code;
       if (point > 0xffff) i++;
@@ -145,6 +146,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       last = PUNCTUATION;
     } else {
       if (isLetter(code)) {
+        isWord = true;
         while (i < text.length && i - start < 64 && isLetter(text.charCodeAt(i))) i++;
         cost = wordCost(text.slice(start, i), tables.rarePair);
         if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
@@ -154,10 +156,18 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       } else cost = code === SPACE ? spaceCost(text.charCodeAt(i), kindOf) : 1;
       last = -1;
     }
-    if (tokens + cost > limit) return { tokens, end: start };
+    if (tokens + cost > limit)
+      return { tokens, end: isWord ? start + within(text.slice(start, i), limit - tokens, tables) : start };
     tokens += cost;
   }
   return { tokens, end: i };
+}
+
+/** How much of a word fits: of one that never ends, something is to be seen. */
+function within(word: string, tokens: number, { rarePair }: Tables): number {
+  let { length } = word;
+  while (length > 0 && wordCost(word.slice(0, length), rarePair) > tokens) length--;
+  return length;
 }
 
 function astralKind(point: number): number {

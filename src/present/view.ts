@@ -10,6 +10,9 @@ export const ID_TOKENS = 48;
 /** A full view with its surroundings stays below the default result budget of 8,000. */
 export const FULL_TOKENS = 7500;
 
+/** Most tokens of data for each token of text that a result may hold: what a text says once, data may say often. */
+export const DATA_PER_TEXT = 2;
+
 export type Fields = Record<string, unknown>;
 
 export const isObject = (value: unknown): value is Fields =>

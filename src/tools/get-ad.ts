@@ -29,6 +29,8 @@ export const getAd = defineTool({
     const ad = viewAd(sourceFor(detail, value, raw), { detail, now, budget: itemTokens(resultTokens) });
     return { ad, ...(seenIn && { seenIn: toolOf(seenIn) }) };
   },
-  render: ({ ad, seenIn }, { detail }) =>
-    seenIn ? `As ${seenIn} listed it; get_ad without seen may show more.\n${adText(ad, detail)}` : adText(ad, detail),
+  render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
+    const text = adText(ad, detail, itemTokens(resultTokens));
+    return seenIn ? `As ${seenIn} listed it; get_ad without seen may show more.\n${text}` : text;
+  },
 });

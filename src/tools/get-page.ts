@@ -16,5 +16,5 @@ export const getPage = defineTool({
     const { value, raw } = await api.getPage({ path: { pageId }, fresh });
     return { page: viewPage(sourceFor(detail, value, raw), { detail, budget: itemTokens(resultTokens) }) };
   },
-  render: ({ page }, { detail }) => pageText(page, detail),
+  render: ({ page }, { detail }, { resultTokens }) => pageText(page, detail, itemTokens(resultTokens)),
 });

@@ -30,7 +30,7 @@ export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<
   return {
     view: (ad, raw) => viewAd(sourceFor(detail, ad, raw), { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
-    text: (list) => adListText({ ...list, detail }),
+    text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens) }),
     ...(detail === 'full' && { atATime: 4 }),
   };
 }
@@ -39,7 +39,7 @@ export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<Pag
   return {
     view: (page, raw) => viewPage(sourceFor(detail, page, raw), { detail, budget: itemTokens(resultTokens) }),
     shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
-    text: (list) => pageListText({ ...list, detail }),
+    text: (list) => pageListText({ ...list, detail, budget: itemTokens(resultTokens) }),
     ...(detail === 'full' && { atATime: 4 }),
   };
 }

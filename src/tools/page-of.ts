@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { ToolContext } from '../context.ts';
 import { fit } from '../present/fit.ts';
 import type { ListFrame } from '../present/list-text.ts';
+import { DATA_PER_TEXT } from '../present/view.ts';
 import type { ItemViews, Shared } from './item-views.ts';
 import { type Asking, type Question, readPlace, writePlace } from './place.ts';
 
@@ -69,8 +70,7 @@ export async function pageOf<Item extends object, View>(
   function countThatFits(): number {
     const render = (some: readonly View[]) => views.text({ ...frameOf(pagingOf(some.length)), items: some });
     const readable = items.slice(0, fit({ items, budget: context.resultTokens, render }));
-    // What the text says once for all items stands in the data with each.
-    return fit({ items: readable, budget: dataPerText * context.resultTokens, render: JSON.stringify });
+    return fit({ items: readable, budget: DATA_PER_TEXT * context.resultTokens, render: JSON.stringify });
   }
 
   function pagingOf(count: number): Paging {
@@ -87,9 +87,6 @@ export async function pageOf<Item extends object, View>(
     };
   }
 }
-
-/** Most tokens of data for each token of text that a result may hold. */
-const dataPerText = 2;
 
 /** How a list result reads before and after its items. */
 export const frameOf = ({ cursor, hasMore, totalHits, shown, asOf, appUrlPattern }: Paging): ListFrame => ({

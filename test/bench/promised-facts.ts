@@ -54,7 +54,7 @@ export function promisedFacts(ad: Ad, now: number): Record<string, (text: string
   says('landing domain', ad.website?.siteDomain, ad.website?.siteDomain ?? '');
   const last = ad.endDate && Date.parse(ad.endDate) <= now ? ad.endDate : ad.lastSeenAt;
   if (ad.startedAt && last) {
-    const days = Math.floor((Date.parse(last) - Date.parse(ad.startedAt)) / DAY);
+    const days = (Date.parse(day(last)) - Date.parse(day(ad.startedAt))) / DAY;
     facts['days running'] = (text) => new RegExp(`\\b${days} days?\\b|"daysRunning":${days}\\b`).test(text);
   }
   if (ad.endDate && Date.parse(ad.endDate) <= now) facts.ended = (text) => /ended|"stillRunning":false/.test(text);

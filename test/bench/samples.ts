@@ -2,8 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Ad, Page } from '../../src/api/schemas.ts';
-import { languages } from '../present/languages.ts';
-import { everyFact, somePage } from '../present/sample-ads.ts';
+import { openDemoLibrary } from '../../src/library/demo.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Real ads and pages live outside the repository: their texts are the advertisers'. */
@@ -29,37 +28,45 @@ const read = <T>(file: string): T[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as T);
 
-const FORMATS = ['VIDEO', 'IMAGE', 'CAROUSEL', 'DCO'];
-const DAY = 86_400_000;
-const uuid = (seed: number) =>
-  Array.from({ length: 32 }, (_, i) => ((seed * 2654435761 + i * 40503 * (seed + 7)) >>> (i % 13)) % 16)
-    .map((digit) => digit.toString(16))
-    .join('')
-    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+const PAGE = 100;
 
-/** Invented ads with every field, in every language we have a text for. */
-export function inventedSamples(count = 200): Samples {
-  const texts = Object.values(languages);
-  const ads = Array.from({ length: count }, (_, i): Ad => {
-    const text = texts[i % texts.length] ?? '';
-    const started = Date.UTC(2026, 0, 1) + (i % 200) * DAY;
-    const id = uuid(i + 1);
-    return {
-      ...everyFact,
-      id,
-      pageId: uuid(1000 + (i % 23)),
-      page: { pageName: `Serra ${i % 23}`, adsAmount: i },
-      headline: text.slice(0, 40),
-      body: text.repeat(1 + (i % 4)),
-      startedAt: new Date(started).toISOString(),
-      lastSeenAt: new Date(started + (i % 90) * DAY).toISOString(),
-      displayFormat: FORMATS[i % 4] ?? null,
-      duplicates: i % 7,
-      appUrl: `https://app.example/ads/${id}`,
-    };
+/** Asks the service of demo mode. */
+async function askDemo<T>(now: number, ask: (get: (path: string, body?: object) => Promise<unknown>) => Promise<T>) {
+  const { library, apiKey } = await openDemoLibrary({ now: () => now });
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const asked = await ask(async (path, body) => {
+    const init = body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) };
+    const answer = await library.fetch(new Request(`http://demo${path}`, init));
+    if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
+    return answer.json();
   });
-  const pages = ads.map(
-    (ad, i): Page => ({ ...somePage, pageId: ad.pageId ?? '', pageName: ad.page?.pageName ?? '', pageLikes: i * 997 }),
-  );
-  return { source: `invented ads, for there is ${noSamples}`, real: false, ads, pages };
+  library.close();
+  return asked;
 }
+
+/** The ads and pages of demo mode, as its service sends them. */
+export const demoSamples = (now: number, ads = 300, pages = 100): Promise<Samples> =>
+  askDemo(now, async (get) => {
+    const list = async <T>(path: string, count: number): Promise<T[]> => {
+      const items: T[] = [];
+      let cursor: string | null = null;
+      do {
+        const body: object = { limit: Math.min(PAGE, count - items.length), ...(cursor !== null && { cursor }) };
+        const page = (await get(path, body)) as { items: T[]; cursor: string | null };
+        items.push(...page.items);
+        cursor = page.cursor;
+      } while (cursor !== null && items.length < count);
+      return items;
+    };
+    const samples = { ads: await list<Ad>('/v1/ads/search', ads), pages: await list<Page>('/v1/pages/search', pages) };
+    return { source: `the data of demo mode, for there is ${noSamples}`, real: false, ...samples };
+  });
+
+/** What demo mode answers to what is asked of a key. */
+export const demoAccount = (now: number) =>
+  askDemo(now, async (get) => ({
+    collections: (await get('/v1/collections')) as { items: object[] },
+    credits: await get('/v1/credits'),
+    account: await get('/v1/account'),
+    identity: await get('/v1/whoami'),
+  }));

@@ -2,24 +2,39 @@
  * What a result costs a model, in tokens of o200k_base: the service's answer, our text, our structured content, and
  * other ways to write the same facts. Ends with exit code 1 when a promised fact is missing or a limit is broken.
  *
- *   npm run bench:tokens            real data when present, else invented
+ *   npm run bench:tokens            real data when present, else demo mode's
  */
 import { encode as toon } from '@toon-format/toon';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { libraryFilters } from '../../src/library/filters.ts';
+import { filterHints } from '../../src/mcp/filter-hints.ts';
+import { instructions } from '../../src/mcp/instructions.ts';
+import { listTools } from '../../src/mcp/list-tools.ts';
+import {
+  accountText,
+  creditsText,
+  identityText,
+  viewAccount,
+  viewCredits,
+  viewIdentity,
+} from '../../src/present/account.ts';
 import { type AdView, viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
+import { collectionListText, viewCollection } from '../../src/present/collection.ts';
 import { fit as leading } from '../../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
+import { tools } from '../../src/tools/catalog.ts';
+import { itemTokens } from '../../src/tools/item-views.ts';
 import { promisedFacts, saidOf } from './promised-facts.ts';
-import { inventedSamples, realSamples } from './samples.ts';
+import { demoAccount, demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
 const asOf = '2026-11-20';
 const PAGE = 50;
 const BUDGET = 8000;
-const { source, real, ads, pages } = realSamples() ?? inventedSamples();
+const { source, real, ads, pages } = realSamples() ?? (await demoSamples(now));
 const say = (line = '') => process.stdout.write(`${line}\n`);
 const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 const problems: string[] = [];
@@ -124,6 +139,20 @@ function getAd(): void {
   );
 }
 
+function fullAds(): void {
+  const budget = itemTokens(BUDGET - 160);
+  const all = ads.map((ad) => {
+    const view = viewAd(ad, { detail: 'full', now, budget });
+    return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, rows: [view] });
+  });
+  report('get_ad, full', all);
+  const cut = (inside: (ad: AdView) => string) =>
+    ads.filter((ad) => inside(viewAd(ad, { detail: 'full', now, budget })).includes('Cut to fit: raise')).length;
+  say(`  cut in the text: ${cut((ad) => adText(ad, 'full', budget))}, in the data: ${cut(JSON.stringify)}`);
+  limit('text of any ad', Math.max(...all.map(({ text }) => text)), BUDGET);
+  limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * BUDGET);
+}
+
 function searchPages(): void {
   const all = chunks(pages).map((raw) => {
     const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
@@ -145,6 +174,37 @@ function getPage(): void {
     return costs({ raw: page, text: pageText(view), structured: { page: view }, rows: [view] });
   });
   report('get_page, standard', all);
+}
+
+/** Whose shape is the same for everybody, so demo mode's answers will do. */
+async function otherTools(): Promise<void> {
+  const { collections, credits, account, identity } = await demoAccount(now);
+  const rows = collections.items.map(viewCollection);
+  const form = (tool: string, { raw, text, view }: { raw: unknown; text: string; view: object }) =>
+    report(tool, [costs({ raw, text, structured: view, rows: [view] })]);
+  report(`list_collections`, [
+    costs({ raw: collections, text: collectionListText({ items: rows }), structured: { items: rows }, rows }),
+  ]);
+  const [credit, own, who] = [viewCredits(credits), viewAccount(account), viewIdentity(identity)];
+  form('get_credits, without what this server spent', { raw: credits, text: creditsText(credit), view: credit });
+  form('get_account', { raw: account, text: accountText(own), view: own });
+  form('whoami', { raw: identity, text: identityText(who), view: who });
+}
+
+/** What every conversation pays before the first call. */
+function toolList(): void {
+  const list = (demo: boolean) =>
+    listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(libraryFilters) }) });
+  const read = (demo: boolean) =>
+    tokens(
+      JSON.stringify(list(demo).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
+    );
+  say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
+  limit('name, description, inputSchema', read(false), 2000);
+  limit('the same in demo mode, with filter hints', read(true), 3000);
+  say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
+  say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
+  say(`  instructions: ${tokens(instructions)}`);
 }
 
 /** From source to text and to structured content: every fact an ad has is said of it. */
@@ -189,10 +249,13 @@ function timing(): void {
 }
 
 say(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
+toolList();
 searchAds();
 getAd();
+fullAds();
 searchPages();
 getPage();
+await otherTools();
 checkFacts();
 timing();
 for (const problem of problems) say(`PROBLEM ${problem}`);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { AdView, viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
+import { estimateTokens } from '../../src/present/tokens.ts';
 import { everyFact, now } from './sample-ads.ts';
 
 const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });
@@ -22,7 +23,8 @@ describe('an ad in a list', () => {
       adSpendMin: 1000,
       daysRunning: 80,
       stillRunning: true,
-      creative: 'VIDEO 15 s',
+      displayFormat: 'VIDEO',
+      creative: '15 s',
       landingDomain: 'serra.example',
     });
     expect(AdView.parse(view)).toEqual(view);
@@ -68,7 +70,41 @@ describe('an ad with a template for a headline', () => {
 
   it('finds cards spelled either way', () => {
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: 'https://serra.example/tan' }] };
-    expect(standard(camel).cardCopy).toEqual([{ title: 'Tan leather', landingUrl: 'https://serra.example/tan' }]);
+    expect(standard(camel).cardCopy).toEqual([
+      { cards: '1', title: 'Tan leather', landingUrl: 'https://serra.example/tan' },
+    ]);
+  });
+});
+
+describe('the cards of an ad', () => {
+  const copyOf = (cards: object[]) => standard({ ...everyFact, cards });
+
+  it('say once and whole what several of them say', () => {
+    const body = 'Every pair is made to order in our workshop, and resoled there. '.repeat(12).trim();
+    const cards = ['Tan', 'Black', 'Oak'].map((title) => ({ title, body, link_url: everyFact.offerLink }));
+    const view = copyOf([...cards, { title: 'Tan', body: 'Other' }]);
+    expect(view.cardCopy).toEqual([
+      { cards: '1–3', body },
+      { cards: '1, 4', title: 'Tan' },
+      { cards: '2', title: 'Black' },
+      { cards: '3', title: 'Oak' },
+      { cards: '4', body: 'Other' },
+    ]);
+    expect(adText(view)).toContain(`\nCards:\n1–3. "${body}"\n1, 4. "Tan"\n2. "Black"\n3. "Oak"\n4. "Other"`);
+  });
+
+  it('are one where they are all the same, and nothing where they say what the ad says', () => {
+    expect(copyOf([{ title: 'Tan' }, { title: 'Tan' }]).cardCopy).toEqual([{ cards: '1–2', title: 'Tan' }]);
+    expect(copyOf([{ body: everyFact.body }, {}]).cardCopy).toBeUndefined();
+  });
+
+  it('share their room, so that a few long texts are whole and many are told by their opening', () => {
+    const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
+    const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
+    expect(copyOf(cards(4)).cardCopy?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
+    for (const { body } of copyOf(cards(20)).cardCopy ?? [])
+      expect(body).toMatch(/^\d+ is the number.*… \(\+\d+ chars\)$/);
+    expect(estimateTokens(JSON.stringify(copyOf(cards(20)).cardCopy))).toBeLessThan(900);
   });
 });
 
@@ -84,7 +120,7 @@ describe('one ad', () => {
       VIDEO 15 s, 2026-09-01–2026-11-20 (80 days, running), 4 duplicates, reach 120000, spend est. 1000–5000, revenue est. 3000–9000, trend 0.8, performance 71, product "Serra boot" at 189.5, SHOP_NOW → serra.example, FB IG, DE PT
       a best seller of its store platform, product created 2026-01-15T00:00:00.000Z
       lands on: "https://www.serra.example/boots?color=tan"
-      VID: "https://media.example/v.mp4"
+      media VID: "https://media.example/v.mp4"
       in the app: "https://app.example/ads/6f1c2a34-9b0d-4c6e-8f52-1a2b3c4d5e6f"
       Headline:
       > Boots that outlast the trail
@@ -94,6 +130,12 @@ describe('one ad', () => {
       Link description:
       > Made once, resoled forever"
     `);
+  });
+
+  it('does not repeat the body as its link description', () => {
+    const text = adText(standard({ ...everyFact, linkDescription: everyFact.body }));
+    expect(text).toMatch(/\nLink description: the same$/);
+    expect(text.split('Hand-welted')).toHaveLength(2);
   });
 
   it('does not show an address that has expired, but when it did', () => {

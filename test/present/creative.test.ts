@@ -10,20 +10,18 @@ const asset = (type: string, nr?: number, durationSeconds?: number) => ({
 });
 
 describe('what there is to look at', () => {
-  it('is said in words, the format first and not twice', () => {
-    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), asset('THUMB', 0)] })).toBe('VIDEO 15 s');
-    expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] })).toBe('IMAGE');
-    expect(creativeOf({ displayFormat: 'DCO', cards: [{}, {}] })).toBe('DCO 2 cards');
+  it('is said in words, the format not again', () => {
+    expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), asset('THUMB', 0)] })).toBe('15 s');
+    expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] })).toBeUndefined();
+    expect(creativeOf({ displayFormat: 'DCO', cards: [{}, {}] })).toBe('2 cards');
     expect(creativeOf({ media: [asset('THUMB', 0), asset('THUMB', 1)] })).toBe('2 images');
   });
 
   it('counts pieces, not their stills and not the portrait', () => {
     const media = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
-    expect(creativeOf({ displayFormat: 'CAROUSEL', media, cards: [{}, {}, {}] })).toBe(
-      'CAROUSEL 3 cards (3 videos 8–10 s)',
-    );
+    expect(creativeOf({ displayFormat: 'CAROUSEL', media, cards: [{}, {}, {}] })).toBe('3 cards (3 videos 8–10 s)');
     expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), ...media], cards: [{}, {}, {}] })).toBe(
-      'VIDEO 15 s + 3 cards (3 videos 8–10 s)',
+      '15 s + 3 cards (3 videos 8–10 s)',
     );
   });
 

@@ -18,6 +18,11 @@ describe('a text too long', () => {
     expect(kept.length + Number(missing)).toBe(text.length);
   });
 
+  it('shows some of a word that never ends', () => {
+    for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
+      expect(cut(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
+  });
+
   it('never ends inside a flag, a family or an accent', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {

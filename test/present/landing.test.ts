@@ -31,6 +31,18 @@ describe('where an ad leads', () => {
     expect(cleanAddress('https://serra.example/%E0%A4%A', 60)).toBe('https://serra.example/%E0%A4%A');
   });
 
+  it('is no domain where it is longer than a name can be', () => {
+    expect(domainOf(`https://${'a'.repeat(250)}.example/`)).toBeUndefined();
+    expect(domainOf(`https://${'a.'.repeat(600)}example/`)).toBeUndefined();
+    expect(domainOf(`https://${'a.'.repeat(120)}example/`)).toBe(`${'a.'.repeat(120)}example`);
+  });
+
+  it('says how much of a long address is missing, what was not looked at included', () => {
+    const address = `https://serra.example/${'boots/'.repeat(3000)}`;
+    const [, kept = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanAddress(address, 30) ?? '') ?? [];
+    expect(kept.length + Number(missing)).toBe(address.length);
+  });
+
   it('is bounded', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {

@@ -22,7 +22,7 @@ describe('an advertiser page', () => {
   it('alone has everything but its media', () => {
     expect(pageText(viewPage(somePage, { detail: 'standard' }))).toMatchInlineSnapshot(`
       "Page "Serra Boots" 0b9a8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d
-      31 ads, 52 duplicates, avg 1.68, 12345 likes, 678 IG followers, reach 400000, trend 1.2, performance 65, shows 1 video, 1 image, DE, languages en, technology shopify, page since 2019-03-01, known since 2024-05-01, details estimated, external id 100200300400
+      31 ads, 52 duplicates, avg 1.68, 12345 likes, 678 IG followers, reach 400000, trend 1.2, performance 65, shows 1 video, 1 image, DE, languages en, technology "shopify", page since 2019-03-01, known since 2024-05-01, details estimated, external id 100200300400
       in the app: "https://app.example/pages/0b9a8c7d-6e5f-4a3b-9c2d-1e0f9a8b7c6d""
     `);
   });
@@ -40,7 +40,8 @@ describe('a list', () => {
 
   it('that goes on numbers its items where the last one ended', () => {
     const items = [viewPage(somePage, { detail: 'brief' })];
-    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^38 to 38 of 50 pages shown\..*\n38\. "Serra Boots"/);
+    expect(pageListText({ items, from: 38, of: 50 })).toMatch(/^page 38 of 50 shown\..*\n38\. "Serra Boots"/);
+    expect(pageListText({ items: [...items, ...items], from: 38, of: 50 })).toMatch(/^38 to 39 of 50 pages shown\./);
   });
 
   it('says the form of the links to the application once', () => {

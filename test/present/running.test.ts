@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { viewAd } from '../../src/present/ad.ts';
+import { adListText } from '../../src/present/ad-list-text.ts';
+import { adText } from '../../src/present/ad-text.ts';
 import { dayOf, runOf } from '../../src/present/running.ts';
 import { now } from './sample-ads.ts';
 
@@ -23,6 +26,21 @@ describe('how long an ad has run', () => {
       daysRunning: 9,
       stillRunning: true,
     });
+  });
+
+  it('counts calendar days, in the evening as in the morning', () => {
+    const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
+    expect(runOf(oneNight, now).daysRunning).toBe(1);
+    for (const hour of [0, 12, 23]) expect(runOf(oneNight, Date.UTC(2026, 10, 20, hour)).daysSinceSeen).toBe(18);
+    const oneDay = { startedAt: '2026-11-02T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
+    expect(runOf(oneDay, now).daysRunning).toBe(0);
+  });
+
+  it('says the same of an ad in a list and alone', () => {
+    const ad = { id: 'a', startedAt: '2026-06-01T01:00:00Z', lastSeenAt: '2026-06-30T23:30:00Z' };
+    const list = adListText({ items: [viewAd(ad, { detail: 'brief', now })], asOf: '2026-11-20' });
+    const alone = adText(viewAd(ad, { detail: 'standard', now }));
+    for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
   it('says nothing of dates that are missing or make no sense', () => {

@@ -34,7 +34,8 @@ describe('search_ads', () => {
     expect(items).toHaveLength(10);
     expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
     for (const ad of items) {
-      for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'creative']) expect(ad).toHaveProperty(field);
+      for (const field of ['id', 'pageName', 'startedAt', 'duplicates', 'displayFormat'])
+        expect(ad).toHaveProperty(field);
       for (const shown of [ad.id, ad.pageName, ad.landingDomain]) expect(text).toContain(String(shown));
     }
     expect(text).toContain('DE');
