@@ -9,12 +9,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 import { command } from '../support/process.ts';
-import { inventedSamples, realSamples } from './samples.ts';
+import { demoSamples, realSamples } from './samples.ts';
 
 const rounds = Number(process.argv[2] ?? 300);
 const warmUp = 50;
 
-const { source, ads } = realSamples() ?? inventedSamples();
+const { source, ads } = realSamples() ?? (await demoSamples(Date.now()));
 /** A page of 50 ads and about 120 KB: those of the sample that are nearest to the size that makes it so. */
 const size = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
 const items = ads.toSorted((one, other) => size(one) - size(other)).slice(0, 50);
