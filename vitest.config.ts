@@ -1,5 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { include: ['test/**/*.test.ts'], testTimeout: 20_000, hookTimeout: 20_000 },
+  test: {
+    include: ['test/**/*.test.ts'],
+    setupFiles: ['test/support/seed.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+  },
 });
