@@ -37,7 +37,7 @@ export function spendingText(spending: Spending): string {
     seen.length > 0 ? `${operation} ${seen.map(priceText).join(', ')}` : [],
   );
   return [
-    `this server since its start: ${charged} charged in ${paidCalls} calls that cost credits${maybe}${saved}${limit}`,
+    `this server since its start: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
     learned.length > 0 ? `seen to cost: ${learned.join('; ')}` : 'prices are not known before the first paid call',
   ].join('\n');
 }

@@ -45,7 +45,7 @@ describe('what this server spent', () => {
       },
     });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
-    expect(text).toContain('3 charged in 1 calls that cost credits; 1 answered without a new charge, 3 saved');
+    expect(text).toContain('3 charged in 1 paid call; 1 answered without a new charge, 3 saved');
     expect(text).toContain('seen to cost: searchAds 3 for 10 items');
   });
 
