@@ -19,7 +19,7 @@ import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { version } from './version.ts';
 
 /** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
-export type CallerView = Pick<ToolContext, 'api' | 'spending' | 'asked'>;
+export type CallerView = Omit<ToolContext, 'now' | 'resultTokens'>;
 export type Calls = (caller: Omit<Caller, 'owner'>) => CallerView;
 
 /** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
@@ -43,10 +43,12 @@ export function openCalls(options: CallsOptions): Calls {
     maxSize: largestMemory,
     sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
   });
+  const condensed = { items: new WeakMap(), text: new WeakMap() };
   return (caller) => {
     const owner = partition(caller.key ?? '');
     return {
       api: createApi(send, { ...caller, owner }),
+      condensed,
       spending: () => spendingOf(books(owner), options.config.creditBudget),
       asked: {
         get: (mark) => questions.get(`${owner} ${mark}`),

@@ -10,8 +10,16 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process spent for the caller so far. */
   spending(): Spending;
+  /** What was made of answers that are kept, so that an answer given again is not condensed again. */
+  condensed: Condensed;
   /** What is behind the cursors the caller was given, by the mark in each. */
   asked: Asked;
+}
+
+/** By the answer as it came: the items shown of it, by how they were shown, and the text of those items. */
+export interface Condensed {
+  items: WeakMap<object, Map<string, readonly unknown[]>>;
+  text: WeakMap<object, string>;
 }
 
 export interface Asked {

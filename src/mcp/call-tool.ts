@@ -17,7 +17,7 @@ const roomForReceipt = 160;
 export interface Service {
   tools: ReadonlyMap<string, Tool>;
   /** How tools call the API, and what the process remembers of a caller. */
-  calls(): Promise<(caller: Omit<Caller, 'owner'>) => Pick<ToolContext, 'api' | 'spending' | 'asked'>>;
+  calls(): Promise<(caller: Omit<Caller, 'owner'>) => Omit<ToolContext, 'now' | 'resultTokens'>>;
   now: () => number;
   log: Log;
   resultTokens: number;
@@ -88,12 +88,21 @@ async function answer(service: Service, call: ToolCall) {
     const receipt = totalReceipt(receipts);
     const { age, warning } = receipts.at(-1) ?? {};
     const said = { ...(service.notice && { notice: service.notice }), ...(warning && { warning }) };
-    const rendered = tool.render(data, input, context);
+    const rendered = textOf(data, context, () => tool.render(data, input, context));
     // A list was cut on the border of its items, and ends with its cursor.
     const body = 'cursor' in data ? rendered : clampLines(rendered, resultTokens);
     const text = [service.notice, body, receiptText(receipt, age), warning].filter(Boolean).join('\n');
     return { receipt, result: shaped(service, text, { ...data, receipt, ...said }) };
   });
+}
+
+/** The same items read the same: those of an answer given again are not written out again. */
+function textOf(data: object, { condensed }: ToolContext, write: () => string): string {
+  const { items } = data as { items?: unknown };
+  if (!Array.isArray(items)) return write();
+  const text = condensed.text.get(items) ?? write();
+  condensed.text.set(items, text);
+  return text;
 }
 
 function shaped({ output }: Service, text: string, structured: Record<string, unknown>): ToolResult {

@@ -13,6 +13,8 @@ export interface Shared {
 
 /** How the items of a list are condensed, and how the list of them reads. */
 export interface ItemViews<Item, View> {
+  /** Tells these views from others of the same items. */
+  name: string;
   view(item: Item, raw: unknown): View;
   shared?(items: readonly object[]): Shared;
   text(list: { items: readonly View[] } & ListFrame): string;
@@ -28,6 +30,7 @@ interface Room {
 export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdAnswer, AdView> {
   const today = { asOf: new Date(now).toISOString().slice(0, 10) };
   return {
+    name: `ads ${detail}`,
     view: (ad, raw) => viewAd(sourceFor(detail, ad, raw), { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
     text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens) }),
@@ -37,6 +40,7 @@ export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<
 
 export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<PageAnswer, PageView> {
   return {
+    name: `pages ${detail}`,
     view: (page, raw) => viewPage(sourceFor(detail, page, raw), { detail, budget: itemTokens(resultTokens) }),
     shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
     text: (list) => pageListText({ ...list, detail, budget: itemTokens(resultTokens) }),

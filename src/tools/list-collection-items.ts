@@ -6,7 +6,8 @@ import { CollectionView, collectionText, viewCollection } from '../present/colle
 import type { PageView } from '../present/page.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { adViews, type ItemViews, pageViews } from './item-views.ts';
-import { frameOf, type Paging, pageOf, paging } from './page-of.ts';
+import { pageOf } from './page-of.ts';
+import { frameOf, type Paging, paging } from './paging.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
 
 const input = z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh });
@@ -83,5 +84,6 @@ async function itemsPage<Item extends object, View extends object>({
       return { value: { ...value, items: await read(answer) }, raw };
     },
   });
-  return { ...(collection && { collection }), itemType, ...page };
+  // The text of this list says more than that of its items, so it is not the one kept for them.
+  return { ...(collection && { collection }), itemType, ...page, items: [...page.items] };
 }

@@ -3,11 +3,16 @@ import type { CollectionAnswer } from '../api/answers.ts';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import type { ItemViews } from './item-views.ts';
-import { frameOf, pageOf, paging } from './page-of.ts';
+import { pageOf } from './page-of.ts';
+import { frameOf, paging } from './paging.ts';
 import { cursor } from './params.ts';
 import { foreignCursor } from './place.ts';
 
-const views: ItemViews<CollectionAnswer, CollectionView> = { view: viewCollection, text: collectionListText };
+const views: ItemViews<CollectionAnswer, CollectionView> = {
+  name: 'collections',
+  view: viewCollection,
+  text: collectionListText,
+};
 
 /** The document's list of collections has no pages; a cursor comes only with a result that was cut to fit. */
 export const listCollections = defineTool({

@@ -1,27 +1,11 @@
 import * as z from 'zod';
 import type { ToolContext } from '../context.ts';
 import { fit } from '../present/fit.ts';
-import type { ListFrame } from '../present/list-text.ts';
 import { DATA_PER_TEXT } from '../present/view.ts';
-import type { ItemViews, Shared } from './item-views.ts';
+import type { ItemViews } from './item-views.ts';
+import { knownItems } from './known-items.ts';
+import { frameOf, type Paging } from './paging.ts';
 import { type Asking, type Question, readPlace, writePlace } from './place.ts';
-
-/** What every list result holds besides its items. `shown` is there when the service's page was cut to fit. */
-export const paging = {
-  cursor: z.string().nullable(),
-  hasMore: z.boolean(),
-  totalHits: z.number().optional(),
-  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
-  asOf: z.string().optional(),
-  appUrlPattern: z.string().optional(),
-};
-
-export interface Paging extends Shared {
-  cursor: string | null;
-  hasMore: boolean;
-  totalHits?: number;
-  shown?: { from: number; to: number; of: number };
-}
 
 /** A page as the service gave it, as it reads and as it came. */
 export interface ServicePage<Item> {
@@ -56,19 +40,28 @@ export async function pageOf<Item extends object, View>(
   const rawItems = itemsOf(raw);
   const { shared, atATime = value.items.length } = views;
   const said = shared?.(value.items) ?? {};
+  const known = knownItems<View>(context, raw as object, `${views.name} ${place.shown} ${said.asOf}`);
+  if (known.items) return { items: known.items, ...pagingOf(known.items.length) };
   const left = value.items.slice(place.shown);
   const items: View[] = [];
   let count = 0;
+  let text: string | undefined;
   // Condensed a few at a time: of a page of full objects only the first ones are shown.
   while (count === items.length && count < left.length) {
     const more = left.slice(count, count + Math.max(atATime, count));
     items.push(...more.map((item, index) => views.view(item, rawItems[place.shown + count + index])));
     count = countThatFits();
   }
-  return { items: items.slice(0, count), ...pagingOf(count) };
+  const fitting = items.slice(0, count);
+  // What was written last is their text where all of them fit.
+  known.remember(fitting, count === items.length ? text : undefined);
+  return { items: fitting, ...pagingOf(count) };
 
   function countThatFits(): number {
-    const render = (some: readonly View[]) => views.text({ ...frameOf(pagingOf(some.length)), items: some });
+    const render = (some: readonly View[]) => {
+      text = views.text({ ...frameOf(pagingOf(some.length)), items: some });
+      return text;
+    };
     const readable = items.slice(0, fit({ items, budget: context.resultTokens, render }));
     return fit({ items: readable, budget: DATA_PER_TEXT * context.resultTokens, render: JSON.stringify });
   }
@@ -87,17 +80,6 @@ export async function pageOf<Item extends object, View>(
     };
   }
 }
-
-/** How a list result reads before and after its items. */
-export const frameOf = ({ cursor, hasMore, totalHits, shown, asOf, appUrlPattern }: Paging): ListFrame => ({
-  cursor,
-  hasMore,
-  asOf,
-  appUrlPattern,
-  total: totalHits,
-  of: shown?.of,
-  from: shown?.from,
-});
 
 const Listed = z.looseObject({ items: z.array(z.unknown()) });
 const itemsOf = (raw: unknown): readonly unknown[] => Listed.parse(raw).items;

@@ -2,7 +2,8 @@ import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { adViews } from './item-views.ts';
-import { frameOf, pageOf, paging } from './page-of.ts';
+import { pageOf } from './page-of.ts';
+import { frameOf, paging } from './paging.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
 
 export const searchAds = defineTool({
