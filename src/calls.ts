@@ -9,7 +9,7 @@ import { withMerging } from './api/with-merging.ts';
 import { withRetries } from './api/with-retries.ts';
 import { withSeenAds } from './api/with-seen-ads.ts';
 import type { Config } from './config.ts';
-import type { Kept, ToolContext } from './context.ts';
+import type { CallerView, Kept } from './context.ts';
 import { type Books, createBooks } from './credits/books.ts';
 import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
@@ -19,7 +19,6 @@ import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { version } from './version.ts';
 
 /** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
-export type CallerView = Omit<ToolContext, 'now' | 'resultTokens'>;
 export type Calls = (caller: Omit<Caller, 'owner'>) => CallerView;
 
 /** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */

@@ -16,6 +16,9 @@ export interface ToolContext {
   asked: Asked;
 }
 
+/** The part of it that belongs to the caller. */
+export type CallerView = Omit<ToolContext, 'now' | 'resultTokens'>;
+
 /** By the answer as it came: the items shown of it, by how they were shown, and the text of those items. */
 export interface Condensed {
   items: WeakMap<object, Map<string, readonly unknown[]>>;

@@ -1,7 +1,16 @@
 import type { OptionValues } from 'commander';
 import type { Job } from './command.ts';
 import { type Config, SettingsError } from './config.ts';
-import type { Place, Progress } from './library/commands.ts';
+import {
+  createKey,
+  importFiles,
+  listKeys,
+  type Place,
+  type Progress,
+  revokeKey,
+  serveDemoLibrary,
+  serveLibrary,
+} from './library/commands.ts';
 import { type KeyOptions, wrongOption } from './library/keys.ts';
 import { importOutcome, importText, keysText, progressLine } from './library/report.ts';
 import type { Log } from './log.ts';
@@ -29,7 +38,6 @@ const defaultDatabase = 'ad-library.db';
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
   const { config, now, print } = options;
-  const library = await import('./library/commands.ts');
   const place: Place = { database: config.database ?? defaultDatabase, now };
   switch (job.name) {
     case 'library serve':
@@ -37,19 +45,18 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library import':
       return importAll(job.files, place, options);
     case 'library key create':
-      print(`${(await library.createKey(place, keyOptions(job.options))).key}\n`);
+      print(`${(await createKey(place, keyOptions(job.options))).key}\n`);
       return 0;
     case 'library key list':
-      print(`${keysText(await library.listKeys(place))}\n`);
+      print(`${keysText(await listKeys(place))}\n`);
       return 0;
     case 'library key revoke':
-      print(`revoked ${(await library.revokeKey(place, job.key)).keyPrefix}…\n`);
+      print(`revoked ${(await revokeKey(place, job.key)).keyPrefix}…\n`);
       return 0;
   }
 }
 
 async function importAll(files: string[], place: Place, { stdin, say, watched }: LibraryCommandOptions) {
-  const { importFiles } = await import('./library/commands.ts');
   let shown = '';
   const onProgress = (progress: Progress) => {
     const line = progressLine(progress);
@@ -73,7 +80,6 @@ function readable(error: NodeJS.ErrnoException): Error {
 }
 
 async function serve({ config, log, say, now, asked }: LibraryCommandOptions, place: Place): Promise<number> {
-  const { serveLibrary, serveDemoLibrary } = await import('./library/commands.ts');
   const { host, port } = config;
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const served = await (config.demo

@@ -1,7 +1,7 @@
 import type { Caller } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
-import type { ToolContext } from '../context.ts';
+import type { CallerView, ToolContext } from '../context.ts';
 import type { Log } from '../log.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
@@ -17,7 +17,7 @@ const roomForReceipt = 160;
 export interface Service {
   tools: ReadonlyMap<string, Tool>;
   /** How tools call the API, and what the process remembers of a caller. */
-  calls(): Promise<(caller: Omit<Caller, 'owner'>) => Omit<ToolContext, 'now' | 'resultTokens'>>;
+  calls(): Promise<(caller: Omit<Caller, 'owner'>) => CallerView>;
   now: () => number;
   log: Log;
   resultTokens: number;
@@ -58,9 +58,8 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
     return outcome(result, receipt);
   } catch (thrown) {
     if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
-    const explanation = explainError(thrown);
-    const text = [service.notice, explanation.text].filter(Boolean).join('\n');
-    const { error: meta } = explanation;
+    const { text: explanation, error: meta } = explainError(thrown);
+    const text = [service.notice, explanation].filter(Boolean).join('\n');
     const { kind, status, requestId } = meta;
     const result: ToolResult = {
       content: [{ type: 'text', text }],

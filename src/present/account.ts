@@ -6,11 +6,6 @@ import { type Fields, isObject } from './view.ts';
 
 /** Account, credits and identity are the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});
-export const CreditsView = z.looseObject({
-  periodEndsOn: z.string().optional(),
-  hourlyLeft: z.number().optional(),
-  dailyLeft: z.number().optional(),
-});
 export const IdentityView = z.looseObject({});
 
 const TOKENS = 1500;

@@ -24,13 +24,13 @@ export function createKeyStandings(): KeyStandings {
     if (error === undefined) taken.set(partition(call.key), true);
     if (error?.kind === 'unauthorized') {
       taken.delete(partition(call.key));
-      refused.add(call.key);
+      refused.add(partition(call.key));
     }
     return result;
   };
   return {
     wasTaken: (key) => taken.has(partition(key)),
-    wasJustRefused: (key) => refused.delete(key),
+    wasJustRefused: (key) => refused.delete(partition(key)),
     learningFrom: (catalog) => ({ ...catalog, callTool: (call) => callTool(catalog, call) }),
   };
 }

@@ -3,6 +3,7 @@ import { type AdView, viewAd } from '../present/ad.ts';
 import { adListText } from '../present/ad-list-text.ts';
 import { appUrlPattern, type ListFrame } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
+import { dayOf } from '../present/running.ts';
 import type { Detail } from '../present/view.ts';
 
 /** What is said once for all items of a list: the day they are as of, and the form of their links. */
@@ -28,7 +29,8 @@ interface Room {
 }
 
 export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdAnswer, AdView> {
-  const today = { asOf: new Date(now).toISOString().slice(0, 10) };
+  const asOf = dayOf(now);
+  const today: Shared = asOf === undefined ? {} : { asOf };
   return {
     name: `ads ${detail}`,
     view: (ad, raw) => viewAd(sourceFor(detail, ad, raw), { detail, now, budget: itemTokens(resultTokens) }),

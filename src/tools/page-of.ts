@@ -37,12 +37,12 @@ export async function pageOf<Item extends object, View>(
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   });
   const { totalHits } = value;
-  const rawItems = itemsOf(raw);
   const { shared, atATime = value.items.length } = views;
   const said = shared?.(value.items) ?? {};
   const known = knownItems<View>(context, raw as object, `${views.name} ${place.shown} ${said.asOf}`);
   if (known.items) return { items: known.items, ...pagingOf(known.items.length) };
   const left = value.items.slice(place.shown);
+  const rawItems = itemsOf(raw);
   const items: View[] = [];
   let count = 0;
   let text: string | undefined;
