@@ -1,5 +1,5 @@
 import { cut } from './cut.ts';
-import { estimateTokens, lengthWithin } from './tokens.ts';
+import { fitsWithin, lengthWithin } from './tokens.ts';
 
 export interface FitOptions<Item> {
   items: readonly Item[];
@@ -13,7 +13,7 @@ export interface FitOptions<Item> {
  * any: a single item is bounded by its view. A list that fits is rendered once, any other about log2(n) times.
  */
 export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
-  const fits = (count: number) => estimateTokens(render(items.slice(0, count))) <= budget;
+  const fits = (count: number) => fitsWithin(render(items.slice(0, count)), budget);
   if (items.length <= 1 || fits(items.length)) return items.length;
   let shown = 1;
   let over = items.length;
@@ -27,7 +27,7 @@ export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
 
 /** Last resort for a text that must stay within a budget smaller than one item: whole lines, and how many are missing. */
 export function clampLines(text: string, budget: number): string {
-  if (estimateTokens(text) <= budget) return text;
+  if (fitsWithin(text, budget)) return text;
   const end = lengthWithin(text, budget - NOTE_TOKENS);
   const border = text.lastIndexOf('\n', end);
   const kept = border > 0 ? text.slice(0, border) : cut(text, budget - NOTE_TOKENS);

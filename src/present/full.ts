@@ -1,7 +1,7 @@
 import { cut } from './cut.ts';
 import { defuse, quote } from './fence.ts';
 import { sanitize, sanitizeLine } from './text.ts';
-import { estimateTokens } from './tokens.ts';
+import { estimateTokens, fitsWithin } from './tokens.ts';
 import { DATA_PER_TEXT, type Fields, isObject } from './view.ts';
 
 /**
@@ -19,7 +19,7 @@ export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, 
 const TO_GET_ALL = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
 function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): Fields {
-  if (costOf(whole) <= tokens) return whole;
+  if (fitsWithin(JSON.stringify(whole), tokens - 1)) return whole;
   if (toGetAll === undefined) return shrink(whole, tokens) as Fields;
   const { [MISSING]: _, ...fields } = whole;
   const { [MISSING]: missing, ...kept } = shrink(fields, tokens - 2 * NOTE) as Fields;

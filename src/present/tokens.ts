@@ -7,6 +7,13 @@ import { COMMON_PAIRS, ONE_TOKEN_HAN, ONE_TOKEN_HANGUL } from './token-tables.ts
  */
 export const estimateTokens = (text: string): number => Math.ceil(scan(text, Number.POSITIVE_INFINITY).tokens);
 
+/** Whether the estimate of `text` stays within `tokens`; told at once of a text that is short, or far too long. */
+export const fitsWithin = (text: string, tokens: number): boolean =>
+  MOST_PER_UNIT * text.length <= tokens || scan(text, tokens).end === text.length;
+
+/** What a code unit costs at most. */
+const MOST_PER_UNIT = 3;
+
 /** The length of the longest start of `text` that stays within `tokens`. */
 export const lengthWithin = (text: string, tokens: number): number => scan(text, tokens).end;
 
@@ -119,55 +126,69 @@ const VIETNAMESE = KINDS.findIndex(([end]) => end > 0x1ea0);
 const SPACE = 32;
 const PUNCTUATION = 0;
 const LONG = 14;
-const isLetter = (code: number) => (code | 32) >= 97 && (code | 32) <= 122;
+const LONGEST_WORD = 64;
+/** From 0 for A to 25 for Z, in either case; beyond that for anything else. */
+const letterOf = (code: number) => (code | 32) - 97;
+const isLetter = (code: number) => letterOf(code) >= 0 && letterOf(code) < 26;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
+/**
+ * Looks at every character of every result. The engine looks a method up by the making of the text it is called on
+ * (put together, a part of another, in one byte or two a character), and gives up when there are too many: taken from
+ * the prototype it stays the fast one.
+ */
 function scan(text: string, limit: number): { tokens: number; end: number } {
   tables ??= fillTables();
-  const { kindOf } = tables;
+  const { kindOf, rarePair } = tables;
+  const unitAt = String.prototype.charCodeAt;
   let tokens = 0;
   let i = 0;
   let last = -1;
   let run = 0;
-  while (i < text.length) {
+  const { length } = text;
+  while (i < length) {
     const start = i;
-    const code = text.charCodeAt(i++);
+    const code = unitAt.call(text, i++);
     let cost: number;
-    let isWord = false;
-    if (code >= 128) {
+    if (isLetter(code)) {
+      while (i < length && i - start < LONGEST_WORD && isLetter(unitAt.call(text, i))) i++;
+      cost = wordCost(text, start, i, rarePair);
+      if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
+      last = -1;
+    } else if (code === SPACE) {
+      // To look beyond the end, even once, makes every look slower from then on.
+      cost = spaceCost(i < length ? unitAt.call(text, i) : 0, kindOf);
+      last = -1;
+    } else if (code >= 128) {
       const point = code >= 0xd800 && code < 0xdc00 ? (text.codePointAt(start) ?? code) : code;
       if (point > 0xffff) i++;
       const kind = point > 0xffff ? astralKind(point) : (kindOf[point] ?? 0);
       run = kind === last ? run + 1 : 0;
       last = kind;
       cost = COSTS[3 * kind + (run === 0 ? 0 : run < LONG ? 1 : 2)] ?? 4;
-    } else if (code > SPACE && !isLetter(code) && !isDigit(code)) {
+    } else if (isDigit(code)) {
+      while (i < length && i - start < 3 && isDigit(unitAt.call(text, i))) i++;
+      cost = 1;
+      last = -1;
+    } else if (code > SPACE) {
       cost = last === PUNCTUATION ? 0.75 : 1;
       last = PUNCTUATION;
     } else {
-      if (isLetter(code)) {
-        isWord = true;
-        while (i < text.length && i - start < 64 && isLetter(text.charCodeAt(i))) i++;
-        cost = wordCost(text.slice(start, i), tables.rarePair);
-        if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
-      } else if (isDigit(code)) {
-        while (i < text.length && i - start < 3 && isDigit(text.charCodeAt(i))) i++;
-        cost = 1;
-      } else cost = code === SPACE ? spaceCost(text.charCodeAt(i), kindOf) : 1;
+      cost = 1;
       last = -1;
     }
-    if (tokens + cost > limit)
-      return { tokens, end: isWord ? start + within(text.slice(start, i), limit - tokens, tables) : start };
+    if (tokens + cost > limit) return { tokens, end: isLetter(code) ? within(text, start, i, limit - tokens) : start };
     tokens += cost;
   }
   return { tokens, end: i };
 }
 
 /** How much of a word fits: of one that never ends, something is to be seen. */
-function within(word: string, tokens: number, { rarePair }: Tables): number {
-  let { length } = word;
-  while (length > 0 && wordCost(word.slice(0, length), rarePair) > tokens) length--;
-  return length;
+function within(text: string, start: number, end: number, tokens: number): number {
+  tables ??= fillTables();
+  let to = end;
+  while (to > start && wordCost(text, start, to, tables.rarePair) > tokens) to--;
+  return to;
 }
 
 function astralKind(point: number): number {
@@ -182,14 +203,15 @@ function spaceCost(next: number, kindOf: Uint8Array): number {
   return next >= 128 && (COSTS[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
 
-function wordCost(word: string, rarePair: Uint8Array): number {
-  const { length } = word;
+function wordCost(text: string, start: number, end: number, rarePair: Uint8Array): number {
+  const unitAt = String.prototype.charCodeAt;
+  const length = end - start;
   // Words this long are rare in any language, so what is longer is taken for noise.
-  let cost = 0.82 + 0.1 * length + 0.15 * Math.max(0, length - 7) + 0.3 * Math.max(0, length - LONG);
-  let before = word.charCodeAt(0);
-  for (let i = 1; i < length; i++) {
-    const code = word.charCodeAt(i);
-    if (rarePair[((before | 32) - 97) * 26 + (code | 32) - 97] === 1) cost += 0.83;
+  let cost = 0.82 + 0.1 * length + (length > 7 ? 0.15 * (length - 7) : 0) + (length > LONG ? 0.3 * (length - LONG) : 0);
+  let before = unitAt.call(text, start);
+  for (let i = start + 1; i < end; i++) {
+    const code = unitAt.call(text, i);
+    if (rarePair[letterOf(before) * 26 + letterOf(code)] === 1) cost += 0.83;
     else if (code < 97) cost += before < 97 ? 0.22 : 1;
     before = code;
   }

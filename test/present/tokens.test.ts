@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, it } from 'vitest';
 import { COMMON_PAIRS } from '../../src/present/token-tables.ts';
-import { estimateTokens, lengthWithin } from '../../src/present/tokens.ts';
+import { estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
 import { noSamples, realSamples } from '../bench/samples.ts';
 import { languages } from './languages.ts';
 
@@ -73,6 +73,16 @@ describe('the estimate of tokens', () => {
         const length = lengthWithin(text, tokens);
         expect(estimateTokens(text.slice(0, length))).toBeLessThanOrEqual(tokens);
         if (estimateTokens(text) <= tokens) expect(length).toBe(text.length);
+      }),
+    );
+  });
+
+  it('tells whether a text fits as the estimate has it', () => {
+    const unit = fc.oneof(fc.string({ unit: 'binary', maxLength: 1 }), fc.constantFrom('\ud800', 'A', 'q', '7', '😀', '漢'));
+    const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
+    fc.assert(
+      fc.property(text, fc.integer({ min: 0, max: 90 }), (text, tokens) => {
+        expect(fitsWithin(text, tokens)).toBe(estimateTokens(text) <= tokens);
       }),
     );
   });
