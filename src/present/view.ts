@@ -18,8 +18,12 @@ export type Fields = Record<string, unknown>;
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The objects of a list; of anything else none. */
-export const objects = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isObject) : []);
+/** The objects of a list, as far as one looks; of anything else none. */
+export const objects = (value: unknown): Fields[] =>
+  Array.isArray(value) ? value.slice(0, MOST_OBJECTS).filter(isObject) : [];
+
+/** No ad has that many cards or media; a list that never ends has. */
+const MOST_OBJECTS = 1000;
 
 /** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
 export function textOf(value: unknown, tokens: number): string | undefined {

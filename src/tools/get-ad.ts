@@ -3,7 +3,7 @@ import { AdView, viewAd } from '../present/ad.ts';
 import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
-import { itemTokens, sourceFor } from './item-views.ts';
+import { itemTokens } from './item-views.ts';
 import { detail, fresh, seen } from './params.ts';
 
 /** `searchAds` is the tool `search_ads`. */
@@ -25,8 +25,8 @@ export const getAd = defineTool({
     seenIn: z.string().optional().describe('the ad as this list showed it, which may be less than all'),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens }) {
-    const { value, raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
-    const ad = viewAd(sourceFor(detail, value, raw), { detail, now, budget: itemTokens(resultTokens) });
+    const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
+    const ad = viewAd(raw as object, { detail, now, budget: itemTokens(resultTokens) });
     return { ad, ...(seenIn && { seenIn: toolOf(seenIn) }) };
   },
   render: ({ ad, seenIn }, { detail }, { resultTokens }) => {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { PageView, pageText, viewPage } from '../present/page.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
-import { itemTokens, sourceFor } from './item-views.ts';
+import { itemTokens } from './item-views.ts';
 import { detail, fresh } from './params.ts';
 
 export const getPage = defineTool({
@@ -13,8 +13,8 @@ export const getPage = defineTool({
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad'), detail, fresh }),
   output: z.looseObject({ page: PageView }),
   async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {
-    const { value, raw } = await api.getPage({ path: { pageId }, fresh });
-    return { page: viewPage(sourceFor(detail, value, raw), { detail, budget: itemTokens(resultTokens) }) };
+    const { raw } = await api.getPage({ path: { pageId }, fresh });
+    return { page: viewPage(raw as object, { detail, budget: itemTokens(resultTokens) }) };
   },
   render: ({ page }, { detail }, { resultTokens }) => pageText(page, detail, itemTokens(resultTokens)),
 });

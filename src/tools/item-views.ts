@@ -1,4 +1,3 @@
-import type { AdAnswer, PageAnswer } from '../api/answers.ts';
 import { type AdView, viewAd } from '../present/ad.ts';
 import { adListText } from '../present/ad-list-text.ts';
 import { appUrlPattern, type ListFrame } from '../present/list-text.ts';
@@ -13,10 +12,11 @@ export interface Shared {
 }
 
 /** How the items of a list are condensed, and how the list of them reads. */
-export interface ItemViews<Item, View> {
+export interface ItemViews<View> {
   /** Tells these views from others of the same items. */
   name: string;
-  view(item: Item, raw: unknown): View;
+  /** Of an item as the service sent it, whatever its fields hold. */
+  view(item: object): View;
   shared?(items: readonly object[]): Shared;
   text(list: { items: readonly View[] } & ListFrame): string;
   /** How many to condense before looking whether more fit: of full ones few do. */
@@ -28,22 +28,22 @@ interface Room {
   resultTokens: number;
 }
 
-export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdAnswer, AdView> {
+export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdView> {
   const asOf = dayOf(now);
   const today: Shared = asOf === undefined ? {} : { asOf };
   return {
     name: `ads ${detail}`,
-    view: (ad, raw) => viewAd(sourceFor(detail, ad, raw), { detail, now, budget: itemTokens(resultTokens) }),
+    view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
     text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens) }),
     ...(detail === 'full' && { atATime: 4 }),
   };
 }
 
-export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<PageAnswer, PageView> {
+export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<PageView> {
   return {
     name: `pages ${detail}`,
-    view: (page, raw) => viewPage(sourceFor(detail, page, raw), { detail, budget: itemTokens(resultTokens) }),
+    view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
     shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
     text: (list) => pageListText({ ...list, detail, budget: itemTokens(resultTokens) }),
     ...(detail === 'full' && { atATime: 4 }),
@@ -54,10 +54,6 @@ function linkForm(items: readonly object[], idName: 'id' | 'pageId'): Shared {
   const pattern = appUrlPattern(items, idName);
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
-
-/** `full` holds every field as the service sent it, so it is made from the body as it came. */
-export const sourceFor = (detail: string, read: object, raw: unknown): object =>
-  detail === 'full' ? (raw as object) : read;
 
 /** A single item leaves room for what frames it. */
 export const itemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);

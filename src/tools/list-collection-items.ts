@@ -56,20 +56,15 @@ export const listCollectionItems = defineTool({
 
 type CollectionPage = Paging & { collection?: CollectionView; itemType: string; items: (AdView | PageView)[] };
 
-interface ItemsPage<Item extends object, View> {
+interface ItemsPage<View> {
   asked: z.output<typeof input>;
   context: ToolContext;
   /** Items are told apart by the type that was asked for. */
-  read(answer: ApiAnswer<'listCollectionItems'>): Promise<Item[]>;
-  views: ItemViews<Item, View>;
+  read(answer: ApiAnswer<'listCollectionItems'>): Promise<object[]>;
+  views: ItemViews<View>;
 }
 
-async function itemsPage<Item extends object, View extends object>({
-  asked,
-  context,
-  read,
-  views,
-}: ItemsPage<Item, View>) {
+async function itemsPage<View extends object>({ asked, context, read, views }: ItemsPage<View>) {
   const { collectionId, itemType, fresh } = asked;
   let collection: CollectionView | undefined;
   const page = await pageOf({

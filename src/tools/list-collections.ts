@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import type { CollectionAnswer } from '../api/answers.ts';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import type { ItemViews } from './item-views.ts';
@@ -8,7 +7,7 @@ import { frameOf, paging } from './paging.ts';
 import { cursor } from './params.ts';
 import { foreignCursor } from './place.ts';
 
-const views: ItemViews<CollectionAnswer, CollectionView> = {
+const views: ItemViews<CollectionView> = {
   name: 'collections',
   view: viewCollection,
   text: collectionListText,

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import type { ToolContext } from '../context.ts';
 import { fit } from '../present/fit.ts';
 import { DATA_PER_TEXT } from '../present/view.ts';
@@ -8,26 +7,24 @@ import { frameOf, type Paging } from './paging.ts';
 import { type Asking, type Question, readPlace, writePlace } from './place.ts';
 
 /** A page as the service gave it, as it reads and as it came. */
-export interface ServicePage<Item> {
-  value: { items: readonly Item[]; cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
+export interface ServicePage {
+  value: { items: readonly unknown[]; cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
   raw: unknown;
 }
 
-interface PageOptions<Item extends object, View> {
+interface PageOptions<View> {
   asking: Asking;
   context: ToolContext;
-  views: ItemViews<Item, View>;
+  views: ItemViews<View>;
   /** Asks the service with the question, and the limit and cursor of one of its pages. */
-  fetch(body: Question & { limit?: number; cursor?: string }): Promise<ServicePage<Item>>;
+  fetch(body: Question & { limit?: number; cursor?: string }): Promise<ServicePage>;
 }
 
 /**
  * As many items of a page as fit a result. The cursor goes on with the next one: on the same page of the service,
  * which is kept and not paid again, or else on its next page.
  */
-export async function pageOf<Item extends object, View>(
-  options: PageOptions<Item, View>,
-): Promise<Paging & { items: View[] }> {
+export async function pageOf<View>(options: PageOptions<View>): Promise<Paging & { items: View[] }> {
   const { asking, context, views, fetch } = options;
   const { place, question } = readPlace(asking, context.asked);
   const { limit, serviceCursor } = place;
@@ -38,18 +35,18 @@ export async function pageOf<Item extends object, View>(
   });
   const { totalHits } = value;
   const { shared, atATime = value.items.length } = views;
-  const said = shared?.(value.items) ?? {};
+  const sent = itemsOf(raw);
+  const said = shared?.(sent) ?? {};
   const known = knownItems<View>(context, raw as object, `${views.name} ${place.shown} ${said.asOf}`);
   if (known.items) return { items: known.items, ...pagingOf(known.items.length) };
-  const left = value.items.slice(place.shown);
-  const rawItems = itemsOf(raw);
+  const left = sent.slice(place.shown);
   const items: View[] = [];
   let count = 0;
   let text: string | undefined;
   // Condensed a few at a time: of a page of full objects only the first ones are shown.
   while (count === items.length && count < left.length) {
     const more = left.slice(count, count + Math.max(atATime, count));
-    items.push(...more.map((item, index) => views.view(item, rawItems[place.shown + count + index])));
+    items.push(...more.map((item) => views.view(item)));
     count = countThatFits();
   }
   const fitting = items.slice(0, count);
@@ -81,5 +78,5 @@ export async function pageOf<Item extends object, View>(
   }
 }
 
-const Listed = z.looseObject({ items: z.array(z.unknown()) });
-const itemsOf = (raw: unknown): readonly unknown[] => Listed.parse(raw).items;
+/** What was read as a list before, as it came. */
+const itemsOf = (raw: unknown): readonly object[] => (raw as { items: object[] }).items;
