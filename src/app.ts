@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { Payer } from './api/client.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Calls, Upstream } from './calls.ts';
 import type { Config } from './config.ts';
@@ -13,8 +14,8 @@ import { version } from './version.ts';
 /** What the process serves, whichever way it is reached. */
 export interface App {
   catalog: Catalog;
-  /** The key calls are made with where the caller brings none: the person's own over stdio, the demo's in demo mode. */
-  key: string | undefined;
+  /** Who pays where no key comes with a call: the person over stdio, nobody's demo in demo mode. */
+  payer: Payer;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /** Aborts calls in flight and lets go of everything the app holds. */
@@ -62,7 +63,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
   };
   return {
     catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
-    key: upstream.key,
+    payer: { key: upstream.key, owner: 'own' },
     pictures: upstream.pictures,
     close: async () => {
       closing.abort();

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type Caller, createApi } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
-import { createPartition } from './api/partition.ts';
 import type { Send } from './api/send.ts';
 import { type Fetch, sendOver } from './api/wire.ts';
 import { withCache } from './api/with-cache.ts';
@@ -19,7 +18,7 @@ import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { version } from './version.ts';
 
 /** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
-export type Calls = (caller: Omit<Caller, 'owner'>) => CallerView;
+export type Calls = (caller: Caller) => CallerView;
 
 /** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
@@ -35,18 +34,17 @@ interface CallsOptions {
 }
 
 export function openCalls(options: CallsOptions): Calls {
-  const partition = createPartition();
   const books = createBooks();
-  const send = sendChain(options, books);
+  const apiOf = createApi(sendChain(options, books));
   const questions = new LRUCache<string, Kept>({
     maxSize: largestMemory,
     sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
   });
   const condensed = { items: new WeakMap(), text: new WeakMap() };
   return (caller) => {
-    const owner = partition(caller.key ?? '');
+    const { owner } = caller;
     return {
-      api: createApi(send, { ...caller, owner }),
+      api: apiOf(caller),
       condensed,
       spending: () => spendingOf(books(owner), options.config.creditBudget),
       asked: {

@@ -35,7 +35,7 @@ export async function openServer(
   const { bindV1 } = await import('./mcp/bind-v1.ts');
   return {
     connect: (transport) =>
-      bindV1(app.catalog, app.key).connect(transport as Parameters<ReturnType<typeof bindV1>['connect']>[0]),
+      bindV1(app.catalog, app.payer).connect(transport as Parameters<ReturnType<typeof bindV1>['connect']>[0]),
     close: app.close,
   };
 }

@@ -18,7 +18,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     catalog: app.catalog,
     log,
     now: Date.now,
-    demoKey: demo ? app.key : undefined,
+    demoKey: demo ? app.payer.key : undefined,
     pictures: app.pictures,
     reachable: demo || baseUrl !== undefined,
     limits: { atOnce: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },

@@ -55,7 +55,7 @@ async function stdio(config: Config, log: Log): Promise<number> {
   const { stdin, stdout } = process;
   if (stdin.isTTY)
     say('ad-library-mcp: speaking MCP over stdio; a host such as Claude Desktop starts this. --help says more.\n');
-  await Promise.race([serveStdio({ catalog: app.catalog, key: app.key, log, stdin, stdout }), asked()]);
+  await Promise.race([serveStdio({ catalog: app.catalog, payer: app.payer, log, stdin, stdout }), asked()]);
   await app.close();
   // Whatever is still open has nobody left to answer.
   process.exit(0);

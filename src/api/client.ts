@@ -1,6 +1,6 @@
 import { AdLibraryError } from './errors.ts';
 import { type AnswerOf, type Operation, type OperationName, operations } from './operations.ts';
-import type { Receipt, Send } from './send.ts';
+import type { Answer, Receipt, Send } from './send.ts';
 
 /** What an operation takes: path parameters by name, query parameters, a JSON body. */
 export interface Request {
@@ -25,36 +25,56 @@ export interface ApiAnswer<Name extends OperationName> {
 /** One method per operation of the document, under its own name. */
 export type Api = { [Name in OperationName]: (request?: Request) => Promise<ApiAnswer<Name>> };
 
-export interface Caller {
+/** Whose credits a call takes. */
+export interface Payer {
   /** Undefined where none is set: every call then says so instead of going out. */
   key: string | undefined;
-  /** The key's share of what the process keeps. */
+  /** Names the key's share of what the process keeps. */
   owner: string;
+}
+
+export interface Caller extends Payer {
   signal: AbortSignal;
   /** Told of every answer, so that a result can say what it cost. */
   onReceipt?: (receipt: Receipt) => void;
 }
 
 /** The API as one caller has it for the length of one tool call. */
-export function createApi(send: Send, { key, owner, signal, onReceipt }: Caller): Api {
-  const method =
-    (name: OperationName) =>
-    async (request: Request = {}) => {
-      const { path = {}, query = {}, body, fresh = false, seen = false } = request;
-      if (key === undefined)
-        throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_API_KEY.', sent: false });
-      const operation = operations[name];
-      try {
-        const call = { operation, path, query, ...(body && { body }), key, owner, signal, fresh, seen };
-        const answer = await send(call);
-        onReceipt?.(answer.receipt);
-        return answer;
-      } catch (error) {
-        throw explained(error, operation, signal);
-      }
+export function createApi(send: Send): (caller: Caller) => Api {
+  // Its methods are made once: over HTTP, thousands of calls a second each have an API of their own.
+  class CallerApi {
+    readonly caller: Caller;
+    constructor(caller: Caller) {
+      this.caller = caller;
+    }
+  }
+  for (const operation of Object.values(operations)) {
+    const value = function (this: CallerApi, request?: Request) {
+      return ask({ send, operation, caller: this.caller }, request);
     };
-  const names = Object.keys(operations) as OperationName[];
-  return Object.fromEntries(names.map((name) => [name, method(name)])) as unknown as Api;
+    Object.defineProperty(CallerApi.prototype, operation.name, { value });
+  }
+  return (caller) => new CallerApi(caller) as unknown as Api;
+}
+
+interface Asking {
+  send: Send;
+  operation: Operation;
+  caller: Caller;
+}
+
+async function ask({ send, operation, caller }: Asking, request: Request = {}): Promise<Answer> {
+  const { key, owner, signal, onReceipt } = caller;
+  const { path = {}, query = {}, body, fresh = false, seen = false } = request;
+  if (key === undefined)
+    throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_API_KEY.', sent: false });
+  try {
+    const answer = await send({ operation, path, query, ...(body && { body }), key, owner, signal, fresh, seen });
+    onReceipt?.(answer.receipt);
+    return answer;
+  } catch (error) {
+    throw explained(error, operation, signal);
+  }
 }
 
 /** What failed, with what its reader must know of the operation. An abort is the deadline, or a caller who left. */

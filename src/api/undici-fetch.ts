@@ -1,4 +1,4 @@
-import type { Agent, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { AdLibraryError } from './errors.ts';
 import type { Fetch } from './wire.ts';
 
@@ -20,13 +20,10 @@ const unsentCodes = new Set([
  * carry the key elsewhere), the answer's size bounded. Whoever gets an answer reads its text, which frees the line.
  */
 export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
-  let agent: Agent | undefined;
+  let network: ReturnType<typeof loadUndici> | undefined;
   const fetch: Fetch = async (url, init) => {
-    // Loading undici takes longer than starting the rest of the server, so it waits for the first call.
-    // It is CommonJS: only its default export is there whether it was bundled or not.
-    const { Agent, request } = (await import('undici')).default;
-    // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers.
-    agent ??= new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
+    network ??= loadUndici();
+    const { request, agent } = await network;
     const { signal, method, ...rest } = init;
     try {
       const { statusCode, headers, body } = await request(url, {
@@ -48,7 +45,16 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
       throw signal.aborted ? signal.reason : networkError(error);
     }
   };
-  return { fetch, close: async () => agent?.destroy() };
+  return { fetch, close: async () => (await network)?.agent.destroy() };
+}
+
+/** Takes longer than starting the rest of the server, so it waits for the first call. */
+async function loadUndici() {
+  // It is CommonJS: only its default export is there whether it was bundled or not.
+  const { Agent, request } = (await import('undici')).default;
+  // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers.
+  const agent = new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
+  return { request, agent };
 }
 
 const first = (value: string | string[] | undefined): string | null =>

@@ -7,18 +7,20 @@ import {
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js';
+import type { Payer } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
+import { payerOf } from './payer.ts';
 
 /**
  * The catalogue on the SDK line that speaks revisions 2024-10-07 to 2025-11-25. A server speaks with one client at a
- * time, for the given key or, over HTTP, for the one that comes with each message.
+ * time, for the given payer or, over HTTP, for the one that comes with each message.
  */
-export function bindV1(catalog: Catalog, key?: string): Server {
+export function bindV1(catalog: Catalog, bound?: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, authInfo }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, key: authInfo?.token ?? key, signal }),
+    catalog.callTool({ name: params.name, arguments: params.arguments, ...payerOf(authInfo, bound), signal }),
   );
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>

@@ -1,5 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import type { Payer } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
+import { payerOf } from './payer.ts';
 
 /** The lists are the same for every caller and change with the process only. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
@@ -9,7 +11,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
  * The catalogue on the SDK line that speaks revision 2026-07-28. A server speaks with one client at a time, for the
  * given key or, over HTTP, for the one that comes with each message.
  */
-export function bindV2(catalog: Catalog, key?: string): Server {
+export function bindV2(catalog: Catalog, bound?: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
@@ -17,7 +19,7 @@ export function bindV2(catalog: Catalog, key?: string): Server {
     catalog.callTool({
       name: params.name,
       arguments: params.arguments,
-      key: http?.authInfo?.token ?? key,
+      ...payerOf(http?.authInfo, bound),
       signal: mcpReq.signal,
     }),
   );

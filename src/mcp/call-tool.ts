@@ -1,4 +1,4 @@
-import type { Caller } from '../api/client.ts';
+import type { Caller, Payer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
 import type { CallerView, ToolContext } from '../context.ts';
@@ -17,7 +17,7 @@ const roomForReceipt = 160;
 export interface Service {
   tools: ReadonlyMap<string, Tool>;
   /** How tools call the API, and what the process remembers of a caller. */
-  calls(): Promise<(caller: Omit<Caller, 'owner'>) => CallerView>;
+  calls(): Promise<(caller: Caller) => CallerView>;
   now: () => number;
   log: Log;
   resultTokens: number;
@@ -29,11 +29,9 @@ export interface Service {
   closing: AbortSignal;
 }
 
-export interface ToolCall {
+export interface ToolCall extends Payer {
   name: string;
   arguments?: unknown;
-  /** The caller's API key; undefined where none is set. */
-  key: string | undefined;
   signal: AbortSignal;
 }
 
@@ -79,7 +77,8 @@ async function answer(service: Service, call: ToolCall) {
 
   const signals = [call.signal, service.closing];
   return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
-    const view = calls({ key: call.key, signal, onReceipt: (receipt) => receipts.push(receipt) });
+    const { key, owner } = call;
+    const view = calls({ key, owner, signal, onReceipt: (receipt) => receipts.push(receipt) });
     const resultTokens = service.resultTokens - roomForReceipt;
     const context: ToolContext = { ...view, now: service.now(), resultTokens };
     const data = await tool.run(input, context);

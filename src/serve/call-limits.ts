@@ -30,17 +30,17 @@ export function limitCalls(
 ): LimitedCalls {
   const { limits, now, log } = options;
   const all = new PQueue({ concurrency: limits.atOnce });
-  const byKey = new Map<string, PQueue>();
+  const byOwner = new Map<string, PQueue>();
   const mostOfOneKey = limits.perKey + Math.ceil(limits.waiting / 8);
   const known = new Map(catalog.tools.map(({ name, annotations }) => [name, annotations]));
   let inside = 0;
   // How long a call takes of late, in milliseconds.
   let usual = 1000;
 
-  const queueOf = (key: string) => {
+  const queueOf = (owner: string) => {
     const queue = new PQueue({ concurrency: limits.perKey });
-    byKey.set(key, queue);
-    return queue.on('idle', () => byKey.delete(key));
+    byOwner.set(owner, queue);
+    return queue.on('idle', () => byOwner.delete(owner));
   };
 
   const timed = async (call: ToolCall) => {
@@ -52,8 +52,8 @@ export function limitCalls(
   };
 
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
-    const { key = '', name, signal } = call;
-    const own = byKey.get(key);
+    const { owner, name, signal } = call;
+    const own = byOwner.get(owner);
     const ofKey = own ? own.size + own.pending : 0;
     if (ofKey >= mostOfOneKey || inside >= limits.atOnce + limits.waiting) {
       log.info('call', { tool: known.has(name) ? name : 'unknown', ms: 0, kind: 'busy' });
@@ -63,7 +63,7 @@ export function limitCalls(
     const leaving = ofKey >= limits.perKey || inside >= limits.atOnce ? { signal } : {};
     inside++;
     try {
-      return await (own ?? queueOf(key)).add(() => all.add(() => timed(call), leaving), leaving);
+      return await (own ?? queueOf(owner)).add(() => all.add(() => timed(call), leaving), leaving);
     } finally {
       inside--;
     }

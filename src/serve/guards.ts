@@ -9,6 +9,7 @@ import {
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import type { KeyStandings } from './key-standing.ts';
+import type { Partition } from './partition.ts';
 import type { RefusalLimit } from './refusal-limit.ts';
 
 /** What a key must look like before it travels anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
@@ -33,16 +34,26 @@ export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler
     maxAge: 600,
   });
 
+/** Whose request it is, once its key was looked at. */
+export type Keyed = { Variables: { caller: { key: string; owner: string } } };
+
+export interface KeyGuards {
+  limit: RefusalLimit;
+  standings: KeyStandings;
+  partition: Partition;
+}
+
 /**
  * Refuses requests without a key that can be one, and keys where logs would keep them. An address whose keys were
  * refused too often, here or by the service, has to wait before another key of it is looked at.
  */
-export function keyed(limit: RefusalLimit, standings: KeyStandings): MiddlewareHandler {
+export function keyed({ limit, standings, partition }: KeyGuards): MiddlewareHandler<Keyed> {
   return async (context, next) => {
     const address = getConnInfo(context).remote.address ?? '';
-    const key = keyOf(context);
-    const seconds = await limit.secondsToWait(address);
-    if (seconds !== undefined && (key === undefined || !standings.wasTaken(key))) {
+    const key = keyShape.exec(context.req.header('authorization') ?? '')?.[1];
+    const owner = key === undefined ? '' : partition(key);
+    const seconds = standings.wasTaken(owner) ? undefined : await limit.secondsToWait(address);
+    if (seconds !== undefined) {
       context.header('Retry-After', String(seconds));
       return refuse(context, 429, 'Too many keys of this address were refused.');
     }
@@ -53,10 +64,11 @@ export function keyed(limit: RefusalLimit, standings: KeyStandings): MiddlewareH
       await limit.refused(address);
       return unauthorized(context);
     }
+    context.set('caller', { key, owner });
     try {
       await next();
     } finally {
-      if (standings.wasJustRefused(key)) await limit.refused(address);
+      if (standings.wasJustRefused(owner)) await limit.refused(address);
     }
   };
 }
@@ -77,9 +89,6 @@ export const json: MiddlewareHandler = async (context, next) =>
   isJsonContentType(context.req.header('content-type') ?? null)
     ? next()
     : refuse(context, 415, 'The body must be application/json.');
-
-export const keyOf = (context: Context): string | undefined =>
-  keyShape.exec(context.req.header('authorization') ?? '')?.[1];
 
 type Refusal = 400 | 401 | 404 | 405 | 413 | 415 | 429 | 500 | 503;
 

@@ -4,10 +4,11 @@ import type { Catalog } from '../mcp/catalog.ts';
 import { serveBothEras } from './both-eras.ts';
 import { type CallLimits, limitCalls } from './call-limits.ts';
 import { createGate } from './gate.ts';
-import { addressedToUs, json, keyed, keyOf, readableBy, refuse } from './guards.ts';
+import { addressedToUs, json, type Keyed, keyed, readableBy, refuse } from './guards.ts';
 import { createKeyStandings } from './key-standing.ts';
 import { messagesIn } from './messages.ts';
 import type { Metrics } from './metrics.ts';
+import { createPartition } from './partition.ts';
 import { readJson } from './read-json.ts';
 import { limitRefusals } from './refusal-limit.ts';
 
@@ -55,7 +56,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const gate = createGate();
   const toUs = addressedToUs(options.allowedHosts, options.allowedOrigins);
 
-  const app = new Hono();
+  const app = new Hono<Keyed>();
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: options.catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => (gate.isShut() ? json({ status: 'draining' }, 503) : json({ status: 'ready' })));
   if (metrics) {
@@ -66,12 +67,13 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   if (pictures) app.get('/media/*', toUs, gate.pass, ({ req }) => pictures(new Request(req.url)));
   app.use('/mcp', toUs, gate.pass);
   if (options.allowedOrigins.length > 0) app.use('/mcp', readableBy(options.allowedOrigins));
-  if (demoKey === undefined) app.post('/mcp', keyed(limitRefusals(refusalsPerMinute), standings));
+  const limit = limitRefusals(refusalsPerMinute);
+  if (demoKey === undefined) app.post('/mcp', keyed({ limit, standings, partition: createPartition() }));
   app.post('/mcp', json, async (context) => {
     const body = await bodyOf(context);
     if (body instanceof Response) return body;
-    const key = demoKey ?? keyOf(context) ?? '';
-    return serve({ request: context.req.raw, body: body.value, key, token: reachable ? key : undefined });
+    const { key, owner } = demoKey === undefined ? context.get('caller') : { key: demoKey, owner: '' };
+    return serve({ request: context.req.raw, body: body.value, owner, key: reachable ? key : undefined });
   });
   addRefusals(app, log);
   return {
@@ -102,7 +104,7 @@ async function bodyOf(context: Context): Promise<{ value: unknown } | Response> 
   }
 }
 
-function addRefusals(app: Hono, log: Log): void {
+function addRefusals(app: Hono<Keyed>, log: Log): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
     return refuse(context, 405, 'Only POST is served here: without sessions there is nothing to listen to or to end.');

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Payer } from '../api/client.ts';
 import type { Log } from '../log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { type JSONRPCMessage, Lane } from './lane.ts';
@@ -8,7 +9,7 @@ import { Pipe } from './pipe.ts';
 
 export interface StdioOptions {
   catalog: Catalog;
-  key: string | undefined;
+  payer: Payer;
   log: Log;
   stdin: Readable;
   stdout: Writable;
@@ -21,7 +22,7 @@ export interface StdioOptions {
  * everybody else the line that speaks the revisions before; each is loaded when it is first needed. A
  * `server/discover` is only a question: a client may still go on in the old way (specification, *Lifecycle*).
  */
-export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOptions): Promise<void> {
+export async function serveStdio({ catalog, payer, log, stdin, stdout }: StdioOptions): Promise<void> {
   const lanes: { modern?: Lane; legacy?: Lane } = {};
   let settled: Lane | undefined;
 
@@ -32,7 +33,7 @@ export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOpti
       import('../mcp/bind-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
     ]);
-    serveModern(() => bindV2(catalog, key), { transport: lane, legacy: 'reject' });
+    serveModern(() => bindV2(catalog, payer), { transport: lane, legacy: 'reject' });
     lanes.modern = lane;
     return lane;
   };
@@ -40,7 +41,7 @@ export async function serveStdio({ catalog, key, log, stdin, stdout }: StdioOpti
     if (lanes.legacy) return lanes.legacy;
     const lane = new Lane(pipe);
     const { bindV1 } = await import('../mcp/bind-v1.ts');
-    await bindV1(catalog, key).connect(lane);
+    await bindV1(catalog, payer).connect(lane);
     lanes.legacy = lane;
     return lane;
   };

@@ -25,7 +25,7 @@ beforeAll(async () => {
     log,
     now: Date.now,
     allowedOrigins: ['localhost'],
-    demoKey: app.key,
+    demoKey: app.payer.key,
     reachable: true,
     limits: { atOnce: 16, perKey: 16, waiting: 64 },
     refusalsPerMinute: 0,

@@ -1,6 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import type { Payer } from '../../src/api/client.ts';
 import { openApp } from '../../src/app.ts';
 import { type Config, readConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
@@ -48,9 +49,9 @@ export async function startServer({
   const log = createLog('debug', (line) => logged.push(line));
   const app = await openApp({ config: { ...readConfig({}), ...config }, log, now, random });
   const clients: Client[] = [];
-  const as = async (key: string | undefined) => {
+  const join = async (payer: Payer) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
-    await bindV1(app.catalog, key).connect(ours);
+    await bindV1(app.catalog, payer).connect(ours);
     const client = new Client({ name: 'test', version: '1' });
     await client.connect(theirs);
     // From then on the client checks every result against the schema that was listed.
@@ -63,8 +64,8 @@ export async function startServer({
     };
   };
   return {
-    ...(await as(app.key)),
-    as,
+    ...(await join(app.payer)),
+    as: (key) => join({ key, owner: key }),
     logged,
     stop: () => app.close(),
     close: async () => {

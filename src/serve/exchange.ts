@@ -1,0 +1,31 @@
+import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+
+/** One HTTP request, read and let in. */
+export interface Exchange {
+  request: Request;
+  /** The request's JSON. */
+  body: unknown;
+  /** Whose request it is: names the key's share of what the process keeps. */
+  owner: string;
+  /** The key calls are made with; nothing where there is no address to send it to. */
+  key: string | undefined;
+}
+
+/** One that a kept server can be asked, because its SDK would take it as it is. */
+export type PlainExchange = Exchange & { body: JSONRPCRequest };
+
+export type Serve = (exchange: Exchange) => Promise<Response>;
+
+/** How the SDKs hand a key from the request to the handler. */
+export const authInfoOf = ({ key, owner }: Exchange) =>
+  key === undefined ? {} : { authInfo: { token: key, clientId: owner, scopes: [] } };
+
+export const answered = (message: object): Response =>
+  new Response(JSON.stringify(message), { headers: { 'content-type': 'application/json' } });
+
+/** Has `callOff` called when the caller hangs up; returns what undoes that. */
+export function onHangUp({ request: { signal } }: Exchange, callOff: () => void): () => void {
+  signal.addEventListener('abort', callOff);
+  if (signal.aborted) callOff();
+  return () => signal.removeEventListener('abort', callOff);
+}
