@@ -19,11 +19,12 @@ const mostEntries = 1000;
 const listOf = <Item extends z.ZodType>(item: Item, most = mostEntries) =>
   z.array(z.unknown()).max(most).pipe(z.array(item));
 
-/** An ad and a page as they come: who shows one looks at each field all the same, since `full` is made of them too. */
-export const AdAnswer = z.looseObject({ id: z.string() });
-export type AdAnswer = z.infer<typeof AdAnswer>;
-export const PageAnswer = z.looseObject({ pageId: z.string() });
-export type PageAnswer = z.infer<typeof PageAnswer>;
+/**
+ * What makes an object an ad or a page. Their other fields are shown from the body as it came, and whoever shows one
+ * judges it: to read them all here would take longer than to parse them.
+ */
+export const AdAnswer = z.object({ id: z.string() });
+export const PageAnswer = z.object({ pageId: z.string() });
 
 export const AccountAnswer = lenient(Account, ['userId']);
 export type AccountAnswer = z.infer<typeof AccountAnswer>;

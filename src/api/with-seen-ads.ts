@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache';
-import * as z from 'zod';
 import { AdAnswer } from './answers.ts';
 import { type Answer, again, type Send } from './send.ts';
 
@@ -32,11 +31,13 @@ export function withSeenAds(send: Send, { ttl, now }: SeenOptions): Send {
   const nameOf = (owner: string, id: string) => `${owner} ${id.toLowerCase()}`;
 
   const remember = (owner: string, listedBy: string, list: Answer) => {
-    const items = Items.safeParse(list.raw).data?.items ?? [];
+    const { items } = list.raw as { items: readonly { id?: unknown }[] };
     const size = Math.ceil(list.size / Math.max(1, items.length)) + 100;
     const { requestId } = list.receipt;
+    const at = now();
+    // The items of a collection are judged by who shows them, so what is no ad may be among them.
     for (const raw of items)
-      if (raw) seen.set(nameOf(owner, raw.id), { raw, requestId, listedBy, at: now() }, { size });
+      if (typeof raw.id === 'string') seen.set(nameOf(owner, raw.id), { raw, requestId, listedBy, at }, { size });
   };
 
   return async (call) => {
@@ -53,6 +54,3 @@ export function withSeenAds(send: Send, { ttl, now }: SeenOptions): Send {
     return answer;
   };
 }
-
-/** Whatever is no ad is left to who shows the list. */
-const Items = z.looseObject({ items: z.array(z.looseObject({ id: z.string() }).nullable().catch(null)) });

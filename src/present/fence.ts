@@ -11,7 +11,10 @@
  * In all of them Markdown links, images and HTML are broken up by a space or a look-alike, so that a host that renders
  * the text shows them as text; to a reader they stay legible.
  */
-export const quote = (text: string): string => `"${defuse(text.replace(/\s+/gu, ' ').trim()).replaceAll('"', "'")}"`;
+export const quote = (text: string): string => `"${defuse(text.replace(BREAKS, ' ').trim()).replaceAll('"', "'")}"`;
+
+/** White space but for a single space, which may stay. */
+const BREAKS = /\s{2,}|[^\S ]/g;
 
 export const quoteLines = (text: string): string =>
   `> ${defuse(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;

@@ -49,7 +49,7 @@ let rest = '';
 child.stdout.setEncoding('utf8').on('data', (text: string) => {
   const lines = (rest + text).split('\n');
   rest = lines.pop() ?? '';
-  for (const line of lines) waiting.get(Number(/"id":(\d+)\}?$/.exec(line)?.[1]))?.(line);
+  for (const line of lines) waiting.get(Number(/"id":(\d+)\}?$/.exec(line.slice(-20))?.[1]))?.(line);
 });
 
 let id = 0;
