@@ -27,6 +27,7 @@ export function totalReceipt(receipts: readonly Receipt[]): ReceiptView {
 // Made when first needed: the first of these takes a good part of the time in which a process starts.
 let grouped: Intl.NumberFormat | undefined;
 function count(credits: number): string {
+  if (Number.isInteger(credits) && credits < 1000) return String(credits);
   grouped ??= new Intl.NumberFormat('en-US');
   return grouped.format(credits);
 }

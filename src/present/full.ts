@@ -51,12 +51,17 @@ function clean(value: unknown, depth: number): unknown {
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
   const nameOf = namesIn(value);
-  const entries = Object.entries(value).map(([name, item]) => [nameOf(name), clean(item, depth - 1)] as const);
-  return Object.fromEntries(entries.filter(([, item]) => item !== undefined));
+  const kept: [string, unknown][] = [];
+  for (const [name, item] of Object.entries(value)) {
+    const safe = clean(item, depth - 1);
+    if (safe !== undefined) kept.push([nameOf(name), safe]);
+  }
+  return Object.fromEntries(kept);
 }
 
 /** Names made safe. One that was safe as it came stands; another that would read the same gets a number. */
 function namesIn(object: object): (name: string) => string {
+  if (Object.keys(object).every((name) => PLAIN_NAME.test(name))) return (name) => name;
   const taken = new Set([MISSING]);
   for (const name of Object.keys(object)) if (name !== MISSING && sanitizeLine(name) === name) taken.add(name);
   const next = new Map<string, number>();
@@ -72,6 +77,9 @@ function namesIn(object: object): (name: string) => string {
     return free;
   };
 }
+
+/** As the API writes names. */
+const PLAIN_NAME = /^[a-z][A-Za-z\d]*$/;
 
 /** The name of what says that fields are missing. */
 const MISSING = '…';

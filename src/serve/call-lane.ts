@@ -8,6 +8,12 @@ export interface Beside {
   classification?: { era: 'legacy' | 'modern'; revision?: string };
 }
 
+export interface Answer {
+  message: JSONRPCMessage;
+  /** The SDK turned the request down itself: it does so at once, and calls handlers a turn later. */
+  refused: boolean;
+}
+
 /** The wire to an SDK server that answers one request at a time and stays connected for the next. */
 export class CallLane implements Transport {
   onclose?: () => void;
@@ -17,19 +23,16 @@ export class CallLane implements Transport {
 
   async start(): Promise<void> {}
 
-  /**
-   * Resolves with the answer; with nothing where there is none, because the SDK turned the request down before any
-   * handler saw it, or the lane was closed.
-   */
-  ask(request: JSONRPCRequest, beside: Beside): Promise<JSONRPCMessage | undefined> {
+  /** Resolves with the answer; with nothing when the lane is closed before there is one. */
+  ask(request: JSONRPCRequest, beside: Beside): Promise<Answer | undefined> {
     return new Promise((resolve) => {
-      let handled = false;
+      let refused = true;
       this.settle = (message) => {
         this.settle = undefined;
-        resolve(handled ? message : undefined);
+        resolve(message && { message, refused });
       };
       this.onmessage?.(request, beside);
-      handled = true;
+      refused = false;
     });
   }
 

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import {
   hostHeaderValidationResponse,
@@ -35,7 +36,7 @@ export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler
   });
 
 /** Whose request it is, once its key was looked at. */
-export type Keyed = { Variables: { caller: { key: string; owner: string } } };
+export type Keyed = { Bindings: { outgoing: ServerResponse }; Variables: { caller: { key: string; owner: string } } };
 
 export interface KeyGuards {
   limit: RefusalLimit;

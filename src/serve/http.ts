@@ -3,6 +3,7 @@ import type { Log } from '../log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { serveBothEras } from './both-eras.ts';
 import { type CallLimits, limitCalls } from './call-limits.ts';
+import { hangUpOf } from './exchange.ts';
 import { createGate } from './gate.ts';
 import { addressedToUs, json, type Keyed, keyed, readableBy, refuse } from './guards.ts';
 import { createKeyStandings } from './key-standing.ts';
@@ -33,7 +34,7 @@ export interface HttpOptions {
 }
 
 export interface HttpApp {
-  fetch: Hono['fetch'];
+  fetch: Hono<Keyed>['fetch'];
   /** Refuses what comes in from now on; resolves when what was under way is answered. */
   drain(): Promise<void>;
 }
@@ -73,7 +74,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const body = await bodyOf(context);
     if (body instanceof Response) return body;
     const { key, owner } = demoKey === undefined ? context.get('caller') : { key: demoKey, owner: '' };
-    return serve({ request: context.req.raw, body: body.value, owner, key: reachable ? key : undefined });
+    const { outgoing } = context.env;
+    const onHangUp = hangUpOf(outgoing);
+    return serve({ request: context.req.raw, body: body.value, owner, key: reachable ? key : undefined, onHangUp });
   });
   addRefusals(app, log);
   return {

@@ -1,5 +1,5 @@
-import type { JSONRPCMessage, JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
-import { type Beside, CallLane } from './call-lane.ts';
+import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js';
+import { type Answer, type Beside, CallLane } from './call-lane.ts';
 
 /** A request for a server that is kept, and what is said beside it. */
 export interface Asking extends Beside {
@@ -8,8 +8,8 @@ export interface Asking extends Beside {
   underWay(callOff: () => void): () => void;
 }
 
-/** Resolves with the answer, or with nothing where the request was called off, or the SDK has to be asked itself. */
-export type Ask = (asking: Asking) => Promise<JSONRPCMessage | undefined>;
+/** Resolves with the answer, or with nothing where the request was called off. */
+export type Ask = (asking: Asking) => Promise<Answer | undefined>;
 
 /** Servers that wait for their next request; more of them are needed for moments only. */
 const mostIdle = 64;
@@ -17,7 +17,7 @@ const mostIdle = 64;
 /**
  * Asks servers that are kept connected, each of which serves strictly one request at a time: the HTTP transports of the
  * SDKs serve one exchange each, and building a server and its transport costs several times what a call does. A server
- * whose request did not end with an answer is not used again.
+ * whose request did not end with the answer of a handler is not used again.
  */
 export function keptServers(connect: (lane: CallLane) => Promise<unknown>): Ask {
   const idle: CallLane[] = [];
@@ -35,7 +35,7 @@ export function keptServers(connect: (lane: CallLane) => Promise<unknown>): Ask 
     });
     const answer = calledOff ? undefined : await lane.ask(request, beside);
     ended();
-    if (answer && !calledOff && idle.length < mostIdle) idle.push(lane);
+    if (answer && !answer.refused && !calledOff && idle.length < mostIdle) idle.push(lane);
     else void lane.close();
     return answer;
   };

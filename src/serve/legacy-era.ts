@@ -3,7 +3,7 @@ import { isJSONRPCRequest, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprot
 import { bindV1 } from '../mcp/bind-v1.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { createCancelNotices } from './cancel-notices.ts';
-import { answered, authInfoOf, type Exchange, onHangUp, type PlainExchange, type Serve } from './exchange.ts';
+import { answered, authInfoOf, type Exchange, type PlainExchange, type Serve } from './exchange.ts';
 import { keptServers } from './kept-servers.ts';
 import { cancelNoticesIn, claimsModern, messagesIn, requestsIn } from './messages.ts';
 
@@ -20,7 +20,7 @@ export function legacyEra(catalog: Catalog): LegacyEra {
 
   /** Whoever hangs up sends no notice, and whoever sends one may stay connected. */
   const listen = (exchange: Exchange, { id }: { id: unknown }, callOff: () => void) => {
-    const stop = onHangUp(exchange, callOff);
+    const stop = exchange.onHangUp(callOff);
     const ended = notices.listen(exchange.owner, id, callOff);
     return () => {
       stop();
@@ -33,7 +33,7 @@ export function legacyEra(catalog: Catalog): LegacyEra {
       const { body: request } = exchange;
       const underWay = (callOff: () => void) => listen(exchange, request, callOff);
       const answer = await ask({ request, underWay, ...authInfoOf(exchange) });
-      return answered(answer ?? cancelled(request));
+      return answered(answer?.message ?? cancelled(request));
     },
     async serve(exchange) {
       const messages = messagesIn(exchange.body);
@@ -47,7 +47,7 @@ export function legacyEra(catalog: Catalog): LegacyEra {
       const parsedBody = requests.length > 0 && messages.length > 1 ? requests : exchange.body;
       let stop = () => {};
       const calledOff = new Promise<Response>((resolve) => {
-        stop = onHangUp(exchange, () => resolve(answered(cancelled(first))));
+        stop = exchange.onHangUp(() => resolve(answered(cancelled(first))));
       });
       try {
         const answer = transport.handleRequest(exchange.request, { ...authInfoOf(exchange), parsedBody });

@@ -21,7 +21,7 @@ export interface ListenOptions {
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
 /** A request's head and its whole must have come in by then; a connection may rest that long between requests. */
-const bounds = { headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 };
+const bounds = { headersTimeout: 10_000, requestTimeout: 20_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 };
 
 /** Open connections; past that the system's queue is where others wait. */
 const mostConnections = 10_000;

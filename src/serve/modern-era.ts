@@ -8,10 +8,13 @@ import {
 } from '@modelcontextprotocol/server';
 import { bindV2 } from '../mcp/bind-v2.ts';
 import type { Catalog } from '../mcp/catalog.ts';
-import { answered, authInfoOf, type Exchange, onHangUp, type PlainExchange, type Serve } from './exchange.ts';
+import { answered, authInfoOf, type Exchange, type PlainExchange, type Serve } from './exchange.ts';
 import { keptServers } from './kept-servers.ts';
 
 const revision = '2026-07-28';
+
+/** Nobody is there to read it: what the SDK answers then, too. */
+const clientClosedRequest = 499;
 
 /** Revision 2026-07-28. */
 export function modernEra(catalog: Catalog, onerror: (error: Error) => void): Serve {
@@ -20,12 +23,15 @@ export function modernEra(catalog: Catalog, onerror: (error: Error) => void): Se
   const classification = { era: 'modern', revision } as const;
 
   return async (exchange) => {
-    const { request, body } = exchange;
-    const underWay = (callOff: () => void) => onHangUp(exchange, callOff);
-    const answer = isPlain(exchange)
-      ? await ask({ request: exchange.body, underWay, classification, ...authInfoOf(exchange) })
-      : undefined;
-    return answer ? answered(answer) : handler.fetch(request, { ...authInfoOf(exchange), parsedBody: body });
+    const besides = authInfoOf(exchange);
+    if (isPlain(exchange)) {
+      const underWay = (callOff: () => void) => exchange.onHangUp(callOff);
+      const answer = await ask({ request: exchange.body, underWay, classification, ...besides });
+      if (!answer) return new Response(null, { status: clientClosedRequest });
+      if (!answer.refused) return answered(answer.message);
+      // Nothing has run yet; in this era a refusal has an HTTP status too, which the SDK knows.
+    }
+    return handler.fetch(exchange.request, { ...besides, parsedBody: exchange.body });
   };
 }
 

@@ -106,6 +106,9 @@ describe('a call under way', () => {
     cancel.abort();
     await expect(called).rejects.toThrow();
     await until(() => last()?.aborted === true);
+    // Nobody is there any more whom a second one would be paid for.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(upstream.requests.length).toBe(before + 1);
     await client.close();
   });
 

@@ -148,11 +148,45 @@ describe('a request', () => {
     expect(await closed).toMatch(/^HTTP\/1\.1 431/);
   });
 
-  test('whose head never ends is not waited for', async () => {
-    const { socket, closed } = bareSocket(server.port);
-    socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\n');
-    expect(await closed).toMatch(/^HTTP\/1\.1 408/);
+  test('whose head or body never ends is not waited for', { timeout: 40_000 }, async () => {
+    const starts = {
+      head: 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n',
+      body: `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 200\r\n\r\n{"jsonrpc"`,
+    };
+    const answers = Object.values(starts).map((start) => {
+      const { socket, closed } = bareSocket(server.port);
+      socket.write(start);
+      // Dripping on does not buy time.
+      const drip = setInterval(() => socket.write(' '), 1000);
+      return closed.finally(() => clearInterval(drip));
+    });
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 4\d\d/);
   });
+});
+
+test('a method nobody knows is refused as its revision has it, and the next request is served', async () => {
+  const revision = '2026-07-28';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const connection = keepAlive(server.origin);
+  const method = 'tools/forget';
+  const ask = (headers: Record<string, string>, params: object) =>
+    connection.send({
+      headers: { ...goodHeaders(service.apiKey), ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 5, method, params }),
+    });
+  for (let round = 0; round < 2; round++) {
+    const legacy = await ask({}, {});
+    expect(legacy).toMatchObject({ status: 200, json: { id: 5, error: { code: -32_601 } } });
+    const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta });
+    expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
+    const { json } = await connection.send({ headers: goodHeaders(service.apiKey), body: whoami });
+    expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+  }
+  await connection.close();
 });
 
 test('a batch within bounds is answered, each call in its place', async () => {
