@@ -1,6 +1,6 @@
 /**
  * What a tool call over stdio takes on top of the same call of the API: a page of 50 ads, once with undici and
- * `JSON.parse`, once through a real client and the built server, once answered from what the server kept; in turns, so
+ * `JSON.parse`, then over stdio and HTTP through the built server, asked anew and answered from what it kept; in turns, so
  * that all meet the same load. Medians; `npm run bench:calls [-- ROUNDS]`. The client speaks the protocol and nothing
  * else: what an SDK's client does with a result is not the server's time.
  */
@@ -8,7 +8,8 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
-import { command } from '../support/process.ts';
+import { command, serveHttp } from '../support/process.ts';
+import { addRow } from './row.ts';
 import { demoSamples, realSamples } from './samples.ts';
 
 const rounds = Number(process.argv[2] ?? 300);
@@ -67,7 +68,30 @@ await send('initialize', {
   clientInfo: { name: 'bench', version: '1' },
 });
 
-const ways = { direct, 'through the server': () => search(true), 'kept by the server': () => search(false) };
+const served = await serveHttp(['--base-url', baseUrl]);
+const post = async (fresh: boolean) => {
+  id++;
+  const args = fresh ? { fresh } : {};
+  const { body } = await request(served.url, {
+    method: 'POST',
+    headers: {
+      authorization: 'Bearer svc_live_bench',
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'search_ads', arguments: args } }),
+    dispatcher,
+  });
+  await body.text();
+};
+
+const ways = {
+  direct,
+  'over stdio': () => search(true),
+  'over stdio, kept': () => search(false),
+  'over HTTP': () => post(true),
+  'over HTTP, kept': () => post(false),
+};
 const times = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]));
 for (let round = -warmUp; round < rounds; round++) {
   for (const [name, way] of Object.entries(ways)) {
@@ -77,6 +101,7 @@ for (let round = -warmUp; round < rounds; round++) {
   }
 }
 child.stdin.end();
+await served.close();
 service.close();
 await dispatcher.close();
 
@@ -90,7 +115,28 @@ for (const name of Object.keys(ways)) {
     `${name.padEnd(20)}${median(name).toFixed(2).padStart(8)} ms${(median(name) / median('direct')).toFixed(2).padStart(8)} ×`,
   );
 }
-const overhead = median('through the server') - median('direct');
-const kept = median('kept by the server');
-say(`overhead ${overhead.toFixed(2)} ms (at most 1.5), a kept answer ${kept.toFixed(2)} ms (at most 1)`);
-process.exitCode = overhead <= 1.5 && kept <= 1 ? 0 : 1;
+const ms = (time: number) => `${time.toFixed(2)} ms`;
+const beside = ms(median('direct'));
+for (const way of ['over stdio', 'over HTTP'] as const) {
+  const overhead = median(way) - median('direct');
+  const kept = median(`${way}, kept`);
+  const limit = { limit: 'at most 1.5 ms more', holds: overhead <= 1.5 };
+  addRow({
+    what: `50 ads ${way}`,
+    ours: ms(median(way)),
+    beside: `${beside} direct`,
+    ratio: median(way) / median('direct'),
+    ...(way === 'over stdio' && limit),
+  });
+  addRow({
+    what: `50 kept ads ${way}`,
+    ours: ms(kept),
+    beside: `${beside} direct`,
+    ratio: kept / median('direct'),
+    limit: 'at most 1 ms',
+    holds: kept <= 1,
+  });
+  say(`${way}: overhead ${ms(overhead)}, a kept answer ${ms(kept)}`);
+}
+const overhead = median('over stdio') - median('direct');
+process.exitCode = overhead <= 1.5 && median('over stdio, kept') <= 1 ? 0 : 1;

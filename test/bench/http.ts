@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
 import { type Served, serveHttp } from '../support/process.ts';
+import { addRow } from './row.ts';
 
 /**
  * Many callers at once against the server and against a bare proxy, in turns, in one run.
@@ -57,6 +58,7 @@ for (let turn = 0; turn < turns; turn++) {
   for (const each of targets) await load(each, seconds / turns);
 }
 report(targets);
+addRows(targets);
 await finish(server);
 
 function target(name: string, origin: string, pid: number | undefined): Target {
@@ -160,6 +162,20 @@ function report(all: Target[]): void {
         `memory ${each.memory.join(' ')} MB`,
       ].join('  '),
     );
+  }
+}
+
+function addRows([proxy, , ...served]: Target[]): void {
+  for (const each of served) {
+    const ratio = each.answered / (proxy?.answered ?? 1);
+    addRow({
+      what: `${values.tool} over HTTP, ${each.name}, ${callers} callers`,
+      ours: `${(each.answered / seconds).toFixed(0)} a second`,
+      beside: `${((proxy?.answered ?? 0) / seconds).toFixed(0)} a second by a fetch proxy`,
+      ratio,
+      limit: 'at least 0.70',
+      holds: ratio >= 0.7,
+    });
   }
 }
 

@@ -7,6 +7,7 @@
  */
 import { spawn } from 'node:child_process';
 import { command } from '../support/process.ts';
+import { addRow } from './row.ts';
 
 const most = 3;
 const rounds = Number(process.argv[2] ?? 21);
@@ -62,6 +63,14 @@ async function compare(where: string, env: NodeJS.ProcessEnv): Promise<number> {
   process.stdout.write(
     `${where}: node -e 0 ${median(bare).toFixed(0)} ms, tools/list answered ${median(served).toFixed(0)} ms, ratio ${ratio.toFixed(2)}\n`,
   );
+  addRow({
+    what: `start to a list of tools, ${where}`,
+    ours: `${median(served).toFixed(0)} ms`,
+    beside: `${median(bare).toFixed(0)} ms for node -e 0`,
+    ratio,
+    limit: `at most ${most.toFixed(2)}`,
+    holds: ratio <= most,
+  });
   return ratio;
 }
 

@@ -28,6 +28,7 @@ import { estimateTokens } from '../../src/present/tokens.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { itemTokens } from '../../src/tools/item-views.ts';
 import { promisedFacts, saidOf } from './promised-facts.ts';
+import { addRow } from './row.ts';
 import { demoAccount, demoSamples, realSamples } from './samples.ts';
 
 const now = Date.UTC(2026, 10, 20);
@@ -87,6 +88,12 @@ const sum = (all: Costs[], name: keyof Costs) => all.reduce((total, cost) => tot
 function report(tool: string, all: Costs[]): void {
   const items = sum(all, 'items');
   say(`\n${tool}: ${all.length} results, ${items} items; tokens per item`);
+  addRow({
+    what: `${tool}, ${real ? 'real' : 'generated'} data`,
+    ours: `${(sum(all, 'text') / items).toFixed(0)} tokens an item`,
+    beside: `${(sum(all, 'raw') / items).toFixed(0)} as the service sends it`,
+    ratio: sum(all, 'text') / sum(all, 'raw'),
+  });
   for (const name of Object.keys(all[0] ?? {}).slice(1) as (keyof Costs)[]) {
     const each = all.map((cost) => cost[name] / cost.items);
     const shares = [0.5, 0.95, 1].map((share) => percentile(each, share).toFixed(0).padStart(7));
