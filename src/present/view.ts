@@ -75,7 +75,11 @@ function keepValue(value: unknown, kind: Kind | undefined): unknown {
 
 function wordsOf(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return;
-  const words = value.slice(0, MAX_WORDS).flatMap((word) => textOf(word, WORD_TOKENS) ?? []);
+  const words: string[] = [];
+  for (const word of value.slice(0, MAX_WORDS)) {
+    const text = textOf(word, WORD_TOKENS);
+    if (text !== undefined) words.push(text);
+  }
   if (value.length > MAX_WORDS) words.push(`… (+${value.length - MAX_WORDS} more)`);
   return words.length > 0 ? words : undefined;
 }
