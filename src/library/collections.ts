@@ -1,7 +1,7 @@
 import type { ItemType } from '../api/item-type.ts';
 import type { Collection } from '../api/schemas.ts';
+import type { Caller } from './caller.ts';
 import type { Database } from './database.ts';
-import type { Caller } from './keys.ts';
 import { notFound } from './refusal.ts';
 
 type Row = {

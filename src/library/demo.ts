@@ -3,7 +3,7 @@ import { makeMarket } from './demo/campaigns.ts';
 import { fillCollections } from './demo/collections.ts';
 import { diceFrom } from './demo/random.ts';
 import { type Library, openLibrary } from './open.ts';
-import type { Shop } from './operations.ts';
+import type { Shop } from './shop.ts';
 
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
 import { Ad, Page } from '../api/schemas.ts';
-import type { Shop } from './operations.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';
+import type { Shop } from './shop.ts';
 
 export type ImportReport = {
   lines: number;

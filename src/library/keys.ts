@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ItemType } from '../api/item-type.ts';
+import type { Caller } from './caller.ts';
 import type { Collections } from './collections.ts';
 import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
 import type { Database } from './database.ts';
@@ -7,24 +8,6 @@ import { Refusal } from './refusal.ts';
 
 /** Where ids and secrets come from; a seeded one makes a library that is the same every time. */
 export type Random = { bytes(count: number): Uint8Array; uuid(): string };
-
-/** Who calls: the key, its account, and the subscription that pays. */
-export type Caller = {
-  keyId: string;
-  keyName: string;
-  keyPrefix: string;
-  scopes: Scope[];
-  userId: string;
-  billingUserId: string;
-  name: string | null;
-  emailAddress: string | null;
-  isTeamMember: boolean;
-  planId: string | null;
-  subscriptionStatus: string | null;
-  creditsMax: number;
-  hourlyLimit: number;
-  dailyLimit: number;
-};
 
 /** What a new key may differ in; the rest comes from `config.plan`. */
 export type KeyOptions = {

@@ -1,7 +1,7 @@
 import type { CreditStatus, UsageLimit } from '../api/schemas.ts';
+import type { Caller } from './caller.ts';
 import type { Price } from './config.ts';
 import type { Database } from './database.ts';
-import type { Caller } from './keys.ts';
 import { Refusal } from './refusal.ts';
 
 /**

@@ -6,9 +6,9 @@ import { type Database, openDatabase } from './database.ts';
 import { type ImportReport, importLines } from './import.ts';
 import { type Keys, keysIn, type Random } from './keys.ts';
 import { meterIn } from './meter.ts';
-import type { Shop } from './operations.ts';
 import { recordsIn } from './records.ts';
 import { serviceOf } from './service.ts';
+import type { Shop } from './shop.ts';
 
 export type LibraryOptions = {
   /** A file, or `:memory:`. */

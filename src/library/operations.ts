@@ -1,29 +1,14 @@
 import type { ItemType } from '../api/item-type.ts';
 import type { Account, Identity } from '../api/schemas.ts';
-import type { Collections } from './collections.ts';
-import type { LibraryConfig } from './config.ts';
-import type { Cursors } from './cursor.ts';
-import type { Database } from './database.ts';
+import type { Caller } from './caller.ts';
 import type { OperationName } from './endpoints.ts';
-import type { Caller } from './keys.ts';
-import type { Meter } from './meter.ts';
 import { packNumbers, unpackNumbers } from './pack.ts';
 import type { Presenter } from './presenter.ts';
 import type { Records } from './records.ts';
 import { notFound } from './refusal.ts';
 import { readBody, readItem, readItemsQuery, readPageId, readUuid } from './request.ts';
 import { readSearch, runSearch } from './search-request.ts';
-
-/** What the operations work with. */
-export type Shop = {
-  config: LibraryConfig;
-  database: Database;
-  records: Records;
-  collections: Collections;
-  cursors: Cursors;
-  meter: Meter;
-  now: () => number;
-};
+import type { Shop } from './shop.ts';
 
 export type Call = { request: Request; params: Record<string, string>; caller: Caller; present: Presenter };
 

@@ -3,13 +3,13 @@ import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ItemType } from '../api/item-type.ts';
 import type { Cursors } from './cursor.ts';
 import { libraryFilters } from './filters.ts';
-import type { Shop } from './operations.ts';
 import { packNumbers, unpackNumbers } from './pack.ts';
 import { type FilterValues, readFilters } from './read-filters.ts';
 import { invalid } from './refusal.ts';
 import { readLimit } from './request.ts';
 import { countHits, findPage, type Position, type Search } from './search.ts';
 import { shelves } from './shelves.ts';
+import type { Shop } from './shop.ts';
 
 /** A search that is under way, as its cursor carries it: a cursor alone is enough to go on. */
 type Progress = {

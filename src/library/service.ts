@@ -1,13 +1,15 @@
 import { Hono } from 'hono';
 import type { ErrorBody } from '../api/schemas.ts';
+import type { Caller } from './caller.ts';
 import { endpoints, type OperationName, operationNames } from './endpoints.ts';
-import type { Caller, KeyRing } from './keys.ts';
+import type { KeyRing } from './keys.ts';
 import { drawAd, drawLogo } from './media.ts';
 import { priceOf } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
-import { type Answer, operations, type Shop } from './operations.ts';
+import { type Answer, operations } from './operations.ts';
 import { presenterFor } from './presenter.ts';
 import { notFound, Refusal } from './refusal.ts';
+import type { Shop } from './shop.ts';
 
 export type ServiceParts = {
   shop: Shop;

@@ -1,3 +1,4 @@
+import type { Industry } from './industry.ts';
 import type { asianPhrases } from './phrases-asia.ts';
 import type { europeanPhrases } from './phrases-europe.ts';
 
@@ -10,20 +11,6 @@ export type Language =
   | 'it'
   | keyof typeof europeanPhrases
   | keyof typeof asianPhrases;
-
-export type Industry =
-  | 'beauty'
-  | 'fashion'
-  | 'food'
-  | 'home'
-  | 'education'
-  | 'software'
-  | 'travel'
-  | 'fitness'
-  | 'pets'
-  | 'games'
-  | 'finance'
-  | 'energy';
 
 /** A made-up advertiser. Nobody of these exists; every address ends in `.example`, which nobody can own. */
 export type Advertiser = {

@@ -1,7 +1,7 @@
 import type { ItemType } from '../../api/item-type.ts';
-import type { Shop } from '../operations.ts';
 import { findPage } from '../search.ts';
 import { shelves } from '../shelves.ts';
+import type { Shop } from '../shop.ts';
 
 /** What somebody would have saved: two collections of their own beside the default ones, and one of a colleague. */
 export function fillCollections({ database, collections }: Shop, userId: string): void {

@@ -1,4 +1,4 @@
-import type { Industry } from './advertisers.ts';
+import type { Industry } from './industry.ts';
 
 /** What advertisers of an industry ask for, where they advertise, and what runs on their sites. */
 export const ctaByIndustry: Record<Industry, string[]> = {

@@ -1,4 +1,4 @@
-import type { Industry } from './advertisers.ts';
+import type { Industry } from './industry.ts';
 
 /**
  * How ads begin, bargain and end, by language and trade: a game ships nothing, and a box of tea saves nobody an hour.

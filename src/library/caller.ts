@@ -1,0 +1,19 @@
+import type { Scope } from './config.ts';
+
+/** Who calls: the key, its account, and the subscription that pays. */
+export type Caller = {
+  keyId: string;
+  keyName: string;
+  keyPrefix: string;
+  scopes: Scope[];
+  userId: string;
+  billingUserId: string;
+  name: string | null;
+  emailAddress: string | null;
+  isTeamMember: boolean;
+  planId: string | null;
+  subscriptionStatus: string | null;
+  creditsMax: number;
+  hourlyLimit: number;
+  dailyLimit: number;
+};
