@@ -14,7 +14,8 @@ export interface KeyStandings {
 
 export function createKeyStandings(): KeyStandings {
   const taken = new LRUCache<string, true>({ max: 10_000 });
-  const refused = new Set<string>();
+  // A write whose caller hung up is refused after the last one who asks has gone, so not every entry is asked for.
+  const refused = new LRUCache<string, true>({ max: 10_000 });
   const callTool = async (catalog: Catalog, call: ToolCall) => {
     const result = await catalog.callTool(call);
     const error = result._meta?.['ad-library/error'] as { kind?: string } | undefined;
@@ -23,7 +24,7 @@ export function createKeyStandings(): KeyStandings {
     if (error === undefined) taken.set(owner, true);
     if (error?.kind === 'unauthorized') {
       taken.delete(owner);
-      refused.add(owner);
+      refused.set(owner, true);
     }
     return result;
   };
