@@ -65,12 +65,9 @@ export function keyed({ limit, standings, partition }: KeyGuards): MiddlewareHan
       await limit.refused(address);
       return unauthorized(context);
     }
+    standings.cameFrom(owner, address);
     context.set('caller', { key, owner });
-    try {
-      await next();
-    } finally {
-      if (standings.wasJustRefused(owner)) await limit.refused(address);
-    }
+    return next();
   };
 }
 

@@ -51,7 +51,8 @@ const mostCallsInBatch = 20;
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { log, metrics, demoKey, pictures, reachable, refusalsPerMinute } = options;
-  const standings = createKeyStandings();
+  const limit = limitRefusals(refusalsPerMinute);
+  const standings = createKeyStandings(limit);
   const calls = limitCalls(standings.learningFrom(options.catalog), options);
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const gate = createGate();
@@ -68,7 +69,6 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   if (pictures) app.get('/media/*', toUs, gate.pass, ({ req }) => pictures(new Request(req.url)));
   app.use('/mcp', toUs, gate.pass);
   if (options.allowedOrigins.length > 0) app.use('/mcp', readableBy(options.allowedOrigins));
-  const limit = limitRefusals(refusalsPerMinute);
   if (demoKey === undefined) app.post('/mcp', keyed({ limit, standings, partition: createPartition() }));
   app.post('/mcp', json, async (context) => {
     const body = await bodyOf(context);

@@ -1,20 +1,24 @@
 import { LRUCache } from 'lru-cache';
 import type { ToolCall } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
+import type { RefusalLimit } from './refusal-limit.ts';
 
 /** What the service said to keys, by the owner each is named with: no key is kept. */
 export interface KeyStandings {
   /** Whether the service took this owner's key when it last saw it. */
   wasTaken(owner: string): boolean;
-  /** Whether the service refused this owner's key since this was last asked. */
-  wasJustRefused(owner: string): boolean;
+  /** Where this owner's key comes from; counted against that address if the service refuses the key. */
+  cameFrom(owner: string, address: string): void;
   /** The same catalogue, learning from what calls come back with. */
   learningFrom(catalog: Catalog): Catalog;
 }
 
-export function createKeyStandings(): KeyStandings {
-  const taken = new LRUCache<string, true>({ max: 10_000 });
-  const refused = new Set<string>();
+/** Owners remembered; the least used are forgotten past that. */
+const mostOwners = 10_000;
+
+export function createKeyStandings(limit: RefusalLimit): KeyStandings {
+  const taken = new LRUCache<string, true>({ max: mostOwners });
+  const addresses = new LRUCache<string, string>({ max: mostOwners });
   const callTool = async (catalog: Catalog, call: ToolCall) => {
     const result = await catalog.callTool(call);
     const error = result._meta?.['ad-library/error'] as { kind?: string } | undefined;
@@ -23,13 +27,14 @@ export function createKeyStandings(): KeyStandings {
     if (error === undefined) taken.set(owner, true);
     if (error?.kind === 'unauthorized') {
       taken.delete(owner);
-      refused.add(owner);
+      // Counted where the call ends and not where its request does: whoever hangs up first is refused all the same.
+      await limit.refused(addresses.get(owner) ?? '');
     }
     return result;
   };
   return {
     wasTaken: (owner) => taken.has(owner),
-    wasJustRefused: (owner) => refused.delete(owner),
+    cameFrom: (owner, address) => addresses.set(owner, address),
     learningFrom: (catalog) => ({ ...catalog, callTool: (call) => callTool(catalog, call) }),
   };
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
 import { type Served, serveHttp } from '../support/process.ts';
+import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';
 
 /**
@@ -122,14 +123,6 @@ async function load(each: Target, duration: number): Promise<void> {
   await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
   each.cpu += processorTime(each.pid) - before;
   each.memory.push(residentMegabytes(each.pid));
-}
-
-function residentMegabytes(pid: number): number {
-  try {
-    return Math.round(Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024);
-  } catch {
-    return Number.NaN;
-  }
 }
 
 /** Milliseconds since the start; says more than the clock where other programs take their share of the machine. */

@@ -1,3 +1,5 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../src/config.ts';
 import {
@@ -83,6 +85,27 @@ describe('an address whose keys are refused', () => {
     expect((await post(server.origin, 'svc_live_guess.1')).status).toBe(200);
     expect((await post(server.origin, 'svc_live_guess.2')).status).toBe(200);
     expect((await post(server.origin, 'svc_live_guess.3')).status).toBe(429);
+  });
+
+  test('counts them too where the caller of a write hangs up before the service has answered', async () => {
+    const held: ServerResponse[] = [];
+    const service = createServer((_, response) => void held.push(response));
+    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+    const { port } = service.address() as AddressInfo;
+    const server = await startHttp({ baseUrl: `http://127.0.0.1:${port}`, refusalsPerMinute: 1 });
+    closing.push(
+      async () => service.close(),
+      () => server.close(0),
+    );
+    const body = callOf('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'a' });
+    const connection = keepAlive(server.origin);
+    const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
+    sent.catch(() => {});
+    await until(() => held.length === 1);
+    await connection.close();
+    held[0]?.writeHead(401).end();
+    await until(() => server.logged.some((line) => line.includes('unauthorized')));
+    expect((await post(server.origin, 'svc_live_guess.2')).status).toBe(429);
   });
 });
 
