@@ -110,7 +110,7 @@ const bounds = {
   'questions behind cursors (calls.ts)': '16 Mi characters for all keys',
   'condensed items and texts (calls.ts)': 'as long as the answer they were made of, by WeakMap',
   'books (credits/books.ts)': '50,000 keys',
-  'keys taken, keys refused (serve/key-standing.ts)': '10,000 of each',
+  'keys taken, addresses of keys (serve/key-standing.ts)': '10,000 of each',
   'kept servers (serve/kept-servers.ts)': '64 idle in each era',
   'queues (serve/call-limits.ts)': 'one for each key with a call under way',
   'refusals (serve/refusal-limit.ts)': 'one count for each address, for a minute',
