@@ -78,7 +78,10 @@ describe('the estimate of tokens', () => {
   });
 
   it('tells whether a text fits as the estimate has it', () => {
-    const unit = fc.oneof(fc.string({ unit: 'binary', maxLength: 1 }), fc.constantFrom('\ud800', 'A', 'q', '7', '😀', '漢'));
+    const unit = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 1 }),
+      fc.constantFrom('\ud800', 'A', 'q', '7', '😀', '漢'),
+    );
     const text = fc.array(unit, { maxLength: 40 }).map((units) => units.join(''));
     fc.assert(
       fc.property(text, fc.integer({ min: 0, max: 90 }), (text, tokens) => {
