@@ -229,18 +229,6 @@ describe('ads of the public ad library', () => {
     ]);
   });
 
-  it('without an id of the archive are skipped, and a link to no website names no domain', async () => {
-    const report = await served.load(
-      { ad_archive_id: '', page_id: '42' },
-      { ...scraped, snapshot: { page_name: 'P', link_url: 'tel:+3510000' } },
-    );
-    expect(report).toMatchObject({ ads: 1, skipped: 1, problems: [{ line: 1 }] });
-    expect(report.problems[0]?.problem).toMatch(/^ad_archive_id: missing/);
-    const { items } = await searchAll(served, '/v1/ads/search', key, {});
-    expect(items[0]).toMatchObject({ offerLink: 'tel:+3510000' });
-    expect(items[0]).not.toHaveProperty('website.siteDomain');
-  });
-
   it('nothing that claims to be one makes the import fail', async () => {
     const value = fc.jsonValue({ maxDepth: 4 });
     const names = [
