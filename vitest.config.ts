@@ -6,5 +6,15 @@ export default defineConfig({
     setupFiles: ['test/support/seed.ts'],
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts'],
+      // The process itself: its arguments, streams, signals and exit code. Tests start it as people do, in a process of
+      // its own, which is not seen from here; all that it calls is.
+      exclude: ['src/main.ts'],
+      reporter: ['text', 'json-summary'],
+      reportOnFailure: true,
+      thresholds: { lines: 95, branches: 95 },
+    },
   },
 });

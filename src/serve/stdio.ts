@@ -38,7 +38,6 @@ export async function serveStdio({ catalog, payer, log, stdin, stdout }: StdioOp
     return lane;
   };
   const legacy = async () => {
-    if (lanes.legacy) return lanes.legacy;
     const lane = new Lane(pipe);
     const { bindV1 } = await import('../mcp/bind-v1.ts');
     await bindV1(catalog, payer).connect(lane);

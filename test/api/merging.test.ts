@@ -52,6 +52,19 @@ test('whoever of equal callers cancels leaves the others unharmed, and exactly o
   );
 });
 
+test('what is written leaves alone who asks for something else', async () => {
+  const { behaviour, answer } = held();
+  upstream.does(behaviour, documented);
+  const calls = [server.call('search_ads', { limit: 6 })];
+  await upstream.reached(1);
+  await server.call('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'x' });
+  calls.push(server.call('search_ads', { limit: 6 }));
+  await arrived();
+  answer();
+  for (const { isError } of await Promise.all(calls)) expect(isError).toBe(false);
+  expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', '/v1/collections/c/items']);
+});
+
 test('a caller who comes after everybody left starts a call of their own', async () => {
   const { behaviour } = held();
   upstream.does(behaviour, documented);

@@ -111,6 +111,12 @@ describe('saving an item', () => {
     expect((await server.call('add_collection_item', saving)).text).toContain('was already in');
   });
 
+  test('that is a page is called one', async () => {
+    upstream.does(faults.resets, json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }));
+    const { text } = await server.call('add_collection_item', { ...saving, itemType: 'pages', itemId: '4711' });
+    expect(text).toMatch(/^Page 4711: The item is in the collection\./);
+  });
+
   test.each(['resets', 'turns down (504)'] as const)(
     'after a service that %s is sent again once, and does not claim what it cannot know',
     async (failure) => {

@@ -72,6 +72,16 @@ it('a port that is taken is an error, and the database is free again', async () 
   await first.close();
 });
 
+it.each([
+  ['0.0.0.0', /^http:\/\/127\.0\.0\.1:\d+$/],
+  ['::1', /^http:\/\/\[::1\]:\d+$/],
+])('served on %s, it names an address that this machine can reach', async (host, address) => {
+  const served = await serveLibrary({ ...place(), host, port: 0 });
+  expect(served.url).toMatch(address);
+  expect((await fetch(`${served.url}/v1/whoami`)).status).toBe(401);
+  await served.close();
+});
+
 it('a served demo answers with its key, and its pictures are where it says', async () => {
   const { url, apiKey, close } = await serveDemoLibrary({ ...local, now });
   const response = await fetch(`${url}/v1/ads/search`, {

@@ -1,17 +1,7 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { serveHttp } from '../../src/http-command.ts';
-
-/** A port that was free just now. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+import { freePort } from '../support/free-port.ts';
 
 it('in demo mode, http serves the pictures that its ads name, and nothing else of the library', async () => {
   const config = { ...readConfig({}), demo: true, port: await freePort() };

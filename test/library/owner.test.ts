@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -118,6 +118,9 @@ describe('the owner’s note', () => {
     const ask = (Authorization: string) => fetch(`${url}/-/keys`, { headers: { Authorization } });
     expect((await ask(`Bearer ${token}`)).status).toBe(200);
     expect((await ask('Bearer wrong')).status).toBe(404);
+    expect((await fetch(`${url}/-/keys`)).status).toBe(404);
+    const empty = await fetch(`${url}/-/import`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
+    expect(await empty.json()).toMatchObject({ lines: 0, ads: 0, pages: 0 });
     await cleanUp.pop()?.();
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
@@ -129,6 +132,7 @@ describe('the owner’s note', () => {
     ],
     ['of this very process id, from before a restart', () => ({ pid: process.pid, token: 'x', url: null })],
     ['cut short', () => '{"pid":'],
+    ['of something else', () => ({ pid: 'none' })],
   ])('%s is cleared away', async (_, note) => {
     const text = note();
     await writeFile(`${database}.owner`, typeof text === 'string' ? text : JSON.stringify(text));
@@ -136,7 +140,21 @@ describe('the owner’s note', () => {
   });
 });
 
+it('a note that cannot be read is nobody’s to clear away', async () => {
+  await mkdir(`${database}.owner`);
+  await expect(listKeys(place())).rejects.toThrow(/EISDIR/);
+  expect(await readdir(folder)).toEqual(['ad-library.db.owner']);
+});
+
 describe('a file that is no library of this version', () => {
+  it('that another program keeps its tables in is refused, and stays as it was', async () => {
+    const { shop, close } = await openLibrary({ database, now });
+    shop.database.run('PRAGMA application_id = 7');
+    close();
+    await expect(listKeys(place())).rejects.toThrow(/ad-library\.db is a database of another program/);
+    expect(await readdir(folder)).toEqual(['ad-library.db']);
+  });
+
   it('of a newer version is refused', async () => {
     const { shop, close } = await openLibrary({ database, now });
     shop.database.run('PRAGMA user_version = 99');
@@ -153,5 +171,8 @@ describe('a file that is no library of this version', () => {
   it('in a folder that is not there is refused', async () => {
     database = join(folder, 'nowhere', 'a.db');
     await expect(listKeys(place())).rejects.toThrow(/no such folder/);
+    await writeFile(join(folder, 'file'), '');
+    database = join(folder, 'file', 'a.db');
+    await expect(listKeys(place())).rejects.toThrow(/cannot be kept in .*file: ENOTDIR/);
   });
 });

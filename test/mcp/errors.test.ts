@@ -82,6 +82,25 @@ describe('what the service says in an error', () => {
   });
 });
 
+describe('a limit that is reached', () => {
+  const limitText = (usageLimit: object) =>
+    explain({ kind: 'usage_limit', usageLimit: { isLimitReached: true, ...usageLimit } }).text;
+
+  test('says which window is full and when it should end, as far as the service tells', () => {
+    expect(limitText(usage(400))).toMatch(/Usage: hourly window 400 of 400 .* The hourly window is full\. .*an hour;/);
+    expect(limitText({ limitType: 'daily', dailyCredits: 9, dailyLimit: 9 })).toMatch(
+      /Usage: daily window 9 of 9 credits used\. The daily window is full\. .*a day;/,
+    );
+    for (const told of [{}, { limitType: 'monthly' }]) expect(limitText(told)).not.toMatch(/Usage:|window is full/);
+  });
+
+  test('is none of credits where there are none left', () => {
+    const textWith = (creditsLeft: number) => explain({ kind: 'payment_required', creditsLeft }).text;
+    expect(textWith(0)).toContain('The account has no credits left.');
+    expect(textWith(3)).toContain('credits left: 3.');
+  });
+});
+
 describe('through a client', () => {
   let upstream: Upstream;
   let server: TestServer;

@@ -28,6 +28,11 @@ test('every prompt is listed with its arguments, and writes them into what it as
   }
 });
 
+test('an argument that need not be given leaves no gap', async () => {
+  expect(await write('find_long_running_ads', { topic: 'tea', country: 'DE' })).toContain('about "tea" in "DE" in the');
+  expect(await write('find_long_running_ads', { topic: 'tea' })).toContain('about "tea" in the ad library');
+});
+
 test('a prompt that is not there, lacks an argument or gets a book for one is refused', async () => {
   await expect(write('nothing', {})).rejects.toThrow(/Prompts: find_long_running_ads, profile_advertiser/);
   await expect(write('profile_advertiser', {})).rejects.toThrow(/advertiser/);

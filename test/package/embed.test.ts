@@ -21,6 +21,19 @@ test('a program has the server on a transport of its own, for as many clients as
   await server.close();
 });
 
+test('it takes the log, as talkative as the settings say', async () => {
+  const logged: string[] = [];
+  const server = await openServer({ AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' }, (line) =>
+    logged.push(line),
+  );
+  const [ours, theirs] = InMemoryTransport.createLinkedPair();
+  const client = new Client({ name: 'test', version: '1' });
+  await Promise.all([server.connect(ours), client.connect(theirs)]);
+  await client.callTool({ name: 'whoami', arguments: {} });
+  expect(logged).toEqual([expect.stringContaining('whoami')]);
+  await server.close();
+});
+
 test('it is told every setting that is wrong', async () => {
   await expect(openServer({ AD_LIBRARY_DEMO: 'perhaps', AD_LIBRARY_OUTPUT: 'x' })).rejects.toThrow(
     /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_OUTPUT/,

@@ -44,6 +44,12 @@ describe('credits', () => {
     expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('usage limit reached: hourly');
   });
 
+  it('say that a limit is reached also where the service does not say which', () => {
+    expect(creditsText(viewCredits({ ...status, usageLimit: { isLimitReached: true } }))).toContain(
+      '\nusage limit reached\n',
+    );
+  });
+
   it('have the same in data', () => {
     expect(viewCredits(status)).toEqual({
       ...status,
@@ -72,6 +78,10 @@ describe('account and identity', () => {
       subscription: active
       a member of a team"
     `);
+  });
+
+  it('say it where nobody is authenticated', () => {
+    expect(identityText(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
   });
 
   it('say whose key it is', () => {

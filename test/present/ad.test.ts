@@ -68,6 +68,12 @@ describe('an ad with a template for a headline', () => {
     );
   });
 
+  it('shows nothing of a card that is a template itself, and no body where the ad has one', () => {
+    const templates = [{ title: '{{product.name}}', body: '{{product.price}}' }];
+    expect(brief({ ...template, cards: templates }).firstCard).toBeUndefined();
+    expect(brief({ ...template, body: 'Two left in stock' }).firstCard).toBe('Tan leather');
+  });
+
   it('finds cards spelled either way', () => {
     const camel = { ...template, cards: [{ headline: 'Tan leather', linkUrl: 'https://serra.example/tan' }] };
     expect(standard(camel).cardCopy).toEqual([
@@ -96,6 +102,15 @@ describe('the cards of an ad', () => {
   it('are one where they are all the same, and nothing where they say what the ad says', () => {
     expect(copyOf([{ title: 'Tan' }, { title: 'Tan' }]).cardCopy).toEqual([{ cards: '1–2', title: 'Tan' }]);
     expect(copyOf([{ body: everyFact.body }, {}]).cardCopy).toBeUndefined();
+  });
+
+  it('say nothing with a text of which nothing can be seen', () => {
+    expect(copyOf([{ title: '\u200b' }, { title: 'Tan' }]).cardCopy).toEqual([{ cards: '2', title: 'Tan' }]);
+  });
+
+  it('past the twentieth are counted', () => {
+    const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
+    expect(adText(copyOf(cards))).toContain('\n20. "Card 19"\nand 3 more cards, only with detail full');
   });
 
   it('share their room, so that a few long texts are whole and many are told by their opening', () => {
@@ -141,6 +156,31 @@ describe('one ad', () => {
   it('does not show an address that has expired, but when it did', () => {
     const media = [{ type: 'VID', url: 'https://media.example/v.mp4?oe=68000000&x=1' }];
     expect(standard({ ...everyFact, media }).mediaLinks).toEqual([{ type: 'VID', expired: '2025-04-16' }]);
+  });
+
+  it('says until when an address that is signed works', () => {
+    const media = [{ type: 'VID', url: 'https://media.example/v.mp4?expires=1893456000' }];
+    const view = standard({ ...everyFact, media });
+    expect(view.mediaLinks).toEqual([{ ...media[0], expires: '2030-01-01' }]);
+    expect(adText(view)).toContain(`\nmedia VID: "${media[0]?.url}" until 2030-01-01\n`);
+  });
+
+  it('says of an address that has expired nothing but that', () => {
+    const expired = 'https://media.example/v.mp4?expires=1767225600';
+    const media = [0, 1].map((nr) => ({ type: 'VID', nr, url: expired }));
+    const text = adText(standard({ ...everyFact, media }));
+    expect(text).toContain('\nmedia addresses expired on 2026-01-01\n');
+    expect(text.split('expired')).toHaveLength(2);
+  });
+
+  it('calls a template one, where the words are the network’s to fill in', () => {
+    expect(adText(standard({ ...everyFact, headline: '{{product.name}}' }))).toContain(
+      '\nHeadline, a template:\n> {{product.name}}\n',
+    );
+  });
+
+  it('says a range that is one number as that number', () => {
+    expect(adText(standard({ id: 'a', adSpendMin: 500, adSpendMax: 500 }))).toContain('spend est. 500');
   });
 
   it('counts what it does not show of an endless text', () => {

@@ -43,6 +43,10 @@ describe('addresses worth having', () => {
     ).toHaveLength(3);
   });
 
+  it('are called media where their role is not told', () => {
+    expect(mediaLinks([{ url: 'https://m.example/1' }], now)).toEqual([{ type: 'media', url: 'https://m.example/1' }]);
+  });
+
   it('are never longer than their share of the result', () => {
     expect(mediaLinks([{ type: 'VID', url: `https://m.example/${'x1'.repeat(900)}` }], now)).toEqual([]);
   });

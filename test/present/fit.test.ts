@@ -39,6 +39,12 @@ describe('a list larger than its budget', () => {
     expect(leading({ items: [], budget: 10, render })).toBe(0);
   });
 
+  it('is cut within the line where there is but one', () => {
+    const cut = clampLines('words that never end '.repeat(1000), 100);
+    expect(estimateTokens(cut)).toBeLessThanOrEqual(110);
+    expect(cut).toMatch(/^words that .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/);
+  });
+
   it('is cut at a line, and says so, when even one item is too much', () => {
     const text = Array.from({ length: 100 }, (_, line) => `line number ${line}`).join('\n');
     const cut = clampLines(text, 100);

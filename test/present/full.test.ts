@@ -25,6 +25,13 @@ describe('a full view too large', () => {
     expect(adText(view, 'full', 5000)).not.toContain('…');
   });
 
+  it('says how many fields are missing where not even their names fit', () => {
+    const many = Object.fromEntries(Array.from({ length: 600 }, (_, nr) => [`field${nr}`, 'some words to read']));
+    const view = viewAd({ id: 'a', ...many }, { detail: 'full', now: 0, budget });
+    const missing = expect.stringMatching(/^\(\+\d+ more fields\)\. Cut to fit: raise/);
+    expect(view).toHaveProperty('…', missing);
+  });
+
   it('says so once where the data is cut as well', () => {
     const view = viewAd({ ...ad, cards: cards(900) }, { detail: 'full', now: 0, budget });
     expect(estimateTokens(JSON.stringify(view))).toBeLessThanOrEqual(2 * budget);

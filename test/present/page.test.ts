@@ -49,6 +49,15 @@ describe('a list', () => {
     expect(appUrlPattern(pages, 'pageId')).toBe('https://app.example/pages/<id>');
     expect(appUrlPattern([...pages, { pageId: 'y' }], 'pageId')).toBeUndefined();
     expect(appUrlPattern([], 'pageId')).toBeUndefined();
+    const elsewhere = { pageId: 'z', appUrl: 'https://other.example/pages/z' };
+    expect(appUrlPattern([...pages, elsewhere], 'pageId')).toBeUndefined();
+    expect(appUrlPattern([{ pageId: 'z', appUrl: 'javascript:alert(1)//z' }], 'pageId')).toBeUndefined();
+  });
+
+  it('may be on the next page of a list where none is on this one', () => {
+    expect(pageListText({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
+      'No pages on this page.\n\nMore with cursor:\nnext-one',
+    );
   });
 });
 

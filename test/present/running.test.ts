@@ -43,6 +43,21 @@ describe('how long an ad has run', () => {
     for (const text of [list, alone]) expect(text).toContain('(29 days, seen 143 days ago)');
   });
 
+  it('says which of its dates are known, where not all of them are', () => {
+    const said = (dates: object) => adText(viewAd({ id: 'a', ...dates }, { detail: 'standard', now })).split('\n')[2];
+    expect(said({ startedAt: '2026-11-01' })).toBe('since 2026-11-01');
+    expect(said({ endDate: '2026-11-01' })).toBe('ended 2026-11-01 (ended)');
+    expect(said({ lastSeenAt: '2026-11-10' })).toBe('last seen 2026-11-10 (seen 10 days ago)');
+    expect(said({ startedAt: '2026-11-01', endDate: '2026-11-09', lastSeenAt: '2026-11-08' })).toBe(
+      '2026-11-01–2026-11-09 (8 days, ended, last seen 2026-11-08)',
+    );
+  });
+
+  it('does not count days since an ad was seen that lie before the day of the list', () => {
+    const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
+    expect(adListText({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
+  });
+
   it('says nothing of dates that are missing or make no sense', () => {
     expect(runOf({}, now)).toEqual({});
     expect(runOf({ startedAt: 'soon', endDate: 5 }, now)).toEqual({});

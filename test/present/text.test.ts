@@ -86,6 +86,11 @@ describe('third-party text', () => {
     expect(sanitize('a\ud83db')).toBe('a\ufffdb');
   });
 
+  it('has no towers of marks outside the first plane either', () => {
+    const mark = '\u{1d167}';
+    expect(sanitize(`x${mark.repeat(30)}`)).toBe(`x${mark.repeat(8)}`);
+  });
+
   it('has no towers of marks', () => {
     expect(sanitize(`e${'\u0301'.repeat(500)}x`)).toBe(`e${'\u0301'.repeat(8)}x`);
   });

@@ -64,6 +64,7 @@ const bad: Record<string, Bad> = {
   'of text': { status: 415, headers: { ...goodHeaders(), 'content-type': 'text/plain; application/json' } },
   'of no type': { status: 415, headers: without('content-type') },
   'that accepts nothing we have': { status: 406, headers: { ...goodHeaders(), accept: 'text/html' } },
+  'that accepts nothing it names': { status: 406, headers: without('accept') },
   'that is empty': { status: 400, body: '' },
   'that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
   'that is JSON and no message': { status: 400, body: '"hello"' },

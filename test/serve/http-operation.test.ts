@@ -65,6 +65,18 @@ describe('calls at once', () => {
   });
 });
 
+test('a call that finds no place is logged by no name that a caller makes up', async () => {
+  const { upstream, server } = await between(never, { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
+  const hanging = post(server.origin, 'svc_live_a').catch(() => {});
+  await until(() => upstream.requests.length === 1);
+  const { text } = await post(server.origin, 'svc_live_b', callOf('made_up_by_a_caller'));
+  expect(text).toContain('"busy"');
+  expect(server.logged.join('')).toContain('"unknown"');
+  expect(server.logged.join('')).not.toContain('made_up');
+  await server.close(0);
+  await hanging;
+});
+
 describe('an address whose keys are refused', () => {
   test('has to wait, and callers known to the service do not', async () => {
     const { server } = await between(() => identity, { refusalsPerMinute: 3 });
@@ -157,7 +169,7 @@ describe('operation', () => {
     const body = JSON.stringify(callOf('whoami'));
     const head = Object.entries(goodHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
     const request = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head.join('')}content-length: ${body.length}\r\n\r\n${body}`;
-    socket.write(request.repeat(50));
+    socket.write(request.repeat(24));
     const times: number[] = [];
     for (let asked = 0; asked < 20; asked++) {
       const sent = performance.now();

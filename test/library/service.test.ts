@@ -1,0 +1,42 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type ServedLibrary, serveLibrary, uuid } from './support/served-library.ts';
+
+let served: ServedLibrary;
+beforeEach(async () => {
+  served = await serveLibrary();
+});
+afterEach(() => served.close());
+
+it('a failure inside is told to whoever serves, and to callers only that there was one', async () => {
+  const key = served.key();
+  served.library.shop.database.run('DROP TABLE collections');
+  const { status, headers, body } = await served.ask('GET', '/v1/collections', { key });
+  expect(status).toBe(500);
+  expect(body.error).toEqual({
+    code: 'internal_error',
+    message: 'The library failed to answer; its log says why.',
+    requestId: headers.get('x-service-request-id'),
+  });
+  expect(served.errors.map(String)).toEqual([expect.stringContaining('collections')]);
+});
+
+it('a picture of an ad that is not there is not there', async () => {
+  const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/0.svg`);
+  expect(status).toBe(404);
+  expect(body.error.message).toContain('picture');
+});
+
+it('pictures are drawn of whatever little is known of an ad', async () => {
+  await served.load({ id: uuid(1) }, { id: uuid(2), displayUrl: 'tea.example', productTitle: 'Green tea' });
+  const drawn = async (id: string, file: string) => (await served.ask('GET', `/media/ads/${id}/${file}`)).body;
+  expect(await drawn(uuid(1), 'logo.svg')).toContain('>?</text>');
+  expect(await drawn(uuid(2), 'logo.svg')).toContain('>T</text>');
+  expect(await drawn(uuid(1), '0.svg')).toContain('LEARN MORE');
+  for (const words of ['tea.example', 'Green tea']) expect(await drawn(uuid(2), '0.svg')).toContain(words);
+});
+
+it('a body whose type is not said is refused', async () => {
+  const { status, body } = await served.ask('POST', '/v1/ads/search', { key: served.key() });
+  expect(status).toBe(422);
+  expect(body.error.message).toContain('takes the header "Content-Type: application/json"; got ""');
+});

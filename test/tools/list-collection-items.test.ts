@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startServer, type TestServer } from '../support/server.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+let server: TestServer;
+beforeAll(async () => {
+  service = await startService();
+  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
+});
+afterAll(async () => {
+  await server.close();
+  await service.close();
+});
+
+test('a collection longer than a page of it is read to its end, each item once', async () => {
+  const found = await server.call('search_ads', { limit: 5 });
+  const ids = (found.data.items as unknown as { id: string }[]).map(({ id }) => id);
+  const { data } = await server.call('list_collections');
+  const all = data.items as unknown as { id: string; name: string; adCount: number }[];
+  const empty = all.find(({ adCount }) => adCount === 0) ?? all[0];
+  for (const itemId of ids)
+    await server.call('add_collection_item', { collectionId: empty?.id, itemType: 'ads', itemId });
+  const seen: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await server.call('list_collection_items', {
+      collectionId: empty?.id,
+      itemType: 'ads',
+      limit: 2,
+      ...(cursor !== undefined && { cursor }),
+    });
+    expect(page.data).toMatchObject({ collection: { id: empty?.id }, itemType: 'ads' });
+    seen.push(...(page.data.items as unknown as { id: string }[]).map(({ id }) => id));
+    cursor = (page.data.cursor as unknown as string | null) ?? undefined;
+  } while (cursor !== undefined);
+  expect(seen).toEqual(expect.arrayContaining(ids));
+  expect(new Set(seen).size).toBe(seen.length);
+});
