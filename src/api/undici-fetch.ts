@@ -21,16 +21,21 @@ const unsentCodes = new Set([
  */
 export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let network: ReturnType<typeof loadUndici> | undefined;
+  // One for all calls, as there is one service.
+  let origin = '';
   const fetch: Fetch = async (url, init) => {
     network ??= loadUndici();
-    const { request, agent } = await network;
+    const agent = await network;
     const { signal, method, ...rest } = init;
     try {
-      const { statusCode, headers, body } = await request(url, {
+      if (!url.startsWith(`${origin}/`)) origin = new URL(url).origin;
+      const path = url.slice(origin.length);
+      const { statusCode, headers, body } = await agent.request({
         ...rest,
+        origin,
+        path,
         method: method as Dispatcher.HttpMethod,
         signal,
-        dispatcher: agent,
       });
       return {
         status: statusCode,
@@ -45,16 +50,15 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
       throw signal.aborted ? signal.reason : networkError(error);
     }
   };
-  return { fetch, close: async () => (await network)?.agent.destroy() };
+  return { fetch, close: async () => (await network)?.destroy() };
 }
 
 /** Takes longer than starting the rest of the server, so it waits for the first call. */
 async function loadUndici() {
   // It is CommonJS: only its default export is there whether it was bundled or not.
-  const { Agent, request } = (await import('undici')).default;
+  const { Agent } = (await import('undici')).default;
   // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers.
-  const agent = new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
-  return { request, agent };
+  return new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
 }
 
 const first = (value: string | string[] | undefined): string | null =>

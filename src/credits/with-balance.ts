@@ -13,8 +13,8 @@ const smallShare = 0.2;
  */
 export function withBalance(send: Send, { books, budget }: { books: Books; budget: number | undefined }): Send {
   return async (call) => {
+    if (!call.operation.gated) return send(call);
     const answer = await send(call);
-    if (!call.operation.gated) return answer;
     const book = books(call.owner);
     const { receipt } = answer;
     if (receipt.cached) {

@@ -1,4 +1,5 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { Protocol } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   CallToolRequestSchema,
   ErrorCode,
@@ -19,7 +20,8 @@ export function bindV1(catalog: Catalog, bound?: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, authInfo }) =>
+  // The server's own method would look at every call and every result once more than it takes to hand them on.
+  Protocol.prototype.setRequestHandler.call(server, CallToolRequestSchema, ({ params }, { signal, authInfo }) =>
     catalog.callTool({ name: params.name, arguments: params.arguments, ...payerOf(authInfo, bound), signal }),
   );
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));

@@ -1,9 +1,12 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
-/** Names a key's share of what the process keeps, without keeping the key: a keyed hash nobody else can make. */
+/**
+ * Names a key's share of what the process keeps, without keeping the key: a hash with a secret of the process, so
+ * that nobody else can make it. It is never shown, so a keyed hash would protect nothing more.
+ */
 export type Partition = (key: string) => string;
 
 export function createPartition(): Partition {
-  const secret = randomBytes(32);
-  return (key) => createHmac('sha256', secret).update(key).digest('base64url');
+  const secret = randomBytes(32).toString('hex');
+  return (key) => hash('sha256', `${secret}${key}`, 'base64url');
 }
