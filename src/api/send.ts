@@ -57,3 +57,9 @@ export const again = (answer: Answer, age?: number): Answer => {
 
 /** The one function that goes out. Retries, ledger, budget and cache wrap it, each with this same signature. */
 export type Send = (call: Call) => Promise<Answer>;
+
+/** What is done about paid calls only; all others pass. */
+export const paidOnly =
+  (send: Send, paid: Send): Send =>
+  (call) =>
+    call.operation.gated ? paid(call) : send(call);

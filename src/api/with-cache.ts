@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { canonical, fingerprint } from './fingerprint.ts';
-import { type Answer, again, type Send } from './send.ts';
+import { type Answer, again, type Call, paidOnly, type Send } from './send.ts';
 
 export interface CacheOptions {
   /** How long a paid answer is kept, in milliseconds; 0 keeps none. */
@@ -33,15 +33,11 @@ export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
     for (const name of kept.keys()) if (same(name)) kept.delete(name);
   };
 
-  return async (call) => {
-    const { owner } = call;
-    if (call.operation.writes) {
-      // Dropped even when the write fails: it may have been carried out all the same.
-      return send(call).finally(() => dropItemsOf(owner, call.path.collectionId ?? ''));
-    }
-    if (!call.operation.gated) return send(call);
+  // Dropped even when the write fails: it may have been carried out all the same.
+  const write = (call: Call) => send(call).finally(() => dropItemsOf(call.owner, call.path.collectionId ?? ''));
 
-    const name = `${owner} ${fingerprint(call)}`;
+  const ask = paidOnly(send, async (call) => {
+    const name = `${call.owner} ${fingerprint(call)}`;
     const found = call.fresh ? undefined : kept.get(name);
     if (found && now() - found.at < ttl) return again(found.answer, now() - found.at);
     const before = writes;
@@ -50,5 +46,7 @@ export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
     const stale = call.operation.name === 'listCollectionItems' && writes !== before;
     if (!stale) kept.set(name, { answer, at: now() });
     return answer;
-  };
+  });
+
+  return (call) => (call.operation.writes ? write(call) : ask(call));
 }

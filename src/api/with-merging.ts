@@ -1,5 +1,5 @@
 import { fingerprint } from './fingerprint.ts';
-import { type Answer, again, type Send } from './send.ts';
+import { type Answer, again, type Call, paidOnly, type Send } from './send.ts';
 
 interface Flight {
   answer: Promise<Answer>;
@@ -12,24 +12,24 @@ interface Flight {
 }
 
 /**
- * Makes equal calls of one key that are under way at once into one. Who cancels leaves the others unharmed; the last
- * one to leave aborts the call. Only one of those who stay pays: the others' receipts say so.
+ * Makes equal paid calls of one key that are under way at once into one. Who cancels leaves the others unharmed; the
+ * last one to leave aborts the call. Only one of those who stay pays: the others' receipts say so.
  */
 export function withMerging(send: Send): Send {
   const flights = new Map<string, Flight>();
   const leaveAlone = (owner: string) => {
-    for (const name of flights.keys()) if (name.startsWith(`${owner} ["listCollection`)) flights.delete(name);
+    for (const name of flights.keys()) if (name.startsWith(`${owner} ["listCollectionItems"`)) flights.delete(name);
   };
 
-  return async (call) => {
-    const { owner } = call;
-    if (call.operation.writes) {
-      // Whoever asks from now on wants to see what was written: lists under way take nobody else on board.
-      leaveAlone(owner);
-      return send(call).finally(() => leaveAlone(owner));
-    }
+  const write = (call: Call) => {
+    // Whoever asks from now on wants to see what was written: lists under way take nobody else on board.
+    leaveAlone(call.owner);
+    return send(call).finally(() => leaveAlone(call.owner));
+  };
+
+  const ask = paidOnly(send, async (call) => {
     call.signal.throwIfAborted();
-    const name = `${owner} ${fingerprint(call)}`;
+    const name = `${call.owner} ${fingerprint(call)}`;
     const flight = flights.get(name) ?? takeOff(name);
     flight.waiting++;
     try {
@@ -58,13 +58,16 @@ export function withMerging(send: Send): Send {
       flight.answer.then(land, land);
       return flight;
     }
-  };
+  });
+
+  return (call) => (call.operation.writes ? write(call) : ask(call));
 }
 
 function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason);
     signal.addEventListener('abort', leave, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+    const stay = () => signal.removeEventListener('abort', leave);
+    promise.then(resolve, reject).then(stay);
   });
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { AdAnswer } from './answers.ts';
-import { type Answer, again, type Send } from './send.ts';
+import { type Answer, again, paidOnly, type Send } from './send.ts';
 
 export interface SeenOptions {
   /** How long an ad of a list is kept, in milliseconds; 0 keeps none. */
@@ -40,7 +40,7 @@ export function withSeenAds(send: Send, { ttl, now }: SeenOptions): Send {
       if (typeof raw.id === 'string') seen.set(nameOf(owner, raw.id), { raw, requestId, listedBy, at }, { size });
   };
 
-  return async (call) => {
+  return paidOnly(send, async (call) => {
     const { name } = call.operation;
     const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.owner, call.path.adId ?? ''));
     if (found && now() - found.at < ttl) {
@@ -52,5 +52,5 @@ export function withSeenAds(send: Send, { ttl, now }: SeenOptions): Send {
     const listsAds = name === 'searchAds' || (name === 'listCollectionItems' && call.query.itemType === 'ads');
     if (listsAds && !answer.receipt.cached) remember(call.owner, name, answer);
     return answer;
-  };
+  });
 }

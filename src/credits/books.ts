@@ -36,7 +36,9 @@ const mostBooks = 50_000;
 export function createBooks(): Books {
   const books = new LRUCache<string, Book>({ maxSize: mostBooks, sizeCalculation: () => 1 });
   return (owner) => {
-    const book = books.get(owner) ?? emptyBook();
+    const known = books.get(owner);
+    if (known) return known;
+    const book = emptyBook();
     books.set(owner, book);
     return book;
   };

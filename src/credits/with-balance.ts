@@ -1,4 +1,4 @@
-import type { Send } from '../api/send.ts';
+import { paidOnly, type Send } from '../api/send.ts';
 import type { Book, Books } from './books.ts';
 import { highestPrice } from './prices.ts';
 
@@ -12,8 +12,7 @@ const smallShare = 0.2;
  * counts as saved. Says once when little is left.
  */
 export function withBalance(send: Send, { books, budget }: { books: Books; budget: number | undefined }): Send {
-  return async (call) => {
-    if (!call.operation.gated) return send(call);
+  return paidOnly(send, async (call) => {
     const answer = await send(call);
     const book = books(call.owner);
     const { receipt } = answer;
@@ -24,7 +23,7 @@ export function withBalance(send: Send, { books, budget }: { books: Books; budge
     const remaining = receipt.cached ? (book.remaining ?? receipt.remaining) : receipt.remaining;
     const warning = warningOf(book, budget);
     return { ...answer, receipt: { ...receipt, remaining, ...(warning && { warning }) } };
-  };
+  });
 }
 
 function warningOf(book: Book, budget: number | undefined): string | undefined {

@@ -1,5 +1,5 @@
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
-import type { Answer, Call, Send } from '../api/send.ts';
+import { type Answer, type Call, paidOnly, type Send } from '../api/send.ts';
 import type { Book, Books } from './books.ts';
 import { expectedPrice, isList, lowestPrice } from './prices.ts';
 
@@ -10,8 +10,7 @@ import { expectedPrice, isList, lowestPrice } from './prices.ts';
  */
 export function withBudget(send: Send, { books, budget }: { books: Books; budget: number | undefined }): Send {
   if (budget === undefined) return send;
-  return async (call) => {
-    if (!call.operation.gated) return send(call);
+  return paidOnly(send, async (call) => {
     const book = books(call.owner);
     while (book.alone !== undefined && used(book) < budget) await settled(book.alone, call.signal);
     const expected = expectedPrice(book.prices, call);
@@ -22,7 +21,7 @@ export function withBudget(send: Send, { books, budget }: { books: Books; budget
     return flight.finally(() => {
       if (book.alone === flight) book.alone = undefined;
     });
-  };
+  });
 }
 
 /** What a call of unknown price is taken to cost, where even afterwards nobody tells. */

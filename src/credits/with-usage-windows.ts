@@ -1,7 +1,7 @@
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/answers.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
-import type { Call, Send } from '../api/send.ts';
+import { type Call, paidOnly, type Send } from '../api/send.ts';
 import type { Book, Books } from './books.ts';
 import { expectedPrice } from './prices.ts';
 
@@ -20,14 +20,14 @@ export function withUsageWindows(send: Send, { books, now }: { books: Books; now
     book.full = isFull ? { usageLimit, left: roomIn(usageLimit), askedAt: now() } : undefined;
   };
 
-  return async (call) => {
+  const status = async (call: Call) => {
+    const answer = await send(call);
+    learn(books(call.owner), (answer.value as CreditStatusAnswer).usageLimit);
+    return answer;
+  };
+
+  const ask = paidOnly(send, async (call) => {
     const book = books(call.owner);
-    if (call.operation.name === 'getCredits') {
-      const answer = await send(call);
-      learn(book, (answer.value as CreditStatusAnswer).usageLimit);
-      return answer;
-    }
-    if (!call.operation.gated) return send(call);
     if (book.full && !fits(book, call)) {
       if (now() - book.full.askedAt < askAgainAfter) throw limitReached(book.full.usageLimit);
       // Written down before asking, so that calls at once ask once.
@@ -47,14 +47,16 @@ export function withUsageWindows(send: Send, { books, now }: { books: Books; now
       if (kind === 'usage_limit' && found) {
         throw new AdLibraryError({ ...error.failure, usageLimit: found.usageLimit }, { cause: error });
       }
-      const status = await askOnce(send, book, call);
+      const told = await askOnce(send, book, call);
       if (kind === 'payment_required') {
-        throw new AdLibraryError({ ...error.failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
+        throw new AdLibraryError({ ...error.failure, creditsLeft: told?.credits ?? undefined }, { cause: error });
       }
-      learn(book, status?.usageLimit, true);
-      throw new AdLibraryError({ ...error.failure, usageLimit: status?.usageLimit }, { cause: error });
+      learn(book, told?.usageLimit, true);
+      throw new AdLibraryError({ ...error.failure, usageLimit: told?.usageLimit }, { cause: error });
     }
-  };
+  });
+
+  return (call) => (call.operation.name === 'getCredits' ? status(call) : ask(call));
 }
 
 /** The balance and the windows; callers who ask at once share one question. Undefined where there is no answer. */

@@ -69,8 +69,8 @@ export function isPlain(exchange: Exchange): exchange is PlainExchange {
     (version === null || SUPPORTED_PROTOCOL_VERSIONS.includes(version)) &&
     accept.includes('application/json') &&
     accept.includes('text/event-stream') &&
-    isJSONRPCRequest(body) &&
     !claimsModern(body) &&
+    isJSONRPCRequest(body) &&
     // It tells a server who its caller is.
     body.method !== 'initialize'
   );

@@ -17,8 +17,8 @@ export const cancelNoticesIn = (messages: Message[]): Message[] =>
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
 /** Revision 2026-07-28 puts its name into every message. */
-export function claimsModern(message: object): boolean {
-  const meta = (message as Partial<Message>).params?._meta;
+export function claimsModern(message: unknown): boolean {
+  const meta = (message as Partial<Message> | null)?.params?._meta;
   return typeof meta === 'object' && meta !== null && versionKey in meta;
 }
 
