@@ -40,7 +40,7 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
       return {
         status: statusCode,
         headers: { get: (name) => first(headers[name]) },
-        text: () => body.text().catch(failed),
+        text: () => (isShort(headers) ? body.text() : body.bytes().then(textOf)).catch(failed),
       };
     } catch (error) {
       return failed(error);
@@ -60,6 +60,12 @@ async function loadUndici() {
   // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers.
   return new Agent({ maxResponseSize: largestAnswer, headersTimeout: 0, bodyTimeout: 0, connections: 64 });
 }
+
+const isShort = (headers: { 'content-length'?: unknown }) => Number(headers['content-length']) < 16 * 1024;
+
+const decoder = new TextDecoder();
+/** As a part and its end: Node decodes that three times as fast as a whole, where it is long and not all Latin. */
+const textOf = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }) + decoder.decode();
 
 const first = (value: string | string[] | undefined): string | null =>
   (Array.isArray(value) ? value[0] : value) ?? null;

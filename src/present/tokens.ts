@@ -89,8 +89,10 @@ const ASTRAL_KINDS = KINDS.findIndex(([end]) => end > 0x10000);
 interface Tables {
   /** By code unit: its row in KINDS. */
   kindOf: Uint8Array;
-  /** By two letters: 1 where words rarely hold them side by side. */
-  rarePair: Uint8Array;
+  /** By two letters (`pairOf`): what a word costs more for having them side by side. */
+  pairCost: Float64Array;
+  /** By its length: what a word costs besides. */
+  wordCost: Float64Array;
 }
 
 /** Filled when first needed: a process that only lists its tools estimates nothing. */
@@ -104,12 +106,30 @@ function fillTables(): Tables {
   }
   markOneToken(kindOf, { gaps: ONE_TOKEN_HAN, from: 0x4e00, kind: HAN });
   markOneToken(kindOf, { gaps: ONE_TOKEN_HANGUL, from: 0xac00, kind: HANGUL });
-  const rarePair = new Uint8Array(26 * 26).fill(1);
-  for (const [first, seconds] of COMMON_PAIRS.split(' ').entries()) {
-    for (const second of seconds) rarePair[first * 26 + second.charCodeAt(0) - 97] = 0;
-  }
-  return { kindOf, rarePair };
+  return { kindOf, pairCost: pairCosts(), wordCost: Float64Array.from({ length: LONGEST_WORD + 1 }, wordCostOf) };
 }
+
+/** A pair costs more where words rarely hold it, and where a word goes on in capitals or changes to them. */
+function pairCosts(): Float64Array {
+  const costs = new Float64Array(64 * 64).fill(0.83);
+  for (const [index, seconds] of COMMON_PAIRS.split(' ').entries()) {
+    const first = index + 97;
+    for (const second of seconds.split('').map((letter) => letter.charCodeAt(0))) {
+      costs[pairOf(first, second)] = 0;
+      costs[pairOf(first - 32, second)] = 0;
+      costs[pairOf(first, second - 32)] = 1;
+      costs[pairOf(first - 32, second - 32)] = 0.22;
+    }
+  }
+  return costs;
+}
+
+/** Of two letters, each in either case. */
+const pairOf = (first: number, second: number) => ((first & 63) << 6) | (second & 63);
+
+/** Words this long are rare in any language, so what is longer is taken for noise. */
+const wordCostOf = (_: unknown, length: number) =>
+  0.82 + 0.1 * length + (length > 7 ? 0.15 * (length - 7) : 0) + (length > LONG ? 0.3 * (length - LONG) : 0);
 
 function markOneToken(kindOf: Uint8Array, { gaps, from, kind }: { gaps: string; from: number; kind: number }): void {
   let code = from - 1;
@@ -127,9 +147,7 @@ const SPACE = 32;
 const PUNCTUATION = 0;
 const LONG = 14;
 const LONGEST_WORD = 64;
-/** From 0 for A to 25 for Z, in either case; beyond that for anything else. */
-const letterOf = (code: number) => (code | 32) - 97;
-const isLetter = (code: number) => letterOf(code) >= 0 && letterOf(code) < 26;
+const isLetter = (code: number) => ((code | 32) - 97) >>> 0 < 26;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
 /**
@@ -139,7 +157,7 @@ const isDigit = (code: number) => code >= 48 && code <= 57;
  */
 function scan(text: string, limit: number): { tokens: number; end: number } {
   tables ??= fillTables();
-  const { kindOf, rarePair } = tables;
+  const { kindOf, pairCost, wordCost } = tables;
   const unitAt = String.prototype.charCodeAt;
   let tokens = 0;
   let i = 0;
@@ -151,8 +169,15 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
     const code = unitAt.call(text, i++);
     let cost: number;
     if (isLetter(code)) {
-      while (i < length && i - start < LONGEST_WORD && isLetter(unitAt.call(text, i))) i++;
-      cost = wordCost(text, start, i, rarePair);
+      let pairs = 0;
+      let before = code;
+      for (const end = Math.min(length, start + LONGEST_WORD); i < end; i++) {
+        const letter = unitAt.call(text, i);
+        if (!isLetter(letter)) break;
+        pairs += pairCost[pairOf(before, letter)] ?? 0;
+        before = letter;
+      }
+      cost = pairs + (wordCost[i - start] ?? 0);
       if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
       last = -1;
     } else if (code === SPACE) {
@@ -177,18 +202,21 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       cost = 1;
       last = -1;
     }
-    if (tokens + cost > limit) return { tokens, end: isLetter(code) ? within(text, start, i, limit - tokens) : start };
+    if (tokens + cost > limit)
+      return { tokens, end: isLetter(code) ? start + within(text.slice(start, i), limit - tokens, tables) : start };
     tokens += cost;
   }
   return { tokens, end: i };
 }
 
-/** How much of a word fits: of one that never ends, something is to be seen. */
-function within(text: string, start: number, end: number, tokens: number): number {
-  tables ??= fillTables();
-  let to = end;
-  while (to > start && wordCost(text, start, to, tables.rarePair) > tokens) to--;
-  return to;
+/** How much of a word that does not fit does: of one that never ends, something is to be seen. */
+function within(word: string, tokens: number, { pairCost, wordCost }: Tables): number {
+  let pairs = 0;
+  for (let end = 1; end < word.length; end++) {
+    if (pairs + (wordCost[end] ?? 0) > tokens) return end - 1;
+    pairs += pairCost[pairOf(word.charCodeAt(end - 1), word.charCodeAt(end))] ?? 0;
+  }
+  return word.length - 1;
 }
 
 function astralKind(point: number): number {
@@ -201,19 +229,4 @@ function astralKind(point: number): number {
 function spaceCost(next: number, kindOf: Uint8Array): number {
   if (next === SPACE || isDigit(next)) return 1;
   return next >= 128 && (COSTS[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
-}
-
-function wordCost(text: string, start: number, end: number, rarePair: Uint8Array): number {
-  const unitAt = String.prototype.charCodeAt;
-  const length = end - start;
-  // Words this long are rare in any language, so what is longer is taken for noise.
-  let cost = 0.82 + 0.1 * length + (length > 7 ? 0.15 * (length - 7) : 0) + (length > LONG ? 0.3 * (length - LONG) : 0);
-  let before = unitAt.call(text, start);
-  for (let i = start + 1; i < end; i++) {
-    const code = unitAt.call(text, i);
-    if (rarePair[letterOf(before) * 26 + letterOf(code)] === 1) cost += 0.83;
-    else if (code < 97) cost += before < 97 ? 0.22 : 1;
-    before = code;
-  }
-  return cost;
 }

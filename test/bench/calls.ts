@@ -2,38 +2,21 @@
  * What a tool call takes on top of the same call of the API: a page of 50 ads, with undici and `JSON.parse`, then
  * through the built server, over stdio and over HTTP, asked anew and answered from what it kept.
  * `npm run bench:calls [-- ROUNDS]`. The client speaks the protocol and nothing else: what an SDK's client does with a
- * result is not the server's time.
+ * result is not the server's time. The service is a process of its own, as it is for everybody.
  */
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'undici';
 import { command, serveHttp } from '../support/process.ts';
+import { startChild } from './child.ts';
+import type { PageOfAds } from './page-of-ads.ts';
 import { addRow } from './row.ts';
-import { demoSamples, realSamples } from './samples.ts';
 
-const rounds = Number(process.argv[2] ?? 300);
-const warmUp = 50;
+const rounds = Number(process.argv[2] ?? 1000);
+/** Until the engine has compiled what it will. */
+const warmUp = 200;
 
-const { source, ads } = realSamples() ?? (await demoSamples(Date.now()));
-/** A page of 50 ads and about 120 KB: those of the sample that are nearest to the size that makes it so. */
-const size = (ad: object) => Math.abs(JSON.stringify(ad).length - 120_000 / 50);
-const items = ads.toSorted((one, other) => size(one) - size(other)).slice(0, 50);
-const answer = Buffer.from(JSON.stringify({ items, cursor: null, hasMore: false }));
-
-const service = createServer((incoming, outgoing) => {
-  incoming.resume().on('end', () => {
-    outgoing.writeHead(200, {
-      'content-type': 'application/json',
-      'content-length': answer.length,
-      'x-service-credits-charged': '1',
-      'x-service-credits-remaining': '1000',
-    });
-    outgoing.end(answer);
-  });
-});
-await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-const baseUrl = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+const page = await startChild<PageOfAds>('page-of-ads.ts');
+const baseUrl = `http://127.0.0.1:${page.told.port}`;
 
 const dispatcher = new Agent();
 async function direct(): Promise<void> {
@@ -55,13 +38,9 @@ async function overStdio(): Promise<Way> {
   const { command: file, args } = command();
   const env = { PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_bench', AD_LIBRARY_BASE_URL: baseUrl };
   const child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
-  let rest = '';
   let answered = (_: unknown) => {};
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    rest += text;
-    if (!rest.endsWith('\n')) return;
-    rest = '';
-    answered(undefined);
+  child.stdout.on('data', (bytes: Buffer) => {
+    if (bytes.at(-1) === newline) answered(undefined);
   });
   let id = 0;
   const send = (method: string, params: object) =>
@@ -97,6 +76,7 @@ async function overHttp(): Promise<Way> {
   return { search, end: close };
 }
 
+const newline = 0x0a;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const ms = (time: number) => `${time.toFixed(2)} ms`;
 
@@ -139,9 +119,10 @@ async function compare(name: string, open: () => Promise<Way>): Promise<boolean>
   return !promised || (overhead <= 1.5 && kept <= 1);
 }
 
-say(`node ${process.version}, ${items.length} ads, ${answer.length.toLocaleString('en')} bytes, ${source}; medians`);
+const { ads, bytes, source } = page.told;
+say(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
 const stdio = await compare('stdio', overStdio);
 const http = await compare('HTTP', overHttp);
-service.close();
+page.process.kill();
 await dispatcher.close();
 process.exitCode = stdio && http ? 0 : 1;

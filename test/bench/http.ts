@@ -1,10 +1,10 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Client } from 'undici';
 import { type Served, serveHttp } from '../support/process.ts';
+import { startChild } from './child.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';
 
@@ -43,9 +43,9 @@ interface Target {
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-const upstream = await child('upstream.ts', values.items);
-const proxy = await child('proxy.ts', upstream.origin, 'fetch');
-const sharp = await child('proxy.ts', upstream.origin, 'undici');
+const upstream = await listening('upstream.ts', values.items);
+const proxy = await listening('proxy.ts', upstream.origin, 'fetch');
+const sharp = await listening('proxy.ts', upstream.origin, 'undici');
 const server = await serveHttp(['--base-url', upstream.origin, '--cache-seconds', '0']);
 const targets = [
   target('proxy, fetch', proxy.origin, proxy.process.pid),
@@ -172,14 +172,9 @@ function addRows([proxy, , ...served]: Target[]): void {
   }
 }
 
-async function child(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
-  const path = fileURLToPath(new URL(file, import.meta.url));
-  const process = fork(path, given, { execArgv: ['--import', 'tsx'] });
-  const { port } = await new Promise<AddressInfo>((resolve, reject) => {
-    process.once('message', (address) => resolve(address as AddressInfo));
-    process.once('exit', (code) => reject(new Error(`${file} ended with ${code}`)));
-  });
-  return { origin: `http://127.0.0.1:${port}`, process };
+async function listening(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
+  const { told, process } = await startChild<AddressInfo>(file, ...given);
+  return { origin: `http://127.0.0.1:${told.port}`, process };
 }
 
 async function finish(served: Served): Promise<void> {

@@ -1,6 +1,5 @@
-import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { startChild } from './child.ts';
 import { type SoakOptions, soakHttp } from './soak-http.ts';
 import { soakStdio } from './soak-stdio.ts';
 
@@ -18,18 +17,12 @@ const callers = 32;
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-const library = fork(fileURLToPath(new URL('soak-library.ts', import.meta.url)), [String(callers)], {
-  execArgv: ['--import', 'tsx'],
-});
-const service = await new Promise<Pick<SoakOptions, 'baseUrl' | 'callers'>>((resolve, reject) => {
-  library.once('message', (told) => resolve(told as SoakOptions));
-  library.once('exit', (code) => reject(new Error(`The library ended with ${code}.`)));
-});
+const library = await startChild<Pick<SoakOptions, 'baseUrl' | 'callers'>>('soak-library.ts', String(callers));
 say(`node ${process.version}`);
 const results = [
-  await soakHttp({ ...service, say }, Number(values.seconds)),
-  await soakStdio({ ...service, say }, Number(values.calls)),
+  await soakHttp({ ...library.told, say }, Number(values.seconds)),
+  await soakStdio({ ...library.told, say }, Number(values.calls)),
 ];
-library.kill();
+library.process.kill();
 say(results.every(Boolean) ? 'at rest' : 'NOT AT REST, or answers were wrong');
 process.exitCode = results.every(Boolean) ? 0 : 1;
