@@ -1,0 +1,191 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ErrorBody } from '../../src/api/schemas.ts';
+import { uuid } from './support/served-library.ts';
+import { at, type Case, itemsOf, type SockShop, search, serveSockShop } from './support/sock-shop.ts';
+
+let shop: SockShop;
+beforeAll(async () => {
+  shop = await serveSockShop();
+});
+afterAll(() => shop.served.close());
+
+const add = { method: 'POST', path: itemsOf('/items') };
+
+describe('404', () => {
+  it.each([
+    ['a collection', 'GET', `/v1/collections/${uuid(99)}/items?itemType=ads`, undefined],
+    ['a collection to add to', 'POST', `/v1/collections/${uuid(99)}/items`, { itemType: 'ads', itemId: uuid(1) }],
+    ['an ad', 'GET', `/v1/ads/${uuid(99)}`, undefined],
+    ['a page', 'GET', '/v1/pages/nobody', undefined],
+    ['a page by an id that begins like one', 'GET', '/v1/pages/page-1%00x', undefined],
+  ])('for %s that is not there', async (_, method, path, body) => {
+    await shop.expectError({ method, path: at(path), body }, shop.keys.good, 404, 'not_found');
+  });
+
+  it('for an ad and a page to add that are not there', async () => {
+    const path = itemsOf('/items');
+    await shop.expectError({ method: 'POST', path, body: { itemType: 'ads', itemId: uuid(99) } }, shop.keys.good, 404);
+    await shop.expectError(
+      { method: 'POST', path, body: { itemType: 'pages', itemId: 'nobody' } },
+      shop.keys.good,
+      404,
+    );
+  });
+
+  it('for the collection of somebody else', async () => {
+    await shop.expectError({ path: itemsOf('/items?itemType=ads') }, shop.keys.stranger, 404);
+    await shop.expectError({ ...add, body: { itemType: 'ads', itemId: uuid(1) } }, shop.keys.stranger, 404);
+  });
+
+  it('for a path that is not served, whoever asks', async () => {
+    for (const path of ['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b']) {
+      await shop.expectError({ path: at(path) }, undefined, 404, 'no_such_path');
+    }
+  });
+});
+
+describe('422', () => {
+  it.each<[string, Case, RegExp]>([
+    ['a collection id that is no UUID', { path: at('/v1/collections/7/items?itemType=ads') }, /UUID/],
+    ['no itemType', { path: itemsOf('/items') }, /itemType/],
+    ['an unknown itemType', { path: itemsOf('/items?itemType=cats') }, /ads or pages.*cats/],
+    ['limit 0', { path: itemsOf('/items?itemType=ads&limit=0') }, /1 to 100/],
+    ['limit 101', { path: itemsOf('/items?itemType=ads&limit=101') }, /1 to 100/],
+    ['limit 1.5', { path: itemsOf('/items?itemType=ads&limit=1.5') }, /whole number/],
+    ['limit ten', { path: itemsOf('/items?itemType=ads&limit=ten') }, /whole number/],
+    ['a made-up cursor', { path: itemsOf('/items?itemType=ads&cursor=abc') }, /cursor/],
+    ['an ad id that is no UUID', { path: at('/v1/ads/7') }, /UUID/],
+    ['a page id that is too long', { path: at(`/v1/pages/${'x'.repeat(301)}`) }, /300/],
+    ['a body without itemId', { ...add, body: { itemType: 'ads' } }, /itemId/],
+    ['a body with an empty itemId', { ...add, body: { itemType: 'pages', itemId: '' } }, /itemId/],
+    ['a body with a numeric itemId', { ...add, body: { itemType: 'pages', itemId: 1 } }, /itemId/],
+    ['an ad to add whose id is no UUID', { ...add, body: { itemType: 'ads', itemId: 'x' } }, /UUID/],
+    ['an item type nobody knows', { ...add, body: { itemType: 'x', itemId: 'x' } }, /itemType/],
+    ['a body that is no JSON', { ...search('{"query":'), path: at('/v1/ads/search') }, /not JSON/],
+    ['an empty body', { ...search(''), path: at('/v1/ads/search') }, /empty/],
+    ['an array', { ...search([]), path: at('/v1/ads/search') }, /JSON object/],
+    ['null', { ...search(null), path: at('/v1/pages/search') }, /JSON object/],
+    [
+      'a body that is too large',
+      { ...search({ query: 'x'.repeat(70_000) }), path: at('/v1/ads/search') },
+      /65536 bytes/,
+    ],
+    ['a search limit of 0', { ...search({ limit: 0 }), path: at('/v1/ads/search') }, /1 to 100/],
+    ['a search limit of 101', { ...search({ limit: 101 }), path: at('/v1/pages/search') }, /1 to 100/],
+    ['a search limit in words', { ...search({ limit: '20' }), path: at('/v1/ads/search') }, /whole number.*"20"/],
+    ['a cursor that is no text', { ...search({ cursor: 7 }), path: at('/v1/ads/search') }, /cursor/],
+    ['a cursor made up', { ...search({ cursor: 'e30.AAAA' }), path: at('/v1/ads/search') }, /cursor/],
+    [
+      'an unknown key',
+      { ...search({ countrys: ['US'] }), path: at('/v1/ads/search') },
+      /Did you mean "countries"\?.*Known keys: limit, cursor, query/,
+    ],
+    [
+      'a filter of the wrong type',
+      { ...search({ active: 'yes' }), path: at('/v1/ads/search') },
+      /"active" takes true or false; got "yes"/,
+    ],
+    [
+      'a key of the other search',
+      { ...search({ languages: ['de'] }), path: at('/v1/ads/search') },
+      /Unknown filter key "languages"/,
+    ],
+  ])('%s, and charges nothing', async (_, call, message) => {
+    const error = await shop.expectError(call, shop.keys.good, 422, 'invalid_request');
+    expect(error.message).toMatch(message);
+  });
+
+  it('a body of another type, or not in UTF-8', async () => {
+    const headers = { 'Content-Type': 'text/plain' };
+    const plain = await shop.served.ask('POST', '/v1/ads/search', { key: shop.keys.good, body: '{}', headers });
+    expect(plain.status).toBe(422);
+    expect(plain.body.error.message).toContain('application/json');
+    const response = await fetch(`${shop.served.base}/v1/ads/search`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${shop.keys.good}`, 'Content-Type': 'application/json' },
+      body: new Uint8Array([0x7b, 0xff, 0x7d]),
+    });
+    expect(response.status).toBe(422);
+  });
+});
+
+describe('the order of the checks', () => {
+  const bad = { path: at('/v1/ads/not-a-uuid') };
+  it('is key, scope, request, existence, credits', async () => {
+    await shop.expectError(bad, 'svc_live_x', 401);
+    await shop.expectError(bad, shop.served.key({ scopes: ['pages:read'], credits: 0 }), 403);
+    await shop.expectError(bad, shop.keys.empty, 422);
+    await shop.expectError({ path: at(`/v1/ads/${uuid(99)}`) }, shop.keys.empty, 404);
+    await shop.expectError({ path: at(`/v1/ads/${uuid(1)}`) }, shop.keys.empty, 402);
+    await shop.expectError({ path: at(`/v1/ads/${uuid(1)}`) }, shop.served.key({ credits: 0, hourlyLimit: 0 }), 402);
+  });
+});
+
+describe('methods', () => {
+  it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST'])('%s where only GET is served is a 405', async (method) => {
+    await shop.expectError({ method, path: at('/v1/account') }, shop.keys.good, 405, 'method_not_allowed');
+    const { headers } = await shop.served.ask(method, '/v1/account');
+    expect(headers.get('allow')).toBe('GET');
+  });
+
+  it('HEAD is refused and never paid', async () => {
+    const key = shop.served.key();
+    expect((await shop.served.ask('HEAD', `/v1/ads/${uuid(1)}`, { key })).status).toBe(405);
+    expect((await shop.served.ask('GET', '/v1/credits', { key })).body.credits).toBe(shop.served.config.plan.credits);
+  });
+});
+describe('any request at all', () => {
+  it('gets an answer in the documented form', async () => {
+    const piece = fc.oneof(
+      fc.constantFrom(
+        'v1',
+        'ads',
+        'pages',
+        'collections',
+        'items',
+        'search',
+        'media',
+        'logo.svg',
+        uuid(1),
+        '-',
+        'keys',
+        '..',
+      ),
+      fc.webSegment(),
+      fc.constantFrom('%E0%A4%A', '%00', '%2F', '%ff', '%F0%9F%94%A5'),
+    );
+    const path = fc.array(piece, { maxLength: 5 }).map((pieces) => `/${pieces.join('/')}`);
+    const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'OPTIONS');
+    const body = fc.oneof(fc.json(), fc.string());
+    await fc.assert(
+      fc.asyncProperty(method, path, fc.webQueryParameters(), body, async (method, path, query, body) => {
+        const { status, body: answer } = await shop.served.ask(method, `${path}?${query}`, {
+          key: shop.keys.rich,
+          ...(method !== 'GET' && { body }),
+        });
+        expect(status).toBeLessThan(500);
+        if (status !== 200) ErrorBody.parse(answer);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('a page id may hold any character', async () => {
+    const pageId = fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
+      .filter((id) => id !== '.' && id !== '..');
+    await fc.assert(
+      fc.asyncProperty(pageId, async (pageId) => {
+        await shop.served.load({ pageId, pageName: 'Any' });
+        const { body } = await shop.served.ask('GET', `/v1/pages/${encodeURIComponent(pageId)}`, {
+          key: shop.keys.rich,
+        });
+        expect(body.pageId).toBe(pageId);
+      }),
+    );
+  });
+});
+it('nothing failed behind a 500', () => {
+  expect(shop.served.errors).toEqual([]);
+});
