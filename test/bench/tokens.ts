@@ -4,8 +4,6 @@
  *
  *   npm run bench:tokens            real data when present, else demo mode's
  */
-import { encode as toon } from '@toon-format/toon';
-import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { libraryFilters } from '../../src/library/filters.ts';
 import { filterHints } from '../../src/mcp/filter-hints.ts';
 import { instructions } from '../../src/mcp/instructions.ts';
@@ -24,9 +22,9 @@ import { adText } from '../../src/present/ad-text.ts';
 import { collectionListText, viewCollection } from '../../src/present/collection.ts';
 import { fit as leading } from '../../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
-import { estimateTokens } from '../../src/present/tokens.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { itemTokens } from '../../src/tools/item-views.ts';
+import { type Costs, costs, tokens } from './costs.ts';
 import { promisedFacts, saidOf } from './promised-facts.ts';
 import { addRow } from './row.ts';
 import { demoAccount, demoSamples, realSamples } from './samples.ts';
@@ -37,7 +35,6 @@ const PAGE = 50;
 const BUDGET = 8000;
 const { source, real, ads, pages } = realSamples() ?? (await demoSamples(now));
 const say = (line = '') => process.stdout.write(`${line}\n`);
-const tokens = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
 const problems: string[] = [];
 const limit = (what: string, value: number, most: number) => {
   say(`  ${(value <= most ? 'ok' : 'BROKEN').padEnd(7)}${what}: ${value.toFixed(2)} (at most ${most})`);
@@ -46,39 +43,6 @@ const limit = (what: string, value: number, most: number) => {
 /** What depends on the data is promised for real ads. */
 const realLimit: typeof limit = (...promise) => (real ? limit(...promise) : undefined);
 
-interface Form {
-  raw: unknown;
-  text: string;
-  structured: unknown;
-  rows: object[];
-}
-
-const withoutNulls = (value: unknown) => JSON.parse(JSON.stringify(value), (_, item) => item ?? undefined);
-
-/** A plain table: one head line, one line a row, tab between cells. */
-function table(rows: object[]): string {
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  const cell = (value: unknown) =>
-    value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
-  const line = (row: object) =>
-    names.map((name) => cell((row as Record<string, unknown>)[name]).replace(/\s+/g, ' ')).join('\t');
-  return [names.join('\t'), ...rows.map(line)].join('\n');
-}
-
-function costs({ raw, text, structured, rows }: Form) {
-  return {
-    items: rows.length,
-    raw: tokens(JSON.stringify(raw)),
-    minified: tokens(JSON.stringify(withoutNulls(raw))),
-    text: tokens(text),
-    structured: tokens(JSON.stringify(structured)),
-    toon: tokens(toon(rows)),
-    table: tokens(table(rows)),
-    estimate: estimateTokens(text),
-  };
-}
-
-type Costs = ReturnType<typeof costs>;
 const percentile = (values: number[], share: number) => {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
