@@ -68,7 +68,12 @@ async function itemsPage<View extends object>({ asked, context, read, views }: I
   const { collectionId, itemType, fresh } = asked;
   let collection: CollectionView | undefined;
   const page = await pageOf({
-    asking: { cursor: asked.cursor, limit: asked.limit, question: { collectionId, itemType } },
+    asking: {
+      list: 'listCollectionItems',
+      cursor: asked.cursor,
+      limit: asked.limit,
+      question: { collectionId, itemType },
+    },
     context,
     views,
     fetch: async ({ limit, cursor }) => {

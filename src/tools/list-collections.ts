@@ -23,7 +23,7 @@ export const listCollections = defineTool({
   output: z.looseObject({ items: z.array(CollectionView), ...paging }),
   run: (asked, context) =>
     pageOf({
-      asking: { cursor: asked.cursor, limit: undefined, question: {} },
+      asking: { list: 'listCollections', cursor: asked.cursor, limit: undefined, question: {} },
       context,
       views,
       fetch: async ({ cursor }) => {

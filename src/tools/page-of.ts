@@ -26,6 +26,7 @@ interface PageOptions<View> {
  */
 export async function pageOf<View>(options: PageOptions<View>): Promise<Paging & { items: View[] }> {
   const { asking, context, views, fetch } = options;
+  const { list } = asking;
   const { place, question } = readPlace(asking, context.asked);
   const { limit, serviceCursor } = place;
   const { value, raw } = await fetch({
@@ -69,7 +70,7 @@ export async function pageOf<View>(options: PageOptions<View>): Promise<Paging &
     const following = (value.hasMore && value.cursor) || undefined;
     const next = shown < length ? { ...place, shown } : { limit, serviceCursor: following, shown: 0 };
     return {
-      cursor: writePlace(next, question, context.asked) ?? null,
+      cursor: writePlace(next, { list, question }, context.asked) ?? null,
       hasMore: shown < length || value.hasMore,
       ...(totalHits !== undefined && { totalHits }),
       ...said,

@@ -16,7 +16,7 @@ export const searchAds = defineTool({
   output: z.looseObject({ items: z.array(AdView), ...paging }),
   run: ({ filters: question = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     pageOf({
-      asking: { cursor, limit, question },
+      asking: { list: 'searchAds', cursor, limit, question },
       context,
       views: adViews(detail, context),
       fetch: (body) => context.api.searchAds({ body, fresh }),

@@ -16,7 +16,7 @@ export const searchPages = defineTool({
   output: z.looseObject({ items: z.array(PageView), ...paging }),
   run: ({ filters: question = {}, limit, cursor, detail = 'brief', fresh }, context) =>
     pageOf({
-      asking: { cursor, limit, question },
+      asking: { list: 'searchPages', cursor, limit, question },
       context,
       views: pageViews(detail, context),
       fetch: (body) => context.api.searchPages({ body, fresh }),

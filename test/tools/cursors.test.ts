@@ -130,13 +130,15 @@ describe('a cursor of ours', () => {
     expect(await spent()).toBe(before);
   });
 
-  test('with other filters or for another list is refused', async () => {
+  test('with other filters or for another tool is refused, and nothing is asked', async () => {
     service.requests.length = 0;
     const { error, text } = await server.call('search_ads', { cursor, filters: { countries: ['DE'] } });
     expect(error).toEqual({ kind: 'invalid_request', retryable: false });
     expect(text).toContain('to start over, leave it out');
     const elsewhere = { collectionId: 'c', itemType: 'ads', cursor };
     expect((await server.call('list_collection_items', elsewhere)).error?.kind).toBe('invalid_request');
+    expect((await server.call('search_pages', { cursor })).error?.kind).toBe('invalid_request');
+    expect((await server.call('list_collections', { cursor })).error?.kind).toBe('invalid_request');
     expect(service.requests).toEqual([]);
   });
 
