@@ -14,7 +14,7 @@ import { version } from './version.ts';
 /** What the process serves, whichever way it is reached. */
 export interface App {
   catalog: Catalog;
-  /** Who pays where no key comes with a call: the person over stdio, nobody's demo in demo mode. */
+  /** Who pays where no key comes with a call: the person over stdio; in demo mode everybody has the demo's key. */
   payer: Payer;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
@@ -31,8 +31,13 @@ export interface AppOptions {
   mediaUrl?: string | undefined;
 }
 
+type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
+
+/** Of the demo's pictures where nobody serves them. */
+const mediaAddress = 'https://media.demo.example/media';
+
 /** What answers the API's calls, and what is said of it to callers. */
-interface Service extends Upstream {
+interface UpstreamService extends Upstream {
   key: string | undefined;
   pictures?: App['pictures'];
   notice?: string;
@@ -41,7 +46,7 @@ interface Service extends Upstream {
 }
 
 export async function openApp({ config, log, now, random, mediaUrl }: AppOptions): Promise<App> {
-  const upstream = await (config.demo ? openDemo(now, mediaUrl) : openService(config));
+  const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
   const closing = new AbortController();
   // Every call under way listens for it; Node takes more than ten for a leak and says so.
   setMaxListeners(0, closing.signal);
@@ -57,6 +62,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
     log,
     resultTokens: config.resultTokens,
     timeoutMs: config.timeoutMs,
+    keepsAnswers: config.cacheSeconds > 0,
     output: config.output,
     notice: upstream.notice,
     closing: closing.signal,
@@ -72,11 +78,11 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
   };
 }
 
-function openService({ baseUrl, apiKey, searchFilters }: Config): Service {
+function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamService {
   return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: searchFilters && filterHints(searchFilters) };
 }
 
-async function openDemo(now: () => number, mediaUrl = 'https://media.demo.example/media'): Promise<Service> {
+async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
   const [{ openDemoLibrary }, { libraryFilters }] = await Promise.all([
     import('./library/demo.ts'),
     import('./library/filters.ts'),
@@ -85,6 +91,7 @@ async function openDemo(now: () => number, mediaUrl = 'https://media.demo.exampl
     now,
     mediaUrl,
     appUrl: 'https://app.demo.example',
+    onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
   return {
     fetch: (url, init) => library.fetch(new Request(url, init)),

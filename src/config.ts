@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { logLevels } from './log.ts';
-import { baseUrl, filtersFile, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
+import { baseUrl, filtersFile, hostName, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
 
 /** One setting: its environment variable, its flag where it has one, and what its text may be. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
@@ -43,7 +43,7 @@ export const settings = {
   host: setting({
     variable: 'AD_LIBRARY_HOST',
     flag: '--host',
-    schema: z.string().default('127.0.0.1'),
+    schema: hostName.default('127.0.0.1'),
     value: 'name',
     help: 'Where http and library serve listen',
   }),

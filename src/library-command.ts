@@ -12,8 +12,11 @@ import {
   serveLibrary,
 } from './library/commands.ts';
 import { type KeyOptions, wrongOption } from './library/keys.ts';
+import type { Library } from './library/open.ts';
 import { importOutcome, importText, keysText, progressLine } from './library/report.ts';
 import type { Log } from './log.ts';
+import { addressedTo } from './serve/guards.ts';
+import { listen as listenOn } from './serve/listen.ts';
 
 export interface LibraryCommandOptions {
   config: Config;
@@ -28,6 +31,8 @@ export interface LibraryCommandOptions {
   watched: boolean;
   /** Resolves when the process is asked to end. */
   asked(): Promise<void>;
+  /** How long answers under way are waited for then, in milliseconds. */
+  drainDeadline: number;
 }
 
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
@@ -79,12 +84,20 @@ function readable(error: NodeJS.ErrnoException): Error {
   return code === 'EISDIR' ? new SettingsError([`${path} is a folder; name the files in it`]) : error;
 }
 
-async function serve({ config, log, say, now, asked }: LibraryCommandOptions, place: Place): Promise<number> {
-  const { host, port } = config;
+async function serve(
+  { config, log, say, now, asked, drainDeadline }: LibraryCommandOptions,
+  place: Place,
+): Promise<number> {
+  const { host, port, allowedHosts } = config;
+  // An import through this server may well take longer than other requests.
+  const listen = async (fetch: Library['fetch']) => {
+    const { address, close } = await listenOn(addressedTo(allowedHosts, fetch), { host, port, requestMs: 0 });
+    return { address, close: () => close(drainDeadline) };
+  };
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const served = await (config.demo
-    ? serveDemoLibrary({ host, port, now, onError })
-    : serveLibrary({ ...place, host, port, onError }));
+    ? serveDemoLibrary({ listen, now, onError })
+    : serveLibrary({ ...place, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   say(`ad-library-mcp: library on ${served.url}\n`);
   await asked();

@@ -46,7 +46,17 @@ async function run(job: Job): Promise<number> {
   const { runLibrary } = await import('./library-command.ts');
   const print = (text: string) => process.stdout.write(text);
   const watched = process.stderr.isTTY === true;
-  return runLibrary(job, { config, log, now: Date.now, stdin: process.stdin, print, say, watched, asked });
+  return runLibrary(job, {
+    config,
+    log,
+    now: Date.now,
+    stdin: process.stdin,
+    print,
+    say,
+    watched,
+    asked,
+    drainDeadline,
+  });
 }
 
 async function stdio(config: Config, log: Log): Promise<number> {

@@ -27,6 +27,9 @@ export const names = z.string().transform((text) =>
     .filter((name) => name !== ''),
 );
 
+/** In brackets, as it stands in an address, an IPv6 host is the same. */
+export const hostName = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'));
+
 export const isLoopback = (host: string) =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 

@@ -1,7 +1,9 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readCommand } from '../src/command.ts';
 import { readConfig } from '../src/config.ts';
@@ -44,6 +46,7 @@ function begin(words: string[], { input = '', watched = false }: Surroundings = 
     say,
     watched,
     asked: () => ending.opened,
+    drainDeadline: 200,
   });
   return { written, ended, end: ending.open };
 }
@@ -142,6 +145,28 @@ describe('an import', () => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
     await expect(run(['import', '-', ...at()])).rejects.toThrow(/is not a database of the ad library/);
   });
+});
+
+/** One request with a body that never comes in whole. */
+function beginRequest(url: URL): Promise<void> {
+  const socket = connect(Number(url.port), url.hostname);
+  socket.on('error', () => {});
+  const head = 'POST /v1/ads/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n';
+  return new Promise((resolve) => socket.write(`${head}content-length: 9\r\n\r\n{`, () => resolve()));
+}
+
+test('a served library is asked by its own names only, and ends though somebody never finishes', async () => {
+  const serving = begin(['serve', '--port', '0', '--allowed-hosts', 'ads.example.com', ...at()]);
+  await until(() => serving.written.err.includes('library on'));
+  const url = new URL(/http:\S+/.exec(serving.written.err)?.[0] ?? '');
+  const statusFor = async (host: string) =>
+    (await request(new URL('/v1/whoami', url), { headers: { host } })).statusCode;
+  expect(await statusFor('evil.example')).toBe(403);
+  expect(await statusFor('ads.example.com')).toBe(401);
+  expect(await statusFor(url.host)).toBe(401);
+  await beginRequest(url);
+  serving.end();
+  expect(await serving.ended).toBe(0);
 });
 
 test('a served demo says its key and its address, and ends when it is asked to', async () => {

@@ -1,17 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
-import type { AddressInfo } from 'node:net';
-import { type ServerType, serve } from '@hono/node-server';
 import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
-import type { LibraryConfig } from './config.ts';
 import { openDemoLibrary } from './demo.ts';
 import type { ImportReport } from './import.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import { type Library, openLibrary } from './open.ts';
 import { claim, InUse } from './owner.ts';
 
-/** What `library serve`, `library import` and `library key` do. Nothing here prints: `main.ts` does. */
+/** What `library serve`, `library import` and `library key` do. Nothing here prints: `library-command.ts` does. */
 export type Place = {
   /** A file, or `:memory:`. */
   database: string;
@@ -19,11 +16,12 @@ export type Place = {
   now: () => number;
 };
 
+/** `http://HOST:PORT` as this machine reaches it; closing it lets answers under way be finished. */
+export type Listening = { address: string; close(): Promise<void> };
+
 export type ServeOptions = Place & {
-  host: string;
-  /** 0 takes a free one. */
-  port: number;
-  config?: Partial<LibraryConfig>;
+  /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
+  listen(fetch: Library['fetch']): Promise<Listening>;
   onError?: (error: unknown) => void;
 };
 
@@ -39,17 +37,17 @@ export type ServedLibrary = {
 /** `library serve`. @throws InUse, or Error when the address cannot be taken */
 export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary> {
   const token = randomBytes(24).toString('hex');
-  const owned = await openOwned(options, token, options);
+  const owned = await openOwned(options, token, options.onError);
   try {
-    const { server, url } = await listen(withAdmin(owned.library, token), options);
-    await owned.announce(url);
+    const listening = await options.listen(withAdmin(owned.library, token));
+    await owned.announce(listening.address);
     const close = async () => {
       // First, since a note with an address that refuses connections reads as the note of a dead owner.
       await owned.announce(null);
-      await ended(server);
+      await listening.close();
       await owned.close();
     };
-    return { url, apiKey: undefined, close };
+    return { url: listening.address, apiKey: undefined, close };
   } catch (error) {
     await owned.close();
     throw error;
@@ -57,14 +55,14 @@ export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary
 }
 
 /** `library serve --demo`: generated data in memory; `apiKey` is good for it. */
-export async function serveDemoLibrary(options: Omit<ServeOptions, 'database' | 'config'>): Promise<ServedLibrary> {
-  const { library, apiKey } = await openDemoLibrary({ now: options.now });
-  const { server, url } = await listen(library.fetch, options);
+export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
+  const { library, apiKey } = await openDemoLibrary({ now: options.now, onError: options.onError });
+  const listening = await options.listen(library.fetch);
   const close = async () => {
-    await ended(server);
+    await listening.close();
     library.close();
   };
-  return { url, apiKey, close };
+  return { url: listening.address, apiKey, close };
 }
 
 export type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };
@@ -118,12 +116,11 @@ async function withLibrary<Result>(place: Place, work: (library: LibraryAccess) 
 }
 
 type Owned = { library: Library; announce(url: string | null): Promise<void>; close(): Promise<void> };
-type Settings = Pick<ServeOptions, 'config' | 'onError'>;
 
-async function openOwned(place: Place, token: string, { config, onError }: Settings = {}): Promise<Owned> {
+async function openOwned(place: Place, token: string, onError?: ServeOptions['onError']): Promise<Owned> {
   // The note stands beside the file itself, whatever link leads to it.
   const database = await realpath(place.database).catch(() => place.database);
-  const options = { database, now: place.now, ...(config && { config }), ...(onError && { onError }) };
+  const options = { database, now: place.now, ...(onError && { onError }) };
   if (database === ':memory:') {
     const library = await openLibrary(options);
     return { library, announce: async () => {}, close: async () => library.close() };
@@ -141,25 +138,6 @@ async function openOwned(place: Place, token: string, { config, onError }: Setti
     throw error;
   }
 }
-
-async function listen(fetch: Library['fetch'], { host, port }: { host: string; port: number }) {
-  const server = await new Promise<ServerType>((resolve, reject) => {
-    const listening = serve({ fetch, hostname: host, port, overrideGlobalObjects: false }, () => resolve(listening));
-    listening.once('error', reject);
-  });
-  // An import through this server may well take longer than the five minutes that a request has by default.
-  if ('requestTimeout' in server) server.requestTimeout = 0;
-  const { port: taken } = server.address() as AddressInfo;
-  const everywhere = host === '0.0.0.0' || host === '::';
-  const name = everywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  return { server, url: `http://${name}:${taken}` };
-}
-
-const ended = (server: ServerType) =>
-  new Promise<void>((resolve) => {
-    server.close(() => resolve());
-    if ('closeIdleConnections' in server) server.closeIdleConnections();
-  });
 
 async function sourceOf(file: string, stdin: AsyncIterable<Uint8Array>): Promise<ImportSource> {
   if (file === '-') return { name: 'standard input', stream: stdin, bytes: undefined };

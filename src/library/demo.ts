@@ -13,6 +13,8 @@ export type DemoOptions = {
   /** Base of media addresses; absent: where requests come in, which suits a library served over HTTP. */
   mediaUrl?: string;
   appUrl?: string;
+  /** Told of faults that callers only see as a 500. */
+  onError?: ((error: unknown) => void) | undefined;
 };
 
 /**
@@ -23,13 +25,14 @@ export type DemoOptions = {
  * up; the first request waits for the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { now, seed = 1, mediaUrl, appUrl } = options;
+  const { now, seed = 1, mediaUrl, appUrl, onError } = options;
   const dice = diceFrom(seed);
   const { shop, ...library } = await openLibrary({
     database: ':memory:',
     now,
     random: diceFrom(seed + 1),
     config: { mediaUrl, appUrl },
+    ...(onError && { onError }),
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();

@@ -25,6 +25,12 @@ export function addressedToUs(allowedHosts: readonly string[] | undefined, allow
   return guard;
 }
 
+/** The same for the local library: requests must be addressed to one of its names, or come from this machine. */
+export const addressedTo =
+  (allowedHosts: readonly string[] = [], fetch: (request: Request) => Promise<Response>) =>
+  async (request: Request): Promise<Response> =>
+    hostHeaderValidationResponse(request, [...allowedHosts, ...localhostAllowedHostnames()]) ?? fetch(request);
+
 /** Lets the pages of allowed origins read answers, as browsers ask of us first. */
 export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler =>
   cors({

@@ -13,13 +13,13 @@ import {
   serveLibrary,
 } from '../../src/library/commands.ts';
 import { importOutcome, importText, keysText, progressLine } from '../../src/library/report.ts';
+import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
 let folder: string;
 let database: string;
 const now = () => startOfTests;
 const place = () => ({ database, now });
-const local = { host: '127.0.0.1', port: 0 };
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
@@ -53,7 +53,7 @@ it('an import of a file that is not there says so and touches nothing', async ()
 it('what was imported and which keys there are outlives the process', async () => {
   const made = await createKey(place(), { name: 'Kept', credits: 5 });
   await importFiles(place(), ['-'], { stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]) });
-  const served = await serveLibrary({ ...place(), ...local });
+  const served = await serveLibrary({ ...place(), listen: onLoopback });
   const response = await fetch(`${served.url}/v1/ads/${uuid(1)}`, { headers: { Authorization: `Bearer ${made.key}` } });
   expect(await response.json()).toEqual({ id: uuid(1), headline: 'Kept' });
   expect(response.headers.get('x-service-credits-remaining')).toBe('4');
@@ -65,9 +65,11 @@ it('what was imported and which keys there are outlives the process', async () =
 });
 
 it('a port that is taken is an error, and the database is free again', async () => {
-  const first = await serveDemoLibrary({ ...local, now });
+  const first = await serveDemoLibrary({ listen: onLoopback, now });
   const port = Number(new URL(first.url).port);
-  await expect(serveLibrary({ ...place(), host: '127.0.0.1', port })).rejects.toThrow(/EADDRINUSE/);
+  await expect(serveLibrary({ ...place(), listen: (fetch) => onLoopback(fetch, { port }) })).rejects.toThrow(
+    /EADDRINUSE/,
+  );
   expect(await listKeys(place())).toEqual([]);
   await first.close();
 });
@@ -76,14 +78,14 @@ it.each([
   ['0.0.0.0', /^http:\/\/127\.0\.0\.1:\d+$/],
   ['::1', /^http:\/\/\[::1\]:\d+$/],
 ])('served on %s, it names an address that this machine can reach', async (host, address) => {
-  const served = await serveLibrary({ ...place(), host, port: 0 });
+  const served = await serveLibrary({ ...place(), listen: (fetch) => onLoopback(fetch, { host }) });
   expect(served.url).toMatch(address);
   expect((await fetch(`${served.url}/v1/whoami`)).status).toBe(401);
   await served.close();
 });
 
 it('a served demo answers with its key, and its pictures are where it says', async () => {
-  const { url, apiKey, close } = await serveDemoLibrary({ ...local, now });
+  const { url, apiKey, close } = await serveDemoLibrary({ listen: onLoopback, now });
   const response = await fetch(`${url}/v1/ads/search`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' },

@@ -6,6 +6,7 @@ import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../..
 import { openLibrary } from '../../src/library/open.ts';
 import { claim } from '../../src/library/owner.ts';
 import { startChild } from './support/child.ts';
+import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
 let folder: string;
@@ -83,7 +84,7 @@ describe('two processes on one file', () => {
 
   it('a second server is refused with the first one’s process', async () => {
     const { pid } = await startServer();
-    await expect(serveLibrary({ ...place(), host: '127.0.0.1', port: 0 })).rejects.toThrow(`in use by process ${pid}`);
+    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
   });
 
   it('an owner that does not serve is named', async () => {
@@ -97,7 +98,7 @@ describe('two processes on one file', () => {
     const link = join(folder, 'link.db');
     await symlink(database, link);
     const { pid } = await startServer();
-    const second = serveLibrary({ database: link, now, host: '127.0.0.1', port: 0 });
+    const second = serveLibrary({ database: link, now, listen: onLoopback });
     await expect(second).rejects.toThrow(`in use by process ${pid}`);
   });
 
@@ -110,7 +111,7 @@ describe('two processes on one file', () => {
 
 describe('the owner’s note', () => {
   it('is for the user alone, names a token that opens the admin routes, and goes with the owner', async () => {
-    const { url, close } = await serveLibrary({ ...place(), host: '127.0.0.1', port: 0 });
+    const { url, close } = await serveLibrary({ ...place(), listen: onLoopback });
     cleanUp.push(close);
     const note = `${database}.owner`;
     expect((await stat(note)).mode & 0o777).toBe(0o600);

@@ -1,5 +1,6 @@
 import { serveLibrary } from '../../../src/library/commands.ts';
+import { onLoopback } from './on-loopback.ts';
 
 const { database } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
-const { url } = await serveLibrary({ database, host: '127.0.0.1', port: 0, now: () => Date.now() });
+const { url } = await serveLibrary({ database, listen: onLoopback, now: () => Date.now() });
 process.stdout.write(JSON.stringify({ url }));
