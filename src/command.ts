@@ -42,12 +42,13 @@ const listening: SettingName[] = [
  */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
-  const program = new Command('ad-library-mcp')
+  const program: Command = new Command('ad-library-mcp');
+  program
     .description('MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.')
     .helpOption('--help', 'print this help')
     .helpCommand(false)
     .showHelpAfterError('See ad-library-mcp --help.')
-    .configureOutput({ outputError: (text, write) => write(named(text, argv)) })
+    .configureOutput({ outputError: (text, write) => write(named(text, program.args)) })
     .addHelpText('after', `\nEnvironment:\n${environmentHelp()}`)
     .action((values) => {
       job = { name: 'stdio', flags: flagsOf(values) };
@@ -135,8 +136,7 @@ function flagsOf(values: OptionValues): Flags {
 }
 
 /** A word that is no command is called by its name, and not counted. */
-function named(text: string, argv: readonly string[]): string {
-  const word = argv.find((given) => !given.startsWith('-'));
+function named(text: string, [word]: readonly string[]): string {
   return text.includes('too many arguments.') && word ? `error: unknown command '${word}'\n` : text;
 }
 

@@ -7,7 +7,7 @@ import { isLoopback } from './setting-values.ts';
 
 /** Serves MCP over HTTP as the settings say; closing it answers what is under way, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
-  const { metrics: withMetrics, demo, baseUrl, callsAtOnce, callsPerKey, callsWaiting } = config;
+  const { metrics: withMetrics, demo, callsAtOnce, callsPerKey, callsWaiting } = config;
   const plain = createStructuredLog(config.logLevel, write);
   const metrics = withMetrics ? (await import('./serve/metrics.ts')).createMetrics() : undefined;
   const log = metrics?.counting(plain) ?? plain;
@@ -20,7 +20,6 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     now: Date.now,
     demoKey: demo ? app.payer.key : undefined,
     pictures: app.pictures,
-    reachable: demo || baseUrl !== undefined,
     limits: { atOnce: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },
     metrics,
   });
@@ -41,5 +40,5 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
 function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
-  return `http://${name.includes(':') && !name.startsWith('[') ? `[${name}]` : name}:${port}/media`;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}/media`;
 }

@@ -134,7 +134,7 @@ test('anything but loopback needs the hosts it is addressed by', () => {
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
   expect(problemsOf({ AD_LIBRARY_HOST: '::', AD_LIBRARY_ALLOWED_HOSTS: ' , ' })).toHaveLength(1);
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0', AD_LIBRARY_ALLOWED_HOSTS: 'ads.example.com' })).toEqual([]);
-  for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1'])
+  for (const host of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]'])
     expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 

@@ -22,6 +22,8 @@ export interface Service {
   log: Log;
   resultTokens: number;
   timeoutMs: number;
+  /** Whether what was paid for is kept for a while. */
+  keepsAnswers: boolean;
   output: 'both' | 'text' | 'structured';
   /** A sentence put into every result, for readers of the text and of the data alike. */
   notice?: string | undefined;
@@ -56,16 +58,22 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
     return outcome(result, receipt);
   } catch (thrown) {
     if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
-    const { text: explanation, error: meta } = explainError(thrown);
-    const text = [service.notice, explanation].filter(Boolean).join('\n');
-    const { kind, status, requestId } = meta;
-    const result: ToolResult = {
-      content: [{ type: 'text', text }],
-      isError: true,
-      _meta: { 'ad-library/error': meta },
-    };
+    const { result, error } = refusal(service, thrown);
+    const { kind, status, requestId } = error;
     return outcome(result, { kind, status, requestId });
   }
+}
+
+/** What a caller reads instead of a result, and its facts. */
+export function refusal({ notice }: Pick<Service, 'notice'>, thrown: unknown) {
+  const { text: explanation, error } = explainError(thrown);
+  const text = [notice, explanation].filter(Boolean).join('\n');
+  const result: ToolResult = {
+    content: [{ type: 'text', text }],
+    isError: true,
+    _meta: { 'ad-library/error': error },
+  };
+  return { result, error };
 }
 
 async function answer(service: Service, call: ToolCall) {

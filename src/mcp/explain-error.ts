@@ -138,15 +138,15 @@ const tightWindow = {
   next: `Ask for less now (a smaller limit), or for the same when the window has ended. Calls that cost as much are answered here without being sent until get_credits shows more room. Still working: ${notGated}, and what was asked before and is kept.`,
 };
 
-/** Details that only repeat what the message says are left to `_meta`. */
-function detailsText({ details, serviceMessage = '' }: Failure): string {
+/** Details that only repeat what is said anyway are left to `_meta`. */
+function detailsText({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
   const text = JSON.stringify(foreignValue(details, 600), (_, value) => {
     if (typeof value !== 'object') values.push(String(value));
     return value;
   });
   if (text === undefined) return '';
-  const repeated = values.length > 0 && values.every((value) => serviceMessage.includes(value));
+  const repeated = values.length > 0 && values.every((value) => `${serviceMessage} ${problem}`.includes(value));
   return repeated ? '' : `Details: ${foreignText(text, 700)}`;
 }
 

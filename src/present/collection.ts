@@ -51,7 +51,7 @@ export const collectionListText = ({ items, ...frame }: ListFrame & { items: rea
     ...frame,
     noun: 'collection',
     shown: items.length,
-    body: items.map((collection, index) => `${index + 1}. ${collectionText(collection)}`).join('\n'),
+    body: items.map((collection, index) => `${index + (frame.from ?? 1)}. ${collectionText(collection)}`).join('\n'),
   });
 
 /** What became of adding an item. */

@@ -3,7 +3,6 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { Log } from '../log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
-import { explainError } from '../mcp/explain-error.ts';
 
 export interface CallLimits {
   /** Calls under way at once, for all keys together and for one. */
@@ -57,15 +56,20 @@ export function limitCalls(
     const ofKey = own ? own.size + own.pending : 0;
     if (ofKey >= mostOfOneKey || inside >= limits.atOnce + limits.waiting) {
       log.info('call', { tool: known.has(name) ? name : 'unknown', ms: 0, kind: 'busy' });
-      return busy((usual / 1000) * Math.max(ofKey / limits.perKey, inside / limits.atOnce));
+      return catalog.refuse(busy((usual / 1000) * Math.max(ofKey / limits.perKey, inside / limits.atOnce)));
     }
-    // Only who waits can leave the line.
-    const leaving = ofKey >= limits.perKey || inside >= limits.atOnce ? { signal } : {};
+    const line = ofKey >= limits.perKey || inside >= limits.atOnce ? inLine(signal) : undefined;
+    const options = line ? { signal: line.signal } : {};
+    const begin = () => {
+      line?.end();
+      return timed(call);
+    };
     inside++;
     try {
-      return await (own ?? queueOf(owner)).add(() => all.add(() => timed(call), leaving), leaving);
+      return await (own ?? queueOf(owner)).add(() => all.add(begin, options), options);
     } finally {
       inside--;
+      line?.end();
     }
   };
 
@@ -76,10 +80,17 @@ export function limitCalls(
   };
 }
 
-function busy(turn: number): ToolResult {
+/** The signal of a caller for as long as they wait: the queue takes a call whose caller left for one that has ended. */
+function inLine(signal: AbortSignal) {
+  const line = new AbortController();
+  const leave = () => line.abort(signal.reason);
+  if (signal.aborted) leave();
+  signal.addEventListener('abort', leave);
+  return { signal: line.signal, end: () => signal.removeEventListener('abort', leave) };
+}
+
+function busy(turn: number): AdLibraryError {
   const seconds = Math.min(60, Math.max(1, Math.ceil(turn)));
   const problem = `It has a place for this call in about ${seconds} s.`;
-  const { text, error } = explainError(new AdLibraryError({ kind: 'busy', problem, sent: false }));
-  const details = { retryAfterSeconds: seconds };
-  return { content: [{ type: 'text', text }], isError: true, _meta: { 'ad-library/error': { ...error, details } } };
+  return new AdLibraryError({ kind: 'busy', problem, sent: false, details: { retryAfterSeconds: seconds } });
 }

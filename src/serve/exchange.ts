@@ -8,8 +8,8 @@ export interface Exchange {
   body: unknown;
   /** Whose request it is: names the key's share of what the process keeps. */
   owner: string;
-  /** The key calls are made with; nothing where there is no address to send it to. */
-  key: string | undefined;
+  /** The key calls are made with. */
+  key: string;
   /** Has `callOff` called when the caller hangs up before the answer; returns what undoes that. */
   onHangUp(callOff: () => void): () => void;
 }
@@ -20,8 +20,9 @@ export type PlainExchange = Exchange & { body: JSONRPCRequest };
 export type Serve = (exchange: Exchange) => Promise<Response>;
 
 /** How the SDKs hand a key from the request to the handler. */
-export const authInfoOf = ({ key, owner }: Exchange) =>
-  key === undefined ? {} : { authInfo: { token: key, clientId: owner, scopes: [] } };
+export const authInfoOf = ({ key, owner }: Exchange) => ({
+  authInfo: { token: key, clientId: owner, scopes: [] },
+});
 
 export const answered = (message: object): Response =>
   new Response(JSON.stringify(message), { headers: { 'content-type': 'application/json' } });

@@ -25,8 +25,6 @@ export interface HttpOptions {
   demoKey?: string | undefined;
   /** In demo mode, what answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
-  /** False where no address is set that a caller's key could be sent to. */
-  reachable: boolean;
   limits: CallLimits;
   /** Refused keys a minute from one address before it has to wait; 0 for any number. */
   refusalsPerMinute: number;
@@ -50,7 +48,7 @@ const mostCallsInBatch = 20;
  * with it. Nothing of a request outlives it but the answers kept under its key.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { log, metrics, demoKey, pictures, reachable, refusalsPerMinute } = options;
+  const { log, metrics, demoKey, pictures, refusalsPerMinute } = options;
   const limit = limitRefusals(refusalsPerMinute);
   const standings = createKeyStandings(limit);
   const calls = limitCalls(standings.learningFrom(options.catalog), options);
@@ -76,7 +74,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const { key, owner } = demoKey === undefined ? context.get('caller') : { key: demoKey, owner: '' };
     const { outgoing } = context.env;
     const onHangUp = hangUpOf(outgoing);
-    return serve({ request: context.req.raw, body: body.value, owner, key: reachable ? key : undefined, onHangUp });
+    return serve({ request: context.req.raw, body: body.value, owner, key, onHangUp });
   });
   addRefusals(app, log);
   return {

@@ -175,7 +175,7 @@ function toolList(): void {
   limit('the same in demo mode, with filter hints', read(true), 3000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
-  say(`  instructions: ${tokens(instructions)}`);
+  say(`  instructions: ${tokens(instructions(true))}`);
 }
 
 /** From source to text and to structured content: every fact an ad has is said of it. */

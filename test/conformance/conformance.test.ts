@@ -26,7 +26,6 @@ beforeAll(async () => {
     now: Date.now,
     allowedOrigins: ['localhost'],
     demoKey: app.payer.key,
-    reachable: true,
     limits: { atOnce: 16, perKey: 16, waiting: 64 },
     refusalsPerMinute: 0,
   });

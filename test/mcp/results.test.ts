@@ -59,6 +59,14 @@ describe('a result', () => {
   });
 });
 
+test('where no answers are kept, the instructions do not promise that asking again is free', async () => {
+  const server = await startServer({ config: { demo: true, cacheSeconds: 0 } });
+  servers.push(server);
+  const instructions = server.client.getInstructions();
+  expect(instructions).toContain('asking the same again is paid again');
+  expect(instructions).not.toContain('is free');
+});
+
 describe('demo data', () => {
   let server: TestServer;
   beforeAll(async () => {

@@ -71,7 +71,7 @@ describe('a call under way', () => {
   let server: HttpServer;
   beforeAll(async () => {
     upstream = await startUpstream(({ url = '' }) =>
-      url.endsWith('/items') ? until(() => released).then(() => added) : never(),
+      url.endsWith('/items') ? until(() => mayEnd(url)).then(() => added) : never(),
     );
     server = await startHttp({ baseUrl: upstream.address });
   });
@@ -80,6 +80,9 @@ describe('a call under way', () => {
     await upstream.close();
   });
   let released = false;
+  let letFirst = false;
+  let letSecond = false;
+  const mayEnd = (url: string) => (url.includes('first') ? letFirst : url.includes('second') ? letSecond : released);
   const added = { collection: {}, itemType: 'ads', itemId: 'i', added: true };
   const last = () => upstream.requests.at(-1);
 
@@ -131,6 +134,32 @@ describe('a call under way', () => {
     await until(() => upstream.requests.some(({ key, aborted }) => key === 'svc_live_b' && aborted));
     await Promise.all(connections.map((connection) => connection.close()));
     await Promise.all(calls);
+  });
+
+  test('is left to finish when it is a write that waited for its turn', async () => {
+    const busy = await startHttp({ baseUrl: upstream.address, callsPerKey: 1 });
+    const client = await connectHttp('v2 auto', busy.url, 'svc_live_waiting');
+    const first = client.call('add_collection_item', { collectionId: 'first', itemType: 'ads', itemId: 'i' });
+    await until(() => last()?.path === '/v1/collections/first/items');
+    const leave = new AbortController();
+    const saving = { collectionId: 'second', itemType: 'ads', itemId: 'i' };
+    const second = client.call('add_collection_item', saving, leave.signal);
+    second.catch(() => {});
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    letFirst = true;
+    await first;
+    await until(() => last()?.path === '/v1/collections/second/items');
+    leave.abort();
+    let closed = false;
+    const closing = busy.close(5000).then(() => {
+      closed = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect({ closed, aborted: last()?.aborted }).toEqual({ closed: false, aborted: false });
+    letSecond = true;
+    await closing;
+    expect(last()?.aborted).toBe(false);
+    await client.close();
   });
 
   test('is left to finish when it is a write', async () => {
