@@ -16,7 +16,7 @@ export interface ToolContext {
   asked: Asked;
 }
 
-/** The part of it that belongs to the caller. */
+/** The part of it that a caller brings, for the length of one call. */
 export type CallerView = Omit<ToolContext, 'now' | 'resultTokens'>;
 
 /** By the answer as it came: the items shown of it, by how they were shown, and the text of those items. */

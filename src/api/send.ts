@@ -10,7 +10,7 @@ export interface Call {
   body?: Readonly<Record<string, unknown>>;
   /** The API key of the account the call is made for. It goes into one header and nowhere else. */
   key: string;
-  /** Names the key's share of what the process keeps; over HTTP a keyed hash of the key. */
+  /** Names the key's share of what the process keeps; over HTTP a hash of the key with a secret. */
   owner: string;
   /** Aborts the call; also carries its deadline. */
   signal: AbortSignal;

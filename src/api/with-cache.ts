@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { canonical, fingerprint } from './fingerprint.ts';
+import { fingerprint, fingerprintStart } from './fingerprint.ts';
 import { type Answer, again, type Call, paidOnly, type Send } from './send.ts';
 
 export interface CacheOptions {
@@ -27,7 +27,7 @@ export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
 
   const dropItemsOf = (owner: string, collectionId: string) => {
     writes++;
-    const prefix = `${owner} ${canonical(['listCollectionItems', { collectionId }]).slice(0, -1)},`;
+    const prefix = `${owner} ${fingerprintStart('listCollectionItems', { collectionId })}`;
     // The ids are UUIDs, which are the same in either case.
     const same = (name: string) => name.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase();
     for (const name of kept.keys()) if (same(name)) kept.delete(name);

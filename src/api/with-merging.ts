@@ -1,4 +1,4 @@
-import { fingerprint } from './fingerprint.ts';
+import { fingerprint, fingerprintStart } from './fingerprint.ts';
 import { type Answer, again, type Call, paidOnly, type Send } from './send.ts';
 
 interface Flight {
@@ -18,7 +18,8 @@ interface Flight {
 export function withMerging(send: Send): Send {
   const flights = new Map<string, Flight>();
   const leaveAlone = (owner: string) => {
-    for (const name of flights.keys()) if (name.startsWith(`${owner} ["listCollectionItems"`)) flights.delete(name);
+    const start = `${owner} ${fingerprintStart('listCollectionItems')}`;
+    for (const name of flights.keys()) if (name.startsWith(start)) flights.delete(name);
   };
 
   const write = (call: Call) => {

@@ -5,17 +5,18 @@ import type { Call, Send } from './send.ts';
 export interface RetryOptions {
   /** A number from 0 to 1; injected so that tests are not left to chance. */
   random: () => number;
-  attempts?: number;
-  /** Longest wait before the second attempt, in milliseconds; it doubles with each further one. */
-  base?: number;
 }
+
+const attempts = 3;
+/** Longest wait before the second attempt, in milliseconds; it doubles with each further one. */
+const base = 300;
 
 /**
  * Sends again what may be sent again, inside the call's deadline: what never left, what a gateway turned down (502,
  * 503, 504), and what costs nothing to repeat. A paid read whose fate is unknown may have been charged and is not
  * repeated. 402 and 429 are no passing faults: 429 is a credit window of an hour or a day.
  */
-export function withRetries(send: Send, { random, attempts = 3, base = 300 }: RetryOptions): Send {
+export function withRetries(send: Send, { random }: RetryOptions): Send {
   return async (call) => {
     let blind = 0;
     for (let attempt = 1; ; attempt++) {

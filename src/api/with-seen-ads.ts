@@ -1,12 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AdAnswer } from './answers.ts';
 import { type Answer, again, paidOnly, type Send } from './send.ts';
-
-export interface SeenOptions {
-  /** How long an ad of a list is kept, in milliseconds; 0 keeps none. */
-  ttl: number;
-  now: () => number;
-}
+import type { CacheOptions } from './with-cache.ts';
 
 interface Seen {
   raw: unknown;
@@ -25,7 +20,7 @@ const largestMemory = 16 * 1024 * 1024;
  * key but `id` may be absent, and `appUrl` is shown on list items only. Nothing says that a list holds all that getAd
  * would, so the copy is no answer of getAd: it is passed on with its age and where it is from, never silently.
  */
-export function withSeenAds(send: Send, { ttl, now }: SeenOptions): Send {
+export function withSeenAds(send: Send, { ttl, now }: CacheOptions): Send {
   if (ttl === 0) return send;
   const seen = new LRUCache<string, Seen>({ maxSize: largestMemory });
   const nameOf = (owner: string, id: string) => `${owner} ${id.toLowerCase()}`;

@@ -8,8 +8,6 @@ import type { Shop } from './shop.ts';
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
   now: () => number;
-  /** Another seed is another market. */
-  seed?: number;
   /** Base of media addresses; absent: where requests come in, which suits a library served over HTTP. */
   mediaUrl?: string;
   appUrl?: string;
@@ -18,19 +16,19 @@ export type DemoOptions = {
 };
 
 /**
- * A library in memory, full of generated, fictional data, and a key with 10,000 credits for it. The same seed and the
- * same day give the same data and the same key.
+ * A library in memory, full of generated, fictional data, and a key with 10,000 credits for it. The same day
+ * gives the same data and the same key.
  *
  * The data is made one advertiser at a time in the turns that the process has to spare, so that opening holds nothing
  * up; the first request waits for the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { now, seed = 1, mediaUrl, appUrl, onError } = options;
-  const dice = diceFrom(seed);
+  const { now, mediaUrl, appUrl, onError } = options;
+  const dice = diceFrom(1);
   const { shop, ...library } = await openLibrary({
     database: ':memory:',
     now,
-    random: diceFrom(seed + 1),
+    random: diceFrom(2),
     config: { mediaUrl, appUrl },
     ...(onError && { onError }),
   });

@@ -61,7 +61,7 @@ function* entriesOf(line: Line, report: ImportReport): Generator<Entry> {
     report.skipped++;
     if (report.problems.length < mostProblems) report.problems.push({ line: line.number, problem });
   };
-  if (line.text === null) return skip(`longer than ${longestLine} bytes`);
+  if (line.text === null) return skip(`longer than ${longestLine} characters`);
   let value: unknown;
   try {
     value = JSON.parse(line.text);

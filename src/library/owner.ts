@@ -55,7 +55,7 @@ export async function claim(database: string, token: string): Promise<Claim> {
 }
 
 /** Who the note names; undefined without a note, or with one cut short by a power cut. */
-export async function readOwner(database: string): Promise<Owner | undefined> {
+async function readOwner(database: string): Promise<Owner | undefined> {
   try {
     const { pid, token, url } = JSON.parse(await readFile(noteOf(database), 'utf8'));
     return Number.isInteger(pid) && typeof token === 'string' ? { pid, token, url: url ?? null } : undefined;

@@ -13,7 +13,7 @@ import type { Catalog } from './catalog.ts';
 import { payerOf } from './payer.ts';
 
 /**
- * The catalogue on the SDK line that speaks revisions 2024-10-07 to 2025-11-25. A server speaks with one client at a
+ * The catalogue on the SDK line that speaks revisions up to 2025-11-25. A server speaks with one client at a
  * time, for the given payer or, over HTTP, for the one that comes with each message.
  */
 export function bindV1(catalog: Catalog, bound?: Payer): Server {

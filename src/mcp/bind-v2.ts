@@ -16,7 +16,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 
 /**
  * The catalogue on the SDK line that speaks revision 2026-07-28. A server speaks with one client at a time, for the
- * given key or, over HTTP, for the one that comes with each message.
+ * given payer or, over HTTP, for the one that comes with each message.
  */
 export function bindV2(catalog: Catalog, bound?: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;

@@ -7,7 +7,7 @@ import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
-import { receiptText, totalReceipt } from './receipt.ts';
+import { receiptText, viewReceipt } from './receipt.ts';
 import { withDeadline } from './with-deadline.ts';
 
 /** Tokens kept free for the notice, the credits line and a warning around a tool's text. */
@@ -81,18 +81,22 @@ async function answer(service: Service, call: ToolCall) {
   if (tool === undefined) throw unknownTool(call.name, [...service.tools.keys()]);
   const input = readArguments(tool.input, call.arguments);
   const calls = await service.calls();
-  const receipts: Receipt[] = [];
+  // A tool makes one call of the API.
+  let told: Receipt | undefined;
 
   const signals = [call.signal, service.closing];
   return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
     const { key, owner } = call;
-    const view = calls({ key, owner, signal, onReceipt: (receipt) => receipts.push(receipt) });
+    const onReceipt = (receipt: Receipt) => {
+      told = receipt;
+    };
+    const view = calls({ key, owner, signal, onReceipt });
     const resultTokens = service.resultTokens - roomForReceipt;
     const context: ToolContext = { ...view, now: service.now(), resultTokens };
     const data = await tool.run(input, context);
 
-    const receipt = totalReceipt(receipts);
-    const { age, warning } = receipts.at(-1) ?? {};
+    const receipt = viewReceipt(told);
+    const { age, warning } = told ?? {};
     const said = { ...(service.notice && { notice: service.notice }), ...(warning && { warning }) };
     const rendered = textOf(data, context, () => tool.render(data, input, context));
     // A list was cut on the border of its items, and ends with its cursor.

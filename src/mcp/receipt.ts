@@ -12,17 +12,12 @@ export const ReceiptView = z.looseObject({
 });
 export type ReceiptView = z.infer<typeof ReceiptView>;
 
-/** One receipt for all the calls a tool made. */
-export function totalReceipt(receipts: readonly Receipt[]): ReceiptView {
-  const last = receipts.at(-1);
-  const charges = receipts.flatMap(({ charged }) => charged ?? []);
-  return {
-    charged: charges.length === 0 ? null : charges.reduce((sum, charge) => sum + charge, 0),
-    remaining: last?.remaining ?? null,
-    cached: receipts.length > 0 && receipts.every(({ cached }) => cached),
-    requestId: last?.requestId ? foreignId(last.requestId) : null,
-  };
-}
+export const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
+  charged: receipt?.charged ?? null,
+  remaining: receipt?.remaining ?? null,
+  cached: receipt?.cached ?? false,
+  requestId: receipt?.requestId ? foreignId(receipt.requestId) : null,
+});
 
 // Made when first needed: the first of these takes a good part of the time in which a process starts.
 let grouped: Intl.NumberFormat | undefined;
