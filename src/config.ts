@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { logLevels } from './log.ts';
-import { baseUrl, filtersFile, hostName, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
+import { baseUrl, filtersFile, hostName, hostNames, isLoopback, names, onOff, wholeNumber } from './setting-values.ts';
 
 /** One setting: its environment variable, its flag where it has one, and what its text may be. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
@@ -57,14 +57,14 @@ export const settings = {
   allowedHosts: setting({
     variable: 'AD_LIBRARY_ALLOWED_HOSTS',
     flag: '--allowed-hosts',
-    schema: names.optional(),
+    schema: hostNames.optional(),
     value: 'names',
     help: 'Host names requests may be addressed to; required before binding anything but loopback (default: loopback names)',
   }),
   allowedOrigins: setting({
     variable: 'AD_LIBRARY_ALLOWED_ORIGINS',
     flag: '--allowed-origins',
-    schema: names.default([]),
+    schema: hostNames.default([]),
     value: 'names',
     help: 'Host names of web pages that may call; required before binding anything but loopback if pages shall',
   }),

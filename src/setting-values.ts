@@ -30,6 +30,17 @@ export const names = z.string().transform((text) =>
 /** In brackets, as it stands in an address, an IPv6 host is the same. */
 export const hostName = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'));
 
+/** Host names as requests are addressed to them, whatever the port. */
+export const hostNames = names.transform((all, context) => {
+  const wrong = all.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
+  if (wrong.length > 0)
+    context.addIssue({
+      code: 'custom',
+      message: `must hold host names alone, without scheme or port: ${wrong.join(', ')}`,
+    });
+  return all.map((name) => name.toLowerCase());
+});
+
 export const isLoopback = (host: string) =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 

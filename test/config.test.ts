@@ -126,6 +126,17 @@ test('a name that is no tool is told with the names that are', () => {
   expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { tools: 'nope,search_ads,x' })).toEqual([expect.anything(), told]);
 });
 
+test('host names are read in any case, and are names alone', () => {
+  expect(readConfig({ AD_LIBRARY_ALLOWED_HOSTS: 'Ads.Example.com,[::1]' }).allowedHosts).toEqual([
+    'ads.example.com',
+    '[::1]',
+  ]);
+  for (const wrong of ['ads.example.com:8443', 'https://ads.example.com'])
+    expect(problemsOf({ AD_LIBRARY_ALLOWED_HOSTS: wrong })).toEqual([
+      expect.stringContaining('without scheme or port'),
+    ]);
+});
+
 test('where it would listen does not matter to a server that does not', () => {
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
 });

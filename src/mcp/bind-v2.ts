@@ -1,11 +1,4 @@
-import {
-  type JSONRPCRequest,
-  ProtocolError,
-  ProtocolErrorCode,
-  type Result,
-  Server,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import type { Payer } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import { payerOf } from './payer.ts';
@@ -20,7 +13,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
  */
 export function bindV2(catalog: Catalog, bound?: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const server = new CatalogServer(serverInfo, { capabilities, instructions, cacheHints });
+  const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq, http }) =>
     catalog.callTool({
@@ -36,12 +29,3 @@ export function bindV2(catalog: Catalog, bound?: Payer): Server {
   );
   return server;
 }
-
-/** The SDK would look at every call and every result once more than it takes to hand them on. */
-class CatalogServer extends Server {
-  protected override _wrapHandler(method: string, handler: Handler): Handler {
-    return method === 'tools/call' ? handler : super._wrapHandler(method, handler);
-  }
-}
-
-type Handler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;

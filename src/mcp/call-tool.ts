@@ -59,8 +59,11 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
   } catch (thrown) {
     if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
     const { result, error } = refusal(service, thrown);
-    const { kind, status, requestId } = error;
-    return outcome(result, { kind, status, requestId });
+    const { status, requestId } = error;
+    // Nobody reads the result of a call that was called off, and it is no fault of the network.
+    const kind = call.signal.aborted ? 'cancelled' : error.kind;
+    const charged = thrown instanceof AdLibraryError ? thrown.failure.charged : undefined;
+    return outcome(result, { kind, status, requestId, charged });
   }
 }
 

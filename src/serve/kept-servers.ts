@@ -33,10 +33,14 @@ export function keptServers(connect: (lane: CallLane) => Promise<unknown>): Ask 
       calledOff = true;
       void lane.close();
     });
-    const answer = calledOff ? undefined : await lane.ask(request, beside);
-    ended();
-    if (answer && !answer.refused && !calledOff && idle.length < mostIdle) idle.push(lane);
-    else void lane.close();
-    return answer;
+    let answer: Answer | undefined;
+    try {
+      answer = calledOff ? undefined : await lane.ask(request, beside);
+      return answer;
+    } finally {
+      ended();
+      if (answer && !answer.refused && !calledOff && idle.length < mostIdle) idle.push(lane);
+      else void lane.close();
+    }
   };
 }

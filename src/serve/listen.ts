@@ -25,7 +25,7 @@ type Handler = (request: Request, environment: object) => Response | Promise<Res
 /** A request's head must have come in by then; a connection may rest that long between requests. */
 const bounds = { headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 };
 
-/** Open connections; past that the system's queue is where others wait. */
+/** Open connections; further ones are closed at once. */
 const mostConnections = 10_000;
 
 /** Listens on a host and port with a fetch-shaped handler. Rejects when the address cannot be had. */

@@ -17,13 +17,18 @@ type Upstream = Awaited<ReturnType<typeof startUpstream>>;
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 
+const namesIn = (text: string) => new Set(text.match(/caller [\w.-]+/g));
+
 describe('callers', () => {
   let upstream: Upstream;
   let server: HttpServer;
   beforeAll(async () => {
-    upstream = await startUpstream(async ({ headers }) => {
+    upstream = await startUpstream(async ({ headers, url }) => {
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
-      return identity(nameOf(String(headers.authorization).replace('Bearer ', '')));
+      const name = nameOf(String(headers.authorization).replace('Bearer ', ''));
+      return url === '/v1/whoami'
+        ? identity(name)
+        : { items: [{ id: 'ad', headline: name }], cursor: null, hasMore: false };
     });
     server = await startHttp({ baseUrl: upstream.address, apiKey: 'svc_live_of_the_operator' });
   });
@@ -45,9 +50,24 @@ describe('callers', () => {
     );
     for (const { name, data, text } of answers) {
       expect(data).toMatchObject({ apiKey: { name }, receipt: { requestId: name } });
-      expect(new Set(text.match(/caller [\w.-]+/g))).toEqual(new Set([name]));
+      expect(namesIn(text)).toEqual(new Set([name]));
     }
     expect(answers).toHaveLength(600);
+
+    // The same paid question of them all: merged, kept and condensed for each key by itself.
+    const before = upstream.requests.length;
+    for (const round of ['asked', 'kept']) {
+      const found = await Promise.all(
+        clients.flatMap((client, index) =>
+          Array.from({ length: 5 }, async () => {
+            const { raw } = await client.call('search_ads', { limit: 3 });
+            return { name: nameOf(sixty[index] ?? ''), text: JSON.stringify(raw) };
+          }),
+        ),
+      );
+      for (const { name, text } of found) expect(namesIn(text), round).toEqual(new Set([name]));
+      expect(upstream.requests.length - before).toBe(60);
+    }
     await Promise.all(clients.map((client) => client.close()));
   });
 
@@ -132,6 +152,7 @@ describe('a call under way', () => {
     expect(upstream.requests.slice(before).map(({ aborted }) => aborted)).toEqual([false, false, false]);
     expect((await sent('b')).status).toBe(202);
     await until(() => upstream.requests.some(({ key, aborted }) => key === 'svc_live_b' && aborted));
+    await until(() => server.logged.some((line) => line.includes('"kind":"cancelled"')));
     await Promise.all(connections.map((connection) => connection.close()));
     await Promise.all(calls);
   });

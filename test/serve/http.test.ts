@@ -34,3 +34,47 @@ test('every revision of the handshake is spoken, with plain JSON and no session'
   await close();
   await server.close();
 });
+
+describe('revision 2026-07-28', () => {
+  const revision = '2026-07-28';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const asking = (method: string, params: Record<string, unknown> = {}) => ({
+    headers: {
+      ...goodHeaders(),
+      'mcp-protocol-version': revision,
+      'mcp-method': method,
+      ...(typeof params.name === 'string' && { 'mcp-name': params.name }),
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
+  });
+
+  test('lists say that anybody may keep them for an hour, and are the same each time', async () => {
+    const server = await startHttp({ demo: true });
+    const { send, close } = keepAlive(server.origin);
+    for (const method of ['tools/list', 'prompts/list', 'server/discover']) {
+      const { json, text } = await send(asking(method));
+      expect(json).toMatchObject({ result: { ttlMs: 3_600_000, cacheScope: 'public' } });
+      expect((await send(asking(method))).text).toBe(text);
+    }
+    await close();
+    await server.close();
+  });
+
+  test.each([
+    ['no name', {}],
+    ['a name that is a number', { name: 7 }],
+    ['arguments that are a list', { name: 'whoami', arguments: [] }],
+    ['a state that nobody gave out', { name: 'whoami', arguments: {}, requestState: 5 }],
+  ])('a call with %s is refused as invalid, and nothing runs', async (_, params) => {
+    const server = await startHttp({ demo: true });
+    const { send, close } = keepAlive(server.origin);
+    expect((await send(asking('tools/call', params))).json).toMatchObject({ error: { code: -32_602 } });
+    expect(server.logged.join('')).not.toContain('"call"');
+    await close();
+    await server.close();
+  });
+});
