@@ -41,6 +41,8 @@ interface Target {
   cpu: number;
 }
 
+/** What the smallest call must reach of the proxy; one with ads is condensed besides, which no proxy does. */
+const least = 0.7;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const upstream = await listening('upstream.ts', values.items);
@@ -158,16 +160,20 @@ function report(all: Target[]): void {
   }
 }
 
+function mean(all: number[]): number {
+  return all.reduce((sum, each) => sum + each, 0) / all.length;
+}
+
 function addRows([proxy, , ...served]: Target[]): void {
+  const of = values.tool === 'search_ads' ? ` of ${values.items} ads` : '';
   for (const each of served) {
     const ratio = each.answered / (proxy?.answered ?? 1);
     addRow({
-      what: `${values.tool} over HTTP, ${each.name}, ${callers} callers`,
+      what: `${values.tool}${of} over HTTP, ${each.name}, ${callers} callers`,
       ours: `${(each.answered / seconds).toFixed(0)} a second`,
       beside: `${((proxy?.answered ?? 0) / seconds).toFixed(0)} a second by a fetch proxy`,
       ratio,
-      limit: 'at least 0.70',
-      holds: ratio >= 0.7,
+      ...(values.tool === 'whoami' && { limit: 'at least 0.70', holds: ratio >= least }),
     });
   }
 }
@@ -182,10 +188,16 @@ async function finish(served: Served): Promise<void> {
   proxy.process.kill();
   sharp.process.kill();
   const { code, stderr } = await served.close();
-  const worst = Math.min(...targets.slice(2).map((each) => each.answered)) / (targets[0]?.answered ?? 1);
+  const ours = targets.slice(2);
+  const worst = Math.min(...ours.map((each) => each.answered)) / (targets[0]?.answered ?? 1);
   const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;
+  // One process serves both eras; its heap breathes from turn to turn.
+  const memory = Array.from({ length: turns }, (_, turn) => mean(ours.map((each) => each.memory[turn] ?? 0)));
+  const half = Math.ceil(turns / 2);
+  const flat = mean(memory.slice(-half)) <= 1.2 * mean(memory.slice(0, half));
   say(
     `worst ratio ${(worst * 100).toFixed(0)} % of the proxy (target 70 %), ${clean ? 'no error' : 'ERRORS'}${stderr.includes('error') ? stderr : ''}`,
   );
-  process.exitCode = clean ? 0 : 1;
+  say(`memory ${flat ? 'flat' : 'GROWS'}: ${memory.map((each) => each.toFixed(0)).join(', ')} MB by turn`);
+  process.exitCode = clean && flat && (worst >= least || values.tool !== 'whoami') ? 0 : 1;
 }

@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Row, rowMark } from './row.ts';
 
-const benchmarks = ['calls', 'http', 'start', 'tokens', 'library'];
+const benchmarks = ['calls', 'http', 'http --tool search_ads', 'start', 'tokens', 'library'];
 
 interface Measured extends Row {
   command: string;
@@ -18,15 +18,19 @@ interface Measured extends Row {
 
 async function rowsOf(name: string): Promise<Measured[]> {
   process.stderr.write(`bench:${name} …\n`);
-  const file = fileURLToPath(new URL(`${name}.ts`, import.meta.url));
+  const [file = '', ...given] = name.split(' ');
+  const path = fileURLToPath(new URL(`${file}.ts`, import.meta.url));
   const env = { ...process.env, BENCH_TABLE: '1' };
-  const child = spawn(process.execPath, ['--import', 'tsx', file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--import', 'tsx', path, ...given], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const closed = once(child, 'close');
   const rows: Measured[] = [];
   let said = '';
   for await (const line of createInterface(child.stdout)) {
     if (line.startsWith(rowMark))
-      rows.push({ ...JSON.parse(line.slice(rowMark.length)), command: `npm run bench:${name}` });
+      rows.push({ ...JSON.parse(line.slice(rowMark.length)), command: `npm run bench:${name.replace(' ', ' -- ')}` });
     else said += `${line}\n`;
   }
   if (rows.length === 0) throw new Error(`bench:${name} measured nothing:\n${said}`);
