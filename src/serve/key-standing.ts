@@ -22,8 +22,7 @@ export function createKeyStandings(limit: RefusalLimit): KeyStandings {
   const callTool = async (catalog: Catalog, call: ToolCall) => {
     const result = await catalog.callTool(call);
     const error = result._meta?.['ad-library/error'] as { kind?: string } | undefined;
-    const { key, owner } = call;
-    if (key === undefined) return result;
+    const { owner } = call;
     if (error === undefined) taken.set(owner, true);
     if (error?.kind === 'unauthorized') {
       taken.delete(owner);
