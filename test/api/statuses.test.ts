@@ -29,28 +29,31 @@ const statuses = [
 ];
 
 describe.each(everyTool)('$tool', ({ tool, args }) => {
-  test.each([...statuses, ...gateway, ...Object.keys(kinds).map(Number)])('on a %i', async (status) => {
-    upstream.does(
-      status === 204 || status === 304 ? (_, response) => response.writeHead(status).end() : refusal(status),
-    );
-    upstream.credits = tool === 'get_credits' ? undefined : refusal(500);
-    const { isError, error, text, raw } = await server.call(tool, args);
-    expect(isError).toBe(true);
-    expect(raw.structuredContent).toBeUndefined();
-    const kind = kinds[status] ?? (status >= 500 ? 'unavailable' : 'unexpected_response');
-    expect(error).toMatchObject({ kind, status });
-    expect(text).toContain(`HTTP ${status}`);
-    const repeats = gateway.includes(status) ? (tool === 'add_collection_item' ? 2 : 3) : 1;
-    expect(upstream.requests.filter(({ path }) => tool === 'get_credits' || !path.endsWith('/credits'))).toHaveLength(
-      repeats,
-    );
-    if (status !== 204 && status !== 304) {
-      expect(error).toMatchObject({ code: 'some_code', requestId: 'req-e' });
-      expect(text).toContain('The service says: "The service says no."');
-      expect(text).toContain('some_code');
-      expect(text).toContain('Request id: req-e');
-    }
-  });
+  test.each([...statuses, ...gateway, ...Object.keys(kinds).map(Number)])(
+    'turns HTTP %i into a result of its kind, and repeats what may be repeated',
+    async (status) => {
+      upstream.does(
+        status === 204 || status === 304 ? (_, response) => response.writeHead(status).end() : refusal(status),
+      );
+      upstream.credits = tool === 'get_credits' ? undefined : refusal(500);
+      const { isError, error, text, raw } = await server.call(tool, args);
+      expect(isError).toBe(true);
+      expect(raw.structuredContent).toBeUndefined();
+      const kind = kinds[status] ?? (status >= 500 ? 'unavailable' : 'unexpected_response');
+      expect(error).toMatchObject({ kind, status });
+      expect(text).toContain(`HTTP ${status}`);
+      const repeats = gateway.includes(status) ? (tool === 'add_collection_item' ? 2 : 3) : 1;
+      expect(upstream.requests.filter(({ path }) => tool === 'get_credits' || !path.endsWith('/credits'))).toHaveLength(
+        repeats,
+      );
+      if (status !== 204 && status !== 304) {
+        expect(error).toMatchObject({ code: 'some_code', requestId: 'req-e' });
+        expect(text).toContain('The service says: "The service says no."');
+        expect(text).toContain('some_code');
+        expect(text).toContain('Request id: req-e');
+      }
+    },
+  );
 });
 
 test('a redirect is not followed, so the key goes nowhere else', async () => {

@@ -1,14 +1,9 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { packNumbers, unpackNumbers } from '../../src/library/pack.ts';
-import { type ServedLibrary, serveLibrary, uuid } from './support/served-library.ts';
+import { serveLibrary, serveRich, uuid } from './support/served-library.ts';
 
-let served: ServedLibrary;
-let key: string;
-beforeAll(async () => {
-  served = await serveLibrary();
-  key = served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
-});
+const { served, key } = await serveRich();
 afterAll(() => served.close());
 
 describe('cursors', () => {

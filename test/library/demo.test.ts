@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
-import { SearchFilters } from '../../src/api/search-filters.ts';
 import { advertisers, makeMarket } from '../../src/library/demo/campaigns.ts';
 import { diceFrom } from '../../src/library/demo/random.ts';
 import { openDemoLibrary } from '../../src/library/demo.ts';
-import { endpoints } from '../../src/library/endpoints.ts';
-import { libraryFilters } from '../../src/library/filters.ts';
 import { drawAd } from '../../src/library/media.ts';
 import { startOfTests } from './support/served-library.ts';
 
@@ -192,31 +189,5 @@ describe('pictures', () => {
     // biome-ignore lint/suspicious/noControlCharactersInRegex: XML forbids them
     expect(svg).not.toMatch(/[\u0000-\u0008]/);
     library.close();
-  });
-});
-
-describe('the interface described', () => {
-  it('is OpenAPI 3.1, version 1.0.0, with every operation and every filter key', async () => {
-    const { status, body } = await ask('/openapi.json');
-    expect(status).toBe(200);
-    expect(body).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } });
-    for (const [name, { method, path }] of Object.entries(endpoints)) {
-      const operation = body.paths[path.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()];
-      expect(operation.operationId).toBe(name);
-    }
-    const { AdSearchRequest, PageSearchRequest } = body.components.schemas;
-    const keys = (filters: { key: string }[]) => ['limit', 'cursor', ...filters.map(({ key }) => key)];
-    expect(Object.keys(AdSearchRequest.properties)).toEqual(keys(libraryFilters.ads));
-    expect(Object.keys(PageSearchRequest.properties)).toEqual(keys(libraryFilters.pages));
-    for (const [, name = ''] of JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
-      expect(body.components.schemas).toHaveProperty(name);
-    }
-  });
-
-  it('the library’s filters fit the form that anybody’s filters are written in', () => {
-    expect(SearchFilters.parse(libraryFilters)).toEqual(libraryFilters);
-    expect(SearchFilters.safeParse({ ads: [{ key: 'a', type: 'text', description: 'b' }] }).success).toBe(false);
-    const twice = { key: 'a', type: 'string', description: 'b' };
-    expect(SearchFilters.safeParse({ ads: [twice, twice] }).success).toBe(false);
   });
 });

@@ -2,13 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { linesOf, type ServedLibrary, searchAll, serveLibrary } from './support/served-library.ts';
+import { linesOf, type ServedLibrary, searchAll, serveRich } from './support/served-library.ts';
 
 let served: ServedLibrary;
 let key: string;
 beforeEach(async () => {
-  served = await serveLibrary();
-  key = served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
+  ({ served, key } = await serveRich());
 });
 afterEach(() => served.close());
 
@@ -41,7 +40,7 @@ describe('ads of the public ad library', () => {
     },
   };
 
-  it('as scraped', async () => {
+  it('are mapped as scrapers write them', async () => {
     const report = await served.load(scraped, scraped);
     expect(report).toMatchObject({ ads: 2, fromPublicArchive: 2, skipped: 0 });
     const { items, totalHits } = await searchAll(served, '/v1/ads/search', key, {

@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ServedLibrary, searchAll, serveLibrary, uuid } from './support/served-library.ts';
+import { type ServedLibrary, searchAll, serveRich, uuid } from './support/served-library.ts';
 
 let served: ServedLibrary;
 let key: string;
 beforeEach(async () => {
-  served = await serveLibrary();
-  key = served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
+  ({ served, key } = await serveRich());
 });
 afterEach(() => served.close());
 

@@ -1,13 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type ServedLibrary, searchAll, serveLibrary, startOfTests, uuid } from './support/served-library.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { searchAll, serveLibrary, serveRich, startOfTests, uuid } from './support/served-library.ts';
 
-let served: ServedLibrary;
-let key: string;
-beforeAll(async () => {
-  served = await serveLibrary();
-  key = served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
-});
+const { served, key } = await serveRich();
 afterAll(() => served.close());
 
 const day = 86_400_000;

@@ -20,7 +20,7 @@ it('a failure inside is told to whoever serves, and to callers only that there w
   expect(served.errors.map(String)).toEqual([expect.stringContaining('collections')]);
 });
 
-it('a picture of an ad that is not there is not there', async () => {
+it('the picture of an ad that is not there is a 404', async () => {
   const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/0.svg`);
   expect(status).toBe(404);
   expect(body.error.message).toContain('picture');

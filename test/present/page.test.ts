@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { addedText, collectionListText, viewCollection } from '../../src/present/collection.ts';
 import { appUrlPattern } from '../../src/present/list-text.ts';
 import { PageView, pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { somePage } from './sample-ads.ts';
@@ -58,30 +57,5 @@ describe('a list', () => {
     expect(pageListText({ items: [], hasMore: true, cursor: 'next-one' })).toBe(
       'No pages on this page.\n\nMore with cursor:\nnext-one',
     );
-  });
-});
-
-describe('a collection', () => {
-  const collection = viewCollection({
-    id: 'c0ffee00-0000-4000-8000-000000000001',
-    name: 'Autumn ideas',
-    type: 'manual',
-    isDefault: true,
-    defaultType: 'saved',
-    isOwner: false,
-    adCount: 12,
-    pageCount: 3,
-  });
-
-  it('is a line', () => {
-    expect(collectionListText({ items: [collection] })).toBe(
-      '1 collection.\n1. "Autumn ideas" c0ffee00-0000-4000-8000-000000000001 12 ads, 3 pages, type manual, default saved, someone else\'s',
-    );
-  });
-
-  it('says what became of an item', () => {
-    const result = { collection, itemType: 'ads', itemId: 'a1', added: false };
-    expect(addedText(result)).toMatch(/^Ad a1 was already in the collection "Autumn ideas" c0ffee00/);
-    expect(addedText({ ...result, added: true })).toMatch(/^Ad a1 added to the collection/);
   });
 });

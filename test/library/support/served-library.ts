@@ -63,6 +63,12 @@ export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
   };
 }
 
+/** The same with a key that no test can use up. */
+export async function serveRich() {
+  const served = await serveLibrary();
+  return { served, key: served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 }) };
+}
+
 export type ServedLibrary = Awaited<ReturnType<typeof serveLibrary>>;
 
 export async function* linesOf(records: unknown[]) {
