@@ -42,11 +42,14 @@ function time(text: string | null | undefined): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-/** Days from the first to the last day an ad was seen: from `startedAt` to `endDate`, else `lastSeenAt`. */
+/**
+ * Days from the first to the last day an ad was seen: from `startedAt` to `endDate`, else `lastSeenAt`. Calendar days
+ * of UTC, as they are counted where they are shown: what a filter finds has the number it was asked for.
+ */
 function daysRunning(ad: Ad): number | null {
   const start = time(ad.startedAt);
   const end = time(ad.endDate) ?? time(ad.lastSeenAt);
-  return start === null || end === null || end < start ? null : Math.floor((end - start) / day);
+  return start === null || end === null || end < start ? null : Math.floor(end / day) - Math.floor(start / day);
 }
 
 /** `shop.example.com` is found by itself, by `example.com` and by `com`. */

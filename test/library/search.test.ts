@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { runOf } from '../../src/present/running.ts';
 import { searchAll, serveLibrary, serveRich, startOfTests, uuid } from './support/served-library.ts';
 
 const { served, key } = await serveRich();
@@ -117,6 +118,14 @@ describe('filters and sorting', () => {
       { numRuns: 150 },
     );
   }, 60_000);
+});
+
+it('days running are counted from day to day, as they are where they are shown', async () => {
+  const late = { id: uuid(77), startedAt: '2026-03-01T23:00:00Z', lastSeenAt: '2026-03-02T01:00:00Z' };
+  await served.load(late);
+  const { items } = await searchAll(served, '/v1/ads/search', key, { daysRunningFrom: 1, daysRunningTo: 1 });
+  expect(items.map(({ id }: { id: string }) => id)).toContain(late.id);
+  expect(runOf(late, served.clock.now).daysRunning).toBe(1);
 });
 
 describe('searchPages', () => {
