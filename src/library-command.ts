@@ -91,7 +91,7 @@ async function serve(
   const { host, port, allowedHosts } = config;
   // An import through this server may well take longer than other requests.
   const listen = async (fetch: Library['fetch']) => {
-    const { address, close } = await listenOn(addressedTo(allowedHosts, fetch), { host, port, requestMs: 0 });
+    const { address, close } = await listenOn(addressedTo(allowedHosts ?? [host], fetch), { host, port, requestMs: 0 });
     return { address, close: () => close(drainDeadline) };
   };
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });

@@ -31,6 +31,12 @@ describe('pictures of the demo', () => {
   });
 });
 
+// macOS has one address of this kind only.
+test.skipIf(process.platform === 'darwin')('a server on another address of this machine is reached there', async () => {
+  const { client } = await serve({ demo: true, host: '127.0.0.2' });
+  expect((await client.call('whoami')).status).toBe(200);
+});
+
 describe('a server that is closed', () => {
   test('delivers what is under way, and refuses what is new on connections that are open', async () => {
     const gate = gateOf();

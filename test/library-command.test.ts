@@ -169,6 +169,19 @@ test('a served library is asked by its own names only, and ends though somebody 
   expect(await serving.ended).toBe(0);
 });
 
+// macOS has one address of this kind only.
+test.skipIf(process.platform === 'darwin')(
+  'served on another address of this machine, a library is asked there',
+  async () => {
+    const serving = begin(['serve', '--demo', '--host', '127.0.0.2', '--port', '0']);
+    await until(() => serving.written.err.includes('library on'));
+    const [url] = /http:\S+/.exec(serving.written.err) ?? [];
+    expect((await fetch(`${url}/v1/whoami`)).status).toBe(401);
+    serving.end();
+    expect(await serving.ended).toBe(0);
+  },
+);
+
 test('a served demo says its key and its address, and ends when it is asked to', async () => {
   const serving = begin(['serve', '--demo', '--port', '0']);
   await until(() => serving.written.err.includes('library on'));

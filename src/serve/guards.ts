@@ -17,8 +17,12 @@ import type { RefusalLimit } from './refusal-limit.ts';
 const keyShape = /^[Bb][Ee][Aa][Rr][Ee][Rr] +(svc_live_[\w.~+/-]{1,256}=*)$/;
 
 /** Requests must be addressed to one of our names and, if a web page sent them, come from one we know. */
-export function addressedToUs(allowedHosts: readonly string[] | undefined, allowedOrigins: readonly string[]) {
-  const hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
+export function addressedToUs(
+  allowedHosts: readonly string[] | undefined,
+  allowedOrigins: readonly string[],
+  host = 'localhost',
+) {
+  const hosts = [...(allowedHosts ?? [...localhostAllowedHostnames(), host])];
   const origins = [...allowedOrigins];
   const guard: MiddlewareHandler = async ({ req }, next) =>
     hostHeaderValidationResponse(req.raw, hosts) ?? originValidationResponse(req.raw, origins) ?? next();
@@ -27,9 +31,9 @@ export function addressedToUs(allowedHosts: readonly string[] | undefined, allow
 
 /** The same for the local library: requests must be addressed to one of its names, or come from this machine. */
 export const addressedTo =
-  (allowedHosts: readonly string[] = [], fetch: (request: Request) => Promise<Response>) =>
+  (hosts: readonly string[], fetch: (request: Request) => Promise<Response>) =>
   async (request: Request): Promise<Response> =>
-    hostHeaderValidationResponse(request, [...allowedHosts, ...localhostAllowedHostnames()]) ?? fetch(request);
+    hostHeaderValidationResponse(request, [...hosts, ...localhostAllowedHostnames()]) ?? fetch(request);
 
 /** Lets the pages of allowed origins read answers, as browsers ask of us first. */
 export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler =>

@@ -17,6 +17,8 @@ export interface HttpOptions {
   catalog: Catalog;
   log: Log;
   now: () => number;
+  /** Where it listens: always a name of ours while no others are given. */
+  host?: string;
   /** Host names a request may be addressed to; loopback names when absent. */
   allowedHosts?: readonly string[] | undefined;
   /** Host names of web pages that may call; none when empty. */
@@ -54,7 +56,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const calls = limitCalls(standings.learningFrom(options.catalog), options);
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const gate = createGate();
-  const toUs = addressedToUs(options.allowedHosts, options.allowedOrigins);
+  const toUs = addressedToUs(options.allowedHosts, options.allowedOrigins, options.host);
 
   const app = new Hono<Keyed>();
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: options.catalog.serverInfo.version }));
