@@ -1,7 +1,7 @@
 import { openApp } from './app.ts';
 import type { Config } from './config.ts';
 import { createHttpApp } from './serve/http.ts';
-import { type Listener, listen } from './serve/listen.ts';
+import { hostInAddress, type Listener, listen } from './serve/listen.ts';
 import { createStructuredLog } from './serve/structured-log.ts';
 import { isLoopback } from './setting-values.ts';
 
@@ -40,5 +40,5 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
 function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);
-  return `http://${name.includes(':') ? `[${name}]` : name}:${port}/media`;
+  return `http://${hostInAddress(name)}:${port}/media`;
 }

@@ -21,6 +21,7 @@ describe('pictures of the demo', () => {
   test.each([
     ['::1', undefined, '[::1]'],
     ['0.0.0.0', ['ads.example'], 'ads.example'],
+    ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
   ])('served on %s for %j have addresses there', async (host, allowedHosts, name) => {
     const port = await freePort();
     const { client } = await serve({ demo: true, host, port, allowedHosts });

@@ -28,6 +28,10 @@ const bounds = { headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize
 /** Open connections; further ones are closed at once. */
 const mostConnections = 10_000;
 
+/** A host as it stands in an address: an IPv6 one in brackets. */
+export const hostInAddress = (host: string): string =>
+  host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+
 /** Listens on a host and port with a fetch-shaped handler. Rejects when the address cannot be had. */
 export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
   const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false } = options;
@@ -45,7 +49,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   const taken = server.address() as AddressInfo;
   // Bound to all of its addresses, a machine reaches itself at this one.
   const everywhere = host === '0.0.0.0' || host === '::';
-  const name = everywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const name = everywhere ? '127.0.0.1' : hostInAddress(host);
   return {
     address: `http://${name}:${taken.port}`,
     close: (deadlineMs) =>
