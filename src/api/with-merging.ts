@@ -1,4 +1,5 @@
 import { fingerprint, fingerprintStart } from './fingerprint.ts';
+import { raceAbort } from './race-abort.ts';
 import { type Answer, again, type Call, paidOnly, type Send } from './send.ts';
 
 interface Flight {
@@ -62,13 +63,4 @@ export function withMerging(send: Send): Send {
   });
 
   return (call) => (call.operation.writes ? write(call) : ask(call));
-}
-
-function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener('abort', leave, { once: true });
-    const stay = () => signal.removeEventListener('abort', leave);
-    promise.then(resolve, reject).then(stay);
-  });
 }

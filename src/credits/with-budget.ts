@@ -1,4 +1,5 @@
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
+import { raceAbort } from '../api/race-abort.ts';
 import { type Answer, type Call, paidOnly, type Send } from '../api/send.ts';
 import type { Book, Books } from './books.ts';
 import { expectedPrice, isList, lowestPrice } from './prices.ts';
@@ -12,7 +13,10 @@ export function withBudget(send: Send, { books, budget }: { books: Books; budget
   if (budget === undefined) return send;
   return paidOnly(send, async (call) => {
     const book = books(call.owner);
-    while (book.alone !== undefined && used(book) < budget) await settled(book.alone, call.signal);
+    while (book.alone !== undefined && used(book) < budget) {
+      call.signal.throwIfAborted();
+      await raceAbort(book.alone.catch(ended), call.signal);
+    }
     const expected = expectedPrice(book.prices, call);
     if (used(book) + (expected ?? leastPrice) > budget) throw overBudget({ book, budget, expected, call });
     const flight = withReserve(send, { book, call, reserve: expected ?? leastPrice });
@@ -50,19 +54,8 @@ async function withReserve(send: Send, { book, call, reserve }: Reserve): Promis
   }
 }
 
-/** Waits for a flight to end, whichever way, or for the signal. */
-async function settled(flight: Promise<unknown>, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  await new Promise<void>((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    const done = () => {
-      signal.removeEventListener('abort', leave);
-      resolve();
-    };
-    signal.addEventListener('abort', leave);
-    flight.then(done, done);
-  });
-}
+/** Whichever way a flight ended, it is over. */
+const ended = () => {};
 
 interface Refusal {
   book: Book;

@@ -78,8 +78,7 @@ function rowText({ ad, number, facts }: Row, said: Set<string>): string {
 }
 
 function copyText({ headline, body, firstCard }: AdView): string {
-  const said = headline !== undefined && body !== undefined ? ': ' : '';
-  const copy = `${headline === undefined ? '' : quote(headline)}${said}${body === undefined ? '' : quote(body)}`;
+  const copy = [headline, body].flatMap((text) => (text === undefined ? [] : quote(text))).join(': ');
   const card = firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`;
   return copy || card ? `\n${copy}${card}` : '';
 }

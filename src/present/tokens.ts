@@ -114,7 +114,8 @@ function pairCosts(): Float64Array {
   const costs = new Float64Array(64 * 64).fill(0.83);
   for (const [index, seconds] of COMMON_PAIRS.split(' ').entries()) {
     const first = index + 97;
-    for (const second of seconds.split('').map((letter) => letter.charCodeAt(0))) {
+    for (const letter of seconds) {
+      const second = letter.charCodeAt(0);
       costs[pairOf(first, second)] = 0;
       costs[pairOf(first - 32, second)] = 0;
       costs[pairOf(first, second - 32)] = 1;

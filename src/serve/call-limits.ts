@@ -3,6 +3,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { Log } from '../log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
+import { follow } from '../mcp/follow.ts';
 
 export interface CallLimits {
   /** Calls under way at once, for all keys together and for one. */
@@ -83,10 +84,7 @@ export function limitCalls(
 /** The signal of a caller for as long as they wait: the queue takes a call whose caller left for one that has ended. */
 function inLine(signal: AbortSignal) {
   const line = new AbortController();
-  const leave = () => line.abort(signal.reason);
-  if (signal.aborted) leave();
-  signal.addEventListener('abort', leave);
-  return { signal: line.signal, end: () => signal.removeEventListener('abort', leave) };
+  return { signal: line.signal, end: follow(line, [signal]) };
 }
 
 function busy(turn: number): AdLibraryError {

@@ -30,10 +30,10 @@ export function addressedToUs(
 }
 
 /** The same for the local library: requests must be addressed to one of its names, or come from this machine. */
-export const addressedTo =
-  (hosts: readonly string[], fetch: (request: Request) => Promise<Response>) =>
-  async (request: Request): Promise<Response> =>
-    hostHeaderValidationResponse(request, [...hosts, ...localhostAllowedHostnames()]) ?? fetch(request);
+export function addressedTo(ours: readonly string[], fetch: (request: Request) => Promise<Response>) {
+  const hosts = [...ours, ...localhostAllowedHostnames()];
+  return async (request: Request): Promise<Response> => hostHeaderValidationResponse(request, hosts) ?? fetch(request);
+}
 
 /** Lets the pages of allowed origins read answers, as browsers ask of us first. */
 export const readableBy = (allowedOrigins: readonly string[]): MiddlewareHandler =>

@@ -74,8 +74,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const body = await bodyOf(context);
     if (body instanceof Response) return body;
     const { key, owner } = demoKey === undefined ? context.get('caller') : { key: demoKey, owner: '' };
-    const { outgoing } = context.env;
-    const onHangUp = hangUpOf(outgoing);
+    const onHangUp = hangUpOf(context.env.outgoing);
     return serve({ request: context.req.raw, body: body.value, owner, key, onHangUp });
   });
   addRefusals(app, log);
