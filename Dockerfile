@@ -9,7 +9,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY src src
-COPY test/package test/package
+COPY scripts scripts
 RUN npm run build
 
 FROM node:24-alpine

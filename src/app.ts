@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
-import type { Payer } from './api/client.ts';
+import type { Credentials } from './api/client.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
-import type { Calls, Upstream } from './calls.ts';
-import type { Config } from './config.ts';
-import type { Log } from './log.ts';
+import type { Config } from './config/settings.ts';
+import type { Log } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
 import { prompts } from './prompts/catalog.ts';
+import type { Calls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
 import type { Tool } from './tools/define-tool.ts';
 import { version } from './version.ts';
@@ -15,7 +15,7 @@ import { version } from './version.ts';
 export interface App {
   catalog: Catalog;
   /** Who pays where no key comes with a call: the person over stdio; in demo mode everybody has the demo's key. */
-  payer: Payer;
+  credentials: Credentials;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /** Aborts calls in flight and lets go of everything the app holds. */
@@ -55,7 +55,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
   const service = {
     tools: chosenTools(config),
     calls: () => {
-      calls ??= import('./calls.ts').then(({ openCalls }) => openCalls({ config, upstream, now, random }));
+      calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, now, random }));
       return calls;
     },
     now,
@@ -69,7 +69,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
   };
   return {
     catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
-    payer: { key: upstream.key, owner: 'own' },
+    credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
     close: async () => {
       closing.abort();

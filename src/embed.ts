@@ -1,6 +1,6 @@
 import { openApp, toolNames } from './app.ts';
-import { readConfig } from './config.ts';
-import { createLog } from './log.ts';
+import { readConfig } from './config/read-config.ts';
+import { createLog } from './log/log.ts';
 
 /** What `@modelcontextprotocol/sdk` calls a transport, in the part of it that is used. */
 export interface Transport {
@@ -35,7 +35,7 @@ export async function openServer(
   const { bindV1 } = await import('./mcp/bind-v1.ts');
   return {
     connect: (transport) =>
-      bindV1(app.catalog, app.payer).connect(transport as Parameters<ReturnType<typeof bindV1>['connect']>[0]),
+      bindV1(app.catalog, app.credentials).connect(transport as Parameters<ReturnType<typeof bindV1>['connect']>[0]),
     close: app.close,
   };
 }

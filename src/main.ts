@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Job } from './command.ts';
-import type { Config } from './config.ts';
-import { createLog, type Log, masked } from './log.ts';
+import type { Job } from './cli/parse.ts';
+import type { Config } from './config/settings.ts';
+import { createLog, type Log, masked } from './log/log.ts';
 import { version } from './version.ts';
 
 /** How long answers in flight may take when the process is asked to end, in milliseconds. */
@@ -15,7 +15,7 @@ keepCompiledCode();
 // Only now: what is loaded before is compiled anew at every start.
 const [{ openApp, toolNames }, { readConfig, SettingsError }] = await Promise.all([
   import('./app.ts'),
-  import('./config.ts'),
+  import('./config/read-config.ts'),
 ]);
 
 const job = await readJob(process.argv.slice(2));
@@ -33,7 +33,7 @@ function keepCompiledCode(): void {
 /** A host starts the command without arguments most of the time, and need not wait for what reads them. */
 async function readJob(argv: string[]): Promise<Job | { exit: number }> {
   if (argv.length === 0) return { name: 'stdio', flags: {} };
-  const { readCommand } = await import('./command.ts');
+  const { readCommand } = await import('./cli/parse.ts');
   return readCommand(argv, version);
 }
 
@@ -43,7 +43,7 @@ async function run(job: Job): Promise<number> {
   const log = createLog(config.logLevel, say);
   if (job.name === 'stdio') return stdio(config, log);
   if (job.name === 'http') return http(config);
-  const { runLibrary } = await import('./library-command.ts');
+  const { runLibrary } = await import('./cli/library.ts');
   const print = (text: string) => process.stdout.write(text);
   const watched = process.stderr.isTTY === true;
   return runLibrary(job, {
@@ -61,18 +61,18 @@ async function run(job: Job): Promise<number> {
 
 async function stdio(config: Config, log: Log): Promise<number> {
   const app = await openApp({ config, log, now: Date.now, random: Math.random });
-  const { serveStdio } = await import('./serve/stdio.ts');
+  const { serveStdio } = await import('./serve/stdio/serve-stdio.ts');
   const { stdin, stdout } = process;
   if (stdin.isTTY)
     say('ad-library-mcp: speaking MCP over stdio; a host such as Claude Desktop starts this. --help says more.\n');
-  await Promise.race([serveStdio({ catalog: app.catalog, payer: app.payer, log, stdin, stdout }), asked()]);
+  await Promise.race([serveStdio({ catalog: app.catalog, payer: app.credentials, log, stdin, stdout }), asked()]);
   await app.close();
   // Whatever is still open has nobody left to answer.
   process.exit(0);
 }
 
 async function http(config: Config): Promise<number> {
-  const { serveHttp } = await import('./http-command.ts');
+  const { serveHttp } = await import('./cli/serve.ts');
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
   await asked();

@@ -26,14 +26,14 @@ export interface ApiAnswer<Name extends OperationName> {
 export type Api = { [Name in OperationName]: (request?: Request) => Promise<ApiAnswer<Name>> };
 
 /** Whose credits a call takes. */
-export interface Payer {
+export interface Credentials {
   /** Undefined where none is set: every call then says so instead of going out. */
-  key: string | undefined;
+  apiKey: string | undefined;
   /** Names the key's share of what the process keeps. */
-  owner: string;
+  tenantId: string;
 }
 
-export interface Caller extends Payer {
+export interface Caller extends Credentials {
   signal: AbortSignal;
   /** Told of every answer, so that a result can say what it cost. */
   onReceipt?: (receipt: Receipt) => void;
@@ -64,12 +64,12 @@ interface Asking {
 }
 
 async function ask({ send, operation, caller }: Asking, request: Request = {}): Promise<Answer> {
-  const { key, owner, signal, onReceipt } = caller;
+  const { apiKey, tenantId, signal, onReceipt } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false } = request;
-  if (key === undefined)
+  if (apiKey === undefined)
     throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_API_KEY.', sent: false });
   try {
-    const answer = await send({ operation, path, query, ...(body && { body }), key, owner, signal, fresh, seen });
+    const answer = await send({ operation, path, query, ...(body && { body }), apiKey, tenantId, signal, fresh, seen });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {

@@ -1,4 +1,4 @@
-import type { UsageLimitAnswer } from './answers.ts';
+import type { UsageLimitAnswer } from './response-schemas.ts';
 
 /** Every way a call can fail, as `_meta["ad-library/error"].kind` names it. */
 export const errorKinds = [
@@ -42,7 +42,7 @@ export interface Failure {
   /** For 402: the balance that it told. */
   creditsLeft?: number | undefined;
   /** For a refusal of our own that may be over in a moment. */
-  passing?: boolean | undefined;
+  transient?: boolean | undefined;
 }
 
 export class AdLibraryError extends Error {

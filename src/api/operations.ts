@@ -10,7 +10,7 @@ import {
   IdentityAnswer,
   PageAnswer,
   PageListAnswer,
-} from './answers.ts';
+} from './response-schemas.ts';
 
 /** One row of the document's endpoint table. */
 export interface Operation<Answer extends z.ZodType = z.ZodType> {
@@ -25,7 +25,7 @@ export interface Operation<Answer extends z.ZodType = z.ZodType> {
    * How often it may be sent again when nobody knows whether it was carried out. A gated read may have been charged,
    * so never; adding an item twice leaves it there once (*Endpoints*, rule 1), so once.
    */
-  blindRepeats: number;
+  maxUnsafeRetries: number;
   /** Changes something at the service. */
   writes?: true;
 }
@@ -39,7 +39,7 @@ export const operations = {
     path: '/v1/whoami',
     answer: IdentityAnswer,
     gated: false,
-    blindRepeats: 2,
+    maxUnsafeRetries: 2,
   }),
   getAccount: define({
     name: 'getAccount',
@@ -47,7 +47,7 @@ export const operations = {
     path: '/v1/account',
     answer: AccountAnswer,
     gated: false,
-    blindRepeats: 2,
+    maxUnsafeRetries: 2,
   }),
   getCredits: define({
     name: 'getCredits',
@@ -55,7 +55,7 @@ export const operations = {
     path: '/v1/credits',
     answer: CreditStatusAnswer,
     gated: false,
-    blindRepeats: 2,
+    maxUnsafeRetries: 2,
   }),
   listCollections: define({
     name: 'listCollections',
@@ -63,7 +63,7 @@ export const operations = {
     path: '/v1/collections',
     answer: CollectionListAnswer,
     gated: false,
-    blindRepeats: 2,
+    maxUnsafeRetries: 2,
   }),
   listCollectionItems: define({
     name: 'listCollectionItems',
@@ -71,7 +71,7 @@ export const operations = {
     path: '/v1/collections/{collectionId}/items',
     answer: CollectionItemsAnswer,
     gated: true,
-    blindRepeats: 0,
+    maxUnsafeRetries: 0,
   }),
   addCollectionItem: define({
     name: 'addCollectionItem',
@@ -79,7 +79,7 @@ export const operations = {
     path: '/v1/collections/{collectionId}/items',
     answer: AddCollectionItemAnswer,
     gated: false,
-    blindRepeats: 1,
+    maxUnsafeRetries: 1,
     writes: true,
   }),
   searchAds: define({
@@ -88,7 +88,7 @@ export const operations = {
     path: '/v1/ads/search',
     answer: AdListAnswer,
     gated: true,
-    blindRepeats: 0,
+    maxUnsafeRetries: 0,
   }),
   getAd: define({
     name: 'getAd',
@@ -96,7 +96,7 @@ export const operations = {
     path: '/v1/ads/{adId}',
     answer: AdAnswer,
     gated: true,
-    blindRepeats: 0,
+    maxUnsafeRetries: 0,
   }),
   searchPages: define({
     name: 'searchPages',
@@ -104,7 +104,7 @@ export const operations = {
     path: '/v1/pages/search',
     answer: PageListAnswer,
     gated: true,
-    blindRepeats: 0,
+    maxUnsafeRetries: 0,
   }),
   getPage: define({
     name: 'getPage',
@@ -112,7 +112,7 @@ export const operations = {
     path: '/v1/pages/{pageId}',
     answer: PageAnswer,
     gated: true,
-    blindRepeats: 0,
+    maxUnsafeRetries: 0,
   }),
 } as const;
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { AdAnswer, PageAnswer } from './answers.ts';
 import { AdLibraryError } from './errors.ts';
+import { AdAnswer, PageAnswer } from './response-schemas.ts';
 import type { Receipt } from './send.ts';
 
 /** Read the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */

@@ -9,9 +9,9 @@ export interface Call {
   /** JSON body of a POST. */
   body?: Readonly<Record<string, unknown>>;
   /** The API key of the account the call is made for. It goes into one header and nowhere else. */
-  key: string;
+  apiKey: string;
   /** Names the key's share of what the process keeps; over HTTP a hash of the key with a secret. */
-  owner: string;
+  tenantId: string;
   /** Aborts the call; also carries its deadline. */
   signal: AbortSignal;
   /** Asks the service even where a kept answer would do. */
@@ -49,7 +49,7 @@ export interface Answer {
 }
 
 /** The same answer given once more: nothing was sent for it. */
-export const again = (answer: Answer, age?: number): Answer => {
+export const replayed = (answer: Answer, age?: number): Answer => {
   const { charged, saved = charged } = answer.receipt;
   const receipt = { ...answer.receipt, charged: 0, cached: true, saved, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
@@ -59,7 +59,7 @@ export const again = (answer: Answer, age?: number): Answer => {
 export type Send = (call: Call) => Promise<Answer>;
 
 /** What is done about paid calls only; all others pass. */
-export const paidOnly =
+export const gatedOnly =
   (send: Send, paid: Send): Send =>
   (call) =>
     call.operation.gated ? paid(call) : send(call);

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { AdLibraryError } from './errors.ts';
-import type { Fetch } from './wire.ts';
+import type { Fetch } from './send-http.ts';
 
 /** A page of 100 full ads is about 1 MB, of very large ones 3; an answer past this is not one of the document's. */
 const largestAnswer = 8 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { fingerprint, fingerprintStart } from './fingerprint.ts';
-import { type Answer, again, type Call, paidOnly, type Send } from './send.ts';
+import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
 
 export interface CacheOptions {
   /** How long a paid answer is kept, in milliseconds; 0 keeps none. */
@@ -34,12 +34,12 @@ export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
   };
 
   // Dropped even when the write fails: it may have been carried out all the same.
-  const write = (call: Call) => send(call).finally(() => dropItemsOf(call.owner, call.path.collectionId ?? ''));
+  const write = (call: Call) => send(call).finally(() => dropItemsOf(call.tenantId, call.path.collectionId ?? ''));
 
-  const ask = paidOnly(send, async (call) => {
-    const name = `${call.owner} ${fingerprint(call)}`;
+  const ask = gatedOnly(send, async (call) => {
+    const name = `${call.tenantId} ${fingerprint(call)}`;
     const found = call.fresh ? undefined : kept.get(name);
-    if (found && now() - found.at < ttl) return again(found.answer, now() - found.at);
+    if (found && now() - found.at < ttl) return replayed(found.answer, now() - found.at);
     const before = writes;
     const answer = await send(call);
     // Items of a collection that were read while it was being written to may be those from before.

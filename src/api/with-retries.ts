@@ -45,5 +45,5 @@ function repeatOf(error: unknown, { operation, signal }: Call, blind: number): '
   if (kind === 'network' && sent === false) return 'safe';
   const turnedDown = status === 502 || status === 503 || status === 504;
   if (turnedDown && !operation.writes) return 'safe';
-  return (turnedDown || kind === 'network') && blind < operation.blindRepeats ? 'blind' : 'no';
+  return (turnedDown || kind === 'network') && blind < operation.maxUnsafeRetries ? 'blind' : 'no';
 }

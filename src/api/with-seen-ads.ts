@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { AdAnswer } from './answers.ts';
-import { type Answer, again, paidOnly, type Send } from './send.ts';
+import { AdAnswer } from './response-schemas.ts';
+import { type Answer, gatedOnly, replayed, type Send } from './send.ts';
 import type { CacheOptions } from './with-cache.ts';
 
 interface Seen {
@@ -35,17 +35,17 @@ export function withSeenAds(send: Send, { ttl, now }: CacheOptions): Send {
       if (typeof raw.id === 'string') seen.set(nameOf(owner, raw.id), { raw, requestId, listedBy, at }, { size });
   };
 
-  return paidOnly(send, async (call) => {
+  return gatedOnly(send, async (call) => {
     const { name } = call.operation;
-    const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.owner, call.path.adId ?? ''));
+    const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.tenantId, call.path.adId ?? ''));
     if (found && now() - found.at < ttl) {
       const { raw, requestId, listedBy, at } = found;
       const receipt = { charged: null, remaining: null, cached: true, requestId };
-      return { ...again({ raw, value: AdAnswer.parse(raw), receipt, size: 0 }, now() - at), seenIn: listedBy };
+      return { ...replayed({ raw, value: AdAnswer.parse(raw), receipt, size: 0 }, now() - at), seenIn: listedBy };
     }
     const answer = await send(call);
     const listsAds = name === 'searchAds' || (name === 'listCollectionItems' && call.query.itemType === 'ads');
-    if (listsAds && !answer.receipt.cached) remember(call.owner, name, answer);
+    if (listsAds && !answer.receipt.cached) remember(call.tenantId, name, answer);
     return answer;
   });
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Book } from './books.ts';
+import type { CreditLedger } from './credit-ledger.ts';
 import { pricesSeen } from './prices.ts';
 
 /** What this process spent and saved for one key, and what operations were seen to cost. */
@@ -14,7 +14,7 @@ export const Spending = z.looseObject({
 });
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, { items: number; charged: number }[]> };
 
-export function spendingOf(book: Book, budget: number | undefined): Spending {
+export function spendingOf(book: CreditLedger, budget: number | undefined): Spending {
   return {
     charged: book.spent,
     paidCalls: book.calls,

@@ -1,5 +1,5 @@
-import { paidOnly, type Send } from '../api/send.ts';
-import type { Book, Books } from './books.ts';
+import { gatedOnly, type Send } from '../api/send.ts';
+import type { CreditLedger, CreditLedgers } from './credit-ledger.ts';
 import { highestPrice } from './prices.ts';
 
 /** Little is left of the account's credits when they pay for fewer calls than this, at the highest price seen. */
@@ -11,10 +11,10 @@ const smallShare = 0.2;
  * Completes every receipt from the books: an answer given again says what is left now and not what was left then, and
  * counts as saved. Says once when little is left.
  */
-export function withBalance(send: Send, { books, budget }: { books: Books; budget: number | undefined }): Send {
-  return paidOnly(send, async (call) => {
+export function withBalance(send: Send, { books, budget }: { books: CreditLedgers; budget: number | undefined }): Send {
+  return gatedOnly(send, async (call) => {
     const answer = await send(call);
-    const book = books(call.owner);
+    const book = books(call.tenantId);
     const { receipt } = answer;
     if (receipt.cached) {
       book.savedCalls++;
@@ -26,7 +26,7 @@ export function withBalance(send: Send, { books, budget }: { books: Books; budge
   });
 }
 
-function warningOf(book: Book, budget: number | undefined): string | undefined {
+function warningOf(book: CreditLedger, budget: number | undefined): string | undefined {
   const price = highestPrice(book.prices);
   const { remaining = Infinity } = book;
   const inBudget = budget === undefined ? Infinity : Math.max(0, budget - book.spent - book.uncertain);
@@ -40,7 +40,7 @@ function warningOf(book: Book, budget: number | undefined): string | undefined {
   return `Little is left: ${warnings.join(' and ')}, and a call was seen to cost up to ${price}. Tell the person.`;
 }
 
-function sayOnce({ warned }: Book, what: 'credits' | 'budget', text: string): string | undefined {
+function sayOnce({ warned }: CreditLedger, what: 'credits' | 'budget', text: string): string | undefined {
   if (warned.has(what)) return undefined;
   warned.add(what);
   return text;

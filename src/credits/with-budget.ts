@@ -1,7 +1,7 @@
+import { raceAbort } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
-import { raceAbort } from '../api/race-abort.ts';
-import { type Answer, type Call, paidOnly, type Send } from '../api/send.ts';
-import type { Book, Books } from './books.ts';
+import { type Answer, type Call, gatedOnly, type Send } from '../api/send.ts';
+import type { CreditLedger, CreditLedgers } from './credit-ledger.ts';
 import { expectedPrice, isList, lowestPrice } from './prices.ts';
 
 /**
@@ -9,10 +9,10 @@ import { expectedPrice, isList, lowestPrice } from './prices.ts';
  * cost at most is set aside before it goes out and settled after. A call whose price is not known goes alone, so that
  * at most one such call can pass the budget. Calls that are not gated are never held up.
  */
-export function withBudget(send: Send, { books, budget }: { books: Books; budget: number | undefined }): Send {
+export function withBudget(send: Send, { books, budget }: { books: CreditLedgers; budget: number | undefined }): Send {
   if (budget === undefined) return send;
-  return paidOnly(send, async (call) => {
-    const book = books(call.owner);
+  return gatedOnly(send, async (call) => {
+    const book = books(call.tenantId);
     while (book.alone !== undefined && used(book) < budget) {
       call.signal.throwIfAborted();
       await raceAbort(book.alone.catch(ended), call.signal);
@@ -31,10 +31,10 @@ export function withBudget(send: Send, { books, budget }: { books: Books; budget
 /** What a call of unknown price is taken to cost, where even afterwards nobody tells. */
 const leastPrice = 1;
 
-const used = ({ spent, uncertain, reserved }: Book) => spent + uncertain + reserved;
+const used = ({ spent, uncertain, reserved }: CreditLedger) => spent + uncertain + reserved;
 
 interface Reserve {
-  book: Book;
+  book: CreditLedger;
   call: Call;
   reserve: number;
 }
@@ -58,7 +58,7 @@ async function withReserve(send: Send, { book, call, reserve }: Reserve): Promis
 const ended = () => {};
 
 interface Refusal {
-  book: Book;
+  book: CreditLedger;
   budget: number;
   expected: number | undefined;
   call: Call;
@@ -75,6 +75,6 @@ function overBudget({ book, budget, expected, call }: Refusal): AdLibraryError {
   const fits = lowestPrice(book.prices, call) <= budget - used(book);
   const smaller = isList(call) && fits ? ' A smaller limit may fit.' : '';
   const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this ${call.operation.name} costs ${cost}.${smaller}`;
-  const passing = spent + uncertain + (expected ?? leastPrice) <= budget;
-  return new AdLibraryError({ kind: 'credit_budget', problem, passing, sent: false });
+  const transient = spent + uncertain + (expected ?? leastPrice) <= budget;
+  return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
 }

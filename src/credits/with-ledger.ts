@@ -1,12 +1,12 @@
 import { AdLibraryError } from '../api/errors.ts';
 import type { Send } from '../api/send.ts';
-import type { Books } from './books.ts';
+import type { CreditLedgers } from './credit-ledger.ts';
 import { learnPrice } from './prices.ts';
 
 /** Writes down what every call was charged and what is left, and learns prices from it. */
-export function withLedger(send: Send, books: Books): Send {
+export function withLedger(send: Send, books: CreditLedgers): Send {
   return async (call) => {
-    const book = books(call.owner);
+    const book = books(call.tenantId);
     try {
       const answer = await send(call);
       const { charged, remaining } = answer.receipt;

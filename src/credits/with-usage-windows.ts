@@ -1,8 +1,8 @@
-import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/answers.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
-import { type Call, paidOnly, type Send } from '../api/send.ts';
-import type { Book, Books } from './books.ts';
+import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
+import { type Call, gatedOnly, type Send } from '../api/send.ts';
+import type { CreditLedger, CreditLedgers } from './credit-ledger.ts';
 import { expectedPrice } from './prices.ts';
 
 /** While a window is known to be full, how often the service is asked whether it still is, in milliseconds. */
@@ -14,20 +14,20 @@ const askAgainAfter = 60_000;
  * `GET /v1/credits` that shows the windows open lifts this; where there is none when it is asked again, the call
  * itself is the question.
  */
-export function withUsageWindows(send: Send, { books, now }: { books: Books; now: () => number }): Send {
-  const learn = (book: Book, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
+export function withUsageWindows(send: Send, { books, now }: { books: CreditLedgers; now: () => number }): Send {
+  const learn = (book: CreditLedger, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
     book.full = isFull ? { usageLimit, left: roomIn(usageLimit), askedAt: now() } : undefined;
   };
 
   const status = async (call: Call) => {
     const answer = await send(call);
-    learn(books(call.owner), (answer.value as CreditStatusAnswer).usageLimit);
+    learn(books(call.tenantId), (answer.value as CreditStatusAnswer).usageLimit);
     return answer;
   };
 
-  const ask = paidOnly(send, async (call) => {
-    const book = books(call.owner);
+  const ask = gatedOnly(send, async (call) => {
+    const book = books(call.tenantId);
     if (book.full && !fits(book, call)) {
       if (now() - book.full.askedAt < askAgainAfter) throw limitReached(book.full.usageLimit);
       // Written down before asking, so that calls at once ask once.
@@ -60,8 +60,12 @@ export function withUsageWindows(send: Send, { books, now }: { books: Books; now
 }
 
 /** The balance and the windows; callers who ask at once share one question. Undefined where there is no answer. */
-function askOnce(send: Send, book: Book, { key, owner, signal }: Call): Promise<CreditStatusAnswer | undefined> {
-  book.asking ??= send({ operation: operations.getCredits, path: {}, query: {}, key, owner, signal })
+function askOnce(
+  send: Send,
+  book: CreditLedger,
+  { apiKey, tenantId, signal }: Call,
+): Promise<CreditStatusAnswer | undefined> {
+  book.asking ??= send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
     .then(({ value }) => value as CreditStatusAnswer)
     .catch(() => undefined)
     .finally(() => {
@@ -78,7 +82,7 @@ function roomIn({ isLimitReached, hourlyCredits, hourlyLimit, dailyCredits, dail
 }
 
 /** A call whose price is not known may fit where anything is left. */
-function fits({ full, prices }: Book, call: Call): boolean {
+function fits({ full, prices }: CreditLedger, call: Call): boolean {
   return full === undefined || (full.left > 0 && (expectedPrice(prices, call) ?? 0) <= full.left);
 }
 

@@ -8,21 +8,21 @@ import {
   ListToolsRequestSchema,
   McpError,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { Payer } from '../api/client.ts';
+import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
-import { payerOf } from './payer.ts';
+import { credentialsOf } from './credentials-of.ts';
 
 /**
  * The catalogue on the SDK line that speaks revisions up to 2025-11-25. A server speaks with one client at a
  * time, for the given payer or, over HTTP, for the one that comes with each message.
  */
-export function bindV1(catalog: Catalog, bound?: Payer): Server {
+export function bindV1(catalog: Catalog, bound?: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
   // The server's own method would look at every call and every result once more than it takes to hand them on.
   Protocol.prototype.setRequestHandler.call(server, CallToolRequestSchema, ({ params }, { signal, authInfo }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, ...payerOf(authInfo, bound), signal }),
+    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentialsOf(authInfo, bound), signal }),
   );
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>

@@ -1,7 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import type { Payer } from '../api/client.ts';
+import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
-import { payerOf } from './payer.ts';
+import { credentialsOf } from './credentials-of.ts';
 
 /** The lists are the same for every caller and change with the process only. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
@@ -11,7 +11,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
  * The catalogue on the SDK line that speaks revision 2026-07-28. A server speaks with one client at a time, for the
  * given payer or, over HTTP, for the one that comes with each message.
  */
-export function bindV2(catalog: Catalog, bound?: Payer): Server {
+export function bindV2(catalog: Catalog, bound?: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
@@ -19,7 +19,7 @@ export function bindV2(catalog: Catalog, bound?: Payer): Server {
     catalog.callTool({
       name: params.name,
       arguments: params.arguments,
-      ...payerOf(http?.authInfo, bound),
+      ...credentialsOf(http?.authInfo, bound),
       signal: mcpReq.signal,
     }),
   );

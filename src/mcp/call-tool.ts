@@ -1,10 +1,10 @@
-import type { Caller, Payer } from '../api/client.ts';
+import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
-import type { CallerView, ToolContext } from '../context.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
+import type { CallerView, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, viewReceipt } from './receipt.ts';
@@ -31,7 +31,7 @@ export interface Service {
   closing: AbortSignal;
 }
 
-export interface ToolCall extends Payer {
+export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   signal: AbortSignal;
@@ -89,11 +89,11 @@ async function answer(service: Service, call: ToolCall) {
 
   const signals = [call.signal, service.closing];
   return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
-    const { key, owner } = call;
+    const { apiKey, tenantId } = call;
     const onReceipt = (receipt: Receipt) => {
       told = receipt;
     };
-    const view = calls({ key, owner, signal, onReceipt });
+    const view = calls({ apiKey, tenantId, signal, onReceipt });
     const resultTokens = service.resultTokens - roomForReceipt;
     const context: ToolContext = { ...view, now: service.now(), resultTokens };
     const data = await tool.run(input, context);

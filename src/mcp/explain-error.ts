@@ -1,5 +1,5 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
-import { foreignId, foreignText, foreignValue, foreignWord } from './foreign-text.ts';
+import { untrustedId, untrustedText, untrustedValue, untrustedWord } from './untrusted-text.ts';
 
 /** What goes out instead of a result: MCP's tool error, `isError` and a text, never structured content. */
 export interface Explanation {
@@ -16,12 +16,12 @@ export function explainError(thrown: unknown): Explanation {
   const lines = [
     happenedText(failure),
     problem,
-    serviceMessage && `The service says: ${foreignText(serviceMessage, 600)}`,
+    serviceMessage && `The service says: ${untrustedText(serviceMessage, 600)}`,
     detailsText(failure),
     usageLimit && windowsText(usageLimit),
     chargeText(failure),
     `${retryTexts[retry]} ${next}`,
-    requestId && `Request id: ${foreignWord(requestId)}`,
+    requestId && `Request id: ${untrustedWord(requestId)}`,
   ];
   return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure) };
 }
@@ -113,10 +113,10 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 
 /** What is known of this failure in particular goes before what is true of its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
-  const { kind, usageLimit, creditsLeft, passing, gated } = failure;
+  const { kind, usageLimit, creditsLeft, transient, gated } = failure;
   const general = explanations[kind];
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
-  if (kind === 'credit_budget' && passing) return { ...general, ...budgetSetAside };
+  if (kind === 'credit_budget' && transient) return { ...general, ...budgetSetAside };
   if (kind === 'payment_required' && creditsLeft !== undefined) {
     return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
   }
@@ -141,13 +141,13 @@ const tightWindow = {
 /** Details that only repeat what is said anyway are left to `_meta`. */
 function detailsText({ details, serviceMessage = '', problem = '' }: Failure): string {
   const values: string[] = [];
-  const text = JSON.stringify(foreignValue(details, 600), (_, value) => {
+  const text = JSON.stringify(untrustedValue(details, 600), (_, value) => {
     if (typeof value !== 'object') values.push(String(value));
     return value;
   });
   if (text === undefined) return '';
   const repeated = values.length > 0 && values.every((value) => `${serviceMessage} ${problem}`.includes(value));
-  return repeated ? '' : `Details: ${foreignText(text, 700)}`;
+  return repeated ? '' : `Details: ${untrustedText(text, 700)}`;
 }
 
 /** What the service sent goes into it made safe and bounded, as into any result. */
@@ -157,10 +157,10 @@ function errorMeta(failure: Failure): Record<string, unknown> {
     kind,
     retryable: !['never', 'atACost'].includes(explanationOf(failure).retry),
     status,
-    code: code && foreignId(code),
-    requestId: requestId && foreignId(requestId),
-    usageLimit: usageLimit && foreignValue(usageLimit, 300),
-    details: foreignValue(details, 600),
+    code: code && untrustedId(code),
+    requestId: requestId && untrustedId(requestId),
+    usageLimit: usageLimit && untrustedValue(usageLimit, 300),
+    details: untrustedValue(details, 600),
   };
   return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
 }
@@ -169,7 +169,7 @@ function happenedText(failure: Failure): string {
   const { kind, status, code, sent } = failure;
   const { happened } = explanationOf(failure);
   const words = kind === 'network' && sent !== false ? 'The connection failed before the answer was there.' : happened;
-  const origin = [status && sent !== false && `HTTP ${status}`, code && foreignWord(code)].filter(Boolean).join(', ');
+  const origin = [status && sent !== false && `HTTP ${status}`, code && untrustedWord(code)].filter(Boolean).join(', ');
   return origin ? `${words} (${origin})` : words;
 }
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
-import { foreignWord } from './foreign-text.ts';
+import { untrustedWord } from './untrusted-text.ts';
 
 /**
  * Reads a tool's arguments: unknown ones refused by name, so that a typo is an answer and not silence; a number, a flag
@@ -39,7 +39,7 @@ function fromJson(field: unknown, text: string): unknown {
 function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
     const allowed = known.length === 0 ? 'This tool takes none' : `It takes: ${known.join(', ')}`;
-    const unknown = issue.keys.slice(0, 5).map((key) => foreignWord(key));
+    const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord(key));
     return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
   }
   const name = issue.path.join('.');

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Receipt } from '../api/send.ts';
 import { word } from '../present/fence.ts';
-import { foreignId } from './foreign-text.ts';
+import { untrustedId } from './untrusted-text.ts';
 
 /** `receipt` of every successful result: numbers, or null where the service sent no header. */
 export const ReceiptView = z.looseObject({
@@ -16,7 +16,7 @@ export const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
   charged: receipt?.charged ?? null,
   remaining: receipt?.remaining ?? null,
   cached: receipt?.cached ?? false,
-  requestId: receipt?.requestId ? foreignId(receipt.requestId) : null,
+  requestId: receipt?.requestId ? untrustedId(receipt.requestId) : null,
 });
 
 // Made when first needed: the first of these takes a good part of the time in which a process starts.

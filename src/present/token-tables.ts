@@ -1,6 +1,6 @@
 /**
  * What of the reference vocabulary (o200k_base) an estimate needs to tell everyday text from noise. Printed by
- * `test/bench/token-tables.ts`.
+ * `bench/token-tables.ts`.
  */
 
 /** The commonest pairs of letters in its words: for `a`, `b`, `c` … the letters that follow. */

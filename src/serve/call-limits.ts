@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../log/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import { follow } from '../mcp/follow.ts';
@@ -52,8 +52,8 @@ export function limitCalls(
   };
 
   const callTool = async (call: ToolCall): Promise<ToolResult> => {
-    const { owner, name, signal } = call;
-    const own = byOwner.get(owner);
+    const { tenantId, name, signal } = call;
+    const own = byOwner.get(tenantId);
     const ofKey = own ? own.size + own.pending : 0;
     if (ofKey >= mostOfOneKey || inside >= limits.atOnce + limits.waiting) {
       log.info('call', { tool: known.has(name) ? name : 'unknown', ms: 0, kind: 'busy' });
@@ -67,7 +67,7 @@ export function limitCalls(
     };
     inside++;
     try {
-      return await (own ?? queueOf(owner)).add(() => all.add(begin, options), options);
+      return await (own ?? queueOf(tenantId)).add(() => all.add(begin, options), options);
     } finally {
       inside--;
       line?.end();

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { ToolContext } from '../context.ts';
+import type { ToolContext } from './tool-context.ts';
 
 /** MCP's tool annotations, all four said (specification, *Tools*). */
 export interface Annotations {

@@ -1,14 +1,14 @@
 import * as z from 'zod';
 import type { ApiAnswer } from '../api/client.ts';
-import type { ToolContext } from '../context.ts';
 import type { AdView } from '../present/ad.ts';
 import { CollectionView, collectionText, viewCollection } from '../present/collection.ts';
 import type { PageView } from '../present/page.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { adViews, type ItemViews, pageViews } from './item-views.ts';
-import { pageOf } from './page-of.ts';
+import { pageOf } from './paginate.ts';
 import { frameOf, type Paging, paging } from './paging.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
+import type { ToolContext } from './tool-context.ts';
 
 const input = z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh });
 

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
+import { foreignCursor } from './cursor.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import type { ItemViews } from './item-views.ts';
-import { pageOf } from './page-of.ts';
+import { pageOf } from './paginate.ts';
 import { frameOf, paging } from './paging.ts';
 import { cursor } from './params.ts';
-import { foreignCursor } from './place.ts';
 
 const views: ItemViews<CollectionView> = {
   name: 'collections',

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { adViews } from './item-views.ts';
-import { pageOf } from './page-of.ts';
+import { pageOf } from './paginate.ts';
 import { frameOf, paging } from './paging.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
 

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type App, openApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
-import { createHttpApp } from '../../src/serve/http.ts';
-import { type Listener, listen } from '../../src/serve/listen.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { createLog } from '../../src/log/log.ts';
+import { createHttpApp } from '../../src/serve/http/http-app.ts';
+import { type Listener, listen } from '../../src/serve/http/listen.ts';
 import { withFixtures } from './fixtures.ts';
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
@@ -25,7 +25,7 @@ beforeAll(async () => {
     log,
     now: Date.now,
     allowedOrigins: ['localhost'],
-    demoKey: app.payer.key,
+    demoKey: app.credentials.apiKey,
     limits: { atOnce: 16, perKey: 16, waiting: 64 },
     refusalsPerMinute: 0,
   });

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { readConfig } from '../../src/config.ts';
-import { serveHttp } from '../../src/http-command.ts';
+import { serveHttp } from '../../src/cli/serve.ts';
+import { readConfig } from '../../src/config/read-config.ts';
 import { freePort } from '../support/free-port.ts';
 
 it('in demo mode, http serves the pictures that its ads name, and nothing else of the library', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/settings.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { documented, json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { openApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
-import { createHttpApp } from '../../src/serve/http.ts';
-import { listen } from '../../src/serve/listen.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { createLog } from '../../src/log/log.ts';
+import { createHttpApp } from '../../src/serve/http/http-app.ts';
+import { listen } from '../../src/serve/http/listen.ts';
 import { keepAlive } from '../support/http.ts';
 
 async function openDemo() {
@@ -17,7 +17,7 @@ async function openDemo() {
 test('a fault of the demo library is in the log, and its callers are told no more than that', async () => {
   const { app, logged } = await openDemo();
   const asking = new Request('http://demo.invalid/v1/whoami', {
-    headers: { authorization: `Bearer ${app.payer.key}` },
+    headers: { authorization: `Bearer ${app.credentials.apiKey}` },
   });
   expect((await app.pictures?.(asking.clone()))?.status).toBe(200);
   await app.close();
@@ -34,7 +34,7 @@ test('a fault of the HTTP server is a 500 that says nothing of it, and the conne
     catalog: app.catalog,
     log,
     now: Date.now,
-    demoKey: app.payer.key,
+    demoKey: app.credentials.apiKey,
     pictures: async () => {
       throw new Error('the paint is dry');
     },

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Client } from 'undici';
-import { type Config, readConfig } from '../../src/config.ts';
-import { serveHttp } from '../../src/http-command.ts';
+import { serveHttp } from '../../src/cli/serve.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import type { Config } from '../../src/config/settings.ts';
 
 /** The server over real sockets, in this process. */
 export interface HttpServer {

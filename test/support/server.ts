@@ -1,10 +1,11 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import type { Payer } from '../../src/api/client.ts';
+import type { Credentials } from '../../src/api/client.ts';
 import { openApp } from '../../src/app.ts';
-import { type Config, readConfig } from '../../src/config.ts';
-import { createLog } from '../../src/log.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import type { Config } from '../../src/config/settings.ts';
+import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/bind-v1.ts';
 
 /** A client of the real server, in this process, with the network behind it. */
@@ -49,7 +50,7 @@ export async function startServer({
   const log = createLog('debug', (line) => logged.push(line));
   const app = await openApp({ config: { ...readConfig({}), ...config }, log, now, random });
   const clients: Client[] = [];
-  const join = async (payer: Payer) => {
+  const join = async (payer: Credentials) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     await bindV1(app.catalog, payer).connect(ours);
     const client = new Client({ name: 'test', version: '1' });
@@ -64,8 +65,8 @@ export async function startServer({
     };
   };
   return {
-    ...(await join(app.payer)),
-    as: (key) => join({ key, owner: key }),
+    ...(await join(app.credentials)),
+    as: (key) => join({ apiKey: key, tenantId: key }),
     logged,
     stop: () => app.close(),
     close: async () => {

@@ -1,7 +1,7 @@
 import { openDemoLibrary } from '../../src/library/demo.ts';
 import type { KeyOptions } from '../../src/library/keys.ts';
 import type { Library } from '../../src/library/open.ts';
-import { listen } from '../../src/serve/listen.ts';
+import { listen } from '../../src/serve/http/listen.ts';
 
 /** The local library with demo data over real HTTP, and what reached it. */
 export interface TestService {

@@ -1,0 +1,203 @@
+import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
+import { Client } from 'undici';
+import { type Served, serveHttp } from '../test/support/process.ts';
+import { startChild } from './child.ts';
+import { residentMegabytes } from './memory.ts';
+import { addRow } from './row.ts';
+
+/**
+ * Many callers at once against the server and against a bare proxy, in turns, in one run.
+ * `npm run bench:http -- --seconds 20 --callers 64 --tool search_ads --items 10`
+ */
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '20' },
+    callers: { type: 'string', default: '64' },
+    tool: { type: 'string', default: 'whoami' },
+    items: { type: 'string', default: '10' },
+    turns: { type: 'string', default: '4' },
+  },
+});
+const seconds = Number(values.seconds);
+const callers = Number(values.callers);
+const turns = Number(values.turns);
+
+interface Target {
+  name: string;
+  origin: string;
+  pid: number;
+  headers: Record<string, string>;
+  body(id: number): string;
+  answered: number;
+  wrong: number;
+  failed: number;
+  /** Milliseconds of every answer. */
+  times: number[];
+  memory: number[];
+  /** Milliseconds of processor time its process took. */
+  cpu: number;
+}
+
+/** What the smallest call must reach of the proxy; one with ads is condensed besides, which no proxy does. */
+const least = 0.7;
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+const upstream = await listening('upstream.ts', values.items);
+const proxy = await listening('proxy.ts', upstream.origin, 'fetch');
+const sharp = await listening('proxy.ts', upstream.origin, 'undici');
+const server = await serveHttp(['--base-url', upstream.origin, '--cache-seconds', '0']);
+const targets = [
+  target('proxy, fetch', proxy.origin, proxy.process.pid),
+  target('proxy, undici', sharp.origin, sharp.process.pid),
+  target('MCP 2025-11-25', server.origin, server.process.child.pid),
+  target('MCP 2026-07-28', server.origin, server.process.child.pid),
+];
+for (const each of targets) await load(each, 3);
+for (const each of targets) reset(each);
+for (let turn = 0; turn < turns; turn++) {
+  for (const each of targets) await load(each, seconds / turns);
+}
+report(targets);
+addRows(targets);
+await finish(server);
+
+function target(name: string, origin: string, pid: number | undefined): Target {
+  const modern = name.endsWith('2026-07-28');
+  const headers = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': modern ? '2026-07-28' : '2025-11-25',
+    ...(modern && { 'mcp-method': 'tools/call', 'mcp-name': values.tool }),
+  };
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const args = values.tool === 'search_ads' ? { limit: Number(values.items) } : {};
+  const params = { name: values.tool, arguments: args, ...(modern && { _meta: meta }) };
+  const body = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
+  return {
+    name,
+    origin,
+    pid: pid ?? 0,
+    headers,
+    body,
+    answered: 0,
+    wrong: 0,
+    failed: 0,
+    times: [],
+    memory: [],
+    cpu: 0,
+  };
+}
+
+function reset(each: Target) {
+  Object.assign(each, { answered: 0, wrong: 0, failed: 0, times: [], memory: [], cpu: 0 });
+}
+
+/** Every caller has a key and a connection of its own, and asks again as soon as it has its answer. */
+async function load(each: Target, duration: number): Promise<void> {
+  const until = performance.now() + duration * 1000;
+  const call = async (caller: number) => {
+    const name = `caller-${caller}-of-${callers}`;
+    const client = new Client(each.origin);
+    const headers = { ...each.headers, authorization: `Bearer svc_live_${name}` };
+    for (let id = 1; performance.now() < until; id++) {
+      const sent = performance.now();
+      try {
+        const answer = await client.request({ path: '/mcp', method: 'POST', headers, body: each.body(id) });
+        const text = await answer.body.text();
+        if (answer.statusCode !== 200 || text.includes('"isError"')) each.failed++;
+        else if (!text.includes(name)) each.wrong++;
+        else each.answered++;
+      } catch {
+        each.failed++;
+      }
+      each.times.push(performance.now() - sent);
+    }
+    await client.close();
+  };
+  const before = processorTime(each.pid);
+  await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
+  each.cpu += processorTime(each.pid) - before;
+  each.memory.push(residentMegabytes(each.pid));
+}
+
+/** Milliseconds since the start; says more than the clock where other programs take their share of the machine. */
+function processorTime(pid: number): number {
+  try {
+    const [user = 0, system = 0] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ').slice(13, 15).map(Number);
+    return (user + system) * 10;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function report(all: Target[]): void {
+  const rate = (each: Target) => each.answered / seconds;
+  const base = all[0] ? rate(all[0]) : 0;
+  say(
+    `${callers} callers, ${seconds} s each in ${turns} turns, ${values.tool}${values.tool === 'search_ads' ? ` of ${values.items} ads` : ''}`,
+  );
+  for (const each of all) {
+    const times = each.times.toSorted((a, b) => a - b);
+    const at = (part: number) => `${(times[Math.floor(times.length * part)] ?? Number.NaN).toFixed(1)} ms`;
+    say(
+      [
+        each.name.padEnd(16),
+        `${rate(each).toFixed(0).padStart(6)}/s`,
+        `${((rate(each) / base) * 100).toFixed(0).padStart(4)} %`,
+        `${(each.cpu / each.answered).toFixed(2)} ms of processor`,
+        `p50 ${at(0.5)}, p99 ${at(0.99)}`,
+        `failed ${each.failed}, wrong ${each.wrong}`,
+        `memory ${each.memory.join(' ')} MB`,
+      ].join('  '),
+    );
+  }
+}
+
+function mean(all: number[]): number {
+  return all.reduce((sum, each) => sum + each, 0) / all.length;
+}
+
+function addRows([proxy, , ...served]: Target[]): void {
+  const of = values.tool === 'search_ads' ? ` of ${values.items} ads` : '';
+  for (const each of served) {
+    const ratio = each.answered / (proxy?.answered ?? 1);
+    addRow({
+      what: `${values.tool}${of} over HTTP, ${each.name}, ${callers} callers`,
+      ours: `${(each.answered / seconds).toFixed(0)} a second`,
+      beside: `${((proxy?.answered ?? 0) / seconds).toFixed(0)} a second by a fetch proxy`,
+      ratio,
+      ...(values.tool === 'whoami' && { limit: 'at least 0.70', holds: ratio >= least }),
+    });
+  }
+}
+
+async function listening(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
+  const { told, process } = await startChild<AddressInfo>(file, ...given);
+  return { origin: `http://127.0.0.1:${told.port}`, process };
+}
+
+async function finish(served: Served): Promise<void> {
+  upstream.process.kill();
+  proxy.process.kill();
+  sharp.process.kill();
+  const { code, stderr } = await served.close();
+  const ours = targets.slice(2);
+  const worst = Math.min(...ours.map((each) => each.answered)) / (targets[0]?.answered ?? 1);
+  const clean = targets.every(({ failed, wrong }) => failed + wrong === 0) && code === 0;
+  // One process serves both eras; its heap breathes from turn to turn.
+  const memory = Array.from({ length: turns }, (_, turn) => mean(ours.map((each) => each.memory[turn] ?? 0)));
+  const half = Math.ceil(turns / 2);
+  const flat = mean(memory.slice(-half)) <= 1.2 * mean(memory.slice(0, half));
+  say(
+    `worst ratio ${(worst * 100).toFixed(0)} % of the proxy (target 70 %), ${clean ? 'no error' : 'ERRORS'}${stderr.includes('error') ? stderr : ''}`,
+  );
+  say(`memory ${flat ? 'flat' : 'GROWS'}: ${memory.map((each) => each.toFixed(0)).join(', ')} MB by turn`);
+  process.exitCode = clean && flat && (worst >= least || values.tool !== 'whoami') ? 0 : 1;
+}

@@ -1,0 +1,159 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { makeMarket } from '../src/library/demo/campaigns.ts';
+import { diceFrom } from '../src/library/demo/random.ts';
+import { openDemoLibrary } from '../src/library/demo.ts';
+import { openLibrary } from '../src/library/open.ts';
+import { addRow } from './row.ts';
+
+/**
+ * 100,000 generated ads: how long the import takes, how long searches take through the whole pipeline (key, filters,
+ * search, charge, JSON), and the plan of the slowest. `npm run bench:library` prints it.
+ */
+const wanted = Number(process.env.BENCH_ADS ?? 100_000);
+const rounds = 15;
+const today = Date.UTC(2026, 10, 20);
+
+/** Filtered full-text searches: words of several scripts, rare and common, with filters and sorts. */
+const filtered: Record<string, unknown>[] = [
+  { query: 'serum', countries: ['US', 'BR'] },
+  { query: 'sérum', startedAtFrom: '2026-06-01' },
+  { query: '세럼', displayFormat: ['VIDEO'], sort: 'duplicates' },
+  { query: '수분', daysRunningFrom: 30 },
+  { query: 'カバー', ctaType: ['SHOP_NOW'] },
+  { query: 'عطر', publisherPlatform: ['THREADS'], sort: 'audienceReach' },
+  { query: 'कारीगरों', audienceReachFrom: 10_000 },
+  { query: 'mattress -pillow', active: true },
+  { query: '"free shipping"', adSpendFrom: 500, sort: 'adSpend' },
+  { query: 'kaffee schokolade', countries: ['AT'] },
+  { query: 'trail shoe', mediaKind: ['video'], sort: 'performancePublic' },
+  { query: 'crème', domain: ['maison-ortevelle.example'] },
+  { advertiser: 'heron', duplicatesFrom: 2, sort: 'daysRunning' },
+  { query: 'desconto', countries: ['BR'], active: true, sort: 'trendPublic' },
+];
+/** Not filtered full text, or as wide as it gets: looked at, not counted in the median. */
+const others: Record<string, unknown>[] = [
+  {},
+  { countries: ['US'] },
+  { sort: 'duplicates', order: 'asc' },
+  { publisherPlatform: ['FACEBOOK'], sort: 'audienceReach' },
+  { query: 'the', active: true },
+  { startedAtFrom: '2026-01-01', startedAtTo: '2026-01-31', sort: 'performancePublic' },
+];
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const folder = await mkdtemp(join(tmpdir(), 'ad-library-bench-'));
+const file = join(folder, 'ads.jsonl');
+
+async function* lines() {
+  let made = 0;
+  for (let seed = 1; made < wanted; seed++) {
+    for (const { page, ads } of makeMarket(diceFrom(seed), today)) {
+      const kept = ads.slice(0, wanted - made);
+      made += kept.length;
+      if (kept.length > 0) yield [page, ...kept].map((record) => `${JSON.stringify(record)}\n`).join('');
+    }
+  }
+}
+
+const opening = performance.now();
+const demo = await openDemoLibrary({ now: () => today });
+const opened = performance.now() - opening;
+await demo.library.fetch(new Request('http://library.example/v1/whoami'));
+print(`demo: open in ${opened.toFixed(0)} ms, first answer after ${(performance.now() - opening).toFixed(0)} ms`);
+demo.library.close();
+
+await pipeline(lines, createWriteStream(file));
+const database = join(folder, 'ads.db');
+const { shop, ...library } = await openLibrary({ database, now: () => today });
+const spent = process.cpuUsage();
+const started = performance.now();
+const report = await library.import(createReadStream(file));
+const seconds = (performance.now() - started) / 1000;
+const { user, system } = process.cpuUsage(spent);
+const worked = ((user + system) / 1e6).toFixed(1);
+const megabytes = async (path: string) => ((await stat(path)).size / 2 ** 20).toFixed(0);
+print(
+  `import: ${report.ads} ads and ${report.pages} pages in ${seconds.toFixed(1)} s, ${worked} s of it computing (${await megabytes(file)} MB)`,
+);
+print(
+  `memory: ${(process.memoryUsage().rss / 2 ** 20).toFixed(0)} MB resident after it; database ${await megabytes(database)} MB`,
+);
+
+const { key } = library.keys.create({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
+const statements: { sql: string; values: (string | number)[] }[] = [];
+const { all } = shop.database;
+shop.database.all = (sql, values) => {
+  statements.push({ sql, values: values as (string | number)[] });
+  return all(sql, values);
+};
+
+async function time(body: Record<string, unknown>) {
+  const request = () =>
+    new Request('http://library.example/v1/ads/search', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const times: number[] = [];
+  let hits = 0;
+  for (let round = 0; round < rounds; round++) {
+    const from = performance.now();
+    const response = await library.fetch(request());
+    const answer = await response.text();
+    times.push(performance.now() - from);
+    if (response.status !== 200) throw new Error(answer);
+    hits = JSON.parse(answer).totalHits;
+  }
+  return { body, hits, times: times.sort((left, right) => left - right) };
+}
+
+const median = (times: number[]) => times[Math.floor(times.length / 2)] ?? 0;
+const show = ({ body, hits, times }: Awaited<ReturnType<typeof time>>) =>
+  print(`${median(times).toFixed(1).padStart(7)} ms  ${String(hits).padStart(6)} hits  ${JSON.stringify(body)}`);
+
+const results = [];
+print('\nfiltered full-text search, median of each:');
+for (const body of filtered) {
+  const result = await time(body);
+  show(result);
+  results.push(result);
+}
+const overall = median(results.flatMap(({ times }) => times).sort((left, right) => left - right));
+print(`median over all: ${overall.toFixed(1)} ms`);
+print('\nothers:');
+for (const body of others) {
+  const result = await time(body);
+  show(result);
+  results.push(result);
+}
+
+addRow({
+  what: 'filtered full-text search of 100,000 ads, median',
+  ours: `${overall.toFixed(1)} ms`,
+  beside: '20 ms allowed',
+  ratio: overall / 20,
+  limit: 'at most 1.00',
+  holds: overall <= 20,
+});
+
+const [slowest] = results.sort((left, right) => median(right.times) - median(left.times));
+if (slowest) {
+  print(`\nplan of the slowest, ${JSON.stringify(slowest.body)}:`);
+  statements.length = 0;
+  await time(slowest.body);
+  const seen = new Map(statements.map(({ sql, values }) => [sql, values]));
+  for (const [sql, values] of [...seen].filter(([sql]) => sql.includes('WHERE'))) {
+    const from = performance.now();
+    all(sql, values);
+    const took = performance.now() - from;
+    if (took < 1) continue;
+    print(`  ${took.toFixed(1)} ms  ${sql.replace(/\s+/g, ' ').slice(0, 400)}`);
+    for (const { detail } of all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, values)) print(`      ${detail}`);
+  }
+}
+library.close();
+await rm(folder, { recursive: true });

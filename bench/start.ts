@@ -1,0 +1,81 @@
+/**
+ * How long the built command takes from its start to an answered `tools/list` over stdio, against a bare `node -e 0`
+ * in the same run, taken in turns so that both meet the same load. Medians; `npm run bench:start [-- ROUNDS]`.
+ *
+ * Once in this shell's environment, and once in the small one that hosts hand down: what a shell sets for node
+ * (NODE_EXTRA_CA_CERTS above all) makes both slower by the same amount, and so the ratio smaller.
+ */
+import { spawn } from 'node:child_process';
+import { command } from '../test/support/process.ts';
+import { addRow } from './row.ts';
+
+const most = 3;
+const rounds = Number(process.argv[2] ?? 21);
+
+const opening = [
+  {
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'bench', version: '1' } },
+  },
+  { method: 'notifications/initialized' },
+  { id: 2, method: 'tools/list' },
+];
+const input = opening.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join('');
+
+interface Start {
+  args: string[];
+  env: NodeJS.ProcessEnv;
+  /** What standard output holds once it is done; the end of the process where it says nothing. */
+  until?: string;
+}
+
+function timed({ args, env, until }: Start): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const began = performance.now();
+    const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+      if (until === undefined || !said.includes(until)) return;
+      resolve(performance.now() - began);
+      child.stdin.end();
+    });
+    child.once('exit', () => {
+      if (until === undefined) resolve(performance.now() - began);
+      else reject(new Error('It ended without an answer.'));
+    });
+    child.stdin.on('error', () => {});
+    child.stdin.write(input);
+  });
+}
+
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+
+async function compare(where: string, env: NodeJS.ProcessEnv): Promise<number> {
+  const bare: number[] = [];
+  const served: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    bare.push(await timed({ args: ['-e', '0'], env }));
+    served.push(await timed({ args: command().args, env, until: '"id":2' }));
+  }
+  const ratio = median(served) / median(bare);
+  process.stdout.write(
+    `${where}: node -e 0 ${median(bare).toFixed(0)} ms, tools/list answered ${median(served).toFixed(0)} ms, ratio ${ratio.toFixed(2)}\n`,
+  );
+  addRow({
+    what: `start to a list of tools, ${where}`,
+    ours: `${median(served).toFixed(0)} ms`,
+    beside: `${median(bare).toFixed(0)} ms for node -e 0`,
+    ratio,
+    limit: `at most ${most.toFixed(2)}`,
+    holds: ratio <= most,
+  });
+  return ratio;
+}
+
+const { PATH, HOME } = process.env;
+process.stdout.write(`node ${process.version}, medians of ${rounds}\n`);
+const ratio = await compare('as in this shell', process.env);
+await compare('as a host starts it', { PATH, HOME });
+process.exitCode = ratio > most ? 1 : 0;

@@ -1,0 +1,233 @@
+/**
+ * What a result costs a model, in tokens of o200k_base: the service's answer, our text, our structured content, and
+ * other ways to write the same facts. Ends with exit code 1 when a promised fact is missing or a limit is broken.
+ *
+ *   npm run bench:tokens            real data when present, else demo mode's
+ */
+import { libraryFilters } from '../src/library/filters.ts';
+import { filterHints } from '../src/mcp/filter-hints.ts';
+import { instructions } from '../src/mcp/instructions.ts';
+import { listTools } from '../src/mcp/list-tools.ts';
+import {
+  accountText,
+  creditsText,
+  identityText,
+  viewAccount,
+  viewCredits,
+  viewIdentity,
+} from '../src/present/account.ts';
+import { type AdView, viewAd } from '../src/present/ad.ts';
+import { adListText } from '../src/present/ad-list-text.ts';
+import { adText } from '../src/present/ad-text.ts';
+import { collectionListText, viewCollection } from '../src/present/collection.ts';
+import { fit as leading } from '../src/present/fit.ts';
+import { pageListText, pageText, viewPage } from '../src/present/page.ts';
+import { tools } from '../src/tools/catalog.ts';
+import { itemTokens } from '../src/tools/item-views.ts';
+import { type Costs, costs, tokens } from './costs.ts';
+import { promisedFacts, saidOf } from './promised-facts.ts';
+import { addRow } from './row.ts';
+import { demoAccount, demoSamples, realSamples } from './samples.ts';
+
+const now = Date.UTC(2026, 10, 20);
+const asOf = '2026-11-20';
+const PAGE = 50;
+const BUDGET = 8000;
+const { source, real, ads, pages } = realSamples() ?? (await demoSamples(now));
+const say = (line = '') => process.stdout.write(`${line}\n`);
+const problems: string[] = [];
+const limit = (what: string, value: number, most: number) => {
+  say(`  ${(value <= most ? 'ok' : 'BROKEN').padEnd(7)}${what}: ${value.toFixed(2)} (at most ${most})`);
+  if (value > most) problems.push(`${what} is ${value.toFixed(2)}, more than ${most}`);
+};
+/** What depends on the data is promised for real ads. */
+const realLimit: typeof limit = (...promise) => (real ? limit(...promise) : undefined);
+
+const percentile = (values: number[], share: number) => {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+};
+const sum = (all: Costs[], name: keyof Costs) => all.reduce((total, cost) => total + cost[name], 0);
+
+function report(tool: string, all: Costs[]): void {
+  const items = sum(all, 'items');
+  say(`\n${tool}: ${all.length} results, ${items} items; tokens per item`);
+  addRow({
+    what: `${tool}, ${real ? 'real' : 'generated'} data`,
+    ours: `${(sum(all, 'text') / items).toFixed(0)} tokens an item`,
+    beside: `${(sum(all, 'raw') / items).toFixed(0)} as the service sends it`,
+    ratio: sum(all, 'text') / sum(all, 'raw'),
+  });
+  for (const name of Object.keys(all[0] ?? {}).slice(1) as (keyof Costs)[]) {
+    const each = all.map((cost) => cost[name] / cost.items);
+    const shares = [0.5, 0.95, 1].map((share) => percentile(each, share).toFixed(0).padStart(7));
+    say(
+      `  ${name.padEnd(11)}mean ${(sum(all, name) / items).toFixed(1).padStart(7)}   p50, p95, max ${shares.join('')}`,
+    );
+  }
+}
+
+const chunks = <T>(items: T[]): T[][] =>
+  Array.from({ length: Math.ceil(items.length / PAGE) }, (_, i) => items.slice(i * PAGE, (i + 1) * PAGE));
+
+const frame = { cursor: 'eyJwIjoxfQ', hasMore: true, total: 1204, asOf };
+const adList = (raw: typeof ads) => {
+  const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
+  return {
+    raw: { items: raw },
+    text: adListText({ items: rows, ...frame }),
+    structured: { items: rows, ...frame },
+    rows,
+  };
+};
+
+function searchAds(): void {
+  const all = chunks(ads).map((page) => costs(adList(page)));
+  report('search_ads, brief', all);
+  realLimit('text per ad', sum(all, 'text') / ads.length, 110);
+  realLimit('% of the raw JSON', (100 * sum(all, 'text')) / sum(all, 'raw'), 6);
+  realLimit('structured / text', sum(all, 'structured') / sum(all, 'text'), 1.6);
+  limit('text of any 50', Math.max(...all.map(({ text }) => text)), BUDGET);
+  limit('actual / estimate', Math.max(...all.map(({ text, estimate }) => text / estimate)), 1);
+  const shuffled = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
+  const mixed = chunks(shuffled).map((page) => costs(adList(page)));
+  realLimit('text per ad, advertisers mixed', sum(mixed, 'text') / ads.length, 110);
+}
+
+function getAd(): void {
+  const all = ads.map((ad) => {
+    const view = viewAd(ad, { detail: 'standard', now });
+    return costs({ raw: ad, text: adText(view), structured: { ad: view }, rows: [view] });
+  });
+  report('get_ad, standard', all);
+  limit(
+    'text of the median ad',
+    percentile(
+      all.map(({ text }) => text),
+      0.5,
+    ),
+    700,
+  );
+}
+
+function fullAds(): void {
+  const budget = itemTokens(BUDGET - 160);
+  const all = ads.map((ad) => {
+    const view = viewAd(ad, { detail: 'full', now, budget });
+    return costs({ raw: ad, text: adText(view, 'full', budget), structured: { ad: view }, rows: [view] });
+  });
+  report('get_ad, full', all);
+  const cut = (inside: (ad: AdView) => string) =>
+    ads.filter((ad) => inside(viewAd(ad, { detail: 'full', now, budget })).includes('Cut to fit: raise')).length;
+  say(`  cut in the text: ${cut((ad) => adText(ad, 'full', budget))}, in the data: ${cut(JSON.stringify)}`);
+  limit('text of any ad', Math.max(...all.map(({ text }) => text)), BUDGET);
+  limit('data of any ad', Math.max(...all.map(({ structured }) => structured)), 2 * BUDGET);
+}
+
+function searchPages(): void {
+  const all = chunks(pages).map((raw) => {
+    const rows = raw.map((page) => viewPage(page, { detail: 'brief' }));
+    return costs({
+      raw: { items: raw },
+      text: pageListText({ items: rows, ...frame }),
+      structured: { items: rows, ...frame },
+      rows,
+    });
+  });
+  report('search_pages, brief', all);
+  realLimit('text per page', sum(all, 'text') / pages.length, 50);
+  realLimit('structured / text', sum(all, 'structured') / sum(all, 'text'), 1.6);
+}
+
+function getPage(): void {
+  const all = pages.map((page) => {
+    const view = viewPage(page, { detail: 'standard' });
+    return costs({ raw: page, text: pageText(view), structured: { page: view }, rows: [view] });
+  });
+  report('get_page, standard', all);
+}
+
+/** Whose shape is the same for everybody, so demo mode's answers will do. */
+async function otherTools(): Promise<void> {
+  const { collections, credits, account, identity } = await demoAccount(now);
+  const rows = collections.items.map(viewCollection);
+  const form = (tool: string, { raw, text, view }: { raw: unknown; text: string; view: object }) =>
+    report(tool, [costs({ raw, text, structured: view, rows: [view] })]);
+  report(`list_collections`, [
+    costs({ raw: collections, text: collectionListText({ items: rows }), structured: { items: rows }, rows }),
+  ]);
+  const [credit, own, who] = [viewCredits(credits), viewAccount(account), viewIdentity(identity)];
+  form('get_credits, without what this server spent', { raw: credits, text: creditsText(credit), view: credit });
+  form('get_account', { raw: account, text: accountText(own), view: own });
+  form('whoami', { raw: identity, text: identityText(who), view: who });
+}
+
+/** What every conversation pays before the first call. */
+function toolList(): void {
+  const list = (demo: boolean) =>
+    listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(libraryFilters) }) });
+  const read = (demo: boolean) =>
+    tokens(
+      JSON.stringify(list(demo).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
+    );
+  say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
+  limit('name, description, inputSchema', read(false), 2000);
+  limit('the same in demo mode, with filter hints', read(true), 3000);
+  say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
+  say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
+  say(`  instructions: ${tokens(instructions(true))}`);
+}
+
+/** From source to text and to structured content: every fact an ad has is said of it. */
+function checkFacts(): void {
+  let checked = 0;
+  for (const page of chunks(ads)) {
+    const { text, rows } = adList(page);
+    for (const [index, ad] of page.entries()) {
+      const said = saidOf(ad, text);
+      const json = JSON.stringify(rows[index]);
+      for (const [name, isIn] of Object.entries(promisedFacts(ad, now))) {
+        checked++;
+        if (!isIn(said)) problems.push(`${ad.id}: the text does not say ${name}`);
+        if (!isIn(json)) problems.push(`${ad.id}: the structured content does not say ${name}`);
+      }
+    }
+  }
+  say(`\nfacts: ${checked} looked for in text and structured content, ${problems.length} problems so far`);
+}
+
+function timing(): void {
+  const page = ads.slice(0, PAGE);
+  const answer = JSON.stringify({ items: page });
+  const median = (work: () => void) => {
+    for (let i = 0; i < 200; i++) work();
+    const times = Array.from({ length: 300 }, () => {
+      const start = performance.now();
+      work();
+      return performance.now() - start;
+    });
+    return percentile(times, 0.5);
+  };
+  const condense = median(() => {
+    const items = page.map((ad) => viewAd(ad, { detail: 'brief', now }));
+    const render = (some: readonly AdView[]) => adListText({ items: some, ...frame });
+    const shown = items.slice(0, leading({ items, budget: BUDGET, render }));
+    render(shown);
+    JSON.stringify({ items: shown, ...frame });
+  });
+  say(`\ntime for ${page.length} ads: JSON.parse of the answer ${median(() => JSON.parse(answer)).toFixed(2)} ms`);
+  limit('view, fit, text and JSON, ms', condense, 2);
+}
+
+say(`tokens of o200k_base on ${source}: ${ads.length} ads, ${pages.length} pages`);
+toolList();
+searchAds();
+getAd();
+fullAds();
+searchPages();
+getPage();
+await otherTools();
+checkFacts();
+timing();
+for (const problem of problems) say(`PROBLEM ${problem}`);
+process.exitCode = problems.length > 0 ? 1 : 0;

@@ -1,0 +1,151 @@
+import { type Dice, diceFrom } from '../src/library/demo/random.ts';
+
+export interface SoakCaller {
+  /** What `whoami` says of its key. */
+  name: string;
+  key: string;
+}
+
+/** MCP's CallToolResult, in the part that is judged here. */
+export interface ToolResult {
+  isError?: boolean;
+  content?: { text?: string }[];
+  structuredContent?: { items?: { id?: string; pageId?: string }[]; cursor?: string | null; hasMore?: boolean };
+}
+
+/** One tool call, and whether an answer to it is right. */
+export interface Question {
+  tool: string;
+  args: object;
+  right(result: ToolResult): boolean;
+}
+
+/** A caller's calls, each made of what earlier answers told. */
+export interface Traffic {
+  next(): Question;
+  learn(question: Question, result: ToolResult): void;
+}
+
+/** Questions and answers are kept by how long they are; these are long, so that what is bounded is full early. */
+const longWord = 'x'.repeat(40_000);
+/** Ids are remembered to ask about, and this program must not grow either. */
+const mostIds = 200;
+
+export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
+  const dice = diceFrom(seed);
+  const ads: string[] = [];
+  const pages: string[] = [];
+  let collection: string | undefined;
+  let going: { tool: string; cursor: string } | undefined;
+  let asked = 0;
+
+  /** A filter that lets everything through and was never asked for before. */
+  const newFilter = () => ({ duplicatesFrom: -1 - asked++ / 1e6 });
+  /** Begins anywhere among the ads, so that many different ones are seen early. */
+  const anywhere = () => ({ sort: 'daysRunning', daysRunningTo: dice.between(1, 300) });
+  const goingOn = (): Question | undefined => {
+    if (!going) return undefined;
+    const { tool, cursor } = going;
+    return fine(tool, { cursor });
+  };
+  const ofAd = (args: object = {}) => {
+    if (!ads[0]) return undefined;
+    const adId = dice.pick(ads);
+    return fine('get_ad', { adId, ...args }, says(adId));
+  };
+  const ofPage = () => {
+    if (!pages[0]) return undefined;
+    const pageId = dice.pick(pages);
+    return fine('get_page', { pageId }, says(pageId));
+  };
+  const ofCollection = (tool: string, args: () => object) =>
+    collection && ads[0] ? fine(tool, { collectionId: collection, itemType: 'ads', ...args() }) : undefined;
+
+  const kinds: [weight: number, make: () => Question | undefined][] = [
+    [10, () => fine('search_ads', { filters: { ...newFilter(), ...anywhere() }, limit: dice.pick([5, 20, 50, 100]) })],
+    [8, () => fine('search_ads', { filters: { ctaType: ['SHOP_NOW'] }, limit: dice.between(1, 8) })],
+    [
+      6,
+      () =>
+        fine('search_ads', {
+          filters: { countries: ['DE', 'US', 'FR'], ...newFilter(), order: 'asc' },
+          detail: 'full',
+        }),
+    ],
+    [
+      14,
+      () =>
+        fine('search_ads', { filters: { ctaType: ['SHOP_NOW', 'LEARN_MORE', `${asked++}${longWord}`] }, limit: 100 }),
+    ],
+    [10, goingOn],
+    [8, () => ofAd()],
+    [4, () => ofAd({ fresh: true })],
+    [4, () => ofAd({ seen: true })],
+    [5, () => fine('search_pages', { filters: { adsAmountFrom: -1 - asked++ / 1e6 }, limit: dice.between(1, 50) })],
+    [5, ofPage],
+    [3, () => fine('list_collections', {})],
+    [3, () => ofCollection('list_collection_items', () => ({ limit: dice.between(1, 100) }))],
+    [3, () => ofCollection('add_collection_item', () => ({ itemId: dice.pick(ads) }))],
+    [3, () => fine('get_credits', {})],
+    [3, () => fine('get_account', {})],
+    [4, () => fine('whoami', {}, says(name))],
+    [3, () => bad(...dice.pick(badCalls))],
+    [1, () => bad('search_ads', { filters: { [`nothing${asked++}`]: true } })],
+    [1, () => bad('get_ad', { adId: dice.uuid() })],
+    [1, () => bad(`no_such_tool_${asked++}`, {})],
+  ];
+  const drawn = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make));
+
+  return {
+    next() {
+      return dice.pick(drawn)() ?? fine('search_ads', { limit: 10 });
+    },
+    learn({ tool }, { structuredContent = {} }) {
+      const { items = [], cursor } = structuredContent;
+      if (tool === 'search_ads')
+        remember(
+          dice,
+          ads,
+          items.map(({ id }) => id),
+        );
+      if (tool === 'search_pages')
+        remember(
+          dice,
+          pages,
+          items.map(({ pageId }) => pageId),
+        );
+      if (tool === 'list_collections') collection ??= items[0]?.id;
+      if (tool.startsWith('search_')) going = cursor ? { tool, cursor } : undefined;
+    },
+  };
+}
+
+const badCalls: [tool: string, args: object][] = [
+  ['search_ads', { limit: 'many' }],
+  ['search_ads', { limt: 5 }],
+  ['search_ads', { cursor: '@10/20.AAAAAAAA' }],
+  ['get_ad', {}],
+  ['get_ad', { adId: 'not an id' }],
+  ['get_page', { pageId: '0' }],
+  ['list_collection_items', { collectionId: 'nobody', itemType: 'ads' }],
+  ['add_collection_item', { collectionId: 'nobody', itemType: 'shoes', itemId: '1' }],
+];
+
+function fine(tool: string, args: object, holds: (result: ToolResult) => boolean = () => true): Question {
+  return { tool, args, right: (result) => !result.isError && !!result.structuredContent && holds(result) };
+}
+
+/** An answer to another question, or to another caller, would not. */
+const says = (word: string) => (result: ToolResult) => JSON.stringify(result.structuredContent).includes(word);
+
+function bad(tool: string, args: object): Question {
+  return { tool, args, right: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
+}
+
+function remember(dice: Dice, known: string[], ids: (string | undefined)[]): void {
+  for (const id of ids) {
+    if (id === undefined || known.includes(id)) continue;
+    if (known.length < mostIds) known.push(id);
+    else known[dice.between(0, mostIds - 1)] = id;
+  }
+}

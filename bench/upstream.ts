@@ -1,0 +1,45 @@
+import { createServer } from 'node:http';
+import { openDemoLibrary } from '../src/library/demo.ts';
+
+/**
+ * A service that answers at once what the demo library said when it started, with the caller's name put where it will
+ * be seen, so that an answer in the wrong hands shows. `node upstream.ts <items>`.
+ */
+const limit = Number(process.argv[2]);
+const { library, apiKey } = await openDemoLibrary({ now: Date.now });
+const ask = async (path: string, body?: object) => {
+  const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+  const asking = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers };
+  return (await library.fetch(new Request(`http://library${path}`, asking))).json();
+};
+const identity = (await ask('/v1/whoami')) as { apiKey: object };
+const found = (await ask('/v1/ads/search', { limit })) as { items: object[] };
+library.close();
+
+const answers = new Map<string, Buffer>();
+const answerTo = (path: string, caller: string): Buffer => {
+  const kept = answers.get(path + caller);
+  if (kept) return kept;
+  const items = found.items.map((ad) => ({ ...ad, headline: caller }));
+  const value =
+    path === '/v1/whoami' ? { ...identity, apiKey: { ...identity.apiKey, name: caller } } : { ...found, items };
+  const answer = Buffer.from(JSON.stringify(value));
+  answers.set(path + caller, answer);
+  return answer;
+};
+
+const server = createServer((request, response) => {
+  const caller = (request.headers.authorization ?? '').replace('Bearer svc_live_', '');
+  const answer = answerTo(request.url ?? '', caller);
+  request.resume().on('end', () => {
+    response.writeHead(200, {
+      'content-type': 'application/json',
+      'content-length': answer.length,
+      'x-service-request-id': caller,
+      'x-service-credits-charged': '1',
+      'x-service-credits-remaining': '1000',
+    });
+    response.end(answer);
+  });
+});
+server.listen(0, '127.0.0.1', () => process.send?.(server.address()));

@@ -1,0 +1,31 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { strToU8, type ZipOptions, zipSync } from 'fflate';
+
+const root = new URL('../', import.meta.url);
+const read = (path: string) => readFileSync(new URL(path, root));
+
+/**
+ * The desktop bundle (MCPB) of what `npm run build` left in `dist/`. The same files give the same bytes, on every
+ * machine and day, so that anyone can check what a bundle was made of.
+ */
+export function packBundle(privacyPolicies: readonly string[] = []): { name: string; bytes: Uint8Array } {
+  const manifest = JSON.parse(String(read('manifest.json')));
+  const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
+  const files: Record<string, Uint8Array> = {
+    'manifest.json': json({ ...manifest, privacy_policies: [...manifest.privacy_policies, ...privacyPolicies] }),
+    // Says that the files are ES modules, and no more: the bundle is not to be installed.
+    'package.json': json({ name, version, license, type, engines }),
+    LICENSE: read('LICENSE'),
+  };
+  for (const file of readdirSync(new URL('dist/', root)).sort()) files[`dist/${file}`] = read(`dist/${file}`);
+  const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
+  const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
+    path,
+    [content, mode],
+  ]);
+  // The earliest time a zip can hold, in local time, which is how it is written.
+  const bytes = zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
+  return { name: `${name}-${version}.mcpb`, bytes };
+}
+
+const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -1,0 +1,21 @@
+import { type SettingName, settings } from '../../src/config/settings.ts';
+
+/** The settings as README shows them, made from the records that the command reads. */
+export function settingsTable(): string {
+  const rows = (Object.keys(settings) as SettingName[]).map((name) => {
+    const { variable, flag, schema, help } = settings[name] as (typeof settings)['baseUrl'];
+    const fallback = schema.safeParse(undefined).data as unknown;
+    return `| \`${variable}\` | ${flag ? `\`${flag}\`` : ''} | ${shown(fallback)} | ${help} |`;
+  });
+  return ['| variable | flag | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
+}
+
+function shown(fallback: unknown): string {
+  if (fallback === undefined || (Array.isArray(fallback) && fallback.length === 0)) return '';
+  return fallback === false ? 'off' : `\`${String(fallback)}\``;
+}
+
+const marked = /(<!-- settings -->\n)[\s\S]*?(<!-- \/settings -->)/;
+
+export const withSettings = (readme: string): string =>
+  readme.replace(marked, (_, before: string, after: string) => `${before}${settingsTable()}\n${after}`);

@@ -1,0 +1,11 @@
+/** `npm run pack:mcpb [-- PRIVACY_POLICY_ADDRESS…]` writes the desktop bundle, with the policies of the service it is for. */
+import { writeFileSync } from 'node:fs';
+import { packBundle } from './bundle.ts';
+
+const policies = process.argv.slice(2);
+const { name, bytes } = packBundle(policies);
+writeFileSync(name, bytes);
+process.stdout.write(`${name}: ${bytes.length.toLocaleString('en')} bytes\n`);
+if (policies.length === 0) {
+  process.stdout.write('It names no privacy policy. For others to install: npm run pack:mcpb -- https://…/privacy\n');
+}

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import * as z from 'zod';
+import { SearchFilters } from '../api/search-filters.ts';
+
+/** What the texts of settings may be. Messages go after the name of the setting. */
+
+const yes = ['true', '1', 'yes', 'on'];
+const no = ['false', '0', 'no', 'off'];
+export const onOff = z
+  .string()
+  .toLowerCase()
+  .refine((text) => [...yes, ...no].includes(text), 'must be true or false')
+  .transform((text) => yes.includes(text));
+
+export const wholeNumber = (least: number, most: number) =>
+  z.coerce
+    .number(`must be a whole number from ${least} to ${most}`)
+    .refine((value) => Number.isInteger(value) && value >= least && value <= most, {
+      error: `must be a whole number from ${least} to ${most}`,
+    });
+
+export const names = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== ''),
+);
+
+/** In brackets, as it stands in an address, an IPv6 host is the same. */
+export const hostName = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'));
+
+/** Host names as requests are addressed to them, whatever the port. */
+export const hostNames = names.transform((all, context) => {
+  const wrong = all.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
+  if (wrong.length > 0)
+    context.addIssue({
+      code: 'custom',
+      message: `must hold host names alone, without scheme or port: ${wrong.join(', ')}`,
+    });
+  return all.map((name) => name.toLowerCase());
+});
+
+export const isLoopback = (host: string) =>
+  host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
+
+/** The key travels with every request, so nothing but loopback may be reached in the clear. */
+export const baseUrl = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const problem =
+    url === undefined || !/^https?:$/.test(url.protocol)
+      ? 'must be an address such as https://api.example.com'
+      : url.protocol === 'http:' && !isLoopback(url.hostname)
+        ? 'must begin with https:// (http:// only for this machine)'
+        : url.username || url.password || url.search || url.hash
+          ? 'must hold no user, query or fragment'
+          : undefined;
+  if (problem) context.addIssue({ code: 'custom', message: problem });
+});
+
+/** The name of a file that describes filter keys; its content takes the place of its name. */
+export const filtersFile = z.string().transform((file, context) => {
+  try {
+    return SearchFilters.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    context.addIssue({ code: 'custom', message: `names ${file}, which cannot be used: ${problem}` });
+    return z.NEVER;
+  }
+});

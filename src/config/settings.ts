@@ -1,0 +1,179 @@
+import * as z from 'zod';
+import { logLevels } from '../log/log.ts';
+import { baseUrl, filtersFile, hostName, hostNames, names, onOff, wholeNumber } from './setting-values.ts';
+
+/** One setting: its environment variable, its flag where it has one, and what its text may be. */
+export interface Setting<Schema extends z.ZodType = z.ZodType> {
+  variable: string;
+  /** None for the key: flags show up in process lists. */
+  flag?: string;
+  schema: Schema;
+  secret?: true;
+  /** What the value is called in help, `--base-url <url>`; none for a switch. */
+  value?: string;
+  help: string;
+}
+
+const setting = <Schema extends z.ZodType>(record: Setting<Schema>) => record;
+
+/** Every setting there is. README's table, `--help` and the desktop manifest are made from this record. */
+export const settings = {
+  apiKey: setting({
+    variable: 'AD_LIBRARY_API_KEY',
+    schema: z
+      .string()
+      .regex(/^[\x21-\x7e]+$/, 'must be the key as the developer portal showed it, without spaces')
+      .optional(),
+    secret: true,
+    help: 'Your API key (stdio only; over HTTP every request brings its own)',
+  }),
+  baseUrl: setting({
+    variable: 'AD_LIBRARY_BASE_URL',
+    flag: '--base-url',
+    schema: baseUrl.optional(),
+    value: 'url',
+    help: 'Base address of the API; may carry a path prefix; https: unless loopback',
+  }),
+  demo: setting({
+    variable: 'AD_LIBRARY_DEMO',
+    flag: '--demo',
+    schema: onOff.default(false),
+    help: 'Serve generated demo data from inside the process: no key, no address, no charge',
+  }),
+  host: setting({
+    variable: 'AD_LIBRARY_HOST',
+    flag: '--host',
+    schema: hostName.default('127.0.0.1'),
+    value: 'name',
+    help: 'Where http and library serve listen',
+  }),
+  port: setting({
+    variable: 'AD_LIBRARY_PORT',
+    flag: '--port',
+    schema: wholeNumber(0, 65_535).default(3000),
+    value: 'number',
+    help: 'Port for http and library serve; 0 takes a free one',
+  }),
+  allowedHosts: setting({
+    variable: 'AD_LIBRARY_ALLOWED_HOSTS',
+    flag: '--allowed-hosts',
+    schema: hostNames.optional(),
+    value: 'names',
+    help: 'Host names requests may be addressed to; required before binding anything but loopback (default: loopback names)',
+  }),
+  allowedOrigins: setting({
+    variable: 'AD_LIBRARY_ALLOWED_ORIGINS',
+    flag: '--allowed-origins',
+    schema: hostNames.default([]),
+    value: 'names',
+    help: 'Host names of web pages that may call; required before binding anything but loopback if pages shall',
+  }),
+  metrics: setting({
+    variable: 'AD_LIBRARY_METRICS',
+    flag: '--metrics',
+    schema: onOff.default(false),
+    help: 'Serve numbers for Prometheus at GET /metrics (http only)',
+  }),
+  callsAtOnce: setting({
+    variable: 'AD_LIBRARY_CALLS_AT_ONCE',
+    flag: '--calls-at-once',
+    schema: wholeNumber(1, 10_000).default(256),
+    value: 'calls',
+    help: 'Tool calls under way at once (http only)',
+  }),
+  callsPerKey: setting({
+    variable: 'AD_LIBRARY_CALLS_PER_KEY',
+    flag: '--calls-per-key',
+    schema: wholeNumber(1, 10_000).default(16),
+    value: 'calls',
+    help: 'Tool calls under way at once for one key (http only)',
+  }),
+  callsWaiting: setting({
+    variable: 'AD_LIBRARY_CALLS_WAITING',
+    flag: '--calls-waiting',
+    schema: wholeNumber(0, 100_000).default(1024),
+    value: 'calls',
+    help: 'Tool calls that may wait for their turn, an eighth of them for one key (http only)',
+  }),
+  refusalsPerMinute: setting({
+    variable: 'AD_LIBRARY_REFUSALS_PER_MINUTE',
+    flag: '--refusals-per-minute',
+    schema: wholeNumber(0, 1_000_000).default(300),
+    value: 'requests',
+    help: 'Requests with refused keys one address may make in a minute; 0 for any number, behind a proxy that limits (http only)',
+  }),
+  creditBudget: setting({
+    variable: 'AD_LIBRARY_CREDIT_BUDGET',
+    flag: '--credit-budget',
+    schema: wholeNumber(0, 1_000_000_000).optional(),
+    value: 'credits',
+    help: 'Most credits this process may spend for one key; refused before the call',
+  }),
+  cacheSeconds: setting({
+    variable: 'AD_LIBRARY_CACHE_SECONDS',
+    flag: '--cache-seconds',
+    schema: wholeNumber(0, 86_400).default(900),
+    value: 'seconds',
+    help: 'How long a paid answer is kept per key; 0 turns it off',
+  }),
+  resultTokens: setting({
+    variable: 'AD_LIBRARY_RESULT_TOKENS',
+    flag: '--result-tokens',
+    schema: wholeNumber(1000, 100_000).default(8000),
+    value: 'tokens',
+    help: 'Most tokens of text one result may hold',
+  }),
+  output: setting({
+    variable: 'AD_LIBRARY_OUTPUT',
+    flag: '--output',
+    schema: z.enum(['both', 'text', 'structured'], 'must be both, text or structured').default('both'),
+    value: 'form',
+    help: 'both, text (no output schemas, no structuredContent) or structured (the text block is one line)',
+  }),
+  tools: setting({
+    variable: 'AD_LIBRARY_TOOLS',
+    flag: '--tools',
+    schema: names.optional(),
+    value: 'names',
+    help: 'Comma-separated subset of tool names (default: all)',
+  }),
+  readOnly: setting({
+    variable: 'AD_LIBRARY_READ_ONLY',
+    flag: '--read-only',
+    schema: onOff.default(false),
+    help: 'Leave out tools that write',
+  }),
+  timeoutMs: setting({
+    variable: 'AD_LIBRARY_TIMEOUT_MS',
+    flag: '--timeout-ms',
+    schema: wholeNumber(100, 600_000).default(45_000),
+    value: 'ms',
+    help: "One tool call's whole time, retries included",
+  }),
+  logLevel: setting({
+    variable: 'AD_LIBRARY_LOG_LEVEL',
+    flag: '--log-level',
+    schema: z.enum(logLevels, `must be one of ${logLevels.join(', ')}`).default('warn'),
+    value: 'level',
+    help: `${logLevels.join(', ')}; to stderr only`,
+  }),
+  database: setting({
+    variable: 'AD_LIBRARY_DATABASE',
+    flag: '--database',
+    schema: z.string().optional(),
+    value: 'file',
+    help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
+  }),
+  searchFilters: setting({
+    variable: 'AD_LIBRARY_SEARCH_FILTERS',
+    flag: '--search-filters',
+    schema: filtersFile.optional(),
+    value: 'file',
+    help: 'A JSON file that describes the filter keys the service takes',
+  }),
+} as const;
+
+export type SettingName = keyof typeof settings;
+export type Config = { [Name in SettingName]: z.output<(typeof settings)[Name]['schema']> };
+/** Texts by setting, as flags gave them. */
+export type Flags = Partial<Record<SettingName, string | undefined>>;

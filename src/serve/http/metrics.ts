@@ -1,0 +1,71 @@
+import type { Handler, MiddlewareHandler } from 'hono';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Log } from '../../log/log.ts';
+
+export interface Metrics {
+  /** The same log, counted: what is known of a call is what its log line says. */
+  counting(log: Log): Log;
+  /** Shows calls under way and waiting, as they are when asked. */
+  show(counts: () => { running: number; waiting: number }): void;
+  /** Counts answers by their status. */
+  answers: MiddlewareHandler;
+  /** All of it, in the text format of Prometheus. */
+  page: Handler;
+}
+
+/** Numbers of this process. Labels are tool names, error kinds and statuses: nothing that a caller can make up. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const calls = new Histogram({
+    name: 'ad_library_call_seconds',
+    help: 'Tool calls and how long they took',
+    labelNames: ['tool', 'outcome'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const credits = new Counter({
+    name: 'ad_library_credits_charged_total',
+    help: 'Credits the service charged',
+    labelNames: ['tool'],
+    registers,
+  });
+  const answers = new Counter({
+    name: 'ad_library_http_answers_total',
+    help: 'Answers of the MCP endpoint',
+    labelNames: ['status'],
+    registers,
+  });
+  const count = ({ tool, kind, ms, charged }: Record<string, unknown>) => {
+    calls.observe({ tool: String(tool), outcome: String(kind ?? 'ok') }, Number(ms) / 1000);
+    if (typeof charged === 'number') credits.inc({ tool: String(tool) }, charged);
+  };
+  return {
+    counting: (log) => ({
+      ...log,
+      info: (message, fields = {}) => {
+        if (message === 'call') count(fields);
+        log.info(message, fields);
+      },
+    }),
+    show: (counts) => {
+      for (const state of ['running', 'waiting'] as const) {
+        const help = `Tool calls ${state}`;
+        new Gauge({
+          name: `ad_library_calls_${state}`,
+          help,
+          registers,
+          collect() {
+            this.set(counts()[state]);
+          },
+        });
+      }
+    },
+    answers: async (context, next) => {
+      await next();
+      answers.inc({ status: context.res.status });
+    },
+    page: async ({ body }) => body(await registry.metrics(), 200, { 'Content-Type': registry.contentType }),
+  };
+}

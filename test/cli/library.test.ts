@@ -1,0 +1,193 @@
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { request } from 'undici';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type LibraryJob, runLibrary } from '../../src/cli/library.ts';
+import { readCommand } from '../../src/cli/parse.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { createLog } from '../../src/log/log.ts';
+import { gateOf } from '../support/gate.ts';
+import { until } from '../support/http.ts';
+
+let folder: string;
+let database: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'library-command-'));
+  database = join(folder, 'ads.db');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+interface Surroundings {
+  input?: string;
+  watched?: boolean;
+}
+
+/** The words of a command line after `library`, run to where they say nothing more until the process is asked to end. */
+function begin(words: string[], { input = '', watched = false }: Surroundings = {}) {
+  const written = { out: '', err: '' };
+  const ending = gateOf();
+  const job = readCommand(['library', ...words], '1.2.3') as LibraryJob;
+  const say = (text: string) => {
+    written.err += text;
+  };
+  const print = (text: string) => {
+    written.out += text;
+  };
+  const config = readConfig({}, job.flags, { tools: [], listens: job.name === 'library serve' });
+  const ended = runLibrary(job, {
+    config,
+    log: createLog(config.logLevel, say),
+    now: () => Date.UTC(2026, 2, 15),
+    stdin: Readable.from([Buffer.from(input)]),
+    print,
+    say,
+    watched,
+    asked: () => ending.opened,
+    drainDeadline: 200,
+  });
+  return { written, ended, end: ending.open };
+}
+
+async function run(words: string[], surroundings?: Surroundings) {
+  const { written, ended } = begin(words, surroundings);
+  const code = await ended;
+  return { code, ...written };
+}
+
+const at = () => ['--database', database];
+
+describe('keys', () => {
+  test('are made, listed and revoked, and only the new key itself is printed', async () => {
+    const made = await run(['key', 'create', '--name', 'Ci', '--scopes', 'ads:read, pages:read', ...at()]);
+    expect(made).toEqual({ code: 0, out: expect.stringMatching(/^svc_live_[0-9a-f]{40}\n$/), err: '' });
+    const listed = await run(['key', 'list', ...at()]);
+    expect(listed.out).toMatch(
+      /^svc_live_[0-9a-f]+… {2}\S+ {2}made 2026-03-15 {2}active {2}Ci {2}ads:read,pages:read\n$/,
+    );
+    const prefix = made.out.slice(0, 17);
+    expect((await run(['key', 'revoke', prefix, ...at()])).out).toMatch(/^revoked svc_live_[0-9a-f]+…\n$/);
+    expect((await run(['key', 'list', ...at()])).out).toContain('revoked 2026-03-15');
+  });
+
+  test('have the account that the options describe', async () => {
+    const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
+    const { out: subscribed } = await run(['key', 'create', ...limits, ...at()]);
+    const { out: not } = await run(['key', 'create', '--no-subscription', ...at()]);
+    const serving = begin(['serve', '--port', '0', ...at()]);
+    await until(() => serving.written.err.includes('library on'));
+    const [url] = /http:\S+/.exec(serving.written.err) ?? [];
+    const creditsOf = async (key: string) => {
+      const answer = await fetch(`${url}/v1/credits`, { headers: { authorization: `Bearer ${key.trim()}` } });
+      return answer.json();
+    };
+    expect(await creditsOf(subscribed)).toMatchObject({ credits: 7, usageLimit: { hourlyLimit: 5, dailyLimit: 6 } });
+    expect(await creditsOf(not)).toMatchObject({ planId: null, credits: null });
+    serving.end();
+    expect(await serving.ended).toBe(0);
+  });
+
+  test.each([
+    [['--credits', 'many'], /--credits|credits takes a whole number/],
+    [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
+  ])('with %j are refused before a database is made', async (options, problem) => {
+    await expect(run(['key', 'create', ...options, ...at()])).rejects.toThrow(problem);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('of a database in memory end with the command', async () => {
+    expect((await run(['key', 'create', '--database', ':memory:'])).out).toMatch(/^svc_live_/);
+    expect((await run(['key', 'list', '--database', ':memory:'])).out).toBe(
+      'No keys yet. "library key create" makes one.\n',
+    );
+  });
+});
+
+describe('an import', () => {
+  const good = '{"pageId":"p","pageName":"P"}\n';
+
+  test('whose lines are all good ends with 0', async () => {
+    const { code, out, err } = await run(['import', '-', ...at()], { input: good });
+    expect({ code, out, err }).toEqual({ code: 0, out: '', err: 'standard input: 0 ads and 1 page\n' });
+  });
+
+  test('that skipped lines ends with 1, names the first of them and counts the rest', async () => {
+    const { code, err } = await run(['import', '-', ...at()], { input: '{"id":"x"}\n'.repeat(500) });
+    expect(code).toBe(1);
+    expect(err).toContain('0 ads and 0 pages, 500 skipped:\n  line 1: id: ');
+    expect(err).toMatch(/\n {2}and \d+ more\n/);
+    expect(err).toMatch(/\nad-library-mcp: exit code 1: some lines were skipped; everything else is stored\n$/);
+  });
+
+  test('says how many ads came in the public ad library’s form', async () => {
+    const { err } = await run(['import', '-', ...at()], { input: '{"ad_archive_id":"1","page_id":"2"}\n' });
+    expect(err).toContain('1 ad (1 from the public ad library’s JSON)');
+  });
+
+  test('that a person watches shows how far it is on one line', async () => {
+    const file = join(folder, 'pages.jsonl');
+    await writeFile(file, good);
+    const { err } = await run(['import', file, ...at()], { watched: true });
+    expect(err).toBe(`\r${file}  ${'█'.repeat(24)} 100 %  0.0 MB\n${file}: 0 ads and 1 page\n`);
+  });
+
+  test('of a file that is not there, or is a folder, says which word was wrong', async () => {
+    const nowhere = join(folder, 'nowhere.jsonl');
+    await expect(run(['import', nowhere, ...at()])).rejects.toThrow(`${nowhere} does not exist`);
+    const inside = join(folder, 'inside');
+    await mkdir(inside);
+    await expect(run(['import', inside, ...at()])).rejects.toThrow(/is a folder; name the files in it/);
+  });
+
+  test('into a file that is no library fails as it is', async () => {
+    await writeFile(database, 'Dear diary, '.repeat(1000));
+    await expect(run(['import', '-', ...at()])).rejects.toThrow(/is not a database of the ad library/);
+  });
+});
+
+/** One request with a body that never comes in whole. */
+function beginRequest(url: URL): Promise<void> {
+  const socket = connect(Number(url.port), url.hostname);
+  socket.on('error', () => {});
+  const head = 'POST /v1/ads/search HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n';
+  return new Promise((resolve) => socket.write(`${head}content-length: 9\r\n\r\n{`, () => resolve()));
+}
+
+test('a served library is asked by its own names only, and ends though somebody never finishes', async () => {
+  const serving = begin(['serve', '--port', '0', '--allowed-hosts', 'ads.example.com', ...at()]);
+  await until(() => serving.written.err.includes('library on'));
+  const url = new URL(/http:\S+/.exec(serving.written.err)?.[0] ?? '');
+  const statusFor = async (host: string) =>
+    (await request(new URL('/v1/whoami', url), { headers: { host } })).statusCode;
+  expect(await statusFor('evil.example')).toBe(403);
+  expect(await statusFor('ads.example.com')).toBe(401);
+  expect(await statusFor(url.host)).toBe(401);
+  await beginRequest(url);
+  serving.end();
+  expect(await serving.ended).toBe(0);
+});
+
+// macOS has one address of this kind only.
+test.skipIf(process.platform === 'darwin')(
+  'served on another address of this machine, a library is asked there',
+  async () => {
+    const serving = begin(['serve', '--demo', '--host', '127.0.0.2', '--port', '0']);
+    await until(() => serving.written.err.includes('library on'));
+    const [url] = /http:\S+/.exec(serving.written.err) ?? [];
+    expect((await fetch(`${url}/v1/whoami`)).status).toBe(401);
+    serving.end();
+    expect(await serving.ended).toBe(0);
+  },
+);
+
+test('a served demo says its key and its address, and ends when it is asked to', async () => {
+  const serving = begin(['serve', '--demo', '--port', '0']);
+  await until(() => serving.written.err.includes('library on'));
+  expect(serving.written.err).toMatch(
+    /^ad-library-mcp: demo key svc_live_\w+\nad-library-mcp: library on http:\/\/127\.0\.0\.1:\d+\n$/,
+  );
+  serving.end();
+  expect(await serving.ended).toBe(0);
+});

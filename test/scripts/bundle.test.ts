@@ -1,0 +1,61 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { unzipSync } from 'fflate';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packBundle } from '../../scripts/bundle.ts';
+import { callEveryTool } from '../support/call-every-tool.ts';
+import { connectCommand } from '../support/clients.ts';
+
+const { name, bytes } = packBundle();
+const files = unzipSync(bytes);
+const folder = mkdtempSync(join(tmpdir(), 'ad library '));
+
+beforeAll(async () => {
+  for (const [path, content] of Object.entries(files)) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), content);
+  }
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** The server as a desktop host starts it, with what the person entered; what they left out stays a placeholder. */
+function startedByHost(entered: Record<string, string>) {
+  const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+  const filled = (text: string) =>
+    text
+      .replaceAll('${__dirname}', folder)
+      .replace(/\$\{user_config\.(\w+)\}/g, (placeholder, key: string) => entered[key] ?? placeholder);
+  const { args, env } = manifest.server.mcp_config;
+  const settings = Object.entries<string>(env).map(([variable, value]) => [variable, filled(value)]);
+  return connectCommand('v1', { command: process.execPath, args: args.map(filled), env: Object.fromEntries(settings) });
+}
+
+test('the bundle is small, holds what it needs, and is the same whenever it is packed', () => {
+  expect(name).toMatch(/^ad-library-mcp-\d+\.\d+\.\d+\.mcpb$/);
+  expect(bytes.length).toBeLessThan(2 * 1024 * 1024);
+  expect(Object.keys(files)).toEqual(
+    expect.arrayContaining(['manifest.json', 'package.json', 'LICENSE', 'dist/main.js', 'dist/THIRD-PARTY-LICENSES']),
+  );
+  expect(Object.keys(files).filter((file) => /node_modules|\.node$|\.map$/.test(file))).toEqual([]);
+  expect(packBundle().bytes).toEqual(bytes);
+});
+
+test('its demo answers every tool from the unpacked files alone', async () => {
+  const client = await startedByHost({ demo: 'true', credit_budget: '50' });
+  expect(await client.listTools()).toHaveLength(10);
+  for (const { name, result } of await callEveryTool(client.call)) {
+    expect([name, result.isError]).toEqual([name, false]);
+    expect(result.text).toContain('DEMO DATA');
+  }
+  expect((await client.call('get_credits')).text).toContain('budget 50');
+  await client.close();
+});
+
+test('with nothing entered it starts, and says what to enter', async () => {
+  const client = await startedByHost({ demo: 'false', read_only: 'true' });
+  expect(await client.listTools()).toHaveLength(9);
+  expect((await client.call('search_ads')).error).toMatchObject({ kind: 'no_api_key' });
+  await client.close();
+});

@@ -1,0 +1,230 @@
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from '../../support/http.ts';
+import { startService, type TestService } from '../../support/service.ts';
+
+let service: TestService;
+let server: HttpServer;
+beforeAll(async () => {
+  service = await startService();
+  server = await startHttp({ baseUrl: service.baseUrl, refusalsPerMinute: 0 });
+});
+afterAll(async () => {
+  await server.close();
+  await service.close();
+});
+
+const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const batch = (size: number, message: object) =>
+  JSON.stringify(Array.from({ length: size }, (_, id) => ({ ...message, id })));
+const without = (name: string) => Object.fromEntries(Object.entries(goodHeaders()).filter(([key]) => key !== name));
+const whoami = JSON.stringify(callOf('whoami'));
+const modern = (meta: object) =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'whoami', arguments: {}, _meta: meta },
+  });
+
+interface Bad {
+  status: number;
+  path?: string;
+  method?: 'GET' | 'DELETE' | 'PUT' | 'POST';
+  headers?: Record<string, string> | string[];
+  body?: string;
+}
+
+/** Requests that are refused, each for a reason of its own, and leave the connection as it was. */
+const bad: Record<string, Bad> = {
+  'without a key': { status: 401, headers: without('authorization') },
+  'with a key of another kind': { status: 401, headers: goodHeaders('sk-123') },
+  'with a key that holds a space': { status: 401, headers: goodHeaders('svc_live_a b') },
+  'with a key of another case': { status: 401, headers: goodHeaders('SVC_LIVE_abc') },
+  'with nothing after Bearer': { status: 401, headers: goodHeaders('') },
+  'with the name and password of Basic': { status: 401, headers: { ...goodHeaders(), authorization: 'Basic c3Zj' } },
+  'with two keys': {
+    status: 401,
+    headers: [...Object.entries(goodHeaders('svc_live_a')).flat(), 'authorization', 'Bearer svc_live_b'],
+  },
+  'with the same key twice': {
+    status: 401,
+    headers: [...Object.entries(goodHeaders('svc_live_a')).flat(), 'authorization', 'Bearer svc_live_a'],
+  },
+  'with a key in the address': { status: 400, path: '/mcp?key=svc_live_abc' },
+  'with a percent-encoded key in the address': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
+  'to another host': { status: 403, headers: { ...goodHeaders(), host: 'evil.example' } },
+  'to a host that only begins like ours': {
+    status: 403,
+    headers: { ...goodHeaders(), host: 'localhost.evil.example' },
+  },
+  'from a web page': { status: 403, headers: { ...goodHeaders(), origin: 'https://evil.example' } },
+  'from a page without an origin': { status: 403, headers: { ...goodHeaders(), origin: 'null' } },
+  'of a form': { status: 415, headers: { ...goodHeaders(), 'content-type': 'application/x-www-form-urlencoded' } },
+  'of text': { status: 415, headers: { ...goodHeaders(), 'content-type': 'text/plain; application/json' } },
+  'of no type': { status: 415, headers: without('content-type') },
+  'that accepts nothing we have': { status: 406, headers: { ...goodHeaders(), accept: 'text/html' } },
+  'that accepts nothing it names': { status: 406, headers: without('accept') },
+  'that is empty': { status: 400, body: '' },
+  'that is not JSON': { status: 400, body: '{"jsonrpc": "2.0", ' },
+  'that is JSON and no message': { status: 400, body: '"hello"' },
+  'nested 200,000 levels deep': { status: 400, body: nested(200_000) },
+  'nested 200,000 levels deep in its arguments': {
+    status: 400,
+    body: whoami.replace('{}', `{"filters":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`),
+  },
+  'of 1,000 messages': { status: 400, body: batch(1000, { jsonrpc: '2.0', method: 'ping' }) },
+  'of 1,000 calls': { status: 400, body: batch(1000, callOf('whoami')) },
+  'of 21 calls': { status: 400, body: batch(21, callOf('whoami')) },
+  'of an unknown revision': { status: 400, headers: { ...goodHeaders(), 'mcp-protocol-version': '1999-01-01' } },
+  'of an unknown modern revision': {
+    status: 400,
+    body: modern({
+      'io.modelcontextprotocol/protocolVersion': '2031-01-01',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }),
+  },
+  'with half an envelope': { status: 400, body: modern({ 'io.modelcontextprotocol/protocolVersion': '2026-07-28' }) },
+  'to listen': { status: 405, method: 'GET' },
+  'to end a session': { status: 405, method: 'DELETE' },
+  'to another path': { status: 404, path: '/sse' },
+};
+
+describe('a request', () => {
+  test.each(Object.entries(bad))(
+    '%s is refused, and the next one on the connection is answered',
+    async (_, request) => {
+      const connection = keepAlive(server.origin);
+      const { status, ...options } = request;
+      const hasBody = options.method === undefined;
+      const refused = await connection.send({ ...(hasBody && { body: whoami }), ...options });
+      expect(refused.status, refused.text).toBe(status);
+      expect(refused.json).toMatchObject({ jsonrpc: '2.0', error: { message: expect.any(String) } });
+      expect(refused.text).not.toContain('svc_live_a');
+      if (status === 401) expect(refused.headers['www-authenticate']).toMatch(/^Bearer /);
+
+      const good = await connection.call('whoami', {}, service.apiKey);
+      expect(good.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+      expect(connection.connections()).toBe(1);
+      await connection.close();
+    },
+  );
+
+  test('larger than a megabyte ends its connection, whether it says its size or not', async () => {
+    const large = Buffer.alloc(1024 * 1024 + 1, ' ');
+    const stated = await keepAlive(server.origin).send({ body: large });
+    const streamed = await keepAlive(server.origin).send({
+      body: Readable.from(Array.from({ length: 5 }, () => large.subarray(0, large.length / 4))),
+    });
+    for (const { status, headers } of [stated, streamed]) {
+      expect(status).toBe(413);
+      expect(headers.connection).toBe('close');
+    }
+    expect((await keepAlive(server.origin).call('whoami', {}, service.apiKey)).status).toBe(200);
+  });
+
+  test('without a length is read all the same', async () => {
+    const { json } = await keepAlive(server.origin).send({
+      headers: goodHeaders(service.apiKey),
+      body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
+    });
+    expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+  });
+
+  test('with JSON nested in a JSON string gets an answer', async () => {
+    const filters = `{"a":${nested(200_000)}}`;
+    const { json } = await keepAlive(server.origin).call('search_ads', { filters }, service.apiKey);
+    expect(json).toMatchObject({ result: { isError: true } });
+  });
+
+  test('that is not HTTP ends its connection', async () => {
+    const { socket, closed } = bareSocket(server.port);
+    socket.write('\0\x01 nonsense\r\n\r\n');
+    expect(await closed).toMatch(/^HTTP\/1\.1 400/);
+  });
+
+  test('whose head is too large ends its connection', async () => {
+    const { socket, closed } = bareSocket(server.port);
+    socket.write(`POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`);
+    expect(await closed).toMatch(/^HTTP\/1\.1 431/);
+  });
+
+  test('whose head or body never ends is not waited for', { timeout: 40_000 }, async () => {
+    const starts = {
+      head: 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n',
+      body: `POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAuthorization: Bearer ${service.apiKey}\r\nContent-Length: 200\r\n\r\n{"jsonrpc"`,
+    };
+    const answers = Object.values(starts).map((start) => {
+      const { socket, closed } = bareSocket(server.port);
+      socket.write(start);
+      // Dripping on does not buy time.
+      const drip = setInterval(() => socket.write(' '), 1000);
+      return closed.finally(() => clearInterval(drip));
+    });
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1\.1 4\d\d/);
+  });
+});
+
+test('a method nobody knows is refused as its revision has it, and the next request is served', async () => {
+  const revision = '2026-07-28';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': revision,
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const connection = keepAlive(server.origin);
+  const method = 'tools/forget';
+  const ask = (headers: Record<string, string>, params: object) =>
+    connection.send({
+      headers: { ...goodHeaders(service.apiKey), ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 5, method, params }),
+    });
+  for (let round = 0; round < 2; round++) {
+    const legacy = await ask({}, {});
+    expect(legacy).toMatchObject({ status: 200, json: { id: 5, error: { code: -32_601 } } });
+    const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta });
+    expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
+    const { json } = await connection.send({ headers: goodHeaders(service.apiKey), body: whoami });
+    expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+  }
+  await connection.close();
+});
+
+test('a batch within bounds is answered, each call in its place', async () => {
+  const body = JSON.stringify([
+    callOf('whoami', {}, 'a'),
+    callOf('get_credits', {}, 'b'),
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+  ]);
+  const { json } = await keepAlive(server.origin).send({ headers: goodHeaders(service.apiKey), body });
+  expect(json).toMatchObject([
+    { id: 'a', result: { structuredContent: { authenticated: true } } },
+    { id: 'b', result: { structuredContent: { credits: 10_000 } } },
+  ]);
+});
+
+test('a call cancelled in its own batch, or one whose id comes twice, leaves nobody waiting', async () => {
+  const send = (messages: object[]) =>
+    keepAlive(server.origin).send({ headers: goodHeaders(service.apiKey), body: JSON.stringify(messages) });
+  const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  expect((await send([callOf('whoami'), notice])).json).toMatchObject({ id: 1, result: {} });
+  expect((await send([callOf('whoami'), callOf('whoami')])).status).toBe(200);
+});
+
+test('pages of allowed origins may call, once the browser has asked', async () => {
+  const open = await startHttp({ baseUrl: service.baseUrl, allowedOrigins: ['app.example'] });
+  const connection = keepAlive(open.origin);
+  const origin = 'https://app.example';
+  const asked = await connection.send({
+    method: 'OPTIONS',
+    headers: { origin, 'access-control-request-method': 'POST' },
+  });
+  expect(asked.status).toBe(204);
+  expect(asked.headers).toMatchObject({ 'access-control-allow-origin': origin });
+  const called = await connection.send({ headers: { ...goodHeaders(service.apiKey), origin }, body: whoami });
+  expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
+  const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
+  expect(foreign.status).toBe(403);
+  await connection.close();
+  await open.close();
+});

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type App, openApp } from '../../../src/app.ts';
+import { readConfig } from '../../../src/config/read-config.ts';
+import { createLog } from '../../../src/log/log.ts';
+import { versionKey } from '../../../src/serve/messages.ts';
+import { serveStdio } from '../../../src/serve/stdio/serve-stdio.ts';
+
+let app: App;
+let logged: string[];
+const log = createLog('debug', (line) => logged.push(line));
+beforeEach(async () => {
+  logged = [];
+  app = await openApp({ config: readConfig({}), log, now: Date.now, random: Math.random });
+});
+afterEach(() => app.close());
+
+const envelope = {
+  [versionKey]: '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const request = (id: number, method: string, params = {}) => ({ jsonrpc: '2.0', id, method, params });
+const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
+const initialize = request(1, 'initialize', {
+  protocolVersion: LATEST_PROTOCOL_VERSION,
+  capabilities: {},
+  clientInfo: { name: 'test', version: '1' },
+});
+
+/** The answers of one session to messages that come one after the other, by their ids. */
+async function session(...messages: object[]) {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const ended = serveStdio({ catalog: app.catalog, payer: app.credentials, log, stdin, stdout });
+  const answers: Record<string, Record<string, unknown>> = {};
+  for (const message of messages) {
+    stdin.write(`${JSON.stringify(message)}\n`);
+    if (!('id' in message)) continue;
+    const answer = JSON.parse(String((await once(stdout, 'data'))[0]));
+    answers[answer.id] = answer;
+  }
+  stdin.end();
+  await ended;
+  return answers;
+}
+
+const toolsOf = (answer: Record<string, unknown> | undefined) => (answer?.result as { tools?: [] })?.tools;
+
+test('whoever opens in the old way is answered in it, message after message', async () => {
+  const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+  const answers = await session(initialize, initialized, request(2, 'tools/list'), request(3, 'ping'));
+  expect(answers[1]).toMatchObject({ result: { protocolVersion: LATEST_PROTOCOL_VERSION } });
+  expect(toolsOf(answers[2])).toHaveLength(10);
+  expect(answers[3]).toMatchObject({ result: {} });
+});
+
+test('whoever opens in the new way is answered in it, and from then on in no other', async () => {
+  const answers = await session(modern(1, 'tools/list'), modern(2, 'tools/list'), request(3, 'tools/list'));
+  expect(toolsOf(answers[1])).toHaveLength(10);
+  expect(toolsOf(answers[2])).toEqual(toolsOf(answers[1]));
+  expect(answers[3]).toHaveProperty('error');
+});
+
+test('to ask what there is binds nobody to the new way', async () => {
+  const answers = await session(modern(7, 'server/discover'), modern(8, 'server/discover'), initialize);
+  expect(answers[7]).toMatchObject({ result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } });
+  expect(answers[8]).toHaveProperty('result');
+  expect(answers[1]).toMatchObject({ result: { protocolVersion: LATEST_PROTOCOL_VERSION } });
+});
+
+test('what cannot be read is answered, and told to the log of those who debug', async () => {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const ended = serveStdio({ catalog: app.catalog, payer: app.credentials, log, stdin, stdout });
+  stdin.end('not json\n');
+  await ended;
+  expect(JSON.parse(String(stdout.read()))).toMatchObject({ error: { code: -32_700 } });
+  expect(logged).toEqual([expect.stringContaining('stdio')]);
+});

@@ -1,0 +1,81 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
+import { expect, test } from 'vitest';
+import { versionKey } from '../../../src/serve/messages.ts';
+import type { JSONRPCMessage } from '../../../src/serve/stdio/era-transport.ts';
+import { LineStream } from '../../../src/serve/stdio/line-stream.ts';
+
+function openPipe() {
+  const stdin = new PassThrough();
+  const stdout = new PassThrough({ highWaterMark: 64 });
+  const messages: JSONRPCMessage[] = [];
+  const pipe = new LineStream(stdin, stdout, { onMessage: (message) => messages.push(message), onProblem: () => {} });
+  const answer = async () => JSON.parse(String((await once(stdout, 'data'))[0]));
+  return { stdin, stdout, messages, pipe, answer };
+}
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('a message may come in any pieces, several at once, with any line ends', async () => {
+  const { stdin, messages } = openPipe();
+  const greeting = { jsonrpc: '2.0', method: 'x', params: { text: 'Grüße 👋🏽' } };
+  for (const byte of Buffer.from(`${JSON.stringify(greeting)}\r\n`)) stdin.write(Buffer.from([byte]));
+  stdin.write(`\n${JSON.stringify(ping)}\n${JSON.stringify(ping)}\n{"jsonrpc`);
+  await turn();
+  expect(messages).toEqual([greeting, ping, ping]);
+});
+
+test.each([
+  ['not json', -32_700, null],
+  ['42', -32_600, null],
+  [`[${JSON.stringify(ping)}]`, -32_600, null],
+  ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32_600, 7],
+  ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
+])('%s is answered with %d, and the session goes on', async (line, code, id) => {
+  const { stdin, messages, answer } = openPipe();
+  stdin.write(`${line}\n${JSON.stringify(ping)}\n`);
+  expect(await answer()).toMatchObject({ jsonrpc: '2.0', id, error: { code } });
+  expect(messages).toEqual([ping]);
+});
+
+test('a message past the limit is refused without being kept, and the session goes on', async () => {
+  const { stdin, messages, answer } = openPipe();
+  const answered = answer();
+  const piece = Buffer.alloc(1024 * 1024, 'x');
+  for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
+  stdin.write(`\n${JSON.stringify(ping)}\n`);
+  expect(await answered).toMatchObject({ error: { code: -32_700, message: expect.stringContaining('10 MB') } });
+  await turn();
+  expect(messages).toEqual([ping]);
+});
+
+test('it ends with its input, also in the middle of a message', async () => {
+  const { stdin, messages, pipe } = openPipe();
+  stdin.end('{"jsonrpc":"2.0"');
+  await pipe.ended;
+  expect(messages).toEqual([]);
+});
+
+test('it ends when nobody reads its output any more, and sending is still no error', async () => {
+  const { stdout, pipe } = openPipe();
+  stdout.destroy(Object.assign(new Error('EPIPE'), { code: 'EPIPE' }));
+  await pipe.ended;
+  await pipe.send({ jsonrpc: '2.0', method: 'x' });
+});
+
+test('sending takes as long as the reader does', async () => {
+  const { stdout, pipe } = openPipe();
+  let left = 0;
+  for (let message = 0; message < 3; message++) void pipe.send(ping as JSONRPCMessage).then(() => left++);
+  await turn();
+  const before = left;
+  stdout.resume();
+  await turn();
+  expect(before).toBeLessThan(3);
+  expect(left).toBe(3);
+});
+
+test('the mark of the new era is the one its SDK knows', () => {
+  expect(versionKey).toBe(PROTOCOL_VERSION_META_KEY);
+});

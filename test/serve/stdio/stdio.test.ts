@@ -1,0 +1,112 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { clientKinds, connectStdio } from '../../support/clients.ts';
+import { run, start } from '../../support/process.ts';
+import { servesTheTools } from '../../support/serves-the-tools.ts';
+import { startService, type TestService } from '../../support/service.ts';
+
+describe.each(clientKinds)('a %s client over stdio', (kind) => {
+  servesTheTools((args) => connectStdio(kind, args));
+});
+
+describe('the service over stdio', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service.close());
+  const settings = (key: string, address = service.baseUrl) => ({
+    AD_LIBRARY_API_KEY: key,
+    AD_LIBRARY_BASE_URL: address,
+  });
+
+  test('is asked with the key of the environment', async () => {
+    const client = await connectStdio('v1', [], settings(service.apiKey));
+    expect((await client.call('whoami')).data).toMatchObject({ authenticated: true });
+    await client.close();
+  });
+
+  test('refuses a wrong key, and the answer says what to check', async () => {
+    const client = await connectStdio('v1', [], settings('svc_live_wrong'));
+    const { text, error } = await client.call('search_ads');
+    expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
+    expect(text).toContain('developer portal');
+    expect(text).not.toContain('svc_live_wrong');
+    await client.close();
+  });
+
+  test('that is dead gives an answer within the deadline', async () => {
+    const client = await connectStdio('v1', ['--timeout-ms', '2000'], settings(service.apiKey, 'http://127.0.0.1:9'));
+    const { text, error } = await client.call('search_ads');
+    expect(error).toMatchObject({ kind: 'network', retryable: true });
+    expect(text).toContain('AD_LIBRARY_BASE_URL');
+    expect(text).toContain('Nothing was sent, nothing was charged');
+    await client.close();
+  });
+
+  test('that hangs is left at the end of input, at once', async () => {
+    const aborted: string[] = [];
+    const hanging = createServer((request) => request.once('close', () => aborted.push(request.url ?? '')));
+    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
+    const running = start([], settings(service.apiKey, address));
+    const arrived = new Promise((resolve) => hanging.once('request', resolve));
+    running.child.stdin?.write(`${JSON.stringify(initialize)}\n${JSON.stringify(callOf('search_ads'))}\n`);
+    await arrived;
+    const asked = performance.now();
+    running.child.stdin?.end();
+    expect((await running.ended).code).toBe(0);
+    expect(performance.now() - asked).toBeLessThan(2000);
+    await new Promise((resolve) => hanging.close(resolve));
+    expect(aborted).toEqual(['/v1/ads/search']);
+  });
+});
+
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+const callOf = (name: string) => ({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name, arguments: {} } });
+
+describe('the pipes', () => {
+  test('carry nothing but the protocol on standard output', async () => {
+    const { stdout, stderr, code } = await run(['--demo'], { input: `${JSON.stringify(initialize)}\nnot json\n` });
+    expect(code).toBe(0);
+    expect(stderr).toBe('');
+    const lines = stdout.split('\n').filter((line) => line !== '');
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' });
+  });
+
+  test('answer what came before the end of input, as a shell pipes it', async () => {
+    const list = { jsonrpc: '2.0', id: 3, method: 'tools/list' };
+    const { stdout, code } = await run([], { input: `${JSON.stringify(initialize)}\n${JSON.stringify(list)}\n` });
+    expect(code).toBe(0);
+    expect(
+      stdout
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line).id),
+    ).toEqual([1, 3]);
+  });
+
+  test('may close on the reading side without a crash', async () => {
+    const running = start(['--demo']);
+    running.child.stdout?.destroy();
+    running.child.stdin?.write(`${JSON.stringify(initialize)}\n${JSON.stringify(callOf('whoami'))}\n`);
+    running.child.stdin?.on('error', () => {});
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(0);
+    expect(stderr).not.toMatch(/at .*\.js:\d+/);
+  });
+
+  test('SIGTERM ends the process cleanly', async () => {
+    const running = start(['--demo']);
+    running.child.stdin?.write(`${JSON.stringify(initialize)}\n`);
+    await new Promise((resolve) => running.child.stdout?.once('data', resolve));
+    running.child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(0);
+  });
+});
