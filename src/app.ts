@@ -6,7 +6,7 @@ import type { Log } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
 import { prompts } from './prompts/catalog.ts';
-import type { Calls, Upstream } from './send-chain.ts';
+import type { OpenCalls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
 import type { Tool } from './tools/define-tool.ts';
 import { version } from './version.ts';
@@ -18,8 +18,11 @@ export interface App {
   credentials: Credentials;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
-  /** Aborts calls in flight and lets go of everything the app holds. */
-  close(): Promise<void>;
+  /**
+   * Ends all calls, then lets go of everything the app holds. Paid calls that were sent already are waited for, up to
+   * so many milliseconds, since they are charged for all the same.
+   */
+  close(drainMs?: number): Promise<void>;
 }
 
 export interface AppOptions {
@@ -51,12 +54,12 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
   // Every call under way listens for it; Node takes more than ten for a leak and says so.
   setMaxListeners(0, closing.signal);
   // What calls need is loaded with the first one: most sessions begin with a list of tools, and some end there.
-  let calls: Promise<Calls> | undefined;
+  let calls: Promise<OpenCalls> | undefined;
   const service = {
     tools: chosenTools(config),
     calls: () => {
-      calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, now, random }));
-      return calls;
+      calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
+      return calls.then(({ callsOf }) => callsOf);
     },
     now,
     log,
@@ -71,8 +74,9 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
     catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
-    close: async () => {
+    close: async (drainMs = 0) => {
       closing.abort();
+      await (await calls)?.close(drainMs);
       await upstream.close();
     },
   };
@@ -94,7 +98,10 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
   return {
-    fetch: (url, init) => library.fetch(new Request(url, init)),
+    fetch: (url, { onSent, ...init }) => {
+      onSent();
+      return library.fetch(new Request(url, init));
+    },
     baseUrl: 'http://demo.invalid',
     key: apiKey,
     pictures: (request) => library.fetch(request),

@@ -1,21 +1,31 @@
 import { LRUCache } from 'lru-cache';
 import { type Caller, createApi } from './api/client.ts';
-import { AdLibraryError } from './api/errors.ts';
-import type { Send } from './api/send.ts';
+import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
+import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
-import { withCache } from './api/with-cache.ts';
+import { withCache, withKeeping } from './api/with-cache.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
+import { withRefusedKeys } from './api/with-refused-keys.ts';
 import { withRetries } from './api/with-retries.ts';
-import { withSeenAds } from './api/with-seen-ads.ts';
+import { withRememberedAds, withSeenAds } from './api/with-seen-ads.ts';
 import type { Config } from './config/settings.ts';
-import { type CreditLedgers, createCreditLedgers } from './credits/credit-ledger.ts';
+import type { CreditLedger } from './credits/credit-ledger.ts';
+import { quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
-import { withLedger } from './credits/with-ledger.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
+import type { Log } from './log/log.ts';
+import { type MemoryState, memoryState } from './state/memory-state.ts';
 import type { CallerView, Kept } from './tools/tool-context.ts';
 import { version } from './version.ts';
+
+/** The API as callers have it, until it is closed. */
+export interface OpenCalls {
+  callsOf: Calls;
+  /** Waits for paid calls that were sent, up to so many milliseconds, and aborts the rest. */
+  close(ms: number): Promise<void>;
+}
 
 /** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
 export type Calls = (caller: Caller) => CallerView;
@@ -29,52 +39,72 @@ export interface Upstream {
 interface CallsOptions {
   config: Config;
   upstream: Upstream;
+  log: Log;
   now: () => number;
   random: () => number;
 }
 
-export function openCalls(options: CallsOptions): Calls {
-  const books = createCreditLedgers();
-  const apiOf = createApi(sendChain(options, books));
+interface ChainOptions extends CallsOptions {
+  state: MemoryState;
+  inFlight: InFlightCalls;
+}
+
+export function openCalls(options: CallsOptions): OpenCalls {
+  const { config } = options;
+  const state = memoryState({ ttl: config.cacheSeconds * 1000, now: options.now });
+  const inFlight = trackInFlightCalls({
+    timeoutMs: config.timeoutMs,
+    maxPerTenant: Math.max(256, 2 * config.callsPerKey),
+    maxInAll: Math.max(1024, 2 * config.callsAtOnce),
+    onLost: (call) => void logLost(options.log, state.ledger, call),
+  });
+  const apiOf = createApi(sendChain({ ...options, state, inFlight }), options.upstream.baseUrl);
   const questions = new LRUCache<string, Kept>({
     maxSize: largestMemory,
     sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
   });
   const condensed = { items: new WeakMap(), text: new WeakMap() };
-  return (caller) => {
+  const callsOf: Calls = (caller) => {
     const { tenantId } = caller;
     return {
       api: apiOf(caller),
       condensed,
-      spending: () => spendingOf(books(tenantId), options.config.creditBudget),
+      spending: async () => spendingOf(await state.ledger.read(tenantId), config.creditBudget),
       asked: {
         get: (mark) => questions.get(`${tenantId} ${mark}`),
         set: (mark, kept) => questions.set(`${tenantId} ${mark}`, kept),
       },
     };
   };
+  return { callsOf, close: inFlight.close };
 }
 
 /** Everything between a tool and the network, the outermost last. */
-function sendChain({ config, upstream, now, random }: CallsOptions, books: CreditLedgers): Send {
+function sendChain({ config, upstream, now, random, state, inFlight }: ChainOptions): Send {
   const { fetch, baseUrl } = upstream;
+  const { ledger, answers, seen } = state;
   const { creditBudget: budget } = config;
-  const ttl = config.cacheSeconds * 1000;
-  const wire = baseUrl === undefined ? unsent : sendHttp(fetch, { baseUrl, userAgent: `ad-library-mcp/${version}` });
-  const retried = withRetries(wire, { random });
-  const booked = withLedger(retried, books);
-  const budgeted = withBudget(booked, { books, budget });
-  const windowed = withUsageWindows(budgeted, { books, now });
-  const merged = withCoalescing(windowed);
-  const cached = withCache(merged, { ttl, now });
-  const remembered = withSeenAds(cached, { ttl, now });
-  return withBalance(remembered, { books, budget });
+  // Without an address no call gets as far as this.
+  const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
+  const retried = withRetries(overHttp, { random });
+  const budgeted = withBudget(retried, { ledger, budget });
+  const windowed = withUsageWindows(budgeted, { ledger, now });
+  const remembered = withRememberedAds(windowed, { seen, now });
+  const kept = withKeeping(remembered, { answers, now });
+  const forgetful = withRefusedKeys(kept, state.forget);
+  const coalesced = withCoalescing(forgetful, inFlight);
+  const cached = withCache(coalesced, { answers, now });
+  const recalled = withSeenAds(cached, { seen, now });
+  return withBalance(recalled, { ledger, budget });
 }
 
-/** Without an address of the service nothing can be sent. */
-const unsent: Send = async () => {
-  throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_BASE_URL.', sent: false });
-};
+async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {
+  if (!call.operation.gated) return;
+  const { prices } = await ledger.read(call.tenantId);
+  const { price, atLeast } = quote(prices, call);
+  const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
+  log.warn('a paid call was cut off: the server closed before its answer came', fields);
+}
 
 /** Most characters of the questions behind cursors that are remembered for all callers together. */
 const largestMemory = 16 * 1024 * 1024;

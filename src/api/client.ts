@@ -1,3 +1,4 @@
+import { abortedError } from './abort.ts';
 import { AdLibraryError } from './errors.ts';
 import { type AnswerOf, type Operation, type OperationName, operations } from './operations.ts';
 import type { Answer, Receipt, Send } from './send.ts';
@@ -40,7 +41,7 @@ export interface Caller extends Credentials {
 }
 
 /** The API as one caller has it for the length of one tool call. */
-export function createApi(send: Send): (caller: Caller) => Api {
+export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
   // Its methods are made once: over HTTP, thousands of calls a second each have an API of their own.
   class CallerApi {
     readonly caller: Caller;
@@ -50,24 +51,24 @@ export function createApi(send: Send): (caller: Caller) => Api {
   }
   for (const operation of Object.values(operations)) {
     const value = function (this: CallerApi, request?: Request) {
-      return ask({ send, operation, caller: this.caller }, request);
+      return ask({ send, baseUrl, operation, caller: this.caller }, request);
     };
     Object.defineProperty(CallerApi.prototype, operation.name, { value });
   }
   return (caller) => new CallerApi(caller) as unknown as Api;
 }
 
-interface Asking {
+interface ApiCall {
   send: Send;
+  baseUrl: string | undefined;
   operation: Operation;
   caller: Caller;
 }
 
-async function ask({ send, operation, caller }: Asking, request: Request = {}): Promise<Answer> {
+async function ask({ send, baseUrl, operation, caller }: ApiCall, request: Request = {}): Promise<Answer> {
   const { apiKey, tenantId, signal, onReceipt } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false } = request;
-  if (apiKey === undefined)
-    throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_API_KEY.', sent: false });
+  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
   try {
     const answer = await send({ operation, path, query, ...(body && { body }), apiKey, tenantId, signal, fresh, seen });
     onReceipt?.(answer.receipt);
@@ -77,17 +78,18 @@ async function ask({ send, operation, caller }: Asking, request: Request = {}): 
   }
 }
 
+/** Names all that is missing at once. */
+function missingSettings(apiKey: string | undefined, baseUrl: string | undefined): AdLibraryError {
+  const missing = [
+    apiKey === undefined && 'AD_LIBRARY_API_KEY',
+    baseUrl === undefined && 'AD_LIBRARY_BASE_URL (the address of the service)',
+  ];
+  const problem = `Missing: ${missing.filter(Boolean).join(' and ')}.`;
+  return new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
+}
+
 /** What failed, with what its reader must know of the operation. An abort is the deadline, or a caller who left. */
-function explained(
-  error: unknown,
-  { gated, writes }: Pick<Operation, 'gated' | 'writes'>,
-  signal: AbortSignal,
-): unknown {
-  if (error instanceof AdLibraryError) {
-    return new AdLibraryError({ ...error.failure, gated, writes }, { cause: error });
-  }
-  if (!signal.aborted) return error;
-  const late = signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError';
-  const kind = late ? 'timeout' : 'network';
-  return new AdLibraryError({ kind, problem: late ? undefined : 'The call was cancelled.', gated, writes });
+function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
+  const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+  return known === undefined ? error : new AdLibraryError({ ...known.failure, gated, writes }, { cause: error });
 }

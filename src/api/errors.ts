@@ -32,6 +32,8 @@ export interface Failure {
   details?: unknown;
   /** Credits the service says it charged although the call failed. */
   charged?: number | undefined;
+  /** The service sent a charge in a form that cannot be read. */
+  chargeUnreadable?: boolean | undefined;
   /** False when nothing reached the service; undefined when its fate is unknown. */
   sent?: boolean | undefined;
   /** Whether the call is one that is paid for, or one that writes. */
@@ -55,10 +57,16 @@ export class AdLibraryError extends Error {
   }
 }
 
-/** Whether the service may have charged for a call although no answer of it could be read. */
-export function mayBeCharged({ kind, status = 200, sent, charged }: Failure): boolean {
+/**
+ * Whether the service may have charged for a call although nobody can read how much: its answer is missing, or came from
+ * a gateway (502, 504 …) behind which the call may have been carried out. A refusal charges nothing, and neither does a
+ * 503 that says nothing of a charge.
+ */
+export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable }: Failure): boolean {
   if (sent === false || charged !== undefined) return false;
-  return kind === 'network' || kind === 'timeout' || (kind === 'unexpected_response' && status === 200);
+  if (chargeUnreadable) return true;
+  if (status === undefined) return kind === 'network' || kind === 'timeout' || kind === 'unexpected_response';
+  return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }
 
 /** Statuses of the document; the rest is `unavailable` from 500 on, and otherwise not an answer it describes. */

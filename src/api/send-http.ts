@@ -1,26 +1,35 @@
 import * as z from 'zod';
+import { abortedError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
 import { ErrorBody } from './schemas.ts';
 import type { Answer, Call, Receipt, Send } from './send.ts';
-import { addressOf } from './url.ts';
+import { urlOf } from './url.ts';
 
-/** The one seam to the world. Web-standard `fetch` fits it, and so does the local library's handler. */
-export type Fetch = (
-  url: string,
-  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal },
-) => Promise<Response>;
+/** The one seam to the world: undici on the network, or the local library's handler. */
+export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
-interface Response {
+export interface HttpRequest {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+  /** To be called when the first byte leaves: from then on the service may carry the call out. */
+  onSent(): void;
+}
+
+/** What is used of a web-standard response. */
+export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
   text(): Promise<string>;
 }
 
-/** Puts a call on the wire and reads its answer. Throws `AdLibraryError` for everything but a documented 200. */
+/** Sends a call and reads its answer. Throws `AdLibraryError` for everything but a documented 200. */
 export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: string }): Send {
   return async (call) => {
-    const url = addressOf(call, options.baseUrl);
+    const { transit = { sent: false }, signal } = call;
+    const url = urlOf(call, options.baseUrl);
     const headers: Record<string, string> = {
       authorization: `Bearer ${call.apiKey}`,
       accept: 'application/json',
@@ -28,24 +37,46 @@ export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: st
     };
     const body = call.body && JSON.stringify(call.body);
     if (body !== undefined) headers['content-type'] = 'application/json';
-    const init = { method: call.operation.method, headers, signal: call.signal };
-    const response = await fetch(url, body === undefined ? init : { ...init, body });
-    return read(call, response);
+    const onSent = () => {
+      transit.sent = true;
+    };
+    const request = { method: call.operation.method, headers, signal, onSent };
+    try {
+      return await read(call, await fetch(url, body === undefined ? request : { ...request, body }));
+    } catch (error) {
+      throw withFate(error, { signal, sent: transit.sent });
+    } finally {
+      transit.sent = false;
+    }
   };
 }
 
-async function read(call: Call, response: Response): Promise<Answer> {
+/** A failure before the first byte left is one of a call that was never made; after it, only an answer tells. */
+function withFate(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
+  if (error instanceof AdLibraryError) {
+    const { failure } = error;
+    if (sent || failure.kind !== 'network') return error;
+    return new AdLibraryError({ ...failure, sent: false }, { cause: error });
+  }
+  return signal.aborted ? abortedError(signal, sent) : error;
+}
+
+async function read(call: Call, response: HttpResponse): Promise<Answer> {
   const { status, headers } = response;
   const masked = (words: string) => withoutKey(words, call.apiKey);
   const id = headers.get('x-service-request-id');
+  const chargedText = headers.get('x-service-credits-charged');
+  const charged = count(chargedText);
+  const chargeUnreadable = charged === null && chargedText !== null;
   const receipt: Receipt = {
-    charged: count(headers.get('x-service-credits-charged')),
+    charged,
     remaining: count(headers.get('x-service-credits-remaining')),
     cached: false,
     requestId: id && masked(id),
+    ...(chargeUnreadable && { chargeUnreadable }),
   };
-  const about = { status, requestId: receipt.requestId ?? undefined, charged: receipt.charged ?? undefined };
-  const body = masked(await response.text().catch((error) => brokenOff(error, about)));
+  const about = { status, requestId: receipt.requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
+  const body = masked(await response.text().catch((error) => brokenOff(error, call, about)));
   const raw = parseJson(body);
   if (status !== 200) {
     throw new AdLibraryError({
@@ -70,9 +101,10 @@ const withoutKey = (words: string, key: string) => (key.length < shortestKey ? w
 const shortestKey = 12;
 
 /** An answer that broke off in its body: what its head said of the charge still holds. */
-function brokenOff(error: unknown, about: Partial<Failure>): never {
-  if (!(error instanceof AdLibraryError)) throw error;
-  throw new AdLibraryError({ ...about, ...error.failure }, { cause: error });
+function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {
+  const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+  if (known === undefined) throw error;
+  throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
 }
 
 /** The header values are strings (document, *Endpoints*); of any other form, or absurdly long, they say nothing. */

@@ -18,6 +18,17 @@ export interface Call {
   fresh?: boolean;
   /** Takes an ad as a list showed it, where one is kept. */
   seen?: boolean;
+  /** Costs credits: its operation is gated, or was seen to charge although the document says otherwise. */
+  paid?: boolean;
+  /** Where a request of the call is: whoever would abort it asks. */
+  transit?: Transit;
+}
+
+/** Whether bytes of a request have left and no answer has come yet: its fate is then the service's alone to know. */
+export interface Transit {
+  sent: boolean;
+  /** Whether anybody still waits for the answer. */
+  isWanted?(): boolean;
 }
 
 /** What a call cost, from the headers of the document's *Endpoints*; null where the service sent none. */
@@ -27,6 +38,8 @@ export interface Receipt {
   /** True when nothing was sent. */
   cached: boolean;
   requestId: string | null;
+  /** The service sent a charge in a form that cannot be read. */
+  chargeUnreadable?: true;
   /** For a cached answer: milliseconds since the service gave it, and what it was charged then. */
   age?: number;
   saved?: number | null;

@@ -1,52 +1,75 @@
-import { LRUCache } from 'lru-cache';
 import { fingerprint, fingerprintStart } from './fingerprint.ts';
 import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
 
-export interface CacheOptions {
-  /** How long a paid answer is kept, in milliseconds; 0 keeps none. */
-  ttl: number;
-  now: () => number;
-}
-
-interface Kept {
+export interface KeptAnswer {
   answer: Answer;
+  /** When the service gave it, in milliseconds since the epoch. */
   at: number;
 }
 
-/** Most characters of answers kept for all keys together. As objects they take two bytes each, or four where not Latin. */
-const largestCache = 32 * 1024 * 1024;
+/** Where paid answers are kept, each tenant's apart; it lets go of the old and of what is too much. */
+export interface KeptAnswers {
+  get(tenantId: string, name: string): Promise<KeptAnswer | undefined>;
+  set(tenantId: string, name: string, kept: KeptAnswer): Promise<void>;
+  /** Forgets a tenant's answers whose names begin so: with '', all of them. */
+  drop(tenantId: string, start: string): Promise<void>;
+}
 
-/** Keeps paid answers, each under its own key: never pay twice for the same question while the answer is fresh. */
-export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
-  if (ttl === 0) return send;
-  const kept = new LRUCache<string, Kept>({
-    maxSize: largestCache,
-    sizeCalculation: ({ answer }, name) => answer.size + name.length,
+export interface CacheOptions {
+  answers: KeptAnswers;
+  now: () => number;
+}
+
+/** Answers a gated call with what is kept for the same question, at no charge. */
+export function withCache(send: Send, { answers, now }: CacheOptions): Send {
+  return gatedOnly(send, async (call) => {
+    const kept = call.fresh ? undefined : await answers.get(call.tenantId, fingerprint(call));
+    return kept ? replayed(kept.answer, now() - kept.at) : send(call);
   });
-  let writes = 0;
+}
 
-  const dropItemsOf = (owner: string, collectionId: string) => {
-    writes++;
-    const prefix = `${owner} ${fingerprintStart('listCollectionItems', { collectionId })}`;
-    // The ids are UUIDs, which are the same in either case.
-    const same = (name: string) => name.slice(0, prefix.length).toLowerCase() === prefix.toLowerCase();
-    for (const name of kept.keys()) if (same(name)) kept.delete(name);
+/**
+ * Keeps every paid answer, whether or not its caller is still there: nobody pays twice for the same question while the
+ * answer is fresh. A write makes the kept items of its collection stale.
+ */
+export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
+  /** Reads of a collection's items that are under way, by tenant and collection. */
+  const reads = new Map<string, Set<{ isStale: boolean }>>();
+
+  const dropItems = (tenantId: string, start: string) => {
+    // What is read while it is being written to may be from before.
+    for (const read of reads.get(`${tenantId} ${start}`) ?? []) read.isStale = true;
+    return answers.drop(tenantId, start);
+  };
+  // Dropped even when the write fails: it may have been carried out all the same.
+  const write: Send = (call) => send(call).finally(() => dropItems(call.tenantId, itemsOf(call)));
+
+  const readItems: Send = async (call) => {
+    const name = `${call.tenantId} ${itemsOf(call)}`;
+    const read = { isStale: false };
+    const others = reads.get(name) ?? new Set();
+    reads.set(name, others.add(read));
+    try {
+      const answer = await send(call);
+      if (!read.isStale) await keep(call, answer);
+      return answer;
+    } finally {
+      others.delete(read);
+      if (others.size === 0 && reads.get(name) === others) reads.delete(name);
+    }
   };
 
-  // Dropped even when the write fails: it may have been carried out all the same.
-  const write = (call: Call) => send(call).finally(() => dropItemsOf(call.tenantId, call.path.collectionId ?? ''));
+  const keep = (call: Call, answer: Answer) => answers.set(call.tenantId, fingerprint(call), { answer, at: now() });
 
-  const ask = gatedOnly(send, async (call) => {
-    const name = `${call.tenantId} ${fingerprint(call)}`;
-    const found = call.fresh ? undefined : kept.get(name);
-    if (found && now() - found.at < ttl) return replayed(found.answer, now() - found.at);
-    const before = writes;
+  const read = gatedOnly(send, async (call) => {
+    if (call.operation.name === 'listCollectionItems') return readItems(call);
     const answer = await send(call);
-    // Items of a collection that were read while it was being written to may be those from before.
-    const stale = call.operation.name === 'listCollectionItems' && writes !== before;
-    if (!stale) kept.set(name, { answer, at: now() });
+    await keep(call, answer);
     return answer;
   });
 
-  return (call) => (call.operation.writes ? write(call) : ask(call));
+  return (call) => (call.operation.writes ? write(call) : read(call));
 }
+
+const itemsOf = ({ path }: Call) =>
+  fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });

@@ -1,66 +1,55 @@
-import { raceAbort } from './abort.ts';
+import { abortedError } from './abort.ts';
 import { fingerprint, fingerprintStart } from './fingerprint.ts';
-import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
+import type { InFlightCall, InFlightCalls } from './in-flight-calls.ts';
+import { type Call, gatedOnly, replayed, type Send } from './send.ts';
 
-interface Flight {
-  answer: Promise<Answer>;
-  abort: AbortController;
-  waiting: number;
-  /** Has come back: there is nothing left to abort. */
-  landed: boolean;
+interface Shared extends InFlightCall {
   /** Somebody's receipt shows the charge. */
-  paid: boolean;
+  isPaid: boolean;
 }
 
 /**
- * Makes equal paid calls of one key that are under way at once into one. Who cancels leaves the others unharmed; the
- * last one to leave aborts the call. Only one of those who stay pays: the others' receipts say so.
+ * Makes equal gated calls of one tenant that are under way at once into one. Only one of the callers who stay pays: the
+ * others' receipts say so. A write is nobody else's, but it too is carried to its end once it was sent.
  */
-export function withCoalescing(send: Send): Send {
-  const flights = new Map<string, Flight>();
-  const leaveAlone = (owner: string) => {
-    const start = `${owner} ${fingerprintStart('listCollectionItems')}`;
-    for (const name of flights.keys()) if (name.startsWith(start)) flights.delete(name);
+export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
+  const shared = new Map<string, Shared>();
+  const itemsOf = ({ tenantId, path }: Call) =>
+    `${tenantId} ${fingerprintStart('listCollectionItems', { collectionId: path.collectionId ?? '' })}`;
+
+  /** Later callers must see a write, so they do not join requests for the items of its collection. */
+  const leaveAlone = (start: string) => {
+    for (const name of shared.keys()) if (name.startsWith(start)) shared.delete(name);
   };
 
-  const write = (call: Call) => {
-    // Whoever asks from now on wants to see what was written: lists under way take nobody else on board.
-    leaveAlone(call.tenantId);
-    return send(call).finally(() => leaveAlone(call.tenantId));
+  const write: Send = async (call) => {
+    const start = itemsOf(call);
+    leaveAlone(start);
+    const flight = inFlight.start(call, send);
+    void flight.settled.then(() => leaveAlone(start));
+    return flight.join(call.signal);
   };
 
-  const ask = gatedOnly(send, async (call) => {
-    call.signal.throwIfAborted();
+  const read = gatedOnly(send, async (call) => {
+    const { signal } = call;
+    if (signal.aborted) throw abortedError(signal, false);
     const name = `${call.tenantId} ${fingerprint(call)}`;
-    const flight = flights.get(name) ?? takeOff(name);
-    flight.waiting++;
-    try {
-      const answer = await raceAbort(flight.answer, call.signal);
-      if (flight.paid) return replayed(answer);
-      flight.paid = true;
-      return answer;
-    } finally {
-      flight.waiting--;
-      if (flight.waiting === 0 && !flight.landed) {
-        // A flight nobody waits for takes nobody else on board.
-        if (flights.get(name) === flight) flights.delete(name);
-        flight.abort.abort(call.signal.reason);
-      }
-    }
-
-    function takeOff(name: string): Flight {
-      const abort = new AbortController();
-      const answer = send({ ...call, signal: abort.signal });
-      const flight = { answer, abort, waiting: 0, landed: false, paid: false };
-      flights.set(name, flight);
-      const land = () => {
-        flight.landed = true;
-        if (flights.get(name) === flight) flights.delete(name);
-      };
-      flight.answer.then(land, land);
-      return flight;
-    }
+    const known = shared.get(name);
+    const flight = known && !known.isAborted() ? known : start(name, call);
+    const answer = await flight.join(signal);
+    if (flight.isPaid) return replayed(answer);
+    flight.isPaid = true;
+    return answer;
   });
 
-  return (call) => (call.operation.writes ? write(call) : ask(call));
+  function start(name: string, call: Call): Shared {
+    const flight: Shared = { ...inFlight.start(call, send), isPaid: false };
+    shared.set(name, flight);
+    void flight.settled.then(() => {
+      if (shared.get(name) === flight) shared.delete(name);
+    });
+    return flight;
+  }
+
+  return (call) => (call.operation.writes ? write(call) : read(call));
 }

@@ -1,17 +1,28 @@
-import { LRUCache } from 'lru-cache';
 import { AdAnswer } from './response-schemas.ts';
-import { type Answer, gatedOnly, replayed, type Send } from './send.ts';
-import type { CacheOptions } from './with-cache.ts';
+import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
 
-interface Seen {
+/** An ad as a list showed it. */
+export interface SeenAd {
   raw: unknown;
   requestId: string | null;
+  /** The operation of that list. */
   listedBy: string;
+  /** In milliseconds since the epoch. */
   at: number;
+  /** What it takes, estimated. */
+  bytes: number;
 }
 
-/** Most characters of ads kept for all keys together. */
-const largestMemory = 16 * 1024 * 1024;
+/** The ads that lists showed, each tenant's apart. */
+export interface SeenAds {
+  get(tenantId: string, id: string): Promise<SeenAd | undefined>;
+  set(tenantId: string, id: string, ad: SeenAd): Promise<void>;
+}
+
+export interface SeenAdsOptions {
+  seen: SeenAds;
+  now: () => number;
+}
 
 /**
  * Answers `getAd` with the ad as a paid list showed it, to a caller who asks for that.
@@ -20,32 +31,39 @@ const largestMemory = 16 * 1024 * 1024;
  * key but `id` may be absent, and `appUrl` is shown on list items only. Nothing says that a list holds all that getAd
  * would, so the copy is no answer of getAd: it is passed on with its age and where it is from, never silently.
  */
-export function withSeenAds(send: Send, { ttl, now }: CacheOptions): Send {
-  if (ttl === 0) return send;
-  const seen = new LRUCache<string, Seen>({ maxSize: largestMemory });
-  const nameOf = (owner: string, id: string) => `${owner} ${id.toLowerCase()}`;
-
-  const remember = (owner: string, listedBy: string, list: Answer) => {
-    const { items } = list.raw as { items: readonly { id?: unknown }[] };
-    const size = Math.ceil(list.size / Math.max(1, items.length)) + 100;
-    const { requestId } = list.receipt;
-    const at = now();
-    // The items of a collection are judged by who shows them, so what is no ad may be among them.
-    for (const raw of items)
-      if (typeof raw.id === 'string') seen.set(nameOf(owner, raw.id), { raw, requestId, listedBy, at }, { size });
+export function withSeenAds(send: Send, { seen, now }: SeenAdsOptions): Send {
+  return async (call) => {
+    if (!call.seen || call.fresh || call.operation.name !== 'getAd') return send(call);
+    const found = await seen.get(call.tenantId, idOf(call.path.adId));
+    if (found === undefined) return send(call);
+    const { raw, requestId, listedBy, at } = found;
+    const receipt = { charged: null, remaining: null, cached: true, requestId };
+    return { ...replayed({ raw, value: AdAnswer.parse(raw), receipt, size: 0 }, now() - at), seenIn: listedBy };
   };
+}
 
+/** Remembers the ads of every list that was paid for. */
+export function withRememberedAds(send: Send, { seen, now }: SeenAdsOptions): Send {
   return gatedOnly(send, async (call) => {
-    const { name } = call.operation;
-    const found = call.seen && !call.fresh && name === 'getAd' && seen.get(nameOf(call.tenantId, call.path.adId ?? ''));
-    if (found && now() - found.at < ttl) {
-      const { raw, requestId, listedBy, at } = found;
-      const receipt = { charged: null, remaining: null, cached: true, requestId };
-      return { ...replayed({ raw, value: AdAnswer.parse(raw), receipt, size: 0 }, now() - at), seenIn: listedBy };
-    }
     const answer = await send(call);
-    const listsAds = name === 'searchAds' || (name === 'listCollectionItems' && call.query.itemType === 'ads');
-    if (listsAds && !answer.receipt.cached) remember(call.tenantId, name, answer);
+    if (listsAds(call)) await remember(call, answer);
     return answer;
   });
+
+  async function remember({ tenantId, operation }: Call, { raw, size, receipt }: Answer): Promise<void> {
+    const { items } = raw as { items: readonly { id?: unknown }[] };
+    const bytes = Math.ceil((bytesPerCharacter * size) / Math.max(1, items.length));
+    const about = { requestId: receipt.requestId, listedBy: operation.name, at: now(), bytes };
+    // The items of a collection are judged by who shows them, so what is no ad may be among them.
+    for (const item of items)
+      if (typeof item.id === 'string') await seen.set(tenantId, idOf(item.id), { raw: item, ...about });
+  }
 }
+
+/** What a character of JSON takes as objects, seen on real ads: see `bytesOf` in `state/memory-state.ts`. */
+const bytesPerCharacter = 3;
+
+const idOf = (id = '') => id.toLowerCase();
+
+const listsAds = ({ operation: { name }, query }: Call) =>
+  name === 'searchAds' || (name === 'listCollectionItems' && query.itemType === 'ads');

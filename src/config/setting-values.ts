@@ -45,7 +45,7 @@ export const isLoopback = (host: string) =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 
 /** The key travels with every request, so nothing but loopback may be reached in the clear. */
-export const baseUrl = z.string().superRefine((text, context) => {
+const address = z.string().superRefine((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const problem =
     url === undefined || !/^https?:$/.test(url.protocol)
@@ -57,6 +57,11 @@ export const baseUrl = z.string().superRefine((text, context) => {
           : undefined;
   if (problem) context.addIssue({ code: 'custom', message: problem });
 });
+
+/** In the one form that addresses are compared in: `HTTP://LOCALHOST:80/api/` is `http://localhost/api`. */
+const normalForm = (text: string) => new URL(text).href.replace(/\/+$/, '');
+
+export const baseUrl = address.transform(normalForm);
 
 /** The name of a file that describes filter keys; its content takes the place of its name. */
 export const filtersFile = z.string().transform((file, context) => {

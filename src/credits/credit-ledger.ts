@@ -1,60 +1,85 @@
-import { LRUCache } from 'lru-cache';
-import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
-import { emptyPrices, type Prices } from './prices.ts';
+import type { Prices } from './prices.ts';
 
-/** What this process knows of one key's credits. */
-export interface CreditLedger {
-  /** Credits that the service says it charged through this process, and in how many calls. */
-  spent: number;
-  calls: number;
-  /** Credits of calls that may have been charged: nobody told. A budget counts them as spent. */
-  uncertain: number;
+/** What is known of one tenant's credits. */
+export interface CreditAccount {
+  /** Credits that the service says it charged for calls made here, and in how many calls. */
+  readonly spent: number;
+  readonly calls: number;
+  /** Credits of calls that may have been charged, estimated: no charge was stated. A budget counts them as spent. */
+  readonly uncertain: number;
+  /** Credits set aside for calls under way, and how many of those are paid. */
+  readonly reserved: number;
+  readonly paidUnderWay: number;
   /** Credits left, as the service last said. */
-  remaining: number | undefined;
+  readonly remaining: number | undefined;
   /** Calls that kept answers made unnecessary, and what they would have cost again. */
-  savedCalls: number;
-  savedCredits: number;
-  prices: Prices;
-  /** Credits set aside for calls under way. */
-  reserved: number;
-  /** Calls whose price nobody knows yet go one at a time: the one under way, if any. */
-  alone: Promise<unknown> | undefined;
-  /** The usage windows as last seen too full, the credits left in them, and when that was last asked. */
-  full: { usageLimit: UsageLimitAnswer; left: number; askedAt: number } | undefined;
-  /** The question for balance and windows that is under way. */
-  asking: Promise<CreditStatusAnswer | undefined> | undefined;
-  /** What was said to be nearly used up: each is said once, until there is more of it. */
-  warned: Set<'credits' | 'budget'>;
+  readonly savedCalls: number;
+  readonly savedCredits: number;
+  readonly prices: Prices;
 }
 
-/** By the owner of calls. */
-export type CreditLedgers = (owner: string) => CreditLedger;
-
-/** Keys in one process; the least used are forgotten past that, their spending with them. */
-const mostBooks = 50_000;
-
-export function createCreditLedgers(): CreditLedgers {
-  const books = new LRUCache<string, CreditLedger>({ maxSize: mostBooks, sizeCalculation: () => 1 });
-  return (owner) => {
-    const known = books.get(owner);
-    if (known) return known;
-    const book = emptyBook();
-    books.set(owner, book);
-    return book;
-  };
+/** What a call wants of its tenant's budget. */
+export interface ReserveRequest {
+  budget: number;
+  /** Credits to set aside. */
+  credits: number;
+  /** Takes one of the places that paid calls have. */
+  paid: boolean;
+  /** Calls of unknown price go one at a time: the name of their line. */
+  line?: string | undefined;
 }
 
-const emptyBook = (): CreditLedger => ({
-  spent: 0,
-  calls: 0,
-  uncertain: 0,
-  remaining: undefined,
-  savedCalls: 0,
-  savedCredits: 0,
-  prices: emptyPrices(),
-  reserved: 0,
-  alone: undefined,
-  full: undefined,
-  asking: undefined,
-  warned: new Set(),
-});
+/** Credits set aside for one call. */
+export interface Lease {
+  tenantId: string;
+  credits: number;
+  paid: boolean;
+  line: string | undefined;
+  /** In the order in which leases were given. */
+  number: number;
+}
+
+export type Admission =
+  | { kind: 'granted'; lease: Lease }
+  /** Something that is under way has to end first: `version` is for `changed`. */
+  | { kind: 'wait'; version: number }
+  | { kind: 'refused'; account: CreditAccount };
+
+/** How a call ended, for the account. */
+export interface Settlement {
+  /** Credits that the service says it charged. */
+  charged: number;
+  /** Credits that it may have charged besides. */
+  uncertain: number;
+  /** An answer came that was paid for. */
+  isPaidAnswer: boolean;
+  remaining?: number | undefined;
+  /** Writes into the prices what was learned. */
+  learn?(prices: Prices): void;
+}
+
+/** A reading of the balance, to find out what calls in between were charged. */
+export interface BalanceReading {
+  credits: number;
+  /** Credits stated since for calls that began after the reading. */
+  explained: number;
+  /** Leases up to this number began before the reading. */
+  lease: number;
+  /** In milliseconds since the epoch. */
+  at: number;
+}
+
+/** The accounts of all tenants. What was spent is never forgotten to make room for tenants who spent nothing. */
+export interface CreditLedger {
+  read(tenantId: string): Promise<CreditAccount>;
+  /** Sets credits aside where the budget allows it now; says to wait, or that they do not fit. */
+  reserve(tenantId: string, request: ReserveRequest): Promise<Admission>;
+  /** Resolves when the account is no longer as it was at that version, or rejects with the signal's reason. */
+  changed(tenantId: string, version: number, signal: AbortSignal): Promise<void>;
+  /** Writes down how a call ended and gives its lease back, in one step. */
+  settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
+  /** A kept answer made a call unnecessary that would have cost so much. */
+  saved(tenantId: string, credits: number): Promise<void>;
+  /** Keeps a reading of the balance, or forgets it; returns the one before with what explains its change. */
+  readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined>;
+}

@@ -1,81 +1,145 @@
 import type { Answer, Call } from '../api/send.ts';
 
+/** What calls that asked for so many items were charged, at most. */
+interface SizePrice {
+  /** For whatever came back. */
+  any: number;
+  /** For an answer that held as many items as were asked for. */
+  full?: number;
+}
+
 /** What one operation was seen to cost. */
-export interface Seen {
-  /** The most an answer of so many items was charged; an operation that answers with one object counts as one item. */
-  bySize: Map<number, number>;
+export interface PriceTable {
+  /** By the items asked for; an operation that answers with one object asks for one. */
+  bySize: Map<number, SizePrice>;
+  /** The most a call without a limit was charged while the service's page size is not known, and for how many items. */
+  unsized?: { items: number; charged: number };
   /** Items on a full page of a call that gave no limit: the service's own page size. */
   page?: number;
 }
 
-/** By operation. */
-export type Prices = Map<string, Seen>;
+/** By operation. The document does not give prices (*Limits*, 6): all that is known is what was charged. */
+export type Prices = Map<string, PriceTable>;
 
-export const emptyPrices = (): Prices => new Map();
+/** What a call can be expected to cost. */
+export interface Quote {
+  /** Undefined where the price of such a call is not known yet. */
+  price: number | undefined;
+  /** The least it can cost if prices do not fall. */
+  atLeast: number;
+}
 
-/** Page size to reckon with where neither the call nor an earlier page tells one (document, *Limits* 1). */
-const assumedPage = 50;
+/** Sizes remembered of one operation: a caller chooses them. */
+const maxSizes = 32;
 
-export function learnPrice(prices: Prices, call: Call, { value, receipt: { charged } }: Answer): void {
-  if (charged === null || !call.operation.gated) return;
+/** Learns from a charge that the service stated. An empty answer that was free says nothing of a price. */
+export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, 'value'>, charged: number): void {
   const { items, hasMore } = value as { items?: unknown; hasMore?: unknown };
-  const size = Array.isArray(items) ? items.length : 1;
-  const seen: Seen = prices.get(call.operation.name) ?? { bySize: new Map() };
-  seen.bySize.set(size, Math.max(charged, seen.bySize.get(size) ?? 0));
-  if (hasMore === true && limitOf(call) === undefined) seen.page = size;
-  prices.set(call.operation.name, seen);
+  const count = isList(call) && Array.isArray(items) ? items.length : 1;
+  if (count === 0 && charged === 0) return;
+  const table: PriceTable = prices.get(call.operation.name) ?? { bySize: new Map() };
+  prices.set(call.operation.name, table);
+  if (hasMore === true && !isSized(call)) table.page = count;
+  const size = sizeOf(call, table);
+  if (size === undefined) {
+    if (charged >= (table.unsized?.charged ?? 0)) table.unsized = { items: count, charged };
+    return;
+  }
+  const seen = table.bySize.get(size) ?? { any: 0 };
+  seen.any = Math.max(charged, seen.any);
+  if (count >= size) seen.full = Math.max(charged, seen.full ?? 0);
+  table.bySize.set(size, seen);
+  if (table.bySize.size > maxSizes) forgetOne(table);
 }
 
 /**
- * The most a call can cost, from what the operation was seen to cost; undefined where nothing is known yet.
- *
- * The document does not give prices. Whatever follows the number of items without growing faster than it costs at
- * most as much as enough pages of a size seen before, so the cheapest such reckoning is a bound.
+ * What a call can be expected to cost. Known is the price of a size that was seen full, and one about which all price
+ * rules that fit what was seen agree; anything else has yet to be found out.
  */
-export function expectedPrice(prices: Prices, call: Call): number | undefined {
-  const seen = prices.get(call.operation.name);
-  if (seen === undefined) return undefined;
-  const wanted = itemsWanted(call, seen);
-  const bounds = [...seen.bySize].map(([size, charged]) =>
-    size === 0 ? Infinity : Math.ceil(wanted / size) * charged,
+export function quote(prices: Prices, call: Call): Quote {
+  const table = prices.get(call.operation.name);
+  const first = call.operation.gated ? 1 : 0;
+  if (table === undefined) return { price: undefined, atLeast: first };
+  const size = sizeOf(call, table);
+  if (size === undefined) return { price: undefined, atLeast: table.unsized?.charged ?? first };
+  const seen = table.bySize.get(size);
+  if (seen?.full !== undefined) return { price: Math.max(seen.any, seen.full), atLeast: seen.any };
+  const smaller = [...table.bySize].filter(([known]) => known <= size).map(([, { any }]) => any);
+  const [low, high] = byRules(table, size);
+  const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : first, low ?? 0);
+  return { price: high === atLeast ? atLeast : undefined, atLeast };
+}
+
+/** Items of which a price rule may count the groups begun: the usual ones. */
+const groups = [1, 2, 5, 10, 20, 25, 50, 100];
+
+/** The lowest and the highest price of a size by all rules that fit two sizes or more: flat, or for each group begun. */
+function byRules({ bySize }: PriceTable, size: number): [low?: number, high?: number] {
+  const seen = [...bySize].flatMap(([items, { full }]) => (full === undefined ? [] : [{ items, charged: full }]));
+  const [first] = seen;
+  if (first === undefined || seen.length < 2) return [];
+  const areWhole = seen.every(({ charged }) => Number.isInteger(charged));
+  const rules = [() => first.charged, ...groups.map((group) => perGroup(group, first))];
+  const fitting = rules.filter(
+    (rule) =>
+      seen.every(({ items, charged }) => near(rule(items), charged)) && (!areWhole || Number.isInteger(rule(1))),
   );
-  const bound = Math.min(...bounds);
-  return Number.isFinite(bound) ? bound : undefined;
+  const prices = fitting.map((rule) => rule(size));
+  return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
-/** A call's `limit`, where it may have one and has. */
-function limitOf({ body, query }: Call): number | undefined {
-  const limit = body?.limit ?? query.limit;
-  return typeof limit === 'number' ? limit : undefined;
+function perGroup(group: number, { items, charged }: { items: number; charged: number }) {
+  const each = charged / Math.ceil(items / group);
+  return (size: number) => Math.round(Math.ceil(size / group) * each * 1e6) / 1e6;
 }
 
-export const isList = ({ operation: { name } }: Call): boolean => name.startsWith('search') || name.startsWith('list');
+const near = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
-/** A cursor goes on with pages of the size it began with, which may be any size seen. */
-function itemsWanted(call: Call, { bySize, page }: Seen): number {
+function forgetOne({ bySize }: PriceTable): void {
+  const dearest = Math.max(...[...bySize.values()].map(({ any }) => any));
+  for (const [size, { any }] of bySize) if (any < dearest) return void bySize.delete(size);
+  bySize.delete([...bySize.keys()][0] ?? 0);
+}
+
+const isSized = ({ body, query }: Call) => (body?.limit ?? query.limit) !== undefined;
+const goesOn = ({ body, query }: Call) => (body?.cursor ?? query.cursor) !== undefined;
+
+/** Items a call asks for. A cursor without a limit goes on with pages of the size it began with, which may be any seen. */
+function sizeOf(call: Call, { bySize, page }: PriceTable): number | undefined {
   if (!isList(call)) return 1;
-  const limit = limitOf(call);
-  if (limit !== undefined) return limit;
-  const goesOn = (call.body?.cursor ?? call.query.cursor) !== undefined;
-  const largest = Math.max(page ?? assumedPage, ...bySize.keys());
-  return goesOn ? largest : (page ?? largest);
+  if (isSized(call)) {
+    const limit = call.body?.limit ?? call.query.limit;
+    return typeof limit === 'number' && limit >= 1 ? limit : undefined;
+  }
+  if (!goesOn(call)) return page;
+  const sizes = [...bySize.keys(), ...(page === undefined ? [] : [page])];
+  return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-/** What answers of how many items were charged, the largest last; an empty answer tells nothing of a price. */
-export function pricesSeen({ bySize }: Seen): { items: number; charged: number }[] {
-  const seen = [...bySize].filter(([items]) => items > 0).map(([items, charged]) => ({ items, charged }));
-  return seen.sort((a, b) => a.items - b.items).slice(-mostTold);
-}
+export const isList = ({ operation: { name, gated } }: Call): boolean =>
+  gated && (name.startsWith('search') || name.startsWith('list'));
 
 /** Sizes told of one operation. */
-const mostTold = 4;
+const maxTold = 4;
 
-/** The least an operation was charged so far. */
-export function lowestPrice(prices: Prices, { operation }: Call): number {
-  return Math.min(...(prices.get(operation.name)?.bySize.values() ?? []));
+/** What answers to calls for so many items were charged, the largest last. */
+export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
+  const seen = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
+  return (unsized === undefined ? seen : [unsized, ...seen]).slice(-maxTold);
+}
+
+/** The most calls of one operation were charged so far; undefined where none was. */
+export function dearestOf(prices: Prices, operation: string): number | undefined {
+  const table = prices.get(operation);
+  return table && Math.max(table.unsized?.charged ?? 0, ...[...table.bySize.values()].map(({ any }) => any));
 }
 
 /** The most any call was charged so far. */
-export function highestPrice(prices: Prices): number {
-  return Math.max(0, ...[...prices.values()].flatMap(({ bySize }) => [...bySize.values()]));
+export const dearest = (prices: Prices): number =>
+  Math.max(0, ...[...prices.keys()].map((operation) => dearestOf(prices, operation) ?? 0));
+
+/** The least an operation was charged so far. */
+export function cheapestOf(prices: Prices, operation: string): number {
+  const { bySize } = prices.get(operation) ?? { bySize: new Map<number, SizePrice>() };
+  return Math.min(...[...bySize.values()].map(({ any }) => any));
 }

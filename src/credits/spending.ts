@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { CreditLedger } from './credit-ledger.ts';
-import { pricesSeen } from './prices.ts';
+import type { CreditAccount } from './credit-ledger.ts';
+import { dearestOf, pricesSeen } from './prices.ts';
 
 /** What this process spent and saved for one key, and what operations were seen to cost. */
 export const Spending = z.looseObject({
@@ -14,23 +14,27 @@ export const Spending = z.looseObject({
 });
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, { items: number; charged: number }[]> };
 
-export function spendingOf(book: CreditLedger, budget: number | undefined): Spending {
+export function spendingOf(account: CreditAccount, budget: number | undefined): Spending {
   return {
-    charged: book.spent,
-    paidCalls: book.calls,
-    savedCalls: book.savedCalls,
-    savedCredits: book.savedCredits,
-    ...(book.uncertain > 0 && { uncertain: book.uncertain }),
+    charged: account.spent,
+    paidCalls: account.calls,
+    savedCalls: account.savedCalls,
+    savedCredits: account.savedCredits,
+    ...(account.uncertain > 0 && { uncertain: account.uncertain }),
     ...(budget !== undefined && { budget }),
-    prices: Object.fromEntries([...book.prices].map(([operation, seen]) => [operation, pricesSeen(seen)])),
+    prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
   };
 }
+
+/** What was never charged for has no price to tell. */
+const pricedOperations = ({ prices }: CreditAccount) =>
+  [...prices].filter(([operation]) => (dearestOf(prices, operation) ?? 0) > 0);
 
 /** "this server since its start: 12 charged in 5 paid calls …" and what operations were seen to cost. */
 export function spendingText(spending: Spending): string {
   const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, prices } = spending;
   const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
-  const maybe = uncertain ? `; about ${uncertain} more may have been, in calls that got no answer` : '';
+  const maybe = uncertain ? `; about ${uncertain} more may have been, for calls whose charge is not known` : '';
   const unspent = Math.max(0, (budget ?? 0) - charged - (uncertain ?? 0));
   const limit = budget === undefined ? '' : `; budget ${budget}, ${unspent} left of it`;
   const learned = Object.entries(prices).flatMap(([operation, seen]) =>

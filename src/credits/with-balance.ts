@@ -1,47 +1,57 @@
+import { LRUCache } from 'lru-cache';
 import { gatedOnly, type Send } from '../api/send.ts';
-import type { CreditLedger, CreditLedgers } from './credit-ledger.ts';
-import { highestPrice } from './prices.ts';
+import type { CreditAccount } from './credit-ledger.ts';
+import { dearest } from './prices.ts';
+import type { BudgetOptions } from './with-budget.ts';
 
-/** Little is left of the account's credits when they pay for fewer calls than this, at the highest price seen. */
+/** An account's credits are low when they pay for fewer calls than this, at the highest price seen. */
 const fewCalls = 20;
-/** Little is left of a budget below this share of it. */
-const smallShare = 0.2;
+/** A budget is low below this share of it. */
+const lowShare = 0.2;
+/** Tenants of whom it is remembered what they were warned of. */
+const maxWarned = 10_000;
+
+type Low = 'credits' | 'budget';
 
 /**
- * Completes every receipt from the books: an answer given again says what is left now and not what was left then, and
- * counts as saved. Says once when little is left.
+ * Completes every receipt from the ledger: a kept answer says what is left now and not what was left then, and counts
+ * as saved. Warns once when little is left.
  */
-export function withBalance(send: Send, { books, budget }: { books: CreditLedgers; budget: number | undefined }): Send {
+export function withBalance(send: Send, { ledger, budget }: BudgetOptions): Send {
+  const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
+
   return gatedOnly(send, async (call) => {
+    const { tenantId } = call;
     const answer = await send(call);
-    const book = books(call.tenantId);
     const { receipt } = answer;
-    if (receipt.cached) {
-      book.savedCalls++;
-      book.savedCredits += receipt.saved ?? 0;
-    }
-    const remaining = receipt.cached ? (book.remaining ?? receipt.remaining) : receipt.remaining;
-    const warning = warningOf(book, budget);
+    if (receipt.cached) await ledger.saved(tenantId, receipt.saved ?? 0);
+    const account = await ledger.read(tenantId);
+    const remaining = receipt.cached ? (account.remaining ?? receipt.remaining) : receipt.remaining;
+    const warning = warningOf(tenantId, account);
     return { ...answer, receipt: { ...receipt, remaining, ...(warning && { warning }) } };
   });
-}
 
-function warningOf(book: CreditLedger, budget: number | undefined): string | undefined {
-  const price = highestPrice(book.prices);
-  const { remaining = Infinity } = book;
-  const inBudget = budget === undefined ? Infinity : Math.max(0, budget - book.spent - book.uncertain);
-  const warnings = [
-    remaining < fewCalls * price && sayOnce(book, 'credits', `the account has ${remaining} credits`),
-    inBudget < smallShare * (budget ?? 0) &&
-      sayOnce(book, 'budget', `the budget of this server has ${inBudget} credits`),
-  ].filter(Boolean);
-  if (remaining >= fewCalls * price) book.warned.delete('credits');
-  if (warnings.length === 0) return undefined;
-  return `Little is left: ${warnings.join(' and ')}, and a call was seen to cost up to ${price}. Tell the person.`;
-}
+  function warningOf(tenantId: string, { prices, remaining = Infinity, spent, uncertain }: CreditAccount) {
+    const price = dearest(prices);
+    const inBudget = budget === undefined ? Infinity : Math.max(0, budget - spent - uncertain);
+    const isLow = { credits: remaining < fewCalls * price, budget: inBudget < lowShare * (budget ?? 0) };
+    const texts = [
+      isNews(tenantId, 'credits', isLow.credits) && `the account has ${remaining} credits left`,
+      isNews(tenantId, 'budget', isLow.budget) && `the budget of this server has ${inBudget} credits left`,
+    ].filter(Boolean);
+    if (texts.length === 0) return undefined;
+    return `Low balance: ${texts.join(' and ')}, and a call was seen to cost up to ${price}. Tell the user.`;
+  }
 
-function sayOnce({ warned }: CreditLedger, what: 'credits' | 'budget', text: string): string | undefined {
-  if (warned.has(what)) return undefined;
-  warned.add(what);
-  return text;
+  /** Each is said once, until there is more of it. */
+  function isNews(tenantId: string, what: Low, isLow: boolean): boolean {
+    const said = warned.get(tenantId) ?? new Set();
+    if (!isLow) {
+      said.delete(what);
+      return false;
+    }
+    if (said.has(what)) return false;
+    warned.set(tenantId, said.add(what));
+    return true;
+  }
 }

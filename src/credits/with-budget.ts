@@ -1,80 +1,118 @@
-import { raceAbort } from '../api/abort.ts';
+import { abortedError } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
-import { type Answer, type Call, gatedOnly, type Send } from '../api/send.ts';
-import type { CreditLedger, CreditLedgers } from './credit-ledger.ts';
-import { expectedPrice, isList, lowestPrice } from './prices.ts';
+import type { CreditStatusAnswer } from '../api/response-schemas.ts';
+import type { Answer, Call, Send } from '../api/send.ts';
+import { used } from './admission.ts';
+import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
+import { overBudget } from './over-budget.ts';
+import { dearestOf, learnPrice, type Prices, quote } from './prices.ts';
+import { balanceChange, readBalanceBefore } from './untold-charges.ts';
+
+export interface BudgetOptions {
+  ledger: CreditLedger;
+  /** Undefined: what is spent is written down and not bounded. */
+  budget: number | undefined;
+}
+
+/** How a call ended: what the service says it charged, `untold` where it may have charged and does not say. */
+interface Outcome {
+  charged: number | 'untold';
+  answer?: Answer;
+}
 
 /**
- * Keeps what one key spends through this process within a budget, under any number of calls at once: what a call can
- * cost at most is set aside before it goes out and settled after. A call whose price is not known goes alone, so that
- * at most one such call can pass the budget. Calls that are not gated are never held up.
+ * Writes down what every call was charged, and keeps what a tenant spends here within a budget, under any number of
+ * calls at once: what a call is expected to cost is set aside before it goes out, and settled after. A call whose price
+ * is not known goes alone, so that a budget is passed by one such call at most.
  */
-export function withBudget(send: Send, { books, budget }: { books: CreditLedgers; budget: number | undefined }): Send {
-  if (budget === undefined) return send;
-  return gatedOnly(send, async (call) => {
-    const book = books(call.tenantId);
-    while (book.alone !== undefined && used(book) < budget) {
-      call.signal.throwIfAborted();
-      await raceAbort(book.alone.catch(ended), call.signal);
+export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send {
+  return async (call) => {
+    const { prices } = await ledger.read(call.tenantId);
+    const lease = budget === undefined ? undefined : await admitted(call, { ledger, budget });
+    const paid = lease?.paid ?? isPaid(call, prices);
+    // Where no charge of the operation was ever stated, the balance before and after has to tell.
+    const isMeasured = lease?.line === paidLine && dearestOf(prices, call.operation.name) === undefined;
+    let outcome: Outcome = { charged: 'untold' };
+    try {
+      if (isMeasured) await readBalanceBefore({ send, call, ledger });
+      const answer = await send({ ...call, paid });
+      outcome = { answer, charged: chargeOf(answer, paid) };
+      return answer;
+    } catch (error) {
+      outcome = { charged: chargeOfFailure(error, paid) };
+      throw error;
+    } finally {
+      const uncertain = outcome.charged === 'untold' ? await estimate(outcome) : 0;
+      // Only a call of unknown fate may still be charged.
+      if (isMeasured && outcome.charged !== 'untold') await ledger.readBalance(call.tenantId, undefined);
+      await ledger.settle(call.tenantId, settlementOf(call, outcome, uncertain), lease);
     }
-    const expected = expectedPrice(book.prices, call);
-    if (used(book) + (expected ?? leastPrice) > budget) throw overBudget({ book, budget, expected, call });
-    const flight = withReserve(send, { book, call, reserve: expected ?? leastPrice });
-    if (expected !== undefined) return flight;
-    book.alone = flight;
-    return flight.finally(() => {
-      if (book.alone === flight) book.alone = undefined;
+
+    /** A call whose charge nobody states counts as the dearest of its operation, or as what the balance fell by. */
+    async function estimate({ answer }: Outcome): Promise<number> {
+      const account = await ledger.read(call.tenantId);
+      const reserved = lease?.credits ?? 0;
+      const seen = dearestOf(account.prices, call.operation.name);
+      if (seen !== undefined) return Math.max(seen, reserved);
+      if (budget === undefined) return 0;
+      const change = isMeasured ? await balanceChange({ send, call, ledger }, answer !== undefined) : undefined;
+      // Nobody knows: the budget is spent.
+      return change ?? Math.max(1, budget - used(account) + reserved);
+    }
+  };
+}
+
+/** The line in which paid calls of unknown price go one at a time. */
+const paidLine = 'paid';
+
+/** An operation that the document calls free is paid for all the same once it was seen to charge. */
+const isPaid = ({ operation }: Call, prices: Prices): boolean =>
+  operation.gated || (dearestOf(prices, operation.name) ?? 0) > 0;
+
+/** Waits until the budget lets a call go; throws where its price does not fit. */
+async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {
+  const { tenantId, operation, signal } = call;
+  for (;;) {
+    const { prices } = await ledger.read(tenantId);
+    const quoted = quote(prices, call);
+    const paid = isPaid(call, prices);
+    const line = quoted.price !== undefined ? undefined : paid ? paidLine : operation.name;
+    const credits = quoted.price ?? quoted.atLeast;
+    const admission = await ledger.reserve(tenantId, { budget, credits, paid, line });
+    if (admission.kind === 'granted') return admission.lease;
+    if (admission.kind === 'refused') throw overBudget({ account: admission.account, budget, quoted, call });
+    await ledger.changed(tenantId, admission.version, signal).catch(() => {
+      throw abortedError(signal, false);
     });
-  });
-}
-
-/** What a call of unknown price is taken to cost, where even afterwards nobody tells. */
-const leastPrice = 1;
-
-const used = ({ spent, uncertain, reserved }: CreditLedger) => spent + uncertain + reserved;
-
-interface Reserve {
-  book: CreditLedger;
-  call: Call;
-  reserve: number;
-}
-
-/** A call that may have been charged counts as charged: a budget errs on the side of spending less. */
-async function withReserve(send: Send, { book, call, reserve }: Reserve): Promise<Answer> {
-  book.reserved += reserve;
-  try {
-    const answer = await send(call);
-    if (answer.receipt.charged === null) book.uncertain += reserve;
-    return answer;
-  } catch (error) {
-    if (!(error instanceof AdLibraryError) || mayBeCharged(error.failure)) book.uncertain += reserve;
-    throw error;
-  } finally {
-    book.reserved -= reserve;
   }
 }
 
-/** Whichever way a flight ended, it is over. */
-const ended = () => {};
-
-interface Refusal {
-  book: CreditLedger;
-  budget: number;
-  expected: number | undefined;
-  call: Call;
+function chargeOf({ receipt: { charged, chargeUnreadable } }: Answer, paid: boolean): Outcome['charged'] {
+  if (charged !== null) return charged;
+  return paid || chargeUnreadable ? 'untold' : 0;
 }
 
-function overBudget({ book, budget, expected, call }: Refusal): AdLibraryError {
-  const { spent, uncertain, reserved } = book;
-  const parts = [
-    `${spent} spent`,
-    uncertain > 0 && `${uncertain} counted for calls that got no answer`,
-    reserved > 0 && `${reserved} set aside for calls under way`,
-  ];
-  const cost = expected === undefined ? 'what is not known yet' : `at most ${expected}`;
-  const fits = lowestPrice(book.prices, call) <= budget - used(book);
-  const smaller = isList(call) && fits ? ' A smaller limit may fit.' : '';
-  const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this ${call.operation.name} costs ${cost}.${smaller}`;
-  const transient = spent + uncertain + (expected ?? leastPrice) <= budget;
-  return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
+function chargeOfFailure(error: unknown, paid: boolean): Outcome['charged'] {
+  if (!(error instanceof AdLibraryError)) return 'untold';
+  const { charged, chargeUnreadable } = error.failure;
+  if (charged !== undefined) return charged;
+  return (paid || chargeUnreadable) && mayBeCharged(error.failure) ? 'untold' : 0;
 }
+
+function settlementOf(call: Call, { charged, answer }: Outcome, uncertain: number): Settlement {
+  const { operation } = call;
+  const stated = charged === 'untold' ? undefined : charged;
+  const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
+  return {
+    charged: stated ?? 0,
+    uncertain,
+    isPaidAnswer: answer !== undefined && operation.gated,
+    remaining: answer?.receipt.remaining ?? balance ?? undefined,
+    learn: (prices) => {
+      // What a failure was charged is a price, too; for how many items, nobody knows.
+      if (stated !== undefined && (answer || stated > 0)) learnPrice(prices, call, answer ?? noItems, stated);
+    },
+  };
+}
+
+const noItems = { value: { items: [] } };

@@ -1,77 +1,107 @@
+import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
 import { type Call, gatedOnly, type Send } from '../api/send.ts';
-import type { CreditLedger, CreditLedgers } from './credit-ledger.ts';
-import { expectedPrice } from './prices.ts';
+import type { CreditLedger } from './credit-ledger.ts';
+import { quote } from './prices.ts';
 
 /** While a window is known to be full, how often the service is asked whether it still is, in milliseconds. */
 const askAgainAfter = 60_000;
+/** Tenants whose full windows are remembered; one that is forgotten costs a refused call. */
+const maxTenants = 10_000;
+
+/** The usage windows as last seen too full, the credits left in them, and when that was last asked. */
+interface FullWindow {
+  usageLimit: UsageLimitAnswer;
+  left: number;
+  askedAt: number;
+}
+
+export interface UsageWindowsOptions {
+  ledger: CreditLedger;
+  now: () => number;
+}
 
 /**
- * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with the balance it tells. While
+ * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with the balance it states. While
  * a window is known to hold less than a gated call costs, answers it at once without sending it. Any answer of
  * `GET /v1/credits` that shows the windows open lifts this; where there is none when it is asked again, the call
  * itself is the question.
  */
-export function withUsageWindows(send: Send, { books, now }: { books: CreditLedgers; now: () => number }): Send {
-  const learn = (book: CreditLedger, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
-    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
-    book.full = isFull ? { usageLimit, left: roomIn(usageLimit), askedAt: now() } : undefined;
+export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOptions): Send {
+  const full = new LRUCache<string, FullWindow>({ max: maxTenants });
+  const asking = new Map<string, Promise<CreditStatusAnswer | undefined>>();
+
+  const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
+    if (usageLimit === undefined || !(usageLimit.isLimitReached || refused)) full.delete(tenantId);
+    else full.set(tenantId, { usageLimit, left: roomIn(usageLimit), askedAt: now() });
   };
 
-  const status = async (call: Call) => {
+  const status: Send = async (call) => {
     const answer = await send(call);
-    learn(books(call.tenantId), (answer.value as CreditStatusAnswer).usageLimit);
+    learn(call.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
     return answer;
   };
 
-  const ask = gatedOnly(send, async (call) => {
-    const book = books(call.tenantId);
-    if (book.full && !fits(book, call)) {
-      if (now() - book.full.askedAt < askAgainAfter) throw limitReached(book.full.usageLimit);
+  /** The balance and the windows; callers who ask at once share one question. Undefined where there is no answer. */
+  const askOnce = ({ apiKey, tenantId, signal }: Call): Promise<CreditStatusAnswer | undefined> => {
+    const known = asking.get(tenantId);
+    if (known) return known;
+    const question = send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
+      .then(({ value }) => value as CreditStatusAnswer)
+      .catch(() => undefined)
+      .finally(() => asking.delete(tenantId));
+    asking.set(tenantId, question);
+    return question;
+  };
+
+  /** The window that holds less than the call is expected to cost. A call of unknown price may fit where anything is left. */
+  const tooFull = async (call: Call): Promise<FullWindow | undefined> => {
+    const window = full.get(call.tenantId);
+    if (window === undefined) return undefined;
+    const { prices } = await ledger.read(call.tenantId);
+    const { price, atLeast } = quote(prices, call);
+    return window.left > 0 && (price ?? atLeast) <= window.left ? undefined : window;
+  };
+
+  const ask: Send = async (call) => {
+    const { tenantId } = call;
+    const window = await tooFull(call);
+    if (window) {
+      if (now() - window.askedAt < askAgainAfter) throw limitReached(window.usageLimit);
       // Written down before asking, so that calls at once ask once.
-      book.full = { ...book.full, askedAt: now() };
-      learn(book, (await askOnce(send, book, call))?.usageLimit);
-      if (book.full && !fits(book, call)) throw limitReached(book.full.usageLimit);
+      full.set(tenantId, { ...window, askedAt: now() });
+      learn(tenantId, (await askOnce(call))?.usageLimit);
+      const still = await tooFull(call);
+      if (still) throw limitReached(still.usageLimit);
     }
-    const before = book.full;
+    const before = full.get(tenantId);
     try {
       return await send(call);
     } catch (error) {
-      if (!(error instanceof AdLibraryError)) throw error;
-      const { kind } = error.failure;
-      if (kind !== 'usage_limit' && kind !== 'payment_required') throw error;
-      // Another call may have found out while this one was under way.
-      const found = book.full !== before ? book.full : undefined;
-      if (kind === 'usage_limit' && found) {
-        throw new AdLibraryError({ ...error.failure, usageLimit: found.usageLimit }, { cause: error });
-      }
-      const told = await askOnce(send, book, call);
-      if (kind === 'payment_required') {
-        throw new AdLibraryError({ ...error.failure, creditsLeft: told?.credits ?? undefined }, { cause: error });
-      }
-      learn(book, told?.usageLimit, true);
-      throw new AdLibraryError({ ...error.failure, usageLimit: told?.usageLimit }, { cause: error });
+      throw await explained(error, call, before);
     }
-  });
+  };
 
-  return (call) => (call.operation.name === 'getCredits' ? status(call) : ask(call));
-}
+  async function explained(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
+    const failure = error instanceof AdLibraryError ? error.failure : undefined;
+    if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
+    // Another call may have found out while this one was under way.
+    const found = full.get(call.tenantId);
+    if (failure.kind === 'usage_limit' && found && found !== before) {
+      return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
+    }
+    const status = await askOnce(call);
+    if (failure.kind === 'payment_required') {
+      return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
+    }
+    learn(call.tenantId, status?.usageLimit, true);
+    return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
+  }
 
-/** The balance and the windows; callers who ask at once share one question. Undefined where there is no answer. */
-function askOnce(
-  send: Send,
-  book: CreditLedger,
-  { apiKey, tenantId, signal }: Call,
-): Promise<CreditStatusAnswer | undefined> {
-  book.asking ??= send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
-    .then(({ value }) => value as CreditStatusAnswer)
-    .catch(() => undefined)
-    .finally(() => {
-      book.asking = undefined;
-    });
-  return book.asking;
+  const gated = gatedOnly(send, ask);
+  return (call) => (call.operation.name === 'getCredits' ? status(call) : gated(call));
 }
 
 /** Credits that the tighter of the two windows still gives out. */
@@ -79,11 +109,6 @@ function roomIn({ isLimitReached, hourlyCredits, hourlyLimit, dailyCredits, dail
   if (isLimitReached) return 0;
   const left = (used: number | undefined, most: number | undefined) => (most ?? Infinity) - (used ?? 0);
   return Math.max(0, Math.min(left(hourlyCredits, hourlyLimit), left(dailyCredits, dailyLimit)));
-}
-
-/** A call whose price is not known may fit where anything is left. */
-function fits({ full, prices }: CreditLedger, call: Call): boolean {
-  return full === undefined || (full.left > 0 && (expectedPrice(prices, call) ?? 0) <= full.left);
 }
 
 const limitReached = (usageLimit: UsageLimitAnswer) =>

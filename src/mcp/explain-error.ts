@@ -113,15 +113,14 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 
 /** What is known of this failure in particular goes before what is true of its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
-  const { kind, usageLimit, creditsLeft, transient, gated } = failure;
+  const { kind, usageLimit, creditsLeft, transient, gated, charged } = failure;
   const general = explanations[kind];
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && transient) return { ...general, ...budgetSetAside };
   if (kind === 'payment_required' && creditsLeft !== undefined) {
     return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
   }
-  if ((kind === 'timeout' || kind === 'network') && gated && mayBeCharged(failure))
-    return { ...general, retry: 'atACost' };
+  if (charged || (gated && mayBeCharged(failure))) return { ...general, retry: 'atACost' };
   return general;
 }
 
@@ -199,6 +198,6 @@ function chargeText(failure: Failure): string {
   if (!mayBeCharged(failure)) return '';
   if (writes) return 'Whether the item was saved is unknown. Saving it again is safe: twice keeps one.';
   return gated
-    ? 'It is unknown whether the service charged for this call, so it was not sent a second time. get_credits shows the balance.'
+    ? 'It is unknown whether the service charged for this call, so it was not sent a second time. It is counted as charged here; get_credits shows the balance.'
     : '';
 }

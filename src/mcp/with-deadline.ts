@@ -1,4 +1,4 @@
-import { follow } from './follow.ts';
+import { follow, timeIsUp } from '../api/abort.ts';
 
 /**
  * Runs work with a signal that aborts when any of the given ones does, or with a `TimeoutError` when time is up.
@@ -9,7 +9,7 @@ export async function withDeadline<Value>(
 ): Promise<Value> {
   const controller = new AbortController();
   const end = follow(controller, signals);
-  const timer = setTimeout(() => controller.abort(new DOMException('Time is up', 'TimeoutError')), ms);
+  const timer = setTimeout(() => controller.abort(timeIsUp()), ms);
   try {
     return await work(controller.signal);
   } finally {

@@ -1,9 +1,9 @@
 import PQueue from 'p-queue';
+import { follow } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Log } from '../log/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
-import { follow } from '../mcp/follow.ts';
 
 export interface CallLimits {
   /** Calls under way at once, for all keys together and for one. */

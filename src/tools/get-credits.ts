@@ -14,7 +14,7 @@ export const getCredits = defineTool({
   output: z.looseObject({ thisServer: Spending }),
   async run(_, { api, spending }) {
     const { raw } = await api.getCredits();
-    return { ...viewCredits(raw), thisServer: spending() };
+    return { ...viewCredits(raw), thisServer: await spending() };
   },
   render: (output) => `${creditsText(output)}\n${spendingText(output.thisServer)}`,
 });

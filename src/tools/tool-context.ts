@@ -9,7 +9,7 @@ export interface ToolContext {
   /** Most tokens of text the tool's part of a result may hold. */
   resultTokens: number;
   /** What this process spent for the caller so far. */
-  spending(): Spending;
+  spending(): Promise<Spending>;
   /** What was made of answers that are kept, so that an answer given again is not condensed again. */
   condensed: Condensed;
   /** What is behind the cursors the caller was given, by the mark in each. */

@@ -167,19 +167,46 @@ describe('saving to a collection', () => {
     const collectionId = listOf(await server.call('list_collections'))[0]?.id;
     const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
     const { fetch } = service.library;
-    const gate = gateOf();
+    const [read, gate] = [gateOf(), gateOf()];
     service.library.fetch = async (request) => {
       const answer = await fetch(request);
-      if (request.method === 'GET' && request.url.includes('/items')) await gate.opened;
+      if (request.method !== 'GET' || !request.url.includes('/items')) return answer;
+      read.open();
+      await gate.opened;
       return answer;
     };
     const reading = items(collectionId);
+    await read.opened;
     await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad });
     service.library.fetch = fetch;
     gate.open();
     expect(listOf(await reading)).toEqual([]);
     expect(listOf(await items(collectionId)).map(({ id }) => id)).toEqual([ad]);
   });
+});
+
+test('what one tenant saves makes nobody else pay again', async () => {
+  const other = await server.as(service.createKey());
+  const ids = listOf(await server.call('list_collections')).map(({ id }) => id);
+  const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+  const theirs = listOf(await other.call('list_collections'))[0]?.id;
+  await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
+  await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
+  service.requests.length = 0;
+  await server.call('add_collection_item', { collectionId: ids[0], itemType: 'ads', itemId: ad });
+  await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
+  await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
+  expect(service.paid()).toBe(1);
+});
+
+test('what is kept for a key is forgotten when the service refuses it', async () => {
+  const key = service.createKey();
+  const revoked = await server.as(key);
+  const search = { limit: 3, filters: { countries: ['US'] } };
+  await revoked.call('search_ads', search);
+  service.library.keys.revoke(key.slice(0, 17));
+  expect((await revoked.call('whoami')).error?.kind).toBe('unauthorized');
+  expect((await revoked.call('search_ads', search)).error?.kind).toBe('unauthorized');
 });
 
 describe('an ad that a list showed', () => {

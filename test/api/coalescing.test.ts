@@ -27,18 +27,20 @@ function held(): { behaviour: Behaviour; answer: () => void } {
 const arrived = () => server.client.ping();
 
 test('whoever of equal callers cancels leaves the others unharmed, and exactly one of those who stay pays', async () => {
+  // Each run has a question of its own: what nobody waits for any more may still be under way.
+  let limit = 1000;
   await fc.assert(
     fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {
+      limit++;
       const { behaviour, answer } = held();
       upstream.does(behaviour);
       const callers = leaves.map(() => new AbortController());
-      const calls = callers.map(({ signal }) => server.call('search_ads', { limit: 7 }, { signal }));
+      const calls = callers.map(({ signal }) => server.call('search_ads', { limit }, { signal }));
       const settled = Promise.allSettled(calls);
       await upstream.reached(1);
       for (const [index, leave] of leaves.entries()) if (leave) callers[index]?.abort();
       await arrived();
       const stay = leaves.filter((leave) => !leave).length;
-      if (stay === 0) await upstream.requests[0]?.left;
       answer();
       const results = await settled;
       expect(results.map(({ status }) => status)).toEqual(leaves.map((leave) => (leave ? 'rejected' : 'fulfilled')));
@@ -65,17 +67,19 @@ test('what is written leaves alone who asks for something else', async () => {
   expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', '/v1/collections/c/items']);
 });
 
-test('a caller who comes after everybody left starts a call of their own', async () => {
-  const { behaviour } = held();
+test('a caller who comes after everybody left gets the call that is still under way, and pays for it once', async () => {
+  const { behaviour, answer } = held();
   upstream.does(behaviour, documented);
   const first = new AbortController();
   const call = server.call('search_ads', { limit: 8 }, { signal: first.signal }).catch(() => 'left');
   await upstream.reached(1);
   first.abort();
-  const second = await server.call('search_ads', { limit: 8 });
   expect(await call).toBe('left');
-  expect(second.data).toMatchObject({ receipt: { charged: 1, cached: false } });
-  expect(upstream.requests).toHaveLength(2);
+  const second = server.call('search_ads', { limit: 8 });
+  await arrived();
+  answer();
+  expect((await second).data).toMatchObject({ receipt: { charged: 4, cached: false } });
+  expect(upstream.requests).toHaveLength(1);
 });
 
 test('an error is shared as well: equal calls at once fail as one', async () => {

@@ -47,7 +47,9 @@ describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
   test('gives its result when the service is as documented', async () => {
     const result = await server.call(tool, args);
     expect(result.isError).toBe(false);
-    expect(result.data).toMatchObject({ receipt: { charged: 1, remaining: 100, cached: false, requestId: 'req-1' } });
+    expect(result.data).toMatchObject({
+      receipt: { charged: gated ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' },
+    });
     expectNothingLeaked(result);
   });
 

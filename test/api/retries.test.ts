@@ -48,7 +48,7 @@ function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: bool
     const turnedDown = next.startsWith('turns down');
     if (!turnedDown && next !== 'resets') return sent;
     if (sent === 3) return sent;
-    if (next === 'resets' && gated) return sent;
+    if (gated && next !== 'turns down (503)') return sent;
     if (next === 'resets' || writes) blind++;
     if (writes && blind > 1) return sent;
   }
@@ -81,24 +81,72 @@ describe('a paid read whose fate is unknown', () => {
     expect(text).toContain('unknown whether the service charged for this call, so it was not sent a second time');
   });
 
-  test('is counted apart from what was charged', async () => {
+  test.each([502, 504, 500] as const)(
+    'is not sent again after HTTP %i, and says that a second try may cost',
+    async (status) => {
+      upstream.does(refusal(status), documented);
+      const { text, error } = await server.call('search_ads');
+      expect(upstream.requests).toHaveLength(1);
+      expect(error).toMatchObject({ kind: 'unavailable', status, retryable: false });
+      expect(text).toContain('unknown whether the service charged for this call');
+      expect(text).toContain('may be charged a second time');
+    },
+  );
+
+  test('is counted apart from what was charged, at what such calls cost', async () => {
     const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_fate', creditBudget: 100 },
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_fate', creditBudget: 100, cacheSeconds: 0 },
     });
-    upstream.does(faults.resets, documented);
-    await own.call('search_ads');
+    upstream.credits = documented;
+    upstream.does(documented, faults.resets);
+    await own.call('search_ads', { limit: 1 });
+    await own.call('search_ads', { limit: 1 });
     const { data, text } = await own.call('get_credits');
     expect(data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
     expect(text).toContain('about 1 more may have been');
     await own.close();
+    upstream.credits = undefined;
   });
+});
+
+test.each(['nonsense', '-1', ''])(
+  'a 503 whose charge reads "%s" is not sent again, and counts as charged',
+  async (charge) => {
+    const own = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_unreadable', creditBudget: 10, cacheSeconds: 0 },
+    });
+    upstream.credits = documented;
+    upstream.does(
+      json({ id: 'x' }, { headers: paid(3) }),
+      json({}, { status: 503, headers: { 'x-service-credits-charged': charge } }),
+    );
+    await own.call('get_ad', everyTool[1].args);
+    const { text } = await own.call('get_ad', everyTool[1].args);
+    expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
+    expect(text).toContain('unknown whether the service charged');
+    expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });
+    await own.close();
+    upstream.credits = undefined;
+  },
+);
+
+test('an operation that the document calls free is not repeated blindly once it was seen to charge', async () => {
+  const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_charging' } });
+  const saving = everyTool[6].args;
+  upstream.does(json({ added: true }, { headers: paid(5) }), faults.resets);
+  await own.call('add_collection_item', saving);
+  expect((await own.call('add_collection_item', saving)).isError).toBe(true);
+  expect(upstream.requests).toHaveLength(2);
+  await own.close();
 });
 
 test('a failure that was charged is not sent again', async () => {
   upstream.does(json({}, { status: 503, headers: paid(2) }), documented);
-  const { text } = await server.call('search_ads');
+  const { text, error } = await server.call('search_ads');
   expect(upstream.requests).toHaveLength(1);
   expect(text).toContain('charged 2 credits');
+  expect(text).toContain('may be charged a second time');
+  expect(error?.retryable).toBe(false);
 });
 
 describe('saving an item', () => {

@@ -28,7 +28,7 @@ const statuses = [
   201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 405, 408, 409, 410, 413, 418, 425, 451, 500, 501, 505, 599,
 ];
 
-describe.each(everyTool)('$tool', ({ tool, args }) => {
+describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
   test.each([...statuses, ...gateway, ...Object.keys(kinds).map(Number)])(
     'turns HTTP %i into a result of its kind, and repeats what may be repeated',
     async (status) => {
@@ -42,7 +42,8 @@ describe.each(everyTool)('$tool', ({ tool, args }) => {
       const kind = kinds[status] ?? (status >= 500 ? 'unavailable' : 'unexpected_response');
       expect(error).toMatchObject({ kind, status });
       expect(text).toContain(`HTTP ${status}`);
-      const repeats = gateway.includes(status) ? (tool === 'add_collection_item' ? 2 : 3) : 1;
+      const repeatable = gated ? [503] : gateway;
+      const repeats = repeatable.includes(status) ? (tool === 'add_collection_item' ? 2 : 3) : 1;
       expect(upstream.requests.filter(({ path }) => tool === 'get_credits' || !path.endsWith('/credits'))).toHaveLength(
         repeats,
       );

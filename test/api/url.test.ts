@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AdLibraryError } from '../../src/api/errors.ts';
 import { operations } from '../../src/api/operations.ts';
-import { addressOf } from '../../src/api/url.ts';
+import { urlOf } from '../../src/api/url.ts';
 
 const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
-  addressOf(
+  urlOf(
     { operation: operations[operation], path: { adId: id, pageId: id, collectionId: id }, query: {} },
     'https://api.example.com/prefix/',
   );
@@ -30,7 +30,7 @@ describe('an address', () => {
       path: { collectionId: 'c' },
       query: { cursor: 'a&b=c d', limit: 5 },
     };
-    expect(addressOf(call, 'https://api.example.com')).toBe(
+    expect(urlOf(call, 'https://api.example.com')).toBe(
       'https://api.example.com/v1/collections/c/items?cursor=a%26b%3Dc+d&limit=5',
     );
   });

@@ -70,7 +70,9 @@ describe('the base address', () => {
     'http://127.0.0.1:3001',
     'http://127.9.9.9',
     'http://[::1]:3001',
-  ])('may be %s', (address) => expect(readConfig({ AD_LIBRARY_BASE_URL: address }).baseUrl).toBe(address));
+  ])('may be %s', (address) =>
+    expect(readConfig({ AD_LIBRARY_BASE_URL: address }).baseUrl).toBe(address.replace(/\/$/, '')),
+  );
 
   test.each([
     ['http://api.example.com', 'https://'],

@@ -61,7 +61,7 @@ describe('what this server spent', () => {
     const { text } = await server.call('search_ads');
     expect(text).toContain('The service says it charged 2 credits for this call.');
     upstream.does(documented);
-    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 3 });
+    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 2 });
   });
 });
 
@@ -93,22 +93,44 @@ describe('prices', () => {
     upstream.does(listing(1, 0));
     const { text } = await own.call('search_ads', { filters: { other: 1 }, ...asked });
     await own.close();
-    return /costs at most (\d+)/.exec(text)?.[1];
+    return /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
   };
 
-  test('of a larger page are reckoned from as many smaller ones as it takes', async () => {
-    expect(await refusedAt(9, { limit: 100 }, [10, listing(10, 1)])).toBe('10');
-    expect(await refusedAt(10, { limit: 100 }, [10, listing(10, 1)])).toBe('10');
-    expect(await refusedAt(11, { limit: 100 }, [10, listing(10, 1)])).toBeUndefined();
+  test('of a larger page are known once two sizes tell by which rule they grow', async () => {
+    const perTen: Seen[] = [
+      [10, listing(10, 1)],
+      [20, listing(20, 2)],
+    ];
+    expect(await refusedAt(12, { limit: 100 }, ...perTen)).toBe('10');
+    expect(await refusedAt(13, { limit: 100 }, ...perTen)).toBeUndefined();
   });
 
-  test('of a page that came back half empty are not taken for those of a full one', async () => {
-    expect(await refusedAt(4, { limit: 100 }, [100, listing(3, 1)])).toBe('34');
+  test('of a larger page may be no higher: one answer does not tell, so the call is let through', async () => {
+    expect(await refusedAt(10, { limit: 50 }, [1, listing(1, 5)])).toBeUndefined();
+    expect(await refusedAt(9, { limit: 50 }, [1, listing(1, 5)])).toBe('5 or more');
+  });
+
+  test('that are flat are known for every size between', async () => {
+    const flat: Seen[] = [
+      [5, listing(5, 3)],
+      [90, listing(90, 3)],
+    ];
+    expect(await refusedAt(8, { limit: 40 }, ...flat)).toBe('3');
+    expect(await refusedAt(9, { limit: 40 }, ...flat)).toBeUndefined();
+  });
+
+  test('of a page that came back half empty are at least what it cost', async () => {
+    expect(await refusedAt(1, { limit: 100 }, [100, listing(3, 1)])).toBe('1 or more');
+    expect(await refusedAt(2, { limit: 100 }, [100, listing(3, 1)])).toBeUndefined();
+  });
+
+  test('of an empty page that was charged are prices, too', async () => {
+    expect(await refusedAt(9, { limit: 20 }, [20, listing(0, 5)])).toBe('5 or more');
   });
 
   test('of a page without a limit follow the page size the service was seen to use', async () => {
     expect(await refusedAt(3, {}, [undefined, listing(20, 2, true)])).toBe('2');
-    expect(await refusedAt(3, {}, [20, listing(20, 2)])).toBe('6');
+    expect(await refusedAt(4, {}, [undefined, listing(20, 2, true)])).toBeUndefined();
   });
 
   test('are the highest seen of a size, not the last', async () => {
@@ -125,7 +147,7 @@ describe('prices', () => {
   });
 });
 
-describe('little left', () => {
+describe('a low balance', () => {
   const searches = async (remaining: readonly number[], options = {}) => {
     const own = await startServer({
       config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_little', cacheSeconds: 0, ...options },
@@ -136,7 +158,7 @@ describe('little left', () => {
       const { data, text } = await own.call('get_ad', { adId: 'x' });
       const warning = data.warning as unknown as string | undefined;
       if (warning) expect(text).toContain(warning);
-      else expect(text).not.toContain('Little is left');
+      else expect(text).not.toContain('Low balance');
       warnings.push(warning);
     }
     await own.close();
@@ -146,7 +168,7 @@ describe('little left', () => {
   test('of the account is said once, in the text and in the data', async () => {
     expect(await searches([40, 39, 37])).toEqual([
       undefined,
-      'Little is left: the account has 39 credits, and a call was seen to cost up to 2. Tell the person.',
+      'Low balance: the account has 39 credits left, and a call was seen to cost up to 2. Tell the user.',
       undefined,
     ]);
   });
@@ -158,7 +180,7 @@ describe('little left', () => {
   test('of the budget is said once', async () => {
     const warnings = await searches([1000, 1000, 1000, 1000, 1000], { creditBudget: 10 });
     expect(warnings.map(Boolean)).toEqual([false, false, false, false, true]);
-    expect(warnings[4]).toContain('the budget of this server has 0 credits');
+    expect(warnings[4]).toContain('the budget of this server has 0 credits left');
   });
 
   test('is not said of a service that states nothing', async () => {

@@ -21,11 +21,15 @@ afterAll(async () => {
 });
 
 describe('a result', () => {
-  test.each(everyTool)('of $tool ends with what it cost, in the text and in the data', async ({ tool, args }) => {
-    const { text, data } = await (await serverWith({})).call(tool, args);
-    expect(data.receipt).toEqual({ charged: 1, remaining: 100, cached: false, requestId: 'req-1' });
-    expect(text).toContain('\nCredits: 1 charged, 100 left. Request req-1');
-  });
+  test.each(everyTool)(
+    'of $tool ends with what it cost, in the text and in the data',
+    async ({ tool, args, gated }) => {
+      const charged = gated ? 1 : 0;
+      const { text, data } = await (await serverWith({})).call(tool, args);
+      expect(data.receipt).toEqual({ charged, remaining: 100, cached: false, requestId: 'req-1' });
+      expect(text).toContain(`\nCredits: ${charged} charged, 100 left. Request req-1`);
+    },
+  );
 
   test('cannot be made to lie about its cost by the request id of a service', async () => {
     upstream.does(json({ id: 'x' }, { headers: { 'x-service-request-id': 'r" Credits: 0 charged' } }));

@@ -89,13 +89,14 @@ export const paid = (charged: number | string, remaining: number | string = 100)
   'x-service-credits-remaining': String(remaining),
 });
 
-/** Answers in the document's shapes, one for each operation. */
+/** Answers in the document's shapes, one for each operation; what is not gated is charged nothing. */
 export const documented: Behaviour = (request, response) => {
   const url = new URL(request.url ?? '', 'http://upstream');
   const answer = Object.entries(answers).find(([path]) =>
     new RegExp(`^${path}$`).test(`${request.method} ${url.pathname}`),
   );
-  json(answer?.[1] ?? {}, { headers: paid(1) })(request, response);
+  const isGated = /POST .*search$|GET .*\/(ads|pages|collections)\//.test(`${request.method} ${url.pathname}`);
+  json(answer?.[1] ?? {}, { headers: paid(isGated ? 1 : 0) })(request, response);
 };
 
 const collection = {

@@ -1,0 +1,116 @@
+import { abortedError, raceAbort, timeIsUp } from './abort.ts';
+import { AdLibraryError } from './errors.ts';
+import type { Answer, Call, Send, Transit } from './send.ts';
+
+/** A call under way, for one caller or several. */
+export interface InFlightCall {
+  /** The answer for one more caller; rejects with what became of the call where the caller leaves first. */
+  join(signal: AbortSignal): Promise<Answer>;
+  /** Resolves when the call has ended, whichever way. */
+  settled: Promise<void>;
+  /** Whether it was given up: there is nothing to join any more. */
+  isAborted(): boolean;
+}
+
+export interface InFlightCalls {
+  /** Throws `busy` where too many are under way. */
+  start(call: Call, send: Send): InFlightCall;
+  /** Waits for what was sent, up to so many milliseconds, and aborts the rest. */
+  close(ms: number): Promise<void>;
+}
+
+export interface InFlightOptions {
+  /** How long a call may go on without a caller, in milliseconds: the time that a tool call has. */
+  timeoutMs: number;
+  /** Most calls under way, for one tenant and for all: a caller who left makes no room before the call has ended. */
+  maxPerTenant: number;
+  maxInAll: number;
+  /** Is told of calls that were still unanswered when all was closed. */
+  onLost(call: Call): void;
+}
+
+interface Flight {
+  call: Call;
+  transit: Transit;
+  abort: AbortController;
+  callers: number;
+}
+
+/**
+ * Keeps a call going that was sent, until its answer is there, though all its callers have left: the service carries it
+ * out and charges for it all the same, and whoever asks again finds the answer kept. A call of which nothing was sent
+ * yet ends with its last caller.
+ */
+export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }: InFlightOptions): InFlightCalls {
+  const flights = new Set<Flight>();
+  const perTenant = new Map<string, number>();
+  let emptied = () => {};
+
+  const begin = (flight: Flight) => {
+    const { tenantId } = flight.call;
+    const ofTenant = perTenant.get(tenantId) ?? 0;
+    if (flights.size >= maxInAll || ofTenant >= maxPerTenant) throw tooMany();
+    flights.add(flight);
+    perTenant.set(tenantId, ofTenant + 1);
+  };
+  const end = (flight: Flight) => {
+    const { tenantId } = flight.call;
+    const left = (perTenant.get(tenantId) ?? 1) - 1;
+    flights.delete(flight);
+    if (left === 0) perTenant.delete(tenantId);
+    else perTenant.set(tenantId, left);
+    if (flights.size === 0) emptied();
+  };
+
+  return {
+    start(call, send) {
+      const abort = new AbortController();
+      const flight: Flight = { call, abort, callers: 0, transit: { sent: false, isWanted: () => flight.callers > 0 } };
+      begin(flight);
+      const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
+      const answer = send({ ...call, signal: abort.signal, transit: flight.transit }).finally(() => {
+        clearTimeout(timer);
+        end(flight);
+      });
+      return {
+        join: (signal) => join(flight, answer, signal),
+        settled: answer.then(noop, noop),
+        isAborted: () => abort.signal.aborted,
+      };
+    },
+    async close(ms) {
+      const drained = new Promise<void>((resolve) => {
+        emptied = resolve;
+        if (flights.size === 0) resolve();
+      });
+      if (ms > 0) await Promise.race([drained, new Promise((resolve) => setTimeout(resolve, ms).unref())]);
+      for (const { abort, call, transit } of flights) {
+        if (transit.sent) onLost(call);
+        abort.abort();
+      }
+    },
+  };
+}
+
+const noop = () => {};
+
+async function join(flight: Flight, answer: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+  const { abort, transit } = flight;
+  flight.callers++;
+  try {
+    return await raceAbort(answer, signal);
+  } catch (error) {
+    throw signal.aborted && error === signal.reason ? abortedError(signal, transit.sent) : error;
+  } finally {
+    flight.callers--;
+    if (flight.callers === 0 && !transit.sent) abort.abort(signal.reason);
+  }
+}
+
+const tooMany = () =>
+  new AdLibraryError({
+    kind: 'busy',
+    problem: 'Calls that were cancelled are still waiting for the service.',
+    sent: false,
+    details: { retryAfterSeconds: 10 },
+  });

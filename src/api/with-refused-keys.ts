@@ -1,0 +1,14 @@
+import { AdLibraryError } from './errors.ts';
+import type { Send } from './send.ts';
+
+/** Has all that is kept for a key forgotten when the service refuses it: whoever holds it now has no right to it. */
+export function withRefusedKeys(send: Send, forget: (tenantId: string) => Promise<void>): Send {
+  return async (call) => {
+    try {
+      return await send(call);
+    } catch (error) {
+      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') await forget(call.tenantId);
+      throw error;
+    }
+  };
+}

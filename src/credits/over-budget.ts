@@ -1,0 +1,37 @@
+import { AdLibraryError } from '../api/errors.ts';
+import type { Call } from '../api/send.ts';
+import { fits, used } from './admission.ts';
+import type { CreditAccount } from './credit-ledger.ts';
+import { cheapestOf, isList, type Quote } from './prices.ts';
+
+interface Refused {
+  account: CreditAccount;
+  budget: number;
+  quoted: Quote;
+  call: Call;
+}
+
+/** Says what the budget holds, where it went, and what the call would cost. */
+export function overBudget({ account, budget, quoted, call }: Refused): AdLibraryError {
+  const { spent, uncertain, reserved, prices } = account;
+  const parts = [
+    `${rounded(spent)} spent`,
+    uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is not known`,
+    reserved > 0 && `${rounded(reserved)} set aside for calls under way`,
+  ];
+  const { price, atLeast } = quoted;
+  const { name } = call.operation;
+  const cost =
+    price !== undefined
+      ? `${name} is expected to cost ${price}`
+      : prices.has(name)
+        ? `${name} is expected to cost ${atLeast} or more`
+        : `the price of ${name} is not known yet`;
+  const smaller = isList(call) && fits(cheapestOf(prices, name), budget - used(account));
+  const advice = smaller ? ' A smaller limit may fit.' : '';
+  const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice}`;
+  const transient = fits(price ?? atLeast, budget - spent - uncertain);
+  return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
+}
+
+const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

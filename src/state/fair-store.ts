@@ -1,0 +1,118 @@
+/** What a tenant keeps in a `FairStore`, by name, the least used first. */
+interface Share<Value> {
+  entries: Map<string, Entry<Value>>;
+  bytes: number;
+}
+
+interface Entry<Value> {
+  value: Value;
+  bytes: number;
+  /** When it ends, in milliseconds since the epoch. */
+  until: number;
+}
+
+export interface FairStoreOptions {
+  /** Most bytes for all tenants together. */
+  maxBytes: number;
+  /** How long an entry is kept, in milliseconds. */
+  ttl: number;
+  now: () => number;
+}
+
+/** What an entry costs besides its content: two maps, the entry, its name. */
+const entryBytes = 1024;
+
+/**
+ * Bounded memory with a fair share for each tenant: where room is wanted, whoever holds most gives up what they used
+ * least. So no tenant can push out what others hold by keeping much itself.
+ */
+export class FairStore<Value> {
+  private readonly shares = new Map<string, Share<Value>>();
+  private readonly options: FairStoreOptions;
+  private total = 0;
+
+  constructor(options: FairStoreOptions) {
+    this.options = options;
+  }
+
+  /** Bytes held, as they are counted. */
+  get bytes(): number {
+    return this.total;
+  }
+
+  get(tenantId: string, name: string): Value | undefined {
+    const share = this.shares.get(tenantId);
+    const entry = share?.entries.get(name);
+    if (share === undefined || entry === undefined) return undefined;
+    if (entry.until <= this.options.now()) {
+      this.remove(tenantId, name);
+      return undefined;
+    }
+    // Used last, so given up last.
+    share.entries.delete(name);
+    share.entries.set(name, entry);
+    return entry.value;
+  }
+
+  /** @param bytes what the value takes, by the caller's estimate; one that takes more than all there is is not kept */
+  set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
+    const { maxBytes, ttl, now } = this.options;
+    this.remove(tenantId, name);
+    const entry = { value, bytes: bytes + 2 * name.length + entryBytes, until: now() + ttl };
+    if (entry.bytes > maxBytes) return;
+    const share = this.shares.get(tenantId) ?? { entries: new Map(), bytes: 0 };
+    this.shares.set(tenantId, share);
+    share.entries.set(name, entry);
+    share.bytes += entry.bytes;
+    this.total += entry.bytes;
+    if (this.total > maxBytes) this.makeRoom();
+  }
+
+  /** Forgets a tenant's entries whose names begin so: with '', all of them. */
+  drop(tenantId: string, start: string): void {
+    for (const name of [...(this.shares.get(tenantId)?.entries.keys() ?? [])])
+      if (name.startsWith(start)) this.remove(tenantId, name);
+  }
+
+  private remove(tenantId: string, name: string): void {
+    const share = this.shares.get(tenantId);
+    const entry = share?.entries.get(name);
+    if (share === undefined || entry === undefined) return;
+    share.entries.delete(name);
+    share.bytes -= entry.bytes;
+    this.total -= entry.bytes;
+    if (share.entries.size === 0) this.shares.delete(tenantId);
+  }
+
+  /** Makes a little more room than is wanted, so that not every entry has to look at all tenants. */
+  private makeRoom(): void {
+    this.dropEnded();
+    const level = fairLevel(
+      [...this.shares.values()].map(({ bytes }) => bytes),
+      this.options.maxBytes * 0.95,
+    );
+    for (const [tenantId, share] of this.shares)
+      for (const name of share.entries.keys()) {
+        if (share.bytes <= level) break;
+        this.remove(tenantId, name);
+      }
+  }
+
+  private dropEnded(): void {
+    const now = this.options.now();
+    for (const [tenantId, { entries }] of this.shares)
+      for (const [name, { until }] of entries) if (until <= now) this.remove(tenantId, name);
+  }
+}
+
+/** The most that each may hold so that all together hold no more than `wanted`. */
+function fairLevel(sizes: number[], wanted: number): number {
+  const descending = sizes.sort((a, b) => b - a);
+  let rest = descending.reduce((sum, size) => sum + size, 0);
+  for (const [index, size] of descending.entries()) {
+    rest -= size;
+    const level = (wanted - rest) / (index + 1);
+    if (level >= (descending[index + 1] ?? 0)) return level;
+  }
+  return Infinity;
+}

@@ -1,0 +1,178 @@
+import { LRUCache } from 'lru-cache';
+import { raceAbort } from '../api/abort.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { admit } from '../credits/admission.ts';
+import type {
+  Admission,
+  BalanceReading,
+  CreditAccount,
+  CreditLedger,
+  Lease,
+  ReserveRequest,
+  Settlement,
+} from '../credits/credit-ledger.ts';
+
+type Account = { -readonly [Field in keyof CreditAccount]: CreditAccount[Field] } & {
+  lines: Set<string>;
+  leases: number;
+  underWay: number;
+  balance: BalanceReading | undefined;
+  version: number;
+  /** Resolved, and made anew, with each change. */
+  change: { promise: Promise<void>; resolve: () => void };
+  paidAt: number;
+};
+
+export interface MemoryLedgerOptions {
+  now: () => number;
+  /** Tenants remembered who spent nothing: anybody can make them up. */
+  maxStrangers?: number;
+  /** Tenants who spent something. Each of them paid the service to be here. */
+  maxSpenders?: number;
+}
+
+/** What was spent counts for so long after a tenant's last paid call, in milliseconds: 30 days. */
+const spendingEndsAfter = 30 * 86_400_000;
+
+/** After that, others on the same account may have spent too much for the balance to tell anything, in milliseconds. */
+const readingHoldsFor = 600_000;
+
+/**
+ * The ledger of one process. Whoever spent something, or has a call under way, stays; strangers make room for each
+ * other only. When there is no place for one more who spends, their paid calls are refused before they are sent.
+ */
+export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
+  const { now, maxStrangers = 10_000, maxSpenders = 200_000 } = options;
+  const spenders = new Map<string, Account>();
+  const strangers = new LRUCache<string, Account>({ max: maxStrangers });
+
+  const accountOf = (tenantId: string): Account => {
+    const known = spenders.get(tenantId) ?? strangers.get(tenantId);
+    if (known) return known;
+    const account = emptyAccount();
+    strangers.set(tenantId, account);
+    return account;
+  };
+
+  /** Puts an account where it belongs after it changed, and wakes whoever waits for that. */
+  const changed = (tenantId: string, account: Account) => {
+    const hasSpent = account.spent + account.uncertain > 0;
+    const stays = account.underWay > 0 || (hasSpent && (spenders.has(tenantId) || spenders.size < maxSpenders));
+    if (stays && spenders.get(tenantId) !== account) {
+      strangers.delete(tenantId);
+      spenders.set(tenantId, account);
+    } else if (!stays && spenders.delete(tenantId)) strangers.set(tenantId, account);
+    account.version++;
+    account.change.resolve();
+    account.change = deferred();
+  };
+
+  const makePlace = (tenantId: string) => {
+    if (spenders.has(tenantId) || spenders.size < maxSpenders) return;
+    for (const [id, { underWay, paidAt }] of spenders)
+      if (underWay === 0 && now() - paidAt > spendingEndsAfter) spenders.delete(id);
+    if (spenders.size >= maxSpenders) throw full();
+  };
+
+  return {
+    read: async (tenantId) => {
+      const account = accountOf(tenantId);
+      if (account.underWay === 0 && account.paidAt > 0 && now() - account.paidAt > spendingEndsAfter) {
+        Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0 });
+        changed(tenantId, account);
+      }
+      return account;
+    },
+    reserve: async (tenantId, request) => {
+      makePlace(tenantId);
+      const account = accountOf(tenantId);
+      const admission = reserveIn(account, tenantId, request);
+      if (admission.kind === 'granted') changed(tenantId, account);
+      return admission;
+    },
+    changed: async (tenantId, version, signal) => {
+      const account = accountOf(tenantId);
+      if (account.version === version) await raceAbort(account.change.promise, signal);
+    },
+    settle: async (tenantId, settlement, lease) => {
+      const account = accountOf(tenantId);
+      settleIn(account, settlement, lease);
+      if (settlement.isPaidAnswer || settlement.uncertain > 0) account.paidAt = now();
+      changed(tenantId, account);
+    },
+    saved: async (tenantId, credits) => {
+      const account = accountOf(tenantId);
+      account.savedCalls++;
+      account.savedCredits += credits;
+    },
+    readBalance: async (tenantId, credits) => {
+      const account = accountOf(tenantId);
+      const before = account.balance;
+      account.balance = credits === undefined ? undefined : { credits, explained: 0, lease: account.leases, at: now() };
+      return before && now() - before.at < readingHoldsFor ? before : undefined;
+    },
+  };
+}
+
+function reserveIn(account: Account, tenantId: string, request: ReserveRequest): Admission {
+  const { credits, paid, line } = request;
+  if (line !== undefined && account.lines.has(line)) return { kind: 'wait', version: account.version };
+  const admission = admit(account, request);
+  if (admission === 'never') return { kind: 'refused', account };
+  if (admission === 'later') return { kind: 'wait', version: account.version };
+  if (line !== undefined) account.lines.add(line);
+  account.reserved += credits;
+  account.underWay++;
+  if (paid) account.paidUnderWay++;
+  return { kind: 'granted', lease: { tenantId, credits, paid, line, number: ++account.leases } };
+}
+
+function settleIn(account: Account, settlement: Settlement, lease: Lease | undefined): void {
+  const { charged, uncertain, isPaidAnswer, remaining, learn } = settlement;
+  account.spent += charged;
+  account.uncertain += uncertain;
+  if (isPaidAnswer) account.calls++;
+  account.remaining = remaining ?? account.remaining;
+  learn?.(account.prices);
+  if (lease === undefined) return;
+  account.underWay--;
+  // Without anything under way nothing is set aside, whatever fractions have added up to.
+  account.reserved = account.underWay === 0 ? 0 : account.reserved - lease.credits;
+  if (lease.paid) account.paidUnderWay--;
+  if (lease.line !== undefined) account.lines.delete(lease.line);
+  if (account.balance && lease.number > account.balance.lease) account.balance.explained += charged;
+}
+
+function deferred() {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}
+
+const emptyAccount = (): Account => ({
+  spent: 0,
+  calls: 0,
+  uncertain: 0,
+  reserved: 0,
+  paidUnderWay: 0,
+  remaining: undefined,
+  savedCalls: 0,
+  savedCredits: 0,
+  prices: new Map(),
+  lines: new Set(),
+  leases: 0,
+  underWay: 0,
+  balance: undefined,
+  version: 0,
+  change: deferred(),
+  paidAt: 0,
+});
+
+const full = () =>
+  new AdLibraryError({
+    kind: 'busy',
+    problem: 'This server keeps the spending of as many keys as it has room for.',
+    sent: false,
+  });

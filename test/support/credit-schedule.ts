@@ -1,0 +1,123 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { AdLibraryError } from '../../src/api/errors.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { createLog } from '../../src/log/log.ts';
+import { openCalls } from '../../src/send-chain.ts';
+import { CreditService, type Fate, type Plan, type PriceRule } from './credit-service.ts';
+
+/** One thing that happens: a call begins, a call that waits is answered, a caller leaves. */
+type Step = { begin: 'search' | 'ad'; limit: number } | { answer: number } | { leave: number };
+
+/** A budget, a service with its prices and faults, and what callers do in which order. */
+export interface Schedule {
+  budget: number;
+  rule: PriceRule;
+  plans: Plan[];
+  steps: Step[];
+}
+
+const fates: Fate[] = [
+  'answer',
+  'timeout',
+  'late',
+  'reset',
+  'unsent',
+  'http 502',
+  'http 500',
+  'http 503',
+  'charged 503',
+];
+
+const rule: fc.Arbitrary<PriceRule> = fc.record({
+  kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
+  credits: fc.integer({ min: 0, max: 9 }),
+  hits: fc.constantFrom(0, 7, 1000),
+  statesCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+  tellsBalance: fc.boolean(),
+});
+
+const limit = fc.constantFrom(1, 5, 10, 20, 50, 100);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ begin: fc.constantFrom('search', 'ad'), limit }) as fc.Arbitrary<Step> },
+  { weight: 4, arbitrary: fc.record({ answer: fc.nat(9) }) },
+  { weight: 1, arbitrary: fc.record({ leave: fc.nat(9) }) },
+);
+
+/** @param faulty whether calls may fail, and callers leave */
+export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
+  fc.record({
+    budget: fc.integer({ min: 0, max: 60 }),
+    rule,
+    plans: fc.array(
+      fc.record({ fate: fc.constantFrom(...(faulty ? fates : (['answer'] as Fate[]))), isCharged: fc.boolean() }),
+      { maxLength: 25 },
+    ),
+    steps: fc.array(faulty ? step : step.map((one) => ('leave' in one ? { answer: one.leave } : one)), {
+      maxLength: 40,
+    }),
+  });
+
+export interface Outcome {
+  /** What the service really charged, and its dearest call. */
+  charged: number;
+  dearest: number;
+  maxPaidUnderWay: number;
+  /** Refused calls that would have fitted beside what was charged and what was under way. */
+  wronglyRefused: string[];
+  /** What the ledger says at the end. */
+  counted: number;
+}
+
+/** Lets a schedule happen to the whole send chain, and looks at it with the service's own books. */
+export async function run({ budget, rule, plans, steps }: Schedule): Promise<Outcome> {
+  const service = new CreditService(rule, plans);
+  const config = { ...readConfig({}), creditBudget: budget, cacheSeconds: 0 };
+  const log = createLog('silent', () => {});
+  const upstream = { fetch: service.fetch, baseUrl: 'http://service.invalid' };
+  const { callsOf } = openCalls({ config, upstream, log, now: () => 0, random: () => 0 });
+  const callers: AbortController[] = [];
+  const calls: Promise<void>[] = [];
+  const wronglyRefused: string[] = [];
+
+  const begin = (kind: 'search' | 'ad', limit: number) => {
+    const caller = new AbortController();
+    const { api } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
+    const number = callers.push(caller);
+    // A question of its own, so that equal calls at once are not made into one.
+    const asked =
+      kind === 'ad' ? api.getAd({ path: { adId: `${number}` } }) : api.searchAds({ body: { limit, number } });
+    calls.push(
+      asked.then(
+        () => {},
+        (error) => {
+          if (!(error instanceof AdLibraryError) || error.failure.kind !== 'credit_budget') return;
+          // A price that is not known yet is one credit at least.
+          const price = Math.max(1, service.priceOf({ operation: kind, limit }));
+          if (service.charged + service.freeUnderWay + price <= budget)
+            wronglyRefused.push(`${kind} ${limit}: ${error.message}`);
+        },
+      ),
+    );
+  };
+
+  for (const step of steps) {
+    if ('begin' in step) begin(step.begin, step.limit);
+    else if ('leave' in step) callers[step.leave % Math.max(1, callers.length)]?.abort();
+    else service.pending.splice(step.answer % Math.max(1, service.pending.length), 1)[0]?.();
+    await nextTurn();
+  }
+  const ended = Promise.all(calls);
+  let isOver = false;
+  void ended.then(() => {
+    isOver = true;
+  });
+  while (!isOver || service.pending.length > 0) {
+    service.pending.shift()?.();
+    await nextTurn();
+  }
+  const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
+  const { charged, uncertain = 0 } = await spending();
+  const { charged: really, dearest, maxPaidUnderWay } = service;
+  return { charged: really, dearest, maxPaidUnderWay, wronglyRefused, counted: charged + uncertain };
+}
