@@ -49,7 +49,7 @@ function limitOf({ body, query }: Call): number | undefined {
   return typeof limit === 'number' ? limit : undefined;
 }
 
-export const isList = ({ operation: { name } }: Call): boolean => name.startsWith('search') || name.startsWith('list');
+export const isList = ({ operation }: Call): boolean => operation.list === true;
 
 /** A cursor goes on with pages of the size it began with, which may be any size seen. */
 function itemsWanted(call: Call, { bySize, page }: Seen): number {
