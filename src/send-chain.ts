@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { type Caller, createApi } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
 import type { Send } from './api/send.ts';
@@ -14,11 +13,14 @@ import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withLedger } from './credits/with-ledger.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
-import type { CallerView, Kept } from './tools/tool-context.ts';
+import { createCursorMemory } from './tools/cursor-memory.ts';
+import { cursorSigner } from './tools/cursor-signature.ts';
+import type { CallerContext } from './tools/tool-context.ts';
+import { createViewMemo } from './tools/view-memo.ts';
 import { version } from './version.ts';
 
 /** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
-export type Calls = (caller: Caller) => CallerView;
+export type Calls = (caller: Caller) => CallerContext;
 
 /** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
@@ -36,23 +38,14 @@ interface CallsOptions {
 export function openCalls(options: CallsOptions): Calls {
   const books = createCreditLedgers();
   const apiOf = createApi(sendChain(options, books));
-  const questions = new LRUCache<string, Kept>({
-    maxSize: largestMemory,
-    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
+  const viewMemo = createViewMemo();
+  const cursorMemory = createCursorMemory();
+  return (caller) => ({
+    api: apiOf(caller),
+    spending: () => spendingOf(books(caller.tenantId), options.config.creditBudget),
+    viewMemo,
+    cursors: { sign: cursorSigner(caller.apiKey), ...cursorMemory(caller.tenantId) },
   });
-  const condensed = { items: new WeakMap(), text: new WeakMap() };
-  return (caller) => {
-    const { tenantId } = caller;
-    return {
-      api: apiOf(caller),
-      condensed,
-      spending: () => spendingOf(books(tenantId), options.config.creditBudget),
-      asked: {
-        get: (mark) => questions.get(`${tenantId} ${mark}`),
-        set: (mark, kept) => questions.set(`${tenantId} ${mark}`, kept),
-      },
-    };
-  };
 }
 
 /** Everything between a tool and the network, the outermost last. */
@@ -75,6 +68,3 @@ function sendChain({ config, upstream, now, random }: CallsOptions, books: Credi
 const unsent: Send = async () => {
   throw new AdLibraryError({ kind: 'no_api_key', problem: 'Missing: AD_LIBRARY_BASE_URL.', sent: false });
 };
-
-/** Most characters of the questions behind cursors that are remembered for all callers together. */
-const largestMemory = 16 * 1024 * 1024;

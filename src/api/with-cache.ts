@@ -24,6 +24,7 @@ export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
     sizeCalculation: ({ answer }, name) => answer.size + name.length,
   });
   let writes = 0;
+  let lastId = 0;
 
   const dropItemsOf = (owner: string, collectionId: string) => {
     writes++;
@@ -44,8 +45,10 @@ export function withCache(send: Send, { ttl, now }: CacheOptions): Send {
     const answer = await send(call);
     // Items of a collection that were read while it was being written to may be those from before.
     const stale = call.operation.name === 'listCollectionItems' && writes !== before;
-    if (!stale) kept.set(name, { answer, at: now() });
-    return answer;
+    if (stale) return answer;
+    const cacheable = { ...answer, cacheId: ++lastId };
+    kept.set(name, { answer: cacheable, at: now() });
+    return cacheable;
   });
 
   return (call) => (call.operation.writes ? write(call) : ask(call));

@@ -74,7 +74,7 @@ function overBudget({ book, budget, expected, call }: Refusal): AdLibraryError {
   const cost = expected === undefined ? 'what is not known yet' : `at most ${expected}`;
   const fits = lowestPrice(book.prices, call) <= budget - used(book);
   const smaller = isList(call) && fits ? ' A smaller limit may fit.' : '';
-  const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this ${call.operation.name} costs ${cost}.${smaller}`;
+  const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; this call costs ${cost}.${smaller}`;
   const transient = spent + uncertain + (expected ?? leastPrice) <= budget;
   return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
 }

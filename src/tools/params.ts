@@ -13,10 +13,7 @@ export const filters = z
 /** Bounds for searches are not shown in the document, so the service is the judge. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
-export const seen = z
-  .boolean()
-  .optional()
-  .describe('true: the copy a list just showed will do, free; it may hold less');
+export const seen = z.boolean().optional().describe('true: accept the copy kept from a list, free; it may hold less');
 export const fresh = z.boolean().optional().describe('true: pay again instead of using a kept answer');
 export const collectionId = z.string().describe('id from list_collections');
 export const itemType = ItemType;
