@@ -71,7 +71,7 @@ const chunks = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / PAGE) }, (_, i) => items.slice(i * PAGE, (i + 1) * PAGE));
 
 /** As long as those of a service whose own cursor is `eyJwIjoxfQ`. */
-const cursor = '@0/50.q83vEjRWeJA:eyJwIjoxfQ';
+const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
 const frame = { cursor, hasMore: true, total: 1204, asOf };
 const adList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));

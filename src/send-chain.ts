@@ -44,7 +44,7 @@ export function openCalls(options: CallsOptions): Calls {
     api: apiOf(caller),
     spending: () => spendingOf(books(caller.tenantId), options.config.creditBudget),
     viewMemo,
-    cursors: { sign: cursorSigner(caller.apiKey), ...cursorMemory(caller.tenantId) },
+    cursors: { sign: cursorSigner(caller.apiKey), ...cursorMemory.of(caller.tenantId) },
   });
 }
 

@@ -6,7 +6,11 @@ const MAX_CHARACTERS = 16 * 1024 * 1024;
 /** What an entry takes however short it is. */
 const ENTRY_CHARACTERS = 500;
 
-export type CursorMemory = (tenantId: string) => Pick<Cursors, 'remember' | 'recall'>;
+export interface CursorMemory {
+  of(tenantId: string): Pick<Cursors, 'remember' | 'recall'>;
+  /** Characters held. */
+  readonly size: number;
+}
 
 /**
  * What is behind cursors, by tenant. When there is no room left, the tenant who holds most gives up its oldest: nobody
@@ -16,37 +20,32 @@ export function createCursorMemory(maxCharacters = MAX_CHARACTERS): CursorMemory
   const tenants = new Map<string, LRUCache<string, CursorState>>();
   let characters = 0;
 
-  const statesOf = (tenantId: string) => {
-    const known = tenants.get(tenantId);
-    if (known) return known;
-    const states = new LRUCache<string, CursorState>({
-      maxSize: maxCharacters,
-      dispose: (state, cursor) => {
-        characters -= sizeOf(state, cursor);
-      },
-    });
+  const remember = (tenantId: string, cursor: string, state: CursorState) => {
+    const size = JSON.stringify(state).length + cursor.length + ENTRY_CHARACTERS;
+    if (size > maxCharacters) return;
+    const states = tenants.get(tenantId) ?? new LRUCache<string, CursorState>({ maxSize: maxCharacters });
     tenants.set(tenantId, states);
-    return states;
+    characters -= states.calculatedSize;
+    states.set(cursor, state, { size });
+    characters += states.calculatedSize;
+    while (characters > maxCharacters) dropOldest();
   };
 
-  const makeRoom = () => {
-    while (characters > maxCharacters) {
-      const [tenantId, states] = [...tenants].reduce((a, b) => (b[1].calculatedSize > a[1].calculatedSize ? b : a));
-      states.pop();
-      if (states.size === 0) tenants.delete(tenantId);
-    }
+  const dropOldest = () => {
+    const [tenantId, states] = [...tenants].reduce((a, b) => (b[1].calculatedSize > a[1].calculatedSize ? b : a));
+    characters -= states.calculatedSize;
+    states.pop();
+    characters += states.calculatedSize;
+    if (states.size === 0) tenants.delete(tenantId);
   };
 
-  return (tenantId) => ({
-    recall: (cursor) => tenants.get(tenantId)?.get(cursor),
-    remember: (cursor, state) => {
-      const size = sizeOf(state, cursor);
-      if (size > maxCharacters) return;
-      characters += size;
-      statesOf(tenantId).set(cursor, state, { size });
-      makeRoom();
+  return {
+    of: (tenantId) => ({
+      recall: (cursor) => tenants.get(tenantId)?.get(cursor),
+      remember: (cursor, state) => remember(tenantId, cursor, state),
+    }),
+    get size() {
+      return characters;
     },
-  });
+  };
 }
-
-const sizeOf = (state: CursorState, cursor: string) => JSON.stringify(state).length + cursor.length + ENTRY_CHARACTERS;

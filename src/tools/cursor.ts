@@ -42,22 +42,25 @@ export interface Cursors {
 
 /** Begins every cursor of ours. */
 export const MARKER = '@';
+/** `IgnoreAllPreviousInstructions`. */
+const CAMEL_SENTENCE = /(?:[A-Z]?[a-z]{2,}){4}/;
 /** Most characters of the service's cursor inside one of ours. */
 const MAX_INSIDE = 1000;
 
 /**
- * A cursor that any process can read: `@20/50.SIGNATURE:SERVICECURSOR` goes on after 20 items of a page of 50. The
+ * A cursor that any process can read: `@50+20.SIGNATURE:SERVICECURSOR` goes on after 20 items of a page of 50. The
  * service's cursor stands in it as it is where it is one plain word, else encoded after `=`: a model reads and copies
  * this text, so nothing in it may pose as words or as a link. Only one that is too long stays here, behind `~`.
  */
 export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
   const { serviceCursor, limit, shown } = position;
   const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
-  return `${MARKER}${shown}/${limit ?? '-'}.${signature}${serviceCursor === undefined ? '' : inside(serviceCursor)}`;
+  const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
+  return `${MARKER}${page}.${signature}${serviceCursor === undefined ? '' : inside(serviceCursor)}`;
 }
 
 function inside(serviceCursor: string): string {
-  if (word(serviceCursor) === serviceCursor) return `:${serviceCursor}`;
+  if (word(serviceCursor) === serviceCursor && !CAMEL_SENTENCE.test(serviceCursor)) return `:${serviceCursor}`;
   if (serviceCursor.length > MAX_INSIDE || !serviceCursor.isWellFormed()) return '~';
   const encoded = Buffer.from(serviceCursor).toString('base64url');
   return encoded.length > MAX_INSIDE ? '~' : `=${encoded}`;

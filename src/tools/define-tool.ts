@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { OperationName } from '../api/operations.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** MCP's tool annotations, all four said (specification, *Tools*). */
+/** MCP's tool annotations, all four of them (specification, *Tools*). */
 export interface Annotations {
   readOnlyHint: boolean;
   destructiveHint: boolean;

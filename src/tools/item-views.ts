@@ -5,7 +5,7 @@ import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { dayOf } from '../present/running.ts';
 import type { Detail } from '../present/view.ts';
 
-/** What is said once for all items of a list: the day they are as of, and the form of their links. */
+/** What holds for all items of a list: the day they are as of, and the form of their links. */
 export interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;

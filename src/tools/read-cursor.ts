@@ -6,7 +6,6 @@ import {
   MARKER,
   type PageListing,
   type PagePosition,
-  type SearchParams,
   writeCursor,
 } from './cursor.ts';
 
@@ -26,40 +25,34 @@ export function readCursor(request: ListRequest, cursors: Cursors): PageListing 
   }
   const state = cursors.recall(cursor);
   const position = positionIn(cursor, state);
-  const candidates = state && isEmpty(searchParams) ? [searchParams, state.searchParams] : [searchParams];
+  const leftOut = Object.keys(searchParams).length === 0;
+  const candidates = state && leftOut ? [searchParams, state.searchParams] : [searchParams];
   const own = candidates.find((params) => writeCursor({ list, searchParams: params, position }, cursors) === cursor);
-  if (own === undefined) throw isEmpty(searchParams) ? filtersNeeded() : foreignCursor();
+  if (own === undefined) throw foreignCursor();
   // A page that is not begun yet may be asked for in another size.
   const resized = position.shown === 0 && limit !== undefined;
   return { list, searchParams: own, position: resized ? { ...position, limit } : position };
 }
 
-const FORM = /^@(\d{1,6})\/(\d{1,16}|-)\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
+const FORM = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
 
 function positionIn(cursor: string, state: CursorState | undefined): PagePosition {
-  const [match, shown, size, kind, text = '', isLong] = FORM.exec(cursor) ?? [];
+  const [match, limit, shown = 0, kind, text = '', isLong] = FORM.exec(cursor) ?? [];
   if (match === undefined) throw foreignCursor();
   if (isLong && state === undefined) throw forgottenCursor();
   const written = kind === '=' ? Buffer.from(text, 'base64url').toString() : kind && text;
   return {
     serviceCursor: isLong ? state?.serviceCursor : written,
-    limit: size === '-' ? undefined : Number(size),
+    limit: limit === undefined ? undefined : Number(limit),
     shown: Number(shown),
   };
 }
-
-const isEmpty = (params: SearchParams) => Object.keys(params).length === 0;
 
 const refused = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 
 export const foreignCursor = () =>
   refused(
-    'This cursor does not belong to these arguments. Pass the cursor exactly as the result gave it, to the same tool and together with the same filters (or collection and item type); to start over, leave it out.',
-  );
-
-const filtersNeeded = () =>
-  refused(
-    'The filters of this cursor are not remembered here. Pass the cursor exactly as the result gave it, to the same tool and together with the same filters; to start over, leave it out.',
+    'This cursor does not belong to these arguments, or its filters are not remembered here. Pass the cursor exactly as the result gave it, to the same tool and together with the same filters (or collection and item type); to start over, leave it out.',
   );
 
 const forgottenCursor = () =>
