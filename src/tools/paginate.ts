@@ -1,4 +1,4 @@
-import { rememberCursor, type SearchParams, writeCursor } from './cursor.ts';
+import { rememberCursor, type SearchParams } from './cursor.ts';
 import { fitPage, type ListAnswer } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
 import type { ListPage } from './paging.ts';
@@ -27,7 +27,7 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   });
   const { cacheId } = answer;
   // An answer that is kept reads the same from the same item on.
-  const name = `${views.name} ${writeCursor(listing, cursors)}`;
+  const name = `${views.name} ${JSON.stringify(listing)}`;
   let page = cacheId === undefined ? undefined : viewMemo.get(cacheId, name);
   if (page === undefined) {
     page = fitPage({ answer, listing, views }, context);
