@@ -107,8 +107,8 @@ const kept: Record<string, string> = {
 const bounds = {
   'paid answers (api/with-cache.ts)': '32 Mi characters for all keys; stale ones stay until others push them out',
   'ads of lists (api/with-seen-ads.ts)': '16 Mi characters for all keys',
-  'questions behind cursors (calls.ts)': '16 Mi characters for all keys',
-  'condensed items and texts (calls.ts)': 'as long as the answer they were made of, by WeakMap',
+  'behind cursors (state/memory-state.ts)': '32 MB for all keys',
+  'pages of kept answers (tools/view-memo.ts)': '8 Mi characters for all keys, four of one answer',
   'books (credits/books.ts)': '50,000 keys',
   'keys taken, addresses of keys (serve/key-standing.ts)': '10,000 of each',
   'kept servers (serve/kept-servers.ts)': '64 idle in each era',

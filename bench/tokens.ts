@@ -70,7 +70,9 @@ function report(tool: string, all: Costs[]): void {
 const chunks = <T>(items: T[]): T[][] =>
   Array.from({ length: Math.ceil(items.length / PAGE) }, (_, i) => items.slice(i * PAGE, (i + 1) * PAGE));
 
-const frame = { cursor: 'eyJwIjoxfQ', hasMore: true, total: 1204, asOf };
+/** As long as those of a service whose own cursor is `eyJwIjoxfQ`. */
+const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
+const frame = { cursor, hasMore: true, total: 1204, asOf };
 const adList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {
@@ -175,7 +177,7 @@ function toolList(): void {
   limit('the same in demo mode, with filter hints', read(true), 3000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
-  say(`  instructions: ${tokens(instructions(true))}`);
+  say(`  instructions: ${tokens(instructions({ offered: tools, keepsAnswers: true }))}`);
 }
 
 /** From source to text and to structured content: every fact an ad has is said of it. */

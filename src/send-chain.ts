@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { type Caller, createApi } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import type { Call, Send } from './api/send.ts';
@@ -17,7 +16,9 @@ import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import type { Log } from './log/log.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
-import type { CallerView, Kept } from './tools/tool-context.ts';
+import { cursorSigner } from './tools/cursor-signature.ts';
+import type { CallerContext } from './tools/tool-context.ts';
+import { createViewMemo } from './tools/view-memo.ts';
 import { version } from './version.ts';
 
 /** The API as callers have it, until it is closed. */
@@ -28,7 +29,7 @@ export interface OpenCalls {
 }
 
 /** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
-export type Calls = (caller: Caller) => CallerView;
+export type Calls = (caller: Caller) => CallerContext;
 
 /** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
@@ -59,23 +60,13 @@ export function openCalls(options: CallsOptions): OpenCalls {
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
   const apiOf = createApi(sendChain({ ...options, state, inFlight }), options.upstream.baseUrl);
-  const questions = new LRUCache<string, Kept>({
-    maxSize: largestMemory,
-    sizeCalculation: (kept, mark) => JSON.stringify(kept).length + mark.length,
+  const viewMemo = createViewMemo();
+  const callsOf: Calls = (caller) => ({
+    api: apiOf(caller),
+    spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
+    viewMemo,
+    cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
-  const condensed = { items: new WeakMap(), text: new WeakMap() };
-  const callsOf: Calls = (caller) => {
-    const { tenantId } = caller;
-    return {
-      api: apiOf(caller),
-      condensed,
-      spending: async () => spendingOf(await state.ledger.read(tenantId), config.creditBudget),
-      asked: {
-        get: (mark) => questions.get(`${tenantId} ${mark}`),
-        set: (mark, kept) => questions.set(`${tenantId} ${mark}`, kept),
-      },
-    };
-  };
   return { callsOf, close: inFlight.close };
 }
 
@@ -89,13 +80,12 @@ function sendChain({ config, upstream, now, random, state, inFlight }: ChainOpti
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget });
   const windowed = withUsageWindows(budgeted, { ledger, now });
-  const remembered = withRememberedAds(windowed, { seen, now });
-  const kept = withKeeping(remembered, { answers, now });
+  const keepsAnswers = config.cacheSeconds > 0;
+  const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
   const forgetful = withRefusedKeys(kept, state.forget);
   const coalesced = withCoalescing(forgetful, inFlight);
-  const cached = withCache(coalesced, { answers, now });
-  const recalled = withSeenAds(cached, { seen, now });
-  return withBalance(recalled, { ledger, budget });
+  const cached = keepsAnswers ? withSeenAds(withCache(coalesced, { answers, now }), { seen, now }) : coalesced;
+  return withBalance(cached, { ledger, budget });
 }
 
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {
@@ -105,6 +95,3 @@ async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void
   const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
   log.warn('a paid call was cut off: the server closed before its answer came', fields);
 }
-
-/** Most characters of the questions behind cursors that are remembered for all callers together. */
-const largestMemory = 16 * 1024 * 1024;

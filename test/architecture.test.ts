@@ -49,7 +49,7 @@ const mayImport: Record<string, string[]> = {
   credits: ['credits', 'api'],
   state: ['state', 'credits', 'api'],
   present: ['present'],
-  tools: ['tools', 'present', 'credits', 'api'],
+  tools: ['tools', 'present', 'state', 'credits', 'api'],
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'tools', 'prompts', 'present', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],

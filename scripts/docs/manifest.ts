@@ -1,3 +1,4 @@
+import { describe } from '../../src/mcp/list-tools.ts';
 import { prompts } from '../../src/prompts/catalog.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { version } from '../../src/version.ts';
@@ -6,7 +7,7 @@ import { version } from '../../src/version.ts';
 export const withCatalog = (manifest: object): object => ({
   ...manifest,
   version,
-  tools: tools.map(({ name, description }) => ({ name, description })),
+  tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
   prompts: prompts.map(({ name, description, arguments: given, write }) => {
     const names = given.map((argument) => argument.name);
     const text = write(Object.fromEntries(names.map((argument) => [argument, `\${arguments.${argument}}`])));

@@ -3,6 +3,7 @@ import { withExamples } from './examples.ts';
 import { withCatalog } from './manifest.ts';
 import { withPackage } from './registry-file.ts';
 import { withSettings } from './settings-table.ts';
+import { withTools } from './tools-table.ts';
 
 /** Writes the generated parts of README, the desktop manifest and the registry file anew. */
 const root = new URL('../../', import.meta.url);
@@ -13,6 +14,6 @@ const rewrite = async (file: string, written: (text: string) => string | Promise
 const json = (written: (value: object) => object) => (text: string) =>
   `${JSON.stringify(written(JSON.parse(text)), null, 2)}\n`;
 
-await rewrite('README.md', (readme) => withExamples(withSettings(readme)));
+await rewrite('README.md', (readme) => withExamples(withTools(withSettings(readme))));
 await rewrite('manifest.json', json(withCatalog));
 await rewrite('server.json', json(withPackage));

@@ -1,6 +1,7 @@
 import { abortedError } from './abort.ts';
 import { AdLibraryError } from './errors.ts';
-import { type AnswerOf, type Operation, type OperationName, operations } from './operations.ts';
+import { type Operation, type OperationName, operations } from './operations.ts';
+import type { AnswerOf } from './response-schemas.ts';
 import type { Answer, Receipt, Send } from './send.ts';
 
 /** What an operation takes: path parameters by name, query parameters, a JSON body. */
@@ -19,6 +20,7 @@ export interface ApiAnswer<Name extends OperationName> {
   /** The body as it came, for views that hold every field. */
   raw: unknown;
   receipt: Receipt;
+  cacheId?: number;
   seenIn?: string;
   repeated?: true;
 }

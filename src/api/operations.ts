@@ -1,24 +1,21 @@
-import type * as z from 'zod';
-import {
-  AccountAnswer,
-  AdAnswer,
-  AddCollectionItemAnswer,
-  AdListAnswer,
-  CollectionItemsAnswer,
-  CollectionListAnswer,
-  CreditStatusAnswer,
-  IdentityAnswer,
-  PageAnswer,
-  PageListAnswer,
-} from './response-schemas.ts';
+export type OperationName =
+  | 'whoami'
+  | 'getAccount'
+  | 'getCredits'
+  | 'listCollections'
+  | 'listCollectionItems'
+  | 'addCollectionItem'
+  | 'searchAds'
+  | 'getAd'
+  | 'searchPages'
+  | 'getPage';
 
-/** One row of the document's endpoint table. */
-export interface Operation<Answer extends z.ZodType = z.ZodType> {
-  name: string;
+/** One row of the document's endpoint table. `responseSchemas` has what it answers with. */
+export interface Operation {
+  name: OperationName;
   method: 'GET' | 'POST';
   /** Path parameters in braces. */
   path: string;
-  answer: Answer;
   /** Gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
   gated: boolean;
   /**
@@ -28,93 +25,84 @@ export interface Operation<Answer extends z.ZodType = z.ZodType> {
   maxUnsafeRetries: number;
   /** Changes something at the service. */
   writes?: true;
+  /** Answers with a list of items. */
+  list?: true;
 }
 
-const define = <Answer extends z.ZodType>(operation: Operation<Answer>) => operation;
-
-export const operations = {
-  whoami: define({
+export const operations: Readonly<Record<OperationName, Operation>> = {
+  whoami: {
     name: 'whoami',
     method: 'GET',
     path: '/v1/whoami',
-    answer: IdentityAnswer,
     gated: false,
     maxUnsafeRetries: 2,
-  }),
-  getAccount: define({
+  },
+  getAccount: {
     name: 'getAccount',
     method: 'GET',
     path: '/v1/account',
-    answer: AccountAnswer,
     gated: false,
     maxUnsafeRetries: 2,
-  }),
-  getCredits: define({
+  },
+  getCredits: {
     name: 'getCredits',
     method: 'GET',
     path: '/v1/credits',
-    answer: CreditStatusAnswer,
     gated: false,
     maxUnsafeRetries: 2,
-  }),
-  listCollections: define({
+  },
+  listCollections: {
     name: 'listCollections',
     method: 'GET',
     path: '/v1/collections',
-    answer: CollectionListAnswer,
+    list: true,
     gated: false,
     maxUnsafeRetries: 2,
-  }),
-  listCollectionItems: define({
+  },
+  listCollectionItems: {
     name: 'listCollectionItems',
     method: 'GET',
     path: '/v1/collections/{collectionId}/items',
-    answer: CollectionItemsAnswer,
+    list: true,
     gated: true,
     maxUnsafeRetries: 0,
-  }),
-  addCollectionItem: define({
+  },
+  addCollectionItem: {
     name: 'addCollectionItem',
     method: 'POST',
     path: '/v1/collections/{collectionId}/items',
-    answer: AddCollectionItemAnswer,
     gated: false,
     maxUnsafeRetries: 1,
     writes: true,
-  }),
-  searchAds: define({
+  },
+  searchAds: {
     name: 'searchAds',
     method: 'POST',
     path: '/v1/ads/search',
-    answer: AdListAnswer,
+    list: true,
     gated: true,
     maxUnsafeRetries: 0,
-  }),
-  getAd: define({
+  },
+  getAd: {
     name: 'getAd',
     method: 'GET',
     path: '/v1/ads/{adId}',
-    answer: AdAnswer,
     gated: true,
     maxUnsafeRetries: 0,
-  }),
-  searchPages: define({
+  },
+  searchPages: {
     name: 'searchPages',
     method: 'POST',
     path: '/v1/pages/search',
-    answer: PageListAnswer,
+    list: true,
     gated: true,
     maxUnsafeRetries: 0,
-  }),
-  getPage: define({
+  },
+  getPage: {
     name: 'getPage',
     method: 'GET',
     path: '/v1/pages/{pageId}',
-    answer: PageAnswer,
     gated: true,
     maxUnsafeRetries: 0,
-  }),
-} as const;
-
-export type OperationName = keyof typeof operations;
-export type AnswerOf<Name extends OperationName> = z.output<(typeof operations)[Name]['answer']>;
+  },
+};

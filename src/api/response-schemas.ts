@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { ItemType } from './item-type.ts';
 import { lenient } from './lenient.ts';
+import type { OperationName } from './operations.ts';
 import {
   Account,
   AddCollectionItemResult,
@@ -71,3 +72,19 @@ export const CollectionItemsAnswer = z
 export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), [
   'added',
 ]);
+
+/** What each operation answers with. */
+export const responseSchemas = {
+  whoami: IdentityAnswer,
+  getAccount: AccountAnswer,
+  getCredits: CreditStatusAnswer,
+  listCollections: CollectionListAnswer,
+  listCollectionItems: CollectionItemsAnswer,
+  addCollectionItem: AddCollectionItemAnswer,
+  searchAds: AdListAnswer,
+  getAd: AdAnswer,
+  searchPages: PageListAnswer,
+  getPage: PageAnswer,
+} satisfies Record<OperationName, z.ZodType>;
+
+export type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { abortedError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
+import { responseSchemas } from './response-schemas.ts';
 import { ErrorBody } from './schemas.ts';
 import type { Answer, Call, Receipt, Send } from './send.ts';
 import { urlOf } from './url.ts';
@@ -86,12 +87,12 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
       sent: true,
     });
   }
-  const parsed = call.operation.answer.safeParse(raw);
+  const parsed = responseSchemas[call.operation.name].safeParse(raw);
   if (parsed.success) return { value: parsed.data, raw, receipt, size: body.length };
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'
-      : `The answer is not that of ${call.operation.name}: ${firstOf(parsed.error)}`;
+      : `The answer does not have the form the document describes: ${firstOf(parsed.error)}`;
   throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
 }
 

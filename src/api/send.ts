@@ -55,6 +55,8 @@ export interface Answer {
   receipt: Receipt;
   /** Length of the body, to bound what is kept. */
   size: number;
+  /** Names an answer that is kept: the same whenever it is given again. */
+  cacheId?: number;
   /** For an ad as a list showed it: the operation of that list. */
   seenIn?: string;
   /** True when an earlier attempt may have been carried out as well. */

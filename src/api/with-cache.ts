@@ -51,21 +51,23 @@ export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
     reads.set(name, others.add(read));
     try {
       const answer = await send(call);
-      if (!read.isStale) await keep(call, answer);
-      return answer;
+      return read.isStale ? answer : await keep(call, answer);
     } finally {
       others.delete(read);
       if (others.size === 0 && reads.get(name) === others) reads.delete(name);
     }
   };
 
-  const keep = (call: Call, answer: Answer) => answers.set(call.tenantId, fingerprint(call), { answer, at: now() });
+  let lastId = 0;
+  const keep = async (call: Call, answer: Answer): Promise<Answer> => {
+    const kept = { ...answer, cacheId: ++lastId };
+    await answers.set(call.tenantId, fingerprint(call), { answer: kept, at: now() });
+    return kept;
+  };
 
   const read = gatedOnly(send, async (call) => {
     if (call.operation.name === 'listCollectionItems') return readItems(call);
-    const answer = await send(call);
-    await keep(call, answer);
-    return answer;
+    return keep(call, await send(call));
   });
 
   return (call) => (call.operation.writes ? write(call) : read(call));

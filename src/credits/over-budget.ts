@@ -23,10 +23,10 @@ export function overBudget({ account, budget, quoted, call }: Refused): AdLibrar
   const { name } = call.operation;
   const cost =
     price !== undefined
-      ? `${name} is expected to cost ${price}`
+      ? `this call is expected to cost ${price}`
       : prices.has(name)
-        ? `${name} is expected to cost ${atLeast} or more`
-        : `the price of ${name} is not known yet`;
+        ? `this call is expected to cost ${atLeast} or more`
+        : 'the price of this call is not known yet';
   const smaller = isList(call) && fits(cheapestOf(prices, name), budget - used(account));
   const advice = smaller ? ' A smaller limit may fit.' : '';
   const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice}`;

@@ -116,8 +116,7 @@ function sizeOf(call: Call, { bySize, page }: PriceTable): number | undefined {
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-export const isList = ({ operation: { name, gated } }: Call): boolean =>
-  gated && (name.startsWith('search') || name.startsWith('list'));
+export const isList = ({ operation }: Call): boolean => operation.list === true;
 
 /** Sizes told of one operation. */
 const maxTold = 4;

@@ -3,21 +3,22 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
 import type { Log } from '../log/log.ts';
 import { clampLines } from '../present/fit.ts';
-import type { Tool } from '../tools/define-tool.ts';
-import type { CallerView, ToolContext } from '../tools/tool-context.ts';
+import { toolName } from '../tools/catalog.ts';
+import type { Rendered, Tool } from '../tools/define-tool.ts';
+import type { CallerContext, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, viewReceipt } from './receipt.ts';
 import { withDeadline } from './with-deadline.ts';
 
 /** Tokens kept free for the notice, the credits line and a warning around a tool's text. */
-const roomForReceipt = 160;
+const RECEIPT_TOKENS = 160;
 
 /** What every call of this process shares. */
 export interface Service {
   tools: ReadonlyMap<string, Tool>;
-  /** How tools call the API, and what the process remembers of a caller. */
-  calls(): Promise<(caller: Caller) => CallerView>;
+  /** How tools call the API, and what the process remembers for a caller. */
+  calls(): Promise<(caller: Caller) => CallerContext>;
   now: () => number;
   log: Log;
   resultTokens: number;
@@ -45,31 +46,76 @@ export type ToolResult = {
   _meta?: Record<string, unknown>;
 };
 
+/** What became of a call: what its caller reads, and what the log says of it. */
+interface Outcome {
+  result: ToolResult;
+  facts: object;
+}
+
 export async function callTool(service: Service, call: ToolCall): Promise<ToolResult> {
   const started = service.now();
-  // A name that is none of ours is the caller's text, and no place for that is the log.
-  const tool = service.tools.has(call.name) ? call.name : 'unknown';
-  const outcome = (result: ToolResult, fields: object) => {
-    service.log.info('call', { tool, ms: service.now() - started, ...fields });
-    return result;
-  };
-  try {
-    const { result, receipt } = await answer(service, call);
-    return outcome(result, receipt);
-  } catch (thrown) {
-    if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
-    const { result, error } = refusal(service, thrown);
-    const { status, requestId } = error;
-    // Nobody reads the result of a call that was called off, and it is no fault of the network.
-    const kind = call.signal.aborted ? 'cancelled' : error.kind;
-    const charged = thrown instanceof AdLibraryError ? thrown.failure.charged : undefined;
-    return outcome(result, { kind, status, requestId, charged });
-  }
+  const { result, facts } = await answered(service, call).catch((thrown) => failed(service, call, thrown));
+  service.log.info('call', { tool: loggedName(service, call), ms: service.now() - started, ...facts });
+  return result;
+}
+
+/** Never log unknown tool names: they are caller input. */
+const loggedName = ({ tools }: Service, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
+
+async function answered(service: Service, call: ToolCall): Promise<Outcome> {
+  const tool = service.tools.get(call.name);
+  if (tool === undefined) throw unknownTool(call.name, [...service.tools.keys()]);
+  const input = readArguments(tool.input, call.arguments);
+  const contextOf = await service.calls();
+  const signals = [call.signal, service.closing];
+  return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
+    const { apiKey, tenantId } = call;
+    // A tool makes one call of the API.
+    let receipt: Receipt | undefined;
+    const onReceipt = (given: Receipt) => {
+      receipt = given;
+    };
+    const rendered = await runTool(tool, input, {
+      ...contextOf({ apiKey, tenantId, signal, onReceipt }),
+      now: service.now(),
+      resultTokens: service.resultTokens - RECEIPT_TOKENS,
+      toolName,
+    });
+    return { result: resultOf(service, rendered, receipt), facts: viewReceipt(receipt) };
+  });
+}
+
+/** A list was cut to fit while it was rendered; any other text is cut here. */
+async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<Rendered> {
+  if (tool.render === undefined) return tool.run(input, context);
+  const data = await tool.run(input, context);
+  return { data, text: clampLines(tool.render(data, input, context), context.resultTokens) };
+}
+
+/** Data and text, with what the call cost and what its reader should know. */
+function resultOf({ notice, output }: Service, { data, text }: Rendered, receipt: Receipt | undefined): ToolResult {
+  const { age, warning } = receipt ?? {};
+  const view = viewReceipt(receipt);
+  const structured = { ...data, receipt: view, ...(notice && { notice }), ...(warning && { warning }) };
+  const whole = [notice, text, receiptText(view, age), warning].filter(Boolean).join('\n');
+  if (output === 'text') return { content: [{ type: 'text', text: whole }] };
+  const shown = output === 'both' ? whole : 'The result is in structuredContent.';
+  return { content: [{ type: 'text', text: shown }], structuredContent: structured };
+}
+
+function failed(service: Service, call: ToolCall, thrown: unknown): Outcome {
+  const isOurs = thrown instanceof AdLibraryError;
+  if (!isOurs) service.log.error('a tool failed', { tool: loggedName(service, call), error: stackOf(thrown) });
+  const { result, error } = refusal(service, thrown);
+  const { status, requestId } = error;
+  // Nobody reads the result of a cancelled call, and it is no fault of the network.
+  const kind = call.signal.aborted ? 'cancelled' : error.kind;
+  return { result, facts: { kind, status, requestId, charged: isOurs ? thrown.failure.charged : undefined } };
 }
 
 /** What a caller reads instead of a result, and its facts. */
-export function refusal({ notice }: Pick<Service, 'notice'>, thrown: unknown) {
-  const { text: explanation, error } = explainError(thrown);
+export function refusal({ notice, tools }: Pick<Service, 'notice' | 'tools'>, thrown: unknown) {
+  const { text: explanation, error } = explainError(thrown, [...tools.values()]);
   const text = [notice, explanation].filter(Boolean).join('\n');
   const result: ToolResult = {
     content: [{ type: 'text', text }],
@@ -77,51 +123,6 @@ export function refusal({ notice }: Pick<Service, 'notice'>, thrown: unknown) {
     _meta: { 'ad-library/error': error },
   };
   return { result, error };
-}
-
-async function answer(service: Service, call: ToolCall) {
-  const tool = service.tools.get(call.name);
-  if (tool === undefined) throw unknownTool(call.name, [...service.tools.keys()]);
-  const input = readArguments(tool.input, call.arguments);
-  const calls = await service.calls();
-  // A tool makes one call of the API.
-  let told: Receipt | undefined;
-
-  const signals = [call.signal, service.closing];
-  return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
-    const { apiKey, tenantId } = call;
-    const onReceipt = (receipt: Receipt) => {
-      told = receipt;
-    };
-    const view = calls({ apiKey, tenantId, signal, onReceipt });
-    const resultTokens = service.resultTokens - roomForReceipt;
-    const context: ToolContext = { ...view, now: service.now(), resultTokens };
-    const data = await tool.run(input, context);
-
-    const receipt = viewReceipt(told);
-    const { age, warning } = told ?? {};
-    const said = { ...(service.notice && { notice: service.notice }), ...(warning && { warning }) };
-    const rendered = textOf(data, context, () => tool.render(data, input, context));
-    // A list was cut on the border of its items, and ends with its cursor.
-    const body = 'cursor' in data ? rendered : clampLines(rendered, resultTokens);
-    const text = [service.notice, body, receiptText(receipt, age), warning].filter(Boolean).join('\n');
-    return { receipt, result: shaped(service, text, { ...data, receipt, ...said }) };
-  });
-}
-
-/** The same items read the same: those of an answer given again are not written out again. */
-function textOf(data: object, { condensed }: ToolContext, write: () => string): string {
-  const { items } = data as { items?: unknown };
-  if (!Array.isArray(items)) return write();
-  const text = condensed.text.get(items) ?? write();
-  condensed.text.set(items, text);
-  return text;
-}
-
-function shaped({ output }: Service, text: string, structured: Record<string, unknown>): ToolResult {
-  if (output === 'text') return { content: [{ type: 'text', text }] };
-  const shown = output === 'both' ? text : 'The result is in structuredContent.';
-  return { content: [{ type: 'text', text: shown }], structuredContent: structured };
 }
 
 function unknownTool(name: string, known: string[]): AdLibraryError {

@@ -30,7 +30,12 @@ export function createCatalog({ service, prompts, version, filterHints }: Catalo
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change while the process runs, so none announces changes.
     capabilities: { tools: {}, prompts: {} },
-    instructions: [instructions(service.keepsAnswers), service.notice].filter(Boolean).join('\n'),
+    instructions: [
+      instructions({ offered: [...service.tools.values()], keepsAnswers: service.keepsAnswers }),
+      service.notice,
+    ]
+      .filter(Boolean)
+      .join('\n'),
     tools: listTools(service.tools.values(), { withOutput: service.output !== 'text', filterHints }),
     prompts: listPrompts(prompts),
     callTool: (call) => callTool(service, call),

@@ -1,4 +1,6 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
+import { isGated, namesOf, tools } from '../tools/catalog.ts';
+import type { Tool } from '../tools/define-tool.ts';
 import { untrustedId, untrustedText, untrustedValue, untrustedWord } from './untrusted-text.ts';
 
 /** What goes out instead of a result: MCP's tool error, `isError` and a text, never structured content. */
@@ -8,8 +10,11 @@ export interface Explanation {
   error: Record<string, unknown>;
 }
 
-/** The only author of error texts. Texts of the service are quoted, as data; the rest never leaves the process. */
-export function explainError(thrown: unknown): Explanation {
+/**
+ * The only author of error texts. Texts of the service are quoted, as data; the rest never leaves the process.
+ * @param offered the tools that its reader can call
+ */
+export function explainError(thrown: unknown, offered: readonly Tool[] = tools): Explanation {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, usageLimit, requestId } = failure;
   const { retry, next } = explanationOf(failure);
@@ -20,7 +25,7 @@ export function explainError(thrown: unknown): Explanation {
     detailsText(failure),
     usageLimit && windowsText(usageLimit),
     chargeText(failure),
-    `${retryTexts[retry]} ${next}`,
+    [retryTexts[retry], next, stillWorks(failure, offered)].filter(Boolean).join(' '),
     requestId && `Request id: ${untrustedWord(requestId)}`,
   ];
   return { text: lines.filter(Boolean).join('\n'), error: errorMeta(failure) };
@@ -34,8 +39,6 @@ const retryTexts: Record<Retry, string> = {
   never: 'Trying the same call again cannot help.',
   atACost: 'Trying again can help, but may be charged a second time: ask the person first.',
 };
-
-const notGated = 'whoami, get_account, get_credits, list_collections and add_collection_item';
 
 /** What happened, whether the same call can succeed later, and what to do next, by kind. */
 const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: string }> = {
@@ -52,7 +55,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   payment_required: {
     retry: 'never',
     happened: 'The account has no credits left or no active subscription.',
-    next: `get_credits and get_account say which. ${notGated} are not gated by credits and still work.`,
+    next: 'get_credits and get_account say which.',
   },
   forbidden: {
     retry: 'never',
@@ -72,7 +75,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   usage_limit: {
     retry: 'later',
     happened: 'A usage limit is reached: the service gives out no more credits for now.',
-    next: `Until the window ends, calls that cost credits are answered here without being sent; as soon as get_credits shows it open they go out again. Still working: ${notGated}, and what was asked before and is kept.`,
+    next: 'Until the window ends, calls that cost credits are answered here without being sent; as soon as get_credits shows it open they go out again.',
   },
   credit_budget: {
     retry: 'never',
@@ -134,8 +137,15 @@ const budgetSetAside = {
 const tightWindow = {
   retry: 'later' as const,
   happened: 'A usage limit would be passed: the call costs more than its window has left.',
-  next: `Ask for less now (a smaller limit), or for the same when the window has ended. Calls that cost as much are answered here without being sent until get_credits shows more room. Still working: ${notGated}, and what was asked before and is kept.`,
+  next: 'Ask for less now (a smaller limit), or for the same when the window has ended. Calls that cost as much are answered here without being sent until get_credits shows more room.',
 };
+
+/** What a caller without credits can do. */
+function stillWorks({ kind }: Failure, offered: readonly Tool[]): string {
+  if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
+  const names = namesOf(offered.filter((tool) => !isGated(tool)));
+  return `Still working: ${[names, 'what was asked before and is kept'].filter(Boolean).join(', and ')}.`;
+}
 
 /** Details that only repeat what is said anyway are left to `_meta`. */
 function detailsText({ details, serviceMessage = '', problem = '' }: Failure): string {

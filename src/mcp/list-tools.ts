@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { isGated } from '../tools/catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { ReceiptView } from './receipt.ts';
 
@@ -24,12 +25,16 @@ export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} 
   return [...tools].map((tool) => ({
     name: tool.name,
     title: tool.title,
-    description: tool.description,
+    description: describe(tool),
     inputSchema: inputSchema(tool.input, filterHints[tool.name]),
     ...(withOutput && { outputSchema: jsonSchema(tool.output.extend({ receipt: ReceiptView })) }),
     annotations: { title: tool.title, ...tool.annotations },
   }));
 }
+
+/** What it does, and whether a call of it is paid. */
+export const describe = (tool: Tool): string =>
+  `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
 
 function inputSchema(input: z.ZodObject, filterHint: string | undefined): ObjectSchema {
   const filters = input.shape.filters;

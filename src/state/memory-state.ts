@@ -1,6 +1,7 @@
 import type { KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
 import type { SeenAd, SeenAds } from '../api/with-seen-ads.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
+import type { CursorState } from './cursor-state.ts';
 import { FairStore } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
 
@@ -9,18 +10,28 @@ export interface MemoryState {
   ledger: CreditLedger;
   answers: KeptAnswers;
   seen: SeenAds;
+  /** What is behind the cursors of one tenant. */
+  cursorsOf(tenantId: string): CursorMemory;
   /** Forgets what is kept for a tenant; what they spent is not forgotten. */
   forget(tenantId: string): Promise<void>;
 }
 
 export interface MemoryStateOptions {
-  /** How long answers are kept, in milliseconds; 0 keeps none. */
+  /** How long answers are kept, in milliseconds. */
   ttl: number;
   now: () => number;
 }
 
-/** Most bytes of kept answers, and of ads that lists showed, for all tenants together. */
-const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024 };
+export interface CursorMemory {
+  remember(cursor: string, state: CursorState): Promise<void>;
+  recall(cursor: string): Promise<CursorState | undefined>;
+}
+
+/** Most bytes of kept answers, of ads that lists showed, and behind cursors, for all tenants together. */
+const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
+
+/** How long a cursor may be used without its filters, in milliseconds: a day. */
+const cursorTtl = 86_400_000;
 
 /** Bytes that a kept answer takes: objects for each character of its JSON, and what comes with the smallest of them. */
 const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
@@ -29,24 +40,27 @@ const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
 export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
   const answers = new FairStore<KeptAnswer>({ maxBytes: maxBytes.answers, ttl, now });
   const seen = new FairStore<SeenAd>({ maxBytes: maxBytes.seen, ttl, now });
+  const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
   return {
     ledger: memoryCreditLedger({ now }),
     answers: {
       get: async (tenantId, name) => answers.get(tenantId, name),
-      set: async (tenantId, name, value) => {
-        if (ttl > 0) answers.set(tenantId, name, { value, bytes: bytesOf(value) });
-      },
+      set: async (tenantId, name, value) => answers.set(tenantId, name, { value, bytes: bytesOf(value) }),
       drop: async (tenantId, start) => answers.drop(tenantId, start),
     },
     seen: {
       get: async (tenantId, id) => seen.get(tenantId, id),
-      set: async (tenantId, id, value) => {
-        if (ttl > 0) seen.set(tenantId, id, { value, bytes: value.bytes });
-      },
+      set: async (tenantId, id, value) => seen.set(tenantId, id, { value, bytes: value.bytes }),
     },
+    cursorsOf: (tenantId) => ({
+      remember: async (cursor, value) =>
+        cursors.set(tenantId, cursor, { value, bytes: 2 * JSON.stringify(value).length }),
+      recall: async (cursor) => cursors.get(tenantId, cursor),
+    }),
     forget: async (tenantId) => {
       answers.drop(tenantId, '');
       seen.drop(tenantId, '');
+      cursors.drop(tenantId, '');
     },
   };
 }

@@ -11,8 +11,9 @@ const addedOrThere =
 export const addCollectionItem = defineTool({
   name: 'add_collection_item',
   title: 'Save to a collection',
-  description: 'Save an ad or a page to a collection. Saving it twice keeps one. Not gated by credits.',
+  description: 'Save an ad or a page to a collection. Saving it twice keeps one.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  operations: ['addCollectionItem'],
   input: z.strictObject({
     collectionId,
     itemType,

@@ -1,3 +1,4 @@
+import { operations } from '../api/operations.ts';
 import { addCollectionItem } from './add-collection-item.ts';
 import type { Tool } from './define-tool.ts';
 import { getAccount } from './get-account.ts';
@@ -23,3 +24,16 @@ export const tools: readonly Tool[] = [
   getAccount,
   whoami,
 ];
+
+/** Whether a call of the tool may be charged. */
+export const isGated = (tool: Tool): boolean => tool.operations.some((name) => operations[name].gated);
+
+/** The tools that are gated, or those that are not, in a sentence: `search_ads, get_ad and get_page`. */
+export function namesOf(some: readonly Tool[]): string {
+  const names = some.map(({ name }) => name);
+  return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
+}
+
+/** The tool that makes the call of an operation: a model knows operations by no other name. */
+export const toolName = (operation: string): string =>
+  tools.find(({ operations: called }) => called.some((name) => name === operation))?.name ?? operation;

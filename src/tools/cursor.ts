@@ -1,10 +1,10 @@
-import { AdLibraryError } from '../api/errors.ts';
 import { canonical } from '../api/fingerprint.ts';
 import type { OperationName } from '../api/operations.ts';
-import type { Asked } from './tool-context.ts';
+import { word } from '../present/fence.ts';
+import type { CursorState } from '../state/cursor-state.ts';
 
-/** Where to go on: a page of the service, and how many of its items were shown already. */
-export interface Place {
+/** Which items come next: a page of the service, and how many of its items were shown already. */
+export interface PagePosition {
   /** The service's own cursor; undefined for its first page. */
   serviceCursor: string | undefined;
   /** The page size the page was asked with. It is part of which page it is. */
@@ -12,70 +12,56 @@ export interface Place {
   shown: number;
 }
 
-/** What was asked besides the place. */
-export type Question = Readonly<Record<string, unknown>>;
+/** What a list is asked for besides the position: filters, or a collection and an item type. */
+export type SearchParams = Readonly<Record<string, unknown>>;
 
-const ours = /^@(\d{1,6})\/(\d{1,16}|-)\.([\w-]{8})(?:(:[\s\S]*)|(~))?$/;
-
-/** A cursor of the service's that can stand in a text as it is: one word, and not a long one. */
-const presentable = /^[\x21-\x7e]{1,1000}$/;
-
-/**
- * A cursor for the rest of a page that was cut to fit. The service's own cursors are handed out as they are, unless
- * they look like ours by accident (then they stand in one of ours) or could pose as text (then they stay here).
- */
-export function writePlace(place: Place, of: Listed, asked: Asked): string | undefined {
-  const { serviceCursor, limit, shown } = place;
-  const plain = serviceCursor === undefined || presentable.test(serviceCursor);
-  if (shown === 0 && plain && !serviceCursor?.startsWith('@')) return serviceCursor;
-  const mark = markOf(place, of);
-  asked.set(mark, { question: of.question, ...(!plain && { serviceCursor }) });
-  const rest = serviceCursor === undefined ? '' : plain ? `:${serviceCursor}` : '~';
-  return `@${shown}/${limit ?? '-'}.${mark}${rest}`;
-}
-
-/** What a cursor of ours belongs to: one question, to one of the lists. */
-export interface Listed {
+/** What a cursor belongs to: one of the lists, and what it was asked for. */
+export interface Listing {
   list: OperationName;
-  question: Question;
+  searchParams: SearchParams;
 }
 
-export interface Asking extends Listed {
-  cursor: string | undefined;
-  limit: number | undefined;
+/** A list, and the item of it that comes next. */
+export interface PageListing extends Listing {
+  position: PagePosition;
 }
+
+/** How one caller's cursors are made and remembered. */
+export interface Cursors {
+  /** A short signature under the caller's key. */
+  sign(text: string): string;
+  remember(cursor: string, state: CursorState): Promise<void>;
+  recall(cursor: string): Promise<CursorState | undefined>;
+}
+
+/** Begins every cursor of ours. */
+export const MARKER = '@';
+/** `IgnoreAllPreviousInstructions`. */
+const CAMEL_SENTENCE = /(?:[A-Z]?[a-z]{2,}){4}/;
+/** Most characters of the service's cursor inside one of ours. */
+const MAX_INSIDE = 1000;
 
 /**
- * Reads a cursor of ours or of the service's. One of ours goes on with its own question where the call repeats none.
- * Throws where it was changed or comes with another question.
+ * A cursor that any process can read: `@50+20.SIGNATURE:SERVICECURSOR` goes on after 20 items of a page of 50. The
+ * service's cursor stands in it as it is where it is one plain word, else encoded after `=`: a model reads and copies
+ * this text, so nothing in it may pose as words or as a link. Only one that is too long stays here, behind `~`.
  */
-export function readPlace(
-  { list, cursor, limit, question }: Asking,
-  asked: Asked,
-): { place: Place; question: Question } {
-  if (cursor === undefined || !cursor.startsWith('@')) {
-    return { place: { serviceCursor: cursor, limit, shown: 0 }, question };
-  }
-  const [, shown, size, mark = '', given, hidden] = ours.exec(cursor) ?? [];
-  const kept = asked.get(mark);
-  const serviceCursor = hidden ? kept?.serviceCursor : given?.slice(1);
-  const place = { serviceCursor, limit: size === '-' ? undefined : Number(size), shown: Number(shown) };
-  const own = Object.keys(question).length === 0 ? (kept?.question ?? question) : question;
-  if (mark === markOf(place, { list, question: own })) return { place, question: own };
-  throw foreignCursor();
+export function writeCursor({ list, searchParams, position }: PageListing, { sign }: Cursors): string {
+  const { serviceCursor, limit, shown } = position;
+  const signature = sign(canonical([list, serviceCursor ?? null, limit ?? null, shown, searchParams]));
+  const page = `${limit ?? ''}${shown === 0 ? '' : `+${shown}`}`;
+  return `${MARKER}${page}.${signature}${serviceCursor === undefined ? '' : inside(serviceCursor)}`;
 }
 
-export const foreignCursor = () =>
-  new AdLibraryError({
-    kind: 'invalid_request',
-    problem:
-      'This cursor does not belong to these arguments. Pass the cursor exactly as the result gave it, to the same tool and together with the same filters (or collection and item type); to start over, leave it out.',
-    sent: false,
-  });
+function inside(serviceCursor: string): string {
+  if (word(serviceCursor) === serviceCursor && !CAMEL_SENTENCE.test(serviceCursor)) return `:${serviceCursor}`;
+  if (serviceCursor.length > MAX_INSIDE || !serviceCursor.isWellFormed()) return '~';
+  const encoded = Buffer.from(serviceCursor).toString('base64url');
+  return encoded.length > MAX_INSIDE ? '~' : `=${encoded}`;
+}
 
-function markOf({ serviceCursor, limit, shown }: Place, { list, question }: Listed): string {
-  const text = canonical([list, serviceCursor ?? null, limit ?? null, shown, question]);
-  // Not imported: Node loads its cryptography for 2 ms, which a start that lists the tools need not wait for.
-  const { createHash } = process.getBuiltinModule('node:crypto');
-  return createHash('sha256').update(text).digest('base64url').slice(0, 8);
+/** Has a cursor go on where the filters are left out, or where the service's is too long to be part of it. */
+export async function rememberCursor(cursor: string, { searchParams, position }: PageListing, { remember }: Cursors) {
+  if (cursor.endsWith('~')) await remember(cursor, { searchParams, serviceCursor: position.serviceCursor });
+  else if (Object.keys(searchParams).length > 0) await remember(cursor, { searchParams });
 }

@@ -5,8 +5,9 @@ import { noArguments } from './params.ts';
 export const getAccount = defineTool({
   name: 'get_account',
   title: 'Account',
-  description: 'Plan and subscription status of the account. Not gated by credits.',
+  description: 'Plan and subscription status of the account.',
   annotations: readOnly,
+  operations: ['getAccount'],
   input: noArguments,
   output: AccountView,
   async run(_, { api }) {

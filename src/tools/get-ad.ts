@@ -6,14 +6,12 @@ import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens } from './item-views.ts';
 import { detail, fresh, seen } from './params.ts';
 
-/** `searchAds` is the tool `search_ads`. */
-const toolOf = (operation: string) => operation.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
 export const getAd = defineTool({
   name: 'get_ad',
   title: 'One ad',
-  description: 'One ad with its whole copy, cards, landing address and media. Costs credits; the result says how many.',
+  description: 'One ad with its whole copy, cards, landing address and media.',
   annotations: readOnly,
+  operations: ['getAd'],
   input: z.strictObject({
     adId: z.string().describe('id of an ad from a search or a collection'),
     detail,
@@ -24,10 +22,10 @@ export const getAd = defineTool({
     ad: AdView,
     seenIn: z.string().optional().describe('the ad as this list showed it, which may be less than all'),
   }),
-  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens }) {
+  async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
     const ad = viewAd(raw as object, { detail, now, budget: itemTokens(resultTokens) });
-    return { ad, ...(seenIn && { seenIn: toolOf(seenIn) }) };
+    return { ad, ...(seenIn && { seenIn: toolName(seenIn) }) };
   },
   render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
     const text = adText(ad, detail, itemTokens(resultTokens));

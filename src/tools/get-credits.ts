@@ -8,13 +8,20 @@ export const getCredits = defineTool({
   name: 'get_credits',
   title: 'Credits left',
   description:
-    'Credits left, billing period, hourly and daily usage windows, and what this server spent and what calls were seen to cost. Not gated by credits.',
+    'Credits left, billing period, hourly and daily usage windows, and what this server spent and what calls were seen to cost.',
   annotations: readOnly,
+  operations: ['getCredits'],
   input: noArguments,
-  output: z.looseObject({ thisServer: Spending }),
-  async run(_, { api, spending }) {
+  output: z.looseObject({
+    thisServer: Spending.extend({
+      prices: z.looseObject({}).describe('by tool: what answers of so many items cost'),
+    }),
+  }),
+  async run(_, { api, spending, toolName }) {
     const { raw } = await api.getCredits();
-    return { ...viewCredits(raw), thisServer: await spending() };
+    const spent = await spending();
+    const prices = Object.entries(spent.prices).map(([operation, seen]) => [toolName(operation), seen]);
+    return { ...viewCredits(raw), thisServer: { ...spent, prices: Object.fromEntries(prices) } };
   },
   render: (output) => `${creditsText(output)}\n${spendingText(output.thisServer)}`,
 });

@@ -8,8 +8,9 @@ import { detail, fresh } from './params.ts';
 export const getPage = defineTool({
   name: 'get_page',
   title: 'One advertiser page',
-  description: 'One advertiser page with everything known about it. Costs credits; the result says how many.',
+  description: 'One advertiser page: counts, reach, countries, languages.',
   annotations: readOnly,
+  operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad'), detail, fresh }),
   output: z.looseObject({ page: PageView }),
   async run({ pageId, detail = 'standard' as Detail, fresh }, { api, resultTokens }) {

@@ -5,19 +5,19 @@ import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { dayOf } from '../present/running.ts';
 import type { Detail } from '../present/view.ts';
 
-/** What is said once for all items of a list: the day they are as of, and the form of their links. */
-export interface Shared {
+/** What holds for all items of a list: the day they are as of, and the form of their links. */
+export interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
 /** How the items of a list are condensed, and how the list of them reads. */
 export interface ItemViews<View> {
-  /** Tells these views from others of the same items. */
+  /** Equal for views that make the same of the same items. */
   name: string;
   /** Of an item as the service sent it, whatever its fields hold. */
   view(item: object): View;
-  shared?(items: readonly object[]): Shared;
+  shared?(items: readonly object[]): SharedFacts;
   text(list: { items: readonly View[] } & ListFrame): string;
   /** How many to condense before looking whether more fit: of full ones few do. */
   atATime?: number;
@@ -30,9 +30,9 @@ interface Room {
 
 export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdView> {
   const asOf = dayOf(now);
-  const today: Shared = asOf === undefined ? {} : { asOf };
+  const today: SharedFacts = asOf === undefined ? {} : { asOf };
   return {
-    name: `ads ${detail}`,
+    name: `ads ${detail} ${asOf}`,
     view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
     text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens) }),
@@ -50,7 +50,7 @@ export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<Pag
   };
 }
 
-function linkForm(items: readonly object[], idName: 'id' | 'pageId'): Shared {
+function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFacts {
   const pattern = appUrlPattern(items, idName);
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }

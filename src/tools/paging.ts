@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { ListFrame } from '../present/list-text.ts';
-import type { Shared } from './item-views.ts';
+import type { PageListing } from './cursor.ts';
+import type { SharedFacts } from './item-views.ts';
 
 /** What every list result holds besides its items. `shown` is there when the service's page was cut to fit. */
 export const paging = {
@@ -12,11 +13,19 @@ export const paging = {
   appUrlPattern: z.string().optional(),
 };
 
-export interface Paging extends Shared {
+export interface Paging extends SharedFacts {
   cursor: string | null;
   hasMore: boolean;
   totalHits?: number;
   shown?: { from: number; to: number; of: number };
+}
+
+/** As much of a list as fits a result, as data and as text. */
+export interface ListPage {
+  data: Paging & { items: readonly unknown[] };
+  text: string;
+  /** Where the cursor in it goes on. */
+  next: PageListing | undefined;
 }
 
 /** How a list result reads before and after its items. */

@@ -1,5 +1,7 @@
 import type { Api } from '../api/client.ts';
 import type { Spending } from '../credits/spending.ts';
+import type { Cursors } from './cursor.ts';
+import type { ViewMemo } from './view-memo.ts';
 
 /** What a tool may reach: the API on its caller's account, the time, and the room its text may take. */
 export interface ToolContext {
@@ -10,29 +12,11 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process spent for the caller so far. */
   spending(): Promise<Spending>;
-  /** What was made of answers that are kept, so that an answer given again is not condensed again. */
-  condensed: Condensed;
-  /** What is behind the cursors the caller was given, by the mark in each. */
-  asked: Asked;
+  viewMemo: ViewMemo;
+  cursors: Cursors;
+  /** The tool that makes an operation's call: a model knows operations by no other name. */
+  toolName(operation: string): string;
 }
 
 /** The part of it that a caller brings, for the length of one call. */
-export type CallerView = Omit<ToolContext, 'now' | 'resultTokens'>;
-
-/** By the answer as it came: the items shown of it, by how they were shown, and the text of those items. */
-export interface Condensed {
-  items: WeakMap<object, Map<string, readonly unknown[]>>;
-  text: WeakMap<object, string>;
-}
-
-export interface Asked {
-  get(mark: string): Kept | undefined;
-  set(mark: string, kept: Kept): unknown;
-}
-
-export interface Kept {
-  /** The question the result was an answer to. */
-  question: Readonly<Record<string, unknown>>;
-  /** The service's cursor, where it is none to be handed out. */
-  serviceCursor?: string | undefined;
-}
+export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'viewMemo' | 'cursors'>;

@@ -5,8 +5,9 @@ import { noArguments } from './params.ts';
 export const whoami = defineTool({
   name: 'whoami',
   title: 'Who am I',
-  description: 'Whose API key this is. Not gated by credits.',
+  description: 'Whose API key this is.',
   annotations: readOnly,
+  operations: ['whoami'],
   input: noArguments,
   output: IdentityView,
   async run(_, { api }) {

@@ -41,12 +41,12 @@ describe('what this server spent', () => {
         paidCalls: 1,
         savedCalls: 1,
         savedCredits: 3,
-        prices: { searchAds: [{ items: 10, charged: 3 }] },
+        prices: { search_ads: [{ items: 10, charged: 3 }] },
       },
     });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
     expect(text).toContain('3 charged in 1 paid call; 1 answered without a new charge, 3 saved');
-    expect(text).toContain('seen to cost: searchAds 3 for 10 items');
+    expect(text).toContain('seen to cost: search_ads 3 for 10 items');
   });
 
   test('is nothing before the first paid call, and no price is known', async () => {
@@ -77,7 +77,7 @@ describe('prices', () => {
     }
     upstream.does(json(creditStatus()));
     expect((await server.call('get_credits')).text).toContain(
-      'seen to cost: searchAds 1 for 10 items, 2 for 20 items, 5 for 50 items',
+      'seen to cost: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items',
     );
   });
 

@@ -38,7 +38,9 @@ describe('a usage limit', () => {
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429, usageLimit: usage(400) });
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
-    expect(text).toContain('whoami, get_account, get_credits, list_collections and add_collection_item');
+    expect(text).toContain(
+      'Still working: list_collections, add_collection_item, get_credits, get_account and whoami, and what was asked before',
+    );
     expect(paths()).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 

@@ -1,0 +1,78 @@
+import { fit } from '../present/fit.ts';
+import { DATA_PER_TEXT } from '../present/view.ts';
+import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
+import type { ItemViews } from './item-views.ts';
+import { frameOf, type ListPage, type Paging } from './paging.ts';
+import type { ToolContext } from './tool-context.ts';
+
+/** A page of a list as the service answered it. */
+export interface ListAnswer {
+  value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
+  /** The body as it came: its items are shown with whatever fields they have. */
+  raw: unknown;
+  /** Names the answer where it is kept. */
+  cacheId?: number | undefined;
+  /** What the result holds and says before its items. */
+  heading?: { data: object; text: string | undefined };
+}
+
+interface FitOptions<View> {
+  answer: ListAnswer;
+  /** What was asked for, and from which item on. */
+  listing: PageListing;
+  views: ItemViews<View>;
+}
+
+/** The text is written to measure it, and what was measured is the text of the result. */
+export function fitPage<View>(options: FitOptions<View>, { cursors, resultTokens }: ToolContext): ListPage {
+  const { answer, listing, views } = options;
+  const { heading } = answer;
+  const sent = itemsOf(answer);
+  const left = sent.slice(listing.position.shown);
+  const shared = views.shared?.(sent) ?? {};
+  const { atATime = left.length } = views;
+  const items: View[] = [];
+  const texts = new Map<number, string>();
+  const render = (some: readonly View[]): string => {
+    const written = texts.get(some.length);
+    if (written !== undefined) return written;
+    const { paging } = pageEnd(some.length, options, cursors);
+    const list = views.text({ ...frameOf({ ...paging, ...shared }), items: some });
+    const text = heading?.text ? `${heading.text}\n${list}` : list;
+    texts.set(some.length, text);
+    return text;
+  };
+
+  let fitting = 0;
+  // Condensed a few at a time: of a page of full objects only the first ones are shown.
+  while (fitting === items.length && fitting < left.length) {
+    const more = left.slice(fitting, fitting + Math.max(atATime, fitting));
+    items.push(...more.map((item) => views.view(item)));
+    const readable = items.slice(0, fit({ items, budget: resultTokens, render }));
+    fitting = fit({ items: readable, budget: DATA_PER_TEXT * resultTokens, render: JSON.stringify });
+  }
+  const shown = items.slice(0, fitting);
+  const { paging, next } = pageEnd(fitting, options, cursors);
+  return { data: { ...heading?.data, items: shown, ...paging, ...shared }, text: render(shown), next };
+}
+
+const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
+
+/** Where a result that shows so many items ends, and where the list goes on. */
+function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
+  const { cursor, hasMore, totalHits } = answer.value;
+  const { position } = listing;
+  const of = itemsOf(answer).length;
+  const to = position.shown + count;
+  const isCut = to < of;
+  const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
+  const nextPosition = isCut ? { ...position, shown: to } : nextPage;
+  const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
+  const paging: Paging = {
+    cursor: next ? writeCursor(next, cursors) : null,
+    hasMore: isCut || hasMore,
+    ...(totalHits !== undefined && { totalHits }),
+    ...(count < of && { shown: { from: position.shown + 1, to, of } }),
+  };
+  return { paging, next };
+}

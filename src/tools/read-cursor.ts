@@ -1,0 +1,54 @@
+import { AdLibraryError } from '../api/errors.ts';
+import type { CursorState } from '../state/cursor-state.ts';
+import { type Cursors, type Listing, MARKER, type PageListing, type PagePosition, writeCursor } from './cursor.ts';
+
+export interface ListRequest extends Listing {
+  cursor?: string | undefined;
+  limit?: number | undefined;
+}
+
+/**
+ * Where a call goes on, and with which filters. A cursor of the service's own is taken as it is; one of ours must be
+ * what would be written for these arguments. Throws before anything is sent.
+ */
+export async function readCursor(request: ListRequest, cursors: Cursors): Promise<PageListing> {
+  const { list, cursor, limit, searchParams } = request;
+  if (!cursor?.startsWith(MARKER)) {
+    return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
+  }
+  const state = await cursors.recall(cursor);
+  const position = positionIn(cursor, state);
+  const leftOut = Object.keys(searchParams).length === 0;
+  const candidates = state && leftOut ? [searchParams, state.searchParams] : [searchParams];
+  const own = candidates.find((params) => writeCursor({ list, searchParams: params, position }, cursors) === cursor);
+  if (own === undefined) throw foreignCursor();
+  // A page that is not begun yet may be asked for in another size.
+  const resized = position.shown === 0 && limit !== undefined;
+  return { list, searchParams: own, position: resized ? { ...position, limit } : position };
+}
+
+const FORM = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
+
+function positionIn(cursor: string, state: CursorState | undefined): PagePosition {
+  const [match, limit, shown = 0, kind, text = '', isLong] = FORM.exec(cursor) ?? [];
+  if (match === undefined) throw foreignCursor();
+  if (isLong && state === undefined) throw forgottenCursor();
+  const written = kind === '=' ? Buffer.from(text, 'base64url').toString() : kind && text;
+  return {
+    serviceCursor: isLong ? state?.serviceCursor : written,
+    limit: limit === undefined ? undefined : Number(limit),
+    shown: Number(shown),
+  };
+}
+
+const refused = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+
+export const foreignCursor = () =>
+  refused(
+    'This cursor does not belong to these arguments, or its filters are not remembered here. Pass the cursor exactly as the result gave it, to the same tool and together with the same filters (or collection and item type); to start over, leave it out.',
+  );
+
+const forgottenCursor = () =>
+  refused(
+    "What this cursor stands for is no longer remembered: the service's own cursor was too long to be part of it. Repeat the call that gave it and use the cursor of that result, or leave the cursor out to start over.",
+  );

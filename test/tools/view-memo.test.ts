@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { undiciFetch } from '../../src/api/undici-fetch.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { createLog } from '../../src/log/log.ts';
+import { openCalls } from '../../src/send-chain.ts';
+import { toolName } from '../../src/tools/catalog.ts';
+import { writeCursor } from '../../src/tools/cursor.ts';
+import { searchAds } from '../../src/tools/search-ads.ts';
+import type { ToolContext } from '../../src/tools/tool-context.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+/** What a tool is given in a call, with the real service behind it. */
+function openContext(cacheSeconds = 900): ToolContext {
+  const { baseUrl, apiKey } = service;
+  const { callsOf } = openCalls({
+    config: { ...readConfig({}), cacheSeconds },
+    upstream: { ...undiciFetch(), baseUrl },
+    log: createLog('silent', () => {}),
+    now: Date.now,
+    random: () => 0,
+  });
+  const caller = callsOf({ apiKey, tenantId: 'tenant', signal: new AbortController().signal });
+  return { ...caller, now: Date.now(), resultTokens: 7840, toolName };
+}
+
+const pageAfter = (limit: number, shown: number, context: ToolContext) =>
+  writeCursor(
+    { list: 'searchAds', searchParams: {}, position: { serviceCursor: undefined, limit, shown } },
+    context.cursors,
+  );
+
+describe('pages of answers that are kept', () => {
+  test('are made once: the same question has the same page', async () => {
+    const context = openContext();
+    const first = await searchAds.run({ limit: 20 }, context);
+    expect(await searchAds.run({ limit: 20 }, context)).toBe(first);
+    expect(await searchAds.run({ limit: 20, detail: 'full' }, context)).not.toBe(first);
+    expect(await searchAds.run({ limit: 20, fresh: true }, context)).not.toBe(first);
+  });
+
+  test('are not kept where answers are not', async () => {
+    const context = openContext(0);
+    await searchAds.run({ limit: 5 }, context);
+    expect(context.viewMemo.size).toBe(0);
+  });
+
+  test('are few for each answer, though a caller with the key signs cursors from any item on', async () => {
+    const context = openContext();
+    const limits = [96, 97, 98, 99, 100];
+    let largest = 0;
+    for (const limit of limits) {
+      const { data, text } = await searchAds.run({ limit, detail: 'full' }, context);
+      largest = Math.max(largest, JSON.stringify(data).length + text.length + 100);
+    }
+    service.requests.length = 0;
+    for (let shown = 0; shown < 20_000; shown += shown < 100 ? 3 : 1) {
+      for (const limit of limits.slice(shown < 100 ? 0 : 4)) {
+        await searchAds.run({ cursor: pageAfter(limit, shown, context), detail: 'full' }, context);
+      }
+    }
+    expect(service.requests).toEqual([]);
+    expect(context.viewMemo.size).toBeLessThan(4 * limits.length * largest);
+  });
+});
