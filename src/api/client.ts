@@ -5,7 +5,7 @@ import type { AnswerOf } from './response-schemas.ts';
 import type { Answer, Receipt, Send } from './send.ts';
 
 /** What an operation takes: path parameters by name, query parameters, a JSON body. */
-export interface Request {
+export interface ApiRequest {
   path?: Record<string, string>;
   query?: Record<string, string | number>;
   body?: Record<string, unknown>;
@@ -26,7 +26,7 @@ export interface ApiAnswer<Name extends OperationName> {
 }
 
 /** One method per operation of the document, under its own name. */
-export type Api = { [Name in OperationName]: (request?: Request) => Promise<ApiAnswer<Name>> };
+export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
 
 /** Whose credits a call takes. */
 export interface Credentials {
@@ -52,7 +52,7 @@ export function createApi(send: Send, baseUrl: string | undefined): (caller: Cal
     }
   }
   for (const operation of Object.values(operations)) {
-    const value = function (this: CallerApi, request?: Request) {
+    const value = function (this: CallerApi, request?: ApiRequest) {
       return ask({ send, baseUrl, operation, caller: this.caller }, request);
     };
     Object.defineProperty(CallerApi.prototype, operation.name, { value });
@@ -67,7 +67,7 @@ interface ApiCall {
   caller: Caller;
 }
 
-async function ask({ send, baseUrl, operation, caller }: ApiCall, request: Request = {}): Promise<Answer> {
+async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
   const { apiKey, tenantId, signal, onReceipt } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false } = request;
   if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);

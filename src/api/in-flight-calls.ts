@@ -29,7 +29,7 @@ export interface InFlightOptions {
   onLost(call: Call): void;
 }
 
-interface Flight {
+interface TrackedCall {
   call: Call;
   transit: Transit;
   abort: AbortController;
@@ -42,38 +42,43 @@ interface Flight {
  * yet ends with its last caller.
  */
 export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }: InFlightOptions): InFlightCalls {
-  const flights = new Set<Flight>();
+  const tracked = new Set<TrackedCall>();
   const perTenant = new Map<string, number>();
   let emptied = () => {};
 
-  const begin = (flight: Flight) => {
-    const { tenantId } = flight.call;
+  const begin = (entry: TrackedCall) => {
+    const { tenantId } = entry.call;
     const ofTenant = perTenant.get(tenantId) ?? 0;
-    if (flights.size >= maxInAll || ofTenant >= maxPerTenant) throw tooMany();
-    flights.add(flight);
+    if (tracked.size >= maxInAll || ofTenant >= maxPerTenant) throw tooMany();
+    tracked.add(entry);
     perTenant.set(tenantId, ofTenant + 1);
   };
-  const end = (flight: Flight) => {
-    const { tenantId } = flight.call;
+  const end = (entry: TrackedCall) => {
+    const { tenantId } = entry.call;
     const left = (perTenant.get(tenantId) ?? 1) - 1;
-    flights.delete(flight);
+    tracked.delete(entry);
     if (left === 0) perTenant.delete(tenantId);
     else perTenant.set(tenantId, left);
-    if (flights.size === 0) emptied();
+    if (tracked.size === 0) emptied();
   };
 
   return {
     start(call, send) {
       const abort = new AbortController();
-      const flight: Flight = { call, abort, callers: 0, transit: { sent: false, isWanted: () => flight.callers > 0 } };
-      begin(flight);
+      const entry: TrackedCall = {
+        call,
+        abort,
+        callers: 0,
+        transit: { sent: false, isWanted: () => entry.callers > 0 },
+      };
+      begin(entry);
       const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
-      const answer = send({ ...call, signal: abort.signal, transit: flight.transit }).finally(() => {
+      const answer = send({ ...call, signal: abort.signal, transit: entry.transit }).finally(() => {
         clearTimeout(timer);
-        end(flight);
+        end(entry);
       });
       return {
-        join: (signal) => join(flight, answer, signal),
+        join: (signal) => join(entry, answer, signal),
         settled: answer.then(noop, noop),
         isAborted: () => abort.signal.aborted,
       };
@@ -81,10 +86,10 @@ export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }
     async close(ms) {
       const drained = new Promise<void>((resolve) => {
         emptied = resolve;
-        if (flights.size === 0) resolve();
+        if (tracked.size === 0) resolve();
       });
       if (ms > 0) await Promise.race([drained, new Promise((resolve) => setTimeout(resolve, ms).unref())]);
-      for (const { abort, call, transit } of flights) {
+      for (const { abort, call, transit } of tracked) {
         if (transit.sent) onLost(call);
         abort.abort();
       }
@@ -94,16 +99,16 @@ export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }
 
 const noop = () => {};
 
-async function join(flight: Flight, answer: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
-  const { abort, transit } = flight;
-  flight.callers++;
+async function join(entry: TrackedCall, answer: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+  const { abort, transit } = entry;
+  entry.callers++;
   try {
     return await raceAbort(answer, signal);
   } catch (error) {
     throw signal.aborted && error === signal.reason ? abortedError(signal, transit.sent) : error;
   } finally {
-    flight.callers--;
-    if (flight.callers === 0 && !transit.sent) abort.abort(signal.reason);
+    entry.callers--;
+    if (entry.callers === 0 && !transit.sent) abort.abort(signal.reason);
   }
 }
 

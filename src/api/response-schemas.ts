@@ -15,10 +15,10 @@ import {
 /** The documented resources as they are read from an answer: see `lenient.ts` for what that forgives. */
 
 /** Most entries of a list that are looked at; the document's largest page holds 100 items. */
-const mostEntries = 1000;
+const maxEntries = 1000;
 /** A list whose entries are only read when there are not too many: each wrong one costs time and memory. */
-const listOf = <Item extends z.ZodType>(item: Item, most = mostEntries) =>
-  z.array(z.unknown()).max(most).pipe(z.array(item));
+const listOf = <Item extends z.ZodType>(item: Item, max = maxEntries) =>
+  z.array(z.unknown()).max(max).pipe(z.array(item));
 
 /**
  * What makes an object an ad or a page. Their other fields are shown from the body as it came, and whoever shows one

@@ -25,9 +25,9 @@ export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
   const write: Send = async (call) => {
     const start = itemsOf(call);
     leaveAlone(start);
-    const flight = inFlight.start(call, send);
-    void flight.settled.then(() => leaveAlone(start));
-    return flight.join(call.signal);
+    const inFlightCall = inFlight.start(call, send);
+    void inFlightCall.settled.then(() => leaveAlone(start));
+    return inFlightCall.join(call.signal);
   };
 
   const read = gatedOnly(send, async (call) => {
@@ -35,20 +35,20 @@ export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
     if (signal.aborted) throw abortedError(signal, false);
     const name = `${call.tenantId} ${fingerprint(call)}`;
     const known = shared.get(name);
-    const flight = known && !known.isAborted() ? known : start(name, call);
-    const answer = await flight.join(signal);
-    if (flight.isPaid) return replayed(answer);
-    flight.isPaid = true;
+    const inFlightCall = known && !known.isAborted() ? known : start(name, call);
+    const answer = await inFlightCall.join(signal);
+    if (inFlightCall.isPaid) return replayed(answer);
+    inFlightCall.isPaid = true;
     return answer;
   });
 
   function start(name: string, call: Call): Shared {
-    const flight: Shared = { ...inFlight.start(call, send), isPaid: false };
-    shared.set(name, flight);
-    void flight.settled.then(() => {
-      if (shared.get(name) === flight) shared.delete(name);
+    const inFlightCall: Shared = { ...inFlight.start(call, send), isPaid: false };
+    shared.set(name, inFlightCall);
+    void inFlightCall.settled.then(() => {
+      if (shared.get(name) === inFlightCall) shared.delete(name);
     });
-    return flight;
+    return inFlightCall;
   }
 
   return (call) => (call.operation.writes ? write(call) : read(call));
