@@ -1,0 +1,60 @@
+import { isTemplate } from '../present/cards.ts';
+import { type Fields, objects } from '../present/view.ts';
+import { textCell } from './cells.ts';
+
+/** Everything an ad says in words: headline, body and what its cards say, each text once. */
+export interface AdCopy {
+  headline: string | null;
+  body: string | null;
+  cards: CardCopy[];
+}
+
+export interface CardCopy {
+  title: string | null;
+  body: string | null;
+}
+
+/** Cards are free-form: the spellings seen, and those a service of the same kind would use. */
+const TITLES = ['title', 'headline', 'name'];
+const BODIES = ['body', 'text'];
+
+export const copyOf = (ad: Fields): AdCopy => ({
+  headline: textCell(ad.headline),
+  body: textCell(ad.body),
+  cards: objects(ad.cards).map((card) => ({ title: firstText(card, TITLES), body: firstText(card, BODIES) })),
+});
+
+function firstText(card: Fields, names: readonly string[]): string | null {
+  for (const name of names) {
+    const text = textCell(card[name]);
+    if (text !== null) return text;
+  }
+  return null;
+}
+
+/** All texts of an ad together, one after the other. */
+export function wholeText({ headline, body, cards }: AdCopy): string | null {
+  const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
+  return [...new Set(texts.filter((text) => text !== null))].join('\n') || null;
+}
+
+/**
+ * What a reader sees first: the first line of the body, or of what stands in for it. A template of the network
+ * (`{{product.name}}`) is seen by nobody.
+ */
+export function firstLineOf({ headline, body, cards: [card] }: AdCopy): string | null {
+  for (const text of [body, card?.body, headline, card?.title]) {
+    if (!text || isTemplate(text)) continue;
+    const line = text
+      .trim()
+      .split(/\r?\n|\r/, 1)[0]
+      ?.trim();
+    if (line) return line;
+  }
+  return null;
+}
+
+/** The words that make one ad's copy another's: headline and body, or what the cards say where it has neither. */
+export function variantCopy({ headline, body, cards }: AdCopy): string | null {
+  return wholeText({ headline, body, cards: [] }) ?? wholeText({ headline: null, body: null, cards });
+}

@@ -1,0 +1,105 @@
+import { isTemplate, linkOf } from '../present/cards.ts';
+import { domainOf } from '../present/landing.ts';
+import { dayOf, runOf } from '../present/running.ts';
+import { type Fields, isObject, objects } from '../present/view.ts';
+import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
+import { dateCell, flagCell, idCell, isoTime, numberCell, textCell, textsOf } from './cells.ts';
+import type { AdRow, Row } from './columns.ts';
+import { mediaCounts } from './media-counts.ts';
+
+export interface AdFacts {
+  /** Milliseconds: when this version came. How long the ad has run is counted up to then. */
+  gatheredAt: number;
+  /** When its first version came. */
+  firstGatheredAt?: number;
+  /** What `detectLanguage` makes of the text. */
+  language?: string | null;
+  /** What `VariantIndex` makes of the copy. */
+  variant?: string | null;
+  /** The object as it came, where its text is at hand. */
+  json?: string;
+}
+
+export interface AdRows {
+  ad: AdRow;
+  countries: Row<'ad_countries'>[];
+  platforms: Row<'ad_platforms'>[];
+  cards: Row<'ad_cards'>[];
+}
+
+/** What all tables hold of an ad as the API sent it, where any field may be missing or of another type. */
+export function adRows(ad: object, facts: AdFacts): AdRows {
+  const fields = ad as Fields;
+  const id = idCell(fields.id) ?? '';
+  const copy = copyOf(fields);
+  const links = objects(fields.cards).map((card) => textCell(linkOf(card)));
+  return {
+    ad: { ...sentFields(fields, id), ...derivedFields(fields, copy, facts), json: facts.json ?? JSON.stringify(ad) },
+    countries: textsOf(fields.countries).map((country) => ({ id, country })),
+    platforms: textsOf(fields.publisherPlatform).map((platform) => ({ id, platform })),
+    cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
+  };
+}
+
+/** The text that the language of an ad is told by; null of a template, whose words only the network knows. */
+export function languageText(ad: object): string | null {
+  const { headline, body, cards } = copyOf(ad as Fields);
+  const said = (text: string | null) => (isTemplate(text) ? null : text);
+  return wholeText({
+    headline: said(headline),
+    body: said(body),
+    cards: cards.map((card) => ({ title: said(card.title), body: said(card.body) })),
+  });
+}
+
+function sentFields(ad: Fields, id: string) {
+  const page = isObject(ad.page) ? ad.page : {};
+  return {
+    id,
+    pageId: idCell(ad.pageId),
+    pageName: textCell(page.pageName) ?? textCell(ad.pageName),
+    headline: textCell(ad.headline),
+    body: textCell(ad.body),
+    linkDescription: textCell(ad.linkDescription),
+    offerLink: textCell(ad.offerLink),
+    startedAt: dateCell(ad.startedAt),
+    lastSeenAt: dateCell(ad.lastSeenAt),
+    endDate: dateCell(ad.endDate),
+    duplicates: numberCell(ad.duplicates),
+    audienceReach: numberCell(ad.audienceReach),
+    adSpendMin: numberCell(ad.adSpendMin),
+    adSpendMax: numberCell(ad.adSpendMax),
+    revenueMin: numberCell(ad.revenueMin),
+    revenueMax: numberCell(ad.revenueMax),
+    ctaType: textCell(ad.ctaType),
+    displayFormat: textCell(ad.displayFormat),
+    productTitle: textCell(ad.productTitle),
+    productPrice: numberCell(ad.productPrice),
+    trendPublic: numberCell(ad.trendPublic),
+    performancePublic: numberCell(ad.performancePublic),
+  };
+}
+
+function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
+  const { gatheredAt, firstGatheredAt = gatheredAt, language = null, variant = null } = facts;
+  const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
+  return {
+    landingDomain: landingDomainOf(ad),
+    daysRunning: daysRunning ?? null,
+    active: flagCell(stillRunning),
+    firstLine: firstLineOf(copy),
+    startedMonth: dayOf(ad.startedAt)?.slice(0, 7) ?? null,
+    text: wholeText(copy),
+    language,
+    variant,
+    ...mediaCounts(ad),
+    firstGatheredAt: isoTime(firstGatheredAt),
+    gatheredAt: isoTime(gatheredAt),
+  };
+}
+
+function landingDomainOf(ad: Fields): string | null {
+  const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
+  const leadsTo = site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
+  return leadsTo ?? domainOf(ad.displayUrl) ?? null;
+}

@@ -1,0 +1,37 @@
+/**
+ * Values of the service made cells. Any field may be missing or of another type than its document says: then the cell
+ * is null.
+ */
+export const textCell = (value: unknown): string | null =>
+  typeof value === 'string' && value.trim() !== '' ? value : null;
+
+export const idCell = (value: unknown): string | null =>
+  typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);
+
+export const numberCell = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) ? value : null;
+
+export const flagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
+
+/** ISO text in UTC, so that dates compare as texts do; as it came where it is that already. */
+export function dateCell(value: unknown): string | null {
+  if (typeof value !== 'string') return null;
+  const time = Date.parse(value);
+  if (Number.isNaN(time)) return null;
+  return UTC.test(value) ? value : isoTime(time);
+}
+
+/** Milliseconds as ISO text. */
+export const isoTime = (time: number): string => new Date(time).toISOString();
+
+/** The distinct texts of a list. */
+export const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? [...new Set(value.filter((text) => textCell(text) !== null))] : [];
+
+/** A list as JSON, for `json_each`. */
+export function listCell(value: unknown): string | null {
+  const texts = textsOf(value);
+  return texts.length > 0 ? JSON.stringify(texts) : null;
+}
+
+const UTC = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/;
