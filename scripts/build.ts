@@ -6,9 +6,9 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { licences } from './licences.ts';
 
 const root = new URL('../', import.meta.url);
@@ -35,12 +35,10 @@ const withoutClientValidator: Plugin = {
 };
 
 rmSync(dist, { recursive: true, force: true });
-const { metafile } = await build({
+const shared = {
   absWorkingDir: fileURLToPath(root),
-  entryPoints: ['src/main.ts', 'src/embed.ts'],
   outdir: 'dist',
   bundle: true,
-  splitting: true,
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
@@ -48,15 +46,23 @@ const { metafile } = await build({
   minifyWhitespace: true,
   legalComments: 'none',
   banner: { js: commonJs },
-  plugins: [withoutClientValidator],
   metafile: true,
+} satisfies BuildOptions;
+const command = await build({
+  ...shared,
+  entryPoints: ['src/main.ts', 'src/embed.ts'],
+  splitting: true,
+  plugins: [withoutClientValidator],
 });
+// By itself, so that the command is not cut into more pieces for what a worker shares with it.
+const worker = await build({ ...shared, entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts' } });
 chmodSync(new URL('main.js', dist), 0o755);
 
-// The engine of the local library looks for its WebAssembly beside the piece it ended up in.
-const wasm = 'node-sqlite3-wasm.wasm';
-copyFileSync(resolve(`node-sqlite3-wasm/dist/${wasm}`), new URL(wasm, dist));
-writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(Object.keys(metafile.inputs), root));
+// The engines of the local library and of the dataset look for their WebAssembly beside the piece they ended up in.
+for (const wasm of ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'])
+  copyFileSync(resolve(wasm), new URL(basename(wasm), dist));
+const inputs = [command, worker].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));
 
 // Types of the one module that programs import. It names no type of another, so its own file is enough.
 const types = mkdtempSync(join(tmpdir(), 'types-'));

@@ -12,6 +12,12 @@ export function licences(inputs: readonly string[], root: URL): string {
 function licenceOf(folder: URL): string {
   const { name, version, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
-  if (license === undefined || file === undefined) throw new Error(`${name} says no licence: it cannot be bundled.`);
-  return `${name} ${version} (${license})\n\n${readFileSync(new URL(file, folder), 'utf8').trim()}\n`;
+  const text = file === undefined ? standardTexts[license] : new URL(file, folder);
+  if (license === undefined || text === undefined) throw new Error(`${name} says no licence: it cannot be bundled.`);
+  return `${name} ${version} (${license})\n\n${readFileSync(text, 'utf8').trim()}\n`;
 }
+
+/** For packages that name a licence and leave its text out: the same text from another package. */
+const standardTexts: Record<string, URL> = {
+  'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
+};

@@ -15,7 +15,7 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 
 /** The detector reads no further than 1,000 characters; addresses and tags go before that. */
 const MAX_CHARS = 3000;
-const NO_WORDS = /https?:\S*|\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
+const NO_WORDS = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
 /** Latin letters among Chinese, Japanese or Korean ones spell brand names. */
 function plainWords(text: string): string {

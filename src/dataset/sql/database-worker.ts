@@ -1,0 +1,127 @@
+import { Worker } from 'node:worker_threads';
+import type { StatementLimits } from './limits.ts';
+import type { Reply, Request, WorkerSetup } from './messages.ts';
+import { SqlFailure } from './problem.ts';
+import { workerFile } from './worker-file.ts';
+
+export interface WorkerOptions {
+  limits: StatementLimits;
+  /** How long after a statement's time the worker may still take to answer; then it is ended. */
+  graceMs: number;
+}
+
+interface Waiting {
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+}
+
+/** The worker ended before it answered. */
+export class WorkerDied extends Error {
+  override readonly name = 'WorkerDied';
+}
+
+/** One worker with the tables of one tenant: a request is answered before the next is sent. */
+export class DatabaseWorker {
+  readonly #worker: Worker;
+  readonly #stop = new SharedArrayBuffer(4);
+  readonly #options: WorkerOptions;
+  #waiting: Waiting | undefined;
+  #ended: Error | undefined;
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+    this.#worker = new Worker(workerFile.file, {
+      ...workerFile.options,
+      workerData: { limits: options.limits, stop: this.#stop } satisfies WorkerSetup,
+      argv: [],
+      env: {},
+      // Standard output belongs to the protocol, and nobody reads what an engine has to say.
+      stdin: false,
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+    });
+    this.#worker.stdout.resume();
+    this.#worker.stderr.resume();
+    this.#worker.unref();
+    this.#worker.on('message', (reply: Reply) => this.#settle(({ resolve }) => resolve(reply)));
+    this.#worker.on('error', (cause) => this.#end(new WorkerDied('The worker failed.', { cause })));
+    this.#worker.on('exit', () => this.#end(new WorkerDied('The worker ended.')));
+  }
+
+  get alive(): boolean {
+    return this.#ended === undefined;
+  }
+
+  /** Resolves once the engine is loaded. */
+  async ready(): Promise<void> {
+    if (this.#ended) throw this.#ended;
+    await this.#reply(OPENING_MS);
+  }
+
+  /** A signal stops the statement; the worker lives on where the statement stops in time. */
+  async ask(request: Request, signal?: AbortSignal): Promise<Reply> {
+    signal?.throwIfAborted();
+    if (this.#ended) throw this.#ended;
+    const { limits, graceMs } = this.#options;
+    const flag = new Int32Array(this.#stop);
+    Atomics.store(flag, 0, 0);
+    let endSoon: NodeJS.Timeout | undefined;
+    const abort = () => {
+      Atomics.store(flag, 0, 1);
+      endSoon = setTimeout(() => this.terminate(), graceMs);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      this.#worker.postMessage(request);
+      const filling = request.type === 'load' || request.type === 'seal';
+      const reply = await this.#reply(filling ? OPENING_MS : limits.statementMs + graceMs);
+      if (reply.type === 'failed') throw new SqlFailure(reply.problem);
+      return reply;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      clearTimeout(endSoon);
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  async terminate(): Promise<void> {
+    this.#end(new WorkerDied('The worker was ended.'));
+    await this.#worker.terminate();
+  }
+
+  #reply(withinMs: number): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => {
+        this.#settle(({ reject: refuse }) => refuse(new SqlFailure({ reason: 'slow' })));
+        void this.terminate();
+      }, withinMs);
+      this.#waiting = {
+        resolve(reply) {
+          clearTimeout(late);
+          resolve(reply);
+        },
+        reject(error) {
+          clearTimeout(late);
+          reject(error);
+        },
+      };
+    });
+  }
+
+  #settle(how: (waiting: Waiting) => void): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    if (waiting) how(waiting);
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    this.#settle(({ reject }) => reject(error));
+  }
+}
+
+/** Loading the engine, or a part of the tables. */
+const OPENING_MS = 20_000;

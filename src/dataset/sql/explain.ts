@@ -1,0 +1,72 @@
+import { AdLibraryError } from '../../api/errors.ts';
+import { quote } from '../../present/fence.ts';
+import { sanitizeLine } from '../../present/text.ts';
+import { columnsOf, tableNames } from '../columns.ts';
+import { cellText } from './cell-text.ts';
+import { engineLimits, resultLimits, type StatementLimits } from './limits.ts';
+import type { SqlProblem } from './problem.ts';
+
+/** What was wrong with a statement, what there is, and what to do. */
+export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
+  const problem = [...textsOf[reason](limits), ...(detail ? detailTexts(reason, detail) : [])].join(' ');
+  return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+}
+
+const seconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
+const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
+const SELECT_ONLY =
+  'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
+const LESS = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
+
+const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[]> = {
+  refused: () => [SELECT_ONLY, tablesText()],
+  wrong: () => ['SQLite could not run the statement.'],
+  tail: () => [
+    'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
+  ],
+  empty: () => ['The SQL holds no statement. Send one SELECT.', tablesText()],
+  slow: ({ statementMs }) => [`The statement was stopped after ${seconds(statementMs)}.`, LESS],
+  endless: ({ exportMs }) => [`The export was stopped after ${seconds(exportMs)} of work.`, LESS],
+  memory: ({ workingBytes }) => [
+    `The statement needed more than ${megabytes(workingBytes)} of memory.`,
+    `${LESS} Select only the columns you need.`,
+  ],
+  long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, LESS],
+  stopped: () => ['The statement was stopped.'],
+  tables: ({ tableBytes }) => [
+    `The dataset takes more than ${megabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
+  ],
+};
+
+const MAX_DETAIL = 300;
+const UNKNOWN_NAME = /no such (?:table|column): (\S{1,100})/;
+
+/** The engine's words may quote what an advertiser wrote. */
+function detailTexts(reason: SqlProblem['reason'], detail: string): string[] {
+  if (reason === 'refused') return [];
+  const said = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
+  const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
+  if (name === undefined) return [said, 'Correct the SQL and call again.'];
+  const near = nearestName(name);
+  return [said, ...(near === undefined ? [] : [`Perhaps ${near} is meant.`]), tablesText()];
+}
+
+export const tablesText = (): string =>
+  `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}.`;
+
+/** `page_name` for pageName, `ad_country` for ad_countries is too far. */
+function nearestName(name: string): string | undefined {
+  const plain = (text: string) => text.toLowerCase().replace(/^.*\.|[^a-z]/g, '');
+  const names = [...tableNames, ...tableNames.flatMap(columnsOf)];
+  return names.find((known) => plain(known) === plain(name));
+}
+
+export function checkOptions({ sql, limit, cell }: { sql: string; limit: number; cell: number }): void {
+  const wrong = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+  if (sql.length > resultLimits.sqlChars)
+    throw wrong(`The SQL has ${sql.length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > resultLimits.maxRows)
+    throw wrong(`limit must be a whole number from 1 to ${resultLimits.maxRows}.`);
+  if (!Number.isInteger(cell) || cell < 1 || cell > resultLimits.maxCell)
+    throw wrong(`cell must be a whole number from 1 to ${resultLimits.maxCell}.`);
+}

@@ -1,0 +1,201 @@
+import { AdLibraryError } from '../../api/errors.ts';
+import { type Cell, columnsOf, type Row, type TableName } from '../columns.ts';
+import { DatabaseWorker } from './database-worker.ts';
+import { checkOptions, explainProblem } from './explain.ts';
+import { resultLimits, type StatementLimits, statementLimits } from './limits.ts';
+import type { Batch } from './messages.ts';
+import { SqlFailure } from './problem.ts';
+import type { SqlResult } from './read-rows.ts';
+import { Turns } from './turns.ts';
+
+/** What a tenant has at one moment. Two of the same tenant and version hold the same rows. */
+export interface Snapshot {
+  tenantId: string;
+  version: string;
+  /** Read once, when the tables are made; in parts, so that nothing has to be held twice. */
+  tables(): Iterable<TableRows> | AsyncIterable<TableRows>;
+}
+
+/** Rows of one table; a table may come in several parts. */
+export type TableRows = { [Table in TableName]: { table: Table; rows: readonly Row<Table>[] } }[TableName];
+
+export interface SqlQuery {
+  sql: string;
+  /** Rows to give: 50 unless told, at most 1,000. */
+  limit?: number | undefined;
+  /** Characters of a cell: 160 unless told. */
+  cell?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+export interface SqlExport {
+  columns: string[];
+  rows: AsyncIterable<Cell[][]>;
+}
+
+export interface SqlPoolOptions {
+  /** Workers in all, each with the tables of one tenant. */
+  maxWorkers?: number;
+  /** Statements that may wait for one. */
+  maxWaiting?: number;
+  limits?: Partial<StatementLimits>;
+  /** How long after its time a statement that cannot be interrupted is left before its worker is ended. */
+  graceMs?: number;
+  /** How long a worker without a statement keeps its tables. */
+  idleMs?: number;
+}
+
+interface Kept {
+  version: string;
+  worker: DatabaseWorker;
+  idle?: NodeJS.Timeout;
+}
+
+/**
+ * Answers SQL over the datasets of tenants. A worker serves one version of one tenant's dataset for as long as it lives,
+ * so tenants share no memory and nothing outlives a version; it is reused while the version stays.
+ */
+export class SqlPool {
+  readonly #limits: StatementLimits;
+  readonly #maxWorkers: number;
+  readonly #graceMs: number;
+  readonly #idleMs: number;
+  readonly #turns: Turns;
+  /** By tenant, the one unused longest first. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor({ maxWorkers = 2, maxWaiting = 16, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
+    this.#limits = { ...statementLimits, ...limits };
+    this.#maxWorkers = maxWorkers;
+    this.#graceMs = graceMs;
+    this.#idleMs = idleMs;
+    this.#turns = new Turns({ maxRunning: maxWorkers, maxWaiting });
+  }
+
+  /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
+  async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
+    checkOptions({ sql, limit, cell });
+    return await this.#inTurn(snapshot, signal, async (worker): Promise<SqlResult> => {
+      const reply = await worker.ask({ type: 'query', sql, limit, cell }, signal);
+      if (reply.type !== 'result') throw new Error('The worker answered something else.');
+      return reply.result;
+    });
+  }
+
+  /** Hands the rows of a statement to `read`, uncut and in batches, and returns what that returns. */
+  async export<Result>(
+    snapshot: Snapshot,
+    { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
+    read: (exported: SqlExport) => Promise<Result>,
+  ): Promise<Result> {
+    checkOptions({ sql, limit: resultLimits.rows, cell: resultLimits.cell });
+    return await this.#inTurn(snapshot, signal, async (worker) => {
+      try {
+        const first = await askBatch(worker, { type: 'export', sql }, signal);
+        return await read({ columns: first.columns, rows: batches(worker, first, signal) });
+      } finally {
+        if (worker.alive) await worker.ask({ type: 'close' });
+      }
+    });
+  }
+
+  /** Forgets the tables of a tenant. */
+  async forget(tenantId: string): Promise<void> {
+    const kept = this.#kept.get(tenantId);
+    this.#kept.delete(tenantId);
+    clearTimeout(kept?.idle);
+    await kept?.worker.terminate();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#kept.keys()].map((tenantId) => this.forget(tenantId)));
+  }
+
+  async #inTurn<Result>(
+    snapshot: Snapshot,
+    signal: AbortSignal | undefined,
+    work: (worker: DatabaseWorker) => Promise<Result>,
+  ): Promise<Result> {
+    const end = await this.#turns.take(snapshot.tenantId, signal);
+    try {
+      return await work(await this.#workerFor(snapshot, signal));
+    } catch (error) {
+      throw error instanceof SqlFailure ? explainProblem(error.problem, this.#limits) : this.#unexpected(error, signal);
+    } finally {
+      this.#rest(snapshot.tenantId);
+      end();
+    }
+  }
+
+  async #workerFor(snapshot: Snapshot, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
+    const { tenantId, version } = snapshot;
+    const kept = this.#kept.get(tenantId);
+    clearTimeout(kept?.idle);
+    if (kept?.worker.alive && kept.version === version) {
+      this.#kept.delete(tenantId);
+      this.#kept.set(tenantId, kept);
+      return kept.worker;
+    }
+    await this.forget(tenantId);
+    for (const other of this.#kept.keys()) {
+      if (this.#kept.size < this.#maxWorkers) break;
+      if (!this.#turns.isRunning(other)) await this.forget(other);
+    }
+    const worker = new DatabaseWorker({ limits: this.#limits, graceMs: this.#graceMs });
+    this.#kept.set(tenantId, { version, worker });
+    try {
+      await worker.ready();
+      for await (const { table, rows } of snapshot.tables()) await load(worker, { table, rows, signal });
+      await worker.ask({ type: 'seal' }, signal);
+    } catch (error) {
+      await this.forget(tenantId);
+      throw error;
+    }
+    return worker;
+  }
+
+  #rest(tenantId: string): void {
+    const kept = this.#kept.get(tenantId);
+    if (!kept) return;
+    if (!kept.worker.alive) this.#kept.delete(tenantId);
+    else kept.idle = setTimeout(() => void this.forget(tenantId), this.#idleMs).unref();
+  }
+
+  #unexpected(error: unknown, signal: AbortSignal | undefined): unknown {
+    if (signal?.aborted || error instanceof AdLibraryError) return error;
+    const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
+    return new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: error });
+  }
+}
+
+const MAX_ROWS_AT_ONCE = 500;
+
+type Loading = { table: TableName; rows: readonly object[]; signal: AbortSignal | undefined };
+
+async function load(worker: DatabaseWorker, { table, rows, signal }: Loading): Promise<void> {
+  const columns = columnsOf(table);
+  for (let start = 0; start < rows.length; start += MAX_ROWS_AT_ONCE) {
+    const part = rows.slice(start, start + MAX_ROWS_AT_ONCE) as Record<string, Cell>[];
+    const cells = part.map((row) => columns.map((name) => row[name] ?? null));
+    await worker.ask({ type: 'load', table, rows: cells }, signal);
+  }
+}
+
+async function askBatch(
+  worker: DatabaseWorker,
+  request: { type: 'export'; sql: string } | { type: 'next' },
+  signal: AbortSignal | undefined,
+): Promise<Batch> {
+  const reply = await worker.ask(request, signal);
+  if (reply.type !== 'batch') throw new Error('The worker answered something else.');
+  return reply.batch;
+}
+
+async function* batches(worker: DatabaseWorker, first: Batch, signal: AbortSignal | undefined) {
+  let batch = first;
+  yield batch.rows;
+  while (!batch.done) {
+    batch = await askBatch(worker, { type: 'next' }, signal);
+    yield batch.rows;
+  }
+}

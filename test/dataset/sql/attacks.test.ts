@@ -1,0 +1,62 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { AdLibraryError } from '../../../src/api/errors.ts';
+import { SqlPool } from '../../../src/dataset/sql/sql-pool.ts';
+import { attacks, type Outcome } from './attacks.ts';
+import { snapshotOf, someAds } from './snapshots.ts';
+
+const pool = new SqlPool({ limits: { statementMs: 250, workingBytes: 32 * 2 ** 20 }, graceMs: 200 });
+afterAll(() => pool.close());
+const snapshot = snapshotOf('tenant', someAds(400));
+
+const messages: Record<Exclude<Outcome, 'answered'>, RegExp> = {
+  refused: /^Only a SELECT .* Tables and columns: ads\(id, pageId/,
+  'more than one': /^The SQL holds more than one statement, and none of them was run\./,
+  nothing: /^The SQL holds no statement\./,
+  stopped: /^The statement (?:was stopped after 0\.3 seconds|needed more than 32 MB|put together a text of more than)/,
+  wrong: /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Perhaps)/,
+};
+
+const outcomeOf = async (sql: string, of = snapshot) => {
+  try {
+    return await pool.query(of, { sql });
+  } catch (error) {
+    if (!(error instanceof AdLibraryError)) throw error;
+    expect(error.failure).toMatchObject({ kind: 'invalid_request', sent: false });
+    return error.message;
+  }
+};
+
+describe('an attack', () => {
+  test.each(attacks)('is %s: %j', async (outcome, sql) => {
+    const said = await outcomeOf(sql);
+    if (outcome === 'answered') expect(said).toHaveProperty('rows');
+    else expect(said).toMatch(messages[outcome]);
+    const { rows } = await pool.query(snapshot, { sql: 'select count(*), max(duplicates), min(id) from ads' });
+    expect(rows).toEqual([[400, 399, 'ad-0']]);
+  });
+
+  test('there are at least sixty, of every outcome', () => {
+    expect(attacks.length).toBeGreaterThan(60);
+    expect(new Set(attacks.map(([outcome]) => outcome)).size).toBe(6);
+  });
+});
+
+test('10,000 statements leave no memory behind', async () => {
+  const statements = [
+    'select displayFormat, count(*), avg(duplicates) from ads group by 1',
+    'select group_concat(body) from ads',
+    'select * from ads order by random() limit 20',
+    'select nothing from ads',
+    'pragma table_list',
+    "select replace(hex(zeroblob(100000)), '0', 'ab')",
+    'select json_group_array(json_object(id, body)) from ads',
+    'select 1; select 2',
+  ];
+  const few = snapshotOf('few', someAds(20));
+  const run = async (count: number) => {
+    for (let index = 0; index < count; index++) await outcomeOf(statements[index % statements.length] ?? '', few);
+    return process.memoryUsage().rss;
+  };
+  const before = await run(2000);
+  expect(((await run(10_000)) - before) / 2 ** 20).toBeLessThan(60);
+}, 60_000);

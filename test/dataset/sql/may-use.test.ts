@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { SqlEngine } from '../../../src/dataset/sql/engine.ts';
+import { statementLimits } from '../../../src/dataset/sql/limits.ts';
+import { mayUse } from '../../../src/dataset/sql/may-use.ts';
+import { RowReader } from '../../../src/dataset/sql/read-rows.ts';
+
+const codes = { SQLITE_SELECT: 21, SQLITE_READ: 20, SQLITE_FUNCTION: 31, SQLITE_RECURSIVE: 33 };
+const mayRead = (first: string, second: string) => mayUse({ code: 20, first, second }, codes);
+
+/** Looked at one by one: they read their arguments, the clock or chance, and nothing else. */
+const harmless =
+  '-> ->> abs acos acosh asin asinh atan atan2 atanh avg ceil ceiling char coalesce concat concat_ws cos cosh count cume_dist current_date current_time current_timestamp date datetime degrees dense_rank exp first_value floor format glob group_concat hex if ifnull iif instr json json_array json_array_insert json_array_length json_error_position json_extract json_group_array json_group_object json_insert json_object json_patch json_pretty json_quote json_remove json_replace json_set json_type json_valid jsonb jsonb_array jsonb_array_insert jsonb_extract jsonb_group_array jsonb_group_object jsonb_insert jsonb_object jsonb_patch jsonb_remove jsonb_replace jsonb_set julianday lag last_value lead length like likelihood likely ln log log10 log2 lower ltrim max median min mod nth_value ntile nullif octet_length percent_rank percentile percentile_cont percentile_disc pi pow power printf quote radians random randomblob rank replace round row_number rtrim sign sin sinh sqrt strftime string_agg substr substring subtype sum tan tanh time timediff total trim trunc typeof unhex unicode unistr unistr_quote unixepoch unlikely upper zeroblob';
+
+test('of the functions this build has, only those looked at may be used', async () => {
+  const engine = await SqlEngine.open(statementLimits);
+  const reader = new RowReader(engine.prepare('select distinct name from pragma_function_list'), () => undefined);
+  const names: string[] = [];
+  while (reader.step()) names.push(String(reader.row((text) => text)[0]));
+  const allowed = names.filter((name) => mayUse({ code: 31, first: '', second: name }, codes));
+  expect(allowed.toSorted()).toEqual(harmless.split(' ').toSorted());
+});
+
+test.each([
+  ['ads', 'body', true],
+  ['ADS', 'ROWID', true],
+  ['json_each', 'value', true],
+  ['my_expression', '', true],
+  ['sqlite_master', 'sql', false],
+  ['sqlite_schema', '', false],
+  ['PRAGMA_table_list', '', false],
+  ['sqlite_stat1', 'stat', false],
+  ['other', 'body', false],
+])('of %s the column "%s" may be read: %j', (table, column, allowed) => {
+  expect(mayRead(table, column)).toBe(allowed);
+});
+
+test('no other action is allowed', () => {
+  const allowed = Array.from({ length: 60 }, (_, code) => code).filter((code) =>
+    mayUse({ code, first: 'ads', second: 'id' }, codes),
+  );
+  expect(allowed).toEqual([20, 21, 31, 33]);
+});

@@ -1,0 +1,153 @@
+import { afterEach, expect, test } from 'vitest';
+import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/sql-pool.ts';
+import { snapshotOf, someAds } from './snapshots.ts';
+
+const open: SqlPool[] = [];
+const newPool = (options?: SqlPoolOptions) => {
+  const pool = new SqlPool(options);
+  open.push(pool);
+  return pool;
+};
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((pool) => pool.close()));
+});
+
+const endless = 'with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n';
+/** One step of the engine that takes longer than anyone waits. */
+const uninterruptible = "select instr(zeroblob(900000), cast(zeroblob(450000) || x'01' as blob))";
+const countAds = async (pool: SqlPool, snapshot: Snapshot) =>
+  (await pool.query(snapshot, { sql: 'select count(*) from ads' })).rows[0]?.[0];
+
+test('tables are made once for a version', async () => {
+  const pool = newPool();
+  const first = snapshotOf('tenant', someAds(3));
+  expect(await countAds(pool, first)).toBe(3);
+  expect(await countAds(pool, first)).toBe(3);
+  expect(first.reads).toBe(1);
+  const second = snapshotOf('tenant', someAds(5), '2');
+  expect(await countAds(pool, second)).toBe(5);
+  expect(second.reads).toBe(1);
+  await pool.forget('tenant');
+  expect(await countAds(pool, second)).toBe(5);
+  expect(second.reads).toBe(2);
+});
+
+test('each tenant sees its own ads, with fewer workers than tenants', async () => {
+  const pool = newPool({ maxWorkers: 2 });
+  const snapshots = [1, 2, 3, 4].map((count) => snapshotOf(`tenant-${count}`, someAds(count)));
+  const counts = () => Promise.all(snapshots.map((snapshot) => countAds(pool, snapshot)));
+  expect(await counts()).toEqual([1, 2, 3, 4]);
+  expect(await counts()).toEqual([1, 2, 3, 4]);
+});
+
+test('a heavy statement of one tenant holds up neither another tenant nor the process', async () => {
+  const pool = newPool({ limits: { statementMs: 60_000 } });
+  const leave = new AbortController();
+  const heavy = pool.query(snapshotOf('heavy', someAds(3)), { sql: endless, signal: leave.signal });
+  expect(await countAds(pool, snapshotOf('light', someAds(2)))).toBe(2);
+  leave.abort();
+  await expect(heavy).rejects.toThrow('aborted');
+});
+
+test('a signal ends a statement, and the tables stay for the next', async () => {
+  const pool = newPool({ limits: { statementMs: 60_000 } });
+  const snapshot = snapshotOf('tenant', someAds(3));
+  await countAds(pool, snapshot);
+  const leave = new AbortController();
+  const running = pool.query(snapshot, { sql: endless, signal: leave.signal });
+  setTimeout(() => leave.abort(new Error('left')), 50);
+  await expect(running).rejects.toThrow('left');
+  expect(await countAds(pool, snapshot)).toBe(3);
+  expect(snapshot.reads).toBe(1);
+  await expect(pool.query(snapshot, { sql: 'select 1', signal: AbortSignal.abort() })).rejects.toThrow('aborted');
+});
+
+test.each([
+  ['its time', 100, 'stopped after 0.1 seconds'],
+  ['a signal', 60_000, 'left'],
+])(
+  'a statement that %s cannot interrupt loses its worker, and the next gets a new one',
+  async (_, statementMs, said) => {
+    const pool = newPool({ limits: { statementMs }, graceMs: 100 });
+    const snapshot = snapshotOf('tenant', someAds(3));
+    await countAds(pool, snapshot);
+    const leave = new AbortController();
+    const running = pool.query(snapshot, { sql: uninterruptible, signal: leave.signal });
+    if (said === 'left') setTimeout(() => leave.abort(new Error('left')), 20);
+    await expect(running).rejects.toThrow(said);
+    expect(await countAds(pool, snapshot)).toBe(3);
+    expect(snapshot.reads).toBe(2);
+  },
+);
+
+test('a statement waits for the one before of its tenant; only so many wait, and a signal ends the wait', async () => {
+  const pool = newPool({ maxWaiting: 4, limits: { statementMs: 60_000 } });
+  const snapshot = snapshotOf('tenant', someAds(3));
+  const first = new AbortController();
+  const running = pool.query(snapshot, { sql: endless, signal: first.signal });
+  const leave = new AbortController();
+  const second = countAds(pool, snapshot);
+  const third = pool.query(snapshot, { sql: 'select 1', signal: leave.signal });
+  await expect(countAds(pool, snapshot)).rejects.toMatchObject({
+    failure: { kind: 'busy', transient: true, sent: false },
+  });
+  leave.abort(new Error('left'));
+  await expect(third).rejects.toThrow('left');
+  first.abort(new Error('left'));
+  await expect(running).rejects.toThrow('left');
+  expect(await second).toBe(3);
+});
+
+test('a dataset too large for SQL is refused, and one that cannot be read says why', async () => {
+  const pool = newPool({ limits: { tableBytes: 4 * 2 ** 20 } });
+  const large = someAds(20).map((ad) => ({ ...ad, body: 'x'.repeat(500_000) }));
+  await expect(countAds(pool, snapshotOf('large', large))).rejects.toThrow('The dataset takes more than 4 MB');
+  const broken: Snapshot = {
+    tenantId: 'broken',
+    version: '1',
+    tables() {
+      throw new Error('no such folder');
+    },
+  };
+  await expect(countAds(pool, broken)).rejects.toMatchObject({ cause: { message: 'no such folder' } });
+  expect(await countAds(pool, snapshotOf('broken', someAds(2)))).toBe(2);
+});
+
+test('an export gives every row whole, in batches, and leaves the worker ready', async () => {
+  const pool = newPool();
+  const snapshot = snapshotOf('tenant', [...someAds(1200), { id: 'z', body: 'y'.repeat(30_000) }]);
+  const sql = 'select id, body from ads order by rowid';
+  const read = await pool.export(snapshot, { sql }, async ({ columns, rows }) => {
+    const all = [];
+    for await (const batch of rows) all.push(...batch);
+    return { columns, all };
+  });
+  expect(read.columns).toEqual(['id', 'body']);
+  expect(read.all).toHaveLength(1201);
+  expect(read.all.at(-1)).toEqual(['z', 'y'.repeat(30_000)]);
+  const stopped = pool.export(snapshot, { sql }, async ({ rows }) => {
+    for await (const _ of rows) throw new Error('the disk is full');
+  });
+  await expect(stopped).rejects.toMatchObject({ cause: { message: 'the disk is full' } });
+  await expect(pool.export(snapshot, { sql: 'pragma table_list' }, async () => 1)).rejects.toThrow('Only a SELECT');
+  expect(await countAds(pool, snapshot)).toBe(1201);
+  expect(snapshot.reads).toBe(1);
+});
+
+test('an endless export ends', async () => {
+  const pool = newPool({ limits: { exportMs: 100 } });
+  const sql = 'with recursive n(x) as (select 1 union all select x + 1 from n) select x from n';
+  const exported = pool.export(snapshotOf('tenant', []), { sql }, async ({ rows }) => {
+    for await (const _ of rows);
+  });
+  await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
+});
+
+test('an unused worker lets go of its tables', async () => {
+  const pool = newPool({ idleMs: 1 });
+  const snapshot = snapshotOf('tenant', someAds(3));
+  await countAds(pool, snapshot);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  await countAds(pool, snapshot);
+  expect(snapshot.reads).toBe(2);
+});

@@ -1,0 +1,106 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { SqlPool } from '../../../src/dataset/sql/sql-pool.ts';
+import { snapshotOf, someAds } from './snapshots.ts';
+
+const pool = new SqlPool();
+afterAll(() => pool.close());
+
+const ads = [
+  ...someAds(10),
+  { id: 'long', body: `${'é'.repeat(200)}end`, countries: ['FR'], productPrice: 19.5 },
+  { id: 'hidden', body: 'free\u200b\u202e ship\u0000ping', cards: [{ title: 'A' }, { title: 'B' }] },
+];
+const snapshot = snapshotOf('tenant', ads);
+const query = (sql: string, options = {}) => pool.query(snapshot, { sql, ...options });
+
+describe('a result', () => {
+  test('keeps types, and missing is null', async () => {
+    const { rows } = await query('select id, headline, duplicates, productPrice, active from ads order by id');
+    expect(rows[0]).toEqual(['ad-0', null, 0, null, null]);
+    expect(rows.at(-1)).toEqual(['long', null, null, 19.5, null]);
+  });
+
+  test('holds what JSON cannot as text', async () => {
+    const { rows } = await query("select 9007199254740993, -9e999, x'00ff', 2.0, 9007199254740991");
+    expect(rows).toEqual([['9007199254740993', '-Infinity', "x'00ff'", 2, 9007199254740991]]);
+  });
+
+  test('gives at most `limit` rows, counts all, and says when some are missing', async () => {
+    expect(await query('select id from ads', { limit: 3 })).toMatchObject({ rowCount: 12, truncated: true });
+    expect((await query('select id from ads', { limit: 3 })).rows).toHaveLength(3);
+    expect(await query('select id from ads', { limit: 12 })).toMatchObject({ rowCount: 12, truncated: false });
+    expect(await query("select id from ads where id = ''")).toMatchObject({ rows: [], rowCount: 0, truncated: false });
+  });
+
+  test.each([
+    [100_000, 100_000],
+    [100_001, null],
+  ])('of %i rows counts %j', async (rows, rowCount) => {
+    const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < ${rows}) select x from n`;
+    expect(await query(sql)).toMatchObject({ rowCount, truncated: true });
+  });
+
+  test('cuts cells, and says how much is missing', async () => {
+    const sql = "select body from ads where id = 'long'";
+    expect((await query(sql)).rows).toEqual([[`${'é'.repeat(160)}… (+43 chars)`]]);
+    expect((await query(sql, { cell: 203 })).rows).toEqual([[`${'é'.repeat(200)}end`]]);
+    expect((await query("select '😀😀'", { cell: 3 })).rows).toEqual([['😀… (+2 chars)']]);
+  });
+
+  test('is clean of what nobody sees, also where SQL put it together', async () => {
+    expect((await query("select body from ads where id = 'hidden'")).rows).toEqual([['free shipping']]);
+    expect(await query("select char(0x202e) || 'x' || char(0x200b, 7, 0) || 'y' as \"n\u200bame\"")).toEqual({
+      columns: ['name'],
+      rows: [['xy']],
+      rowCount: 1,
+      truncated: false,
+    });
+  });
+
+  test('names columns apart, and those without a name', async () => {
+    const { columns } = await query('select id, id, "" from (select id, id, 3 as "" from ads)');
+    expect(columns).toEqual(['id', 'id (2)', 'column 3']);
+    expect((await query(`select 1 as "${'x'.repeat(200)}"`)).columns).toEqual([`${'x'.repeat(80)}… (+120 chars)`]);
+  });
+
+  test('ends before its cells grow too many for a message', async () => {
+    const wide = Array.from({ length: 20 }, () => "printf('%.20000c', 'x')").join();
+    const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 20) select ${wide} from n`;
+    const { rows, rowCount, truncated } = await query(sql, { cell: 20_000 });
+    expect(rows.length).toBeLessThan(8);
+    expect({ rowCount, truncated }).toEqual({ rowCount: 20, truncated: true });
+  });
+});
+
+test('what models write works: joins, windows, medians, JSON, months, common table expressions', async () => {
+  const { rows } = await query(`with c as (select country, count(*) as n from ad_countries group by country)
+    select c.country, c.n, median(a.duplicates), rank() over (order by c.n desc), json_extract(max(a.json), '$.id')
+    from c join ad_countries using (country) join ads a using (id) group by 1 order by 1`);
+  expect(rows).toEqual([
+    ['AT', 5, 4, 1, 'ad-8'],
+    ['DE', 5, 4, 1, 'ad-8'],
+    ['FR', 1, null, 3, 'long'],
+  ]);
+  const counted = await query('with c as (select id from ad_cards) select count(*), (select count(*) from c) from c');
+  expect(counted.rows).toEqual([[2, 2]]);
+  expect((await query("select value from json_each('[1,2]')")).rows).toEqual([[1], [2]]);
+});
+
+test.each([
+  ['select page_name from ads', 'Perhaps pageName is meant.'],
+  ['select id from AdCountries', 'Perhaps ad_countries is meant.'],
+  ['select a.start_ed_at from ads a', 'Perhaps startedAt is meant.'],
+  ['select colour from ads', 'gathered(gatheringId, adId).'],
+  ["select json_extract('{}', body) from ads where id = 'hidden'", 'SQLite says: "bad JSON path: \'free ship'],
+])('%s: the error says %s', async (sql, said) => {
+  await expect(query(sql)).rejects.toThrow(said);
+});
+
+test.each([
+  [{ sql: `select '${'x'.repeat(20_000)}'` }, 'at most 20000 are allowed'],
+  [{ sql: 'select 1', limit: 1001 }, 'limit must be a whole number from 1 to 1000'],
+  [{ sql: 'select 1', limit: 0.5 }, 'limit must be'],
+  [{ sql: 'select 1', cell: 0 }, 'cell must be a whole number from 1 to 20000'],
+])('%o is refused without asking the engine', async (options, said) => {
+  await expect(pool.query(snapshot, options)).rejects.toThrow(said);
+});

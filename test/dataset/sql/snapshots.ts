@@ -1,0 +1,31 @@
+import { adRows } from '../../../src/dataset/ad-row.ts';
+import type { Snapshot, TableRows } from '../../../src/dataset/sql/sql-pool.ts';
+
+const gatheredAt = Date.UTC(2026, 10, 20);
+
+/** A dataset of so many ads, which counts how often its tables are read. */
+export function snapshotOf(tenantId: string, ads: object[], version = '1'): Snapshot & { reads: number } {
+  return {
+    tenantId,
+    version,
+    reads: 0,
+    *tables(): Iterable<TableRows> {
+      this.reads++;
+      const rows = ads.map((ad) => adRows(ad, { gatheredAt }));
+      yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
+      yield { table: 'ad_countries', rows: rows.flatMap(({ countries }) => countries) };
+      yield { table: 'ad_cards', rows: rows.flatMap(({ cards }) => cards) };
+    },
+  };
+}
+
+export const someAds = (count: number): object[] =>
+  Array.from({ length: count }, (_, index) => ({
+    id: `ad-${index}`,
+    pageId: `page-${index % 5}`,
+    headline: index % 3 === 0 ? null : `Headline ${index}`,
+    body: `Boots for trail ${index}`,
+    displayFormat: index % 2 === 0 ? 'VIDEO' : 'IMAGE',
+    duplicates: index,
+    countries: index % 2 === 0 ? ['DE', 'AT'] : [],
+  }));
