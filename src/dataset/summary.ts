@@ -1,0 +1,129 @@
+import { cut } from '../present/cut.ts';
+import { sanitizeLine } from '../present/text.ts';
+import type { AdRow, Row } from './columns.ts';
+
+/** How often a value stands in the ads; null where an ad has none. */
+export interface ValueCount {
+  value: string | null;
+  ads: number;
+}
+
+/** The values of a column, each ad counted under its own. */
+export interface Breakdown {
+  /** How many different values there are, "none" not among them. */
+  distinct: number;
+  counts: ValueCount[];
+  /** Values that are not listed, and how often they stand in ads. */
+  left: { values: number; ads: number };
+}
+
+export interface Spread {
+  /** Ads of which it is known. */
+  ads: number;
+  unknown: number;
+  min: number | null;
+  median: number | null;
+  p90: number | null;
+  max: number | null;
+}
+
+/** What a gathering brought. Texts in it are third parties', cleaned and bounded. */
+export interface Summary {
+  ads: number;
+  active: { running: number; ended: number; unknown: number };
+  advertisers: Breakdown;
+  formats: Breakdown;
+  callsToAction: Breakdown;
+  /** The newest first. */
+  monthsStarted: Breakdown;
+  domains: Breakdown;
+  /** An ad counts for each of its countries. */
+  countries: Breakdown;
+  languages: Breakdown;
+  daysRunning: Spread;
+  firstLines: Breakdown;
+  variants: { distinct: number; adsWithoutCopy: number };
+}
+
+export interface GatheredRows {
+  ads: readonly AdRow[];
+  countries: readonly Row<'ad_countries'>[];
+}
+
+export function summarize({ ads, countries }: GatheredRows): Summary {
+  const of = (column: keyof AdRow, max: number) =>
+    breakdown(
+      ads.map((ad) => ad[column] as string | null),
+      max,
+    );
+  const known = new Set(ads.map(({ id }) => id));
+  const placed = countries.filter(({ id }) => id !== null && known.has(id));
+  const nowhere = known.size - new Set(placed.map(({ id }) => id)).size;
+  const variants = ads.flatMap(({ variant }) => (variant === null ? [] : [variant]));
+  const active = (state: number | null) => ads.filter((ad) => ad.active === state).length;
+  return {
+    ads: ads.length,
+    active: { running: active(1), ended: active(0), unknown: active(null) },
+    advertisers: breakdown(
+      ads.map(({ pageName, pageId }) => pageName ?? pageId),
+      10,
+    ),
+    formats: of('displayFormat', 8),
+    callsToAction: of('ctaType', 8),
+    monthsStarted: breakdown(
+      ads.map(({ startedMonth }) => startedMonth),
+      18,
+      newestFirst,
+    ),
+    domains: of('landingDomain', 10),
+    countries: breakdown([...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)], 12),
+    languages: of('language', 12),
+    daysRunning: spreadOf(ads.map(({ daysRunning }) => daysRunning)),
+    firstLines: of('firstLine', 6),
+    variants: { distinct: new Set(variants).size, adsWithoutCopy: ads.length - variants.length },
+  };
+}
+
+type Order = (left: ValueCount, right: ValueCount) => number;
+
+const byName: Order = (left, right) => ((left.value ?? '') < (right.value ?? '') ? -1 : 1);
+const commonestFirst: Order = (left, right) => right.ads - left.ads || byName(left, right);
+const newestFirst: Order = (left, right) => byName(right, left);
+
+const VALUE_TOKENS = 24;
+
+function breakdown(values: readonly (string | null)[], max: number, order: Order = commonestFirst): Breakdown {
+  const numbers = new Map<string | null, number>();
+  for (const value of values) {
+    const line = value === null ? null : cut(sanitizeLine(value.slice(0, MAX_CHARS)), VALUE_TOKENS) || null;
+    numbers.set(line, (numbers.get(line) ?? 0) + 1);
+  }
+  const none = numbers.get(null);
+  numbers.delete(null);
+  const sorted = [...numbers].map(([value, ads]) => ({ value, ads })).sort(order);
+  const listed = sorted.slice(0, max);
+  const left = sorted.slice(max);
+  return {
+    distinct: sorted.length,
+    counts: none === undefined ? listed : [...listed, { value: null, ads: none }],
+    left: { values: left.length, ads: left.reduce((sum, { ads }) => sum + ads, 0) },
+  };
+}
+
+/** Longer values differ in what nobody is shown. */
+const MAX_CHARS = 400;
+
+function spreadOf(values: readonly (number | null)[]): Spread {
+  const known = values.filter((value) => value !== null).sort((left, right) => left - right);
+  const at = (index: number) => known[index] ?? null;
+  const middle = (known.length - 1) / 2;
+  const [low, high] = [at(Math.floor(middle)), at(Math.ceil(middle))];
+  return {
+    ads: known.length,
+    unknown: values.length - known.length,
+    min: at(0),
+    median: low === null || high === null ? null : (low + high) / 2,
+    p90: at(Math.ceil(0.9 * known.length) - 1),
+    max: at(known.length - 1),
+  };
+}
