@@ -6,7 +6,7 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
   const { eld } = await import('eld/extrasmall');
   return (text) => {
     const words = text === null ? '' : plainWords(text);
-    if (weightOf(words) < MIN_WEIGHT) return null;
+    if (!saysEnough(words)) return null;
     const result = eld.detect(words);
     if (result.language === '' || !(result.isReliable() || hasOwnScript(result.language))) return null;
     return result.language === 'ms' ? indonesianOrMalay(words) : result.language;
@@ -14,23 +14,29 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 }
 
 /** The detector reads no further than 1,000 characters; addresses and tags go before that. */
-const MAX_CHARS = 3000;
+const MAX_CHARS = 1500;
 const NO_WORDS = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
-/** Latin letters among Chinese, Japanese or Korean ones spell brand names. */
+const DENSE_SCRIPTS = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
+const DENSE = new RegExp(`[${DENSE_SCRIPTS}]`, 'gu');
+const LATIN = /\p{Script=Latin}+/gu;
+
+/** Four characters of a script that says as much with one as others do with four letters. */
+const FOUR_DENSE = new RegExp(`^(?:[^${DENSE_SCRIPTS}]*[${DENSE_SCRIPTS}]){4}`, 'u');
+const FOURTEEN_LETTERS = /^(?:\P{L}*\p{L}){14}/u;
+const saysEnough = (words: string): boolean => FOURTEEN_LETTERS.test(words) || FOUR_DENSE.test(words);
+
 function plainWords(text: string): string {
   const words = text.slice(0, MAX_CHARS).normalize('NFKC').replace(NO_WORDS, ' ');
-  const spoken = 2 * weightOf(words.match(DENSE)?.join('') ?? '') > weightOf(words) ? words.replace(LATIN, ' ') : words;
-  return spoken.replace(/\s+/g, ' ').trim();
+  return (isMostlyDense(words) ? words.replace(LATIN, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
-/** A character of these scripts says as much as four letters. */
-const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/gu;
-const LATIN = /\p{Script=Latin}+/gu;
-const LETTER = /\p{L}/gu;
-const MIN_WEIGHT = 14;
-
-const weightOf = (text: string): number => (text.match(LETTER)?.length ?? 0) + 3 * (text.match(DENSE)?.length ?? 0);
+/** Then Latin letters among them spell brand names. */
+function isMostlyDense(words: string): boolean {
+  if (!FOUR_DENSE.test(words)) return false;
+  const others = words.replace(DENSE, '').length;
+  return 4 * (words.length - others) > others;
+}
 
 /** Foreign names lower the score of a language, but a script of its own says enough. */
 const hasOwnScript = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';

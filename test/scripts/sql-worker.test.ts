@@ -1,34 +1,35 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { adRows } from '../../src/dataset/ad-row.ts';
-import { cellsOf } from '../../src/dataset/columns.ts';
-import { statementLimits } from '../../src/dataset/sql/limits.ts';
-import type { Reply, Request, WorkerSetup } from '../../src/dataset/sql/messages.ts';
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { build } from 'esbuild';
+import { afterAll, expect, test } from 'vitest';
 
-/** The file that the build puts beside the command, with the engine's WebAssembly next to it. */
-const built = new URL('../../dist/sql-worker.js', import.meta.url);
-const workerData: WorkerSetup = { limits: statementLimits, stop: new SharedArrayBuffer(4) };
-let worker: Worker;
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
-async function ask(request: Request): Promise<Reply> {
-  worker.postMessage(request);
-  const [reply] = await once(worker, 'message');
-  return reply;
-}
-
-beforeAll(async () => {
-  worker = new Worker(built, { workerData, execArgv: [], env: {} });
-  expect(await once(worker, 'message')).toEqual([{ type: 'ready' }]);
-});
-afterAll(() => worker.terminate());
-
-test('the built worker holds the tables, answers, and refuses what is not reading', async () => {
+const program = `
+  import { adRows } from './src/dataset/ad-row.ts';
+  import { SqlPool } from './src/dataset/sql/sql-pool.ts';
   const { ad } = adRows({ id: 'a', body: 'Boots' }, { gatheredAt: 0 });
-  expect(await ask({ type: 'load', table: 'ads', rows: [cellsOf('ads', ad)] })).toEqual({ type: 'done' });
-  expect(await ask({ type: 'seal' })).toEqual({ type: 'done' });
-  const query = (sql: string) => ask({ type: 'query', sql, limit: 5, cell: 20 });
-  expect(await query('select id, body, headline from ads')).toMatchObject({ result: { rows: [['a', 'Boots', null]] } });
-  expect(await query("attach ':memory:' as x")).toMatchObject({ problem: { reason: 'refused' } });
-  expect(await query('select median(daysRunning) from ads')).toMatchObject({ result: { rows: [[null]] } });
+  const snapshot = { tenantId: 't', version: '1', tables: () => [{ table: 'ads', rows: [ad] }] };
+  const pool = new SqlPool();
+  const { rows } = await pool.query(snapshot, { sql: 'select id, body, median(cardCount) from ads' });
+  const refused = await pool.query(snapshot, { sql: 'pragma table_list' }).catch((error) => error.message);
+  process.stdout.write(JSON.stringify({ rows, refused }));
+`;
+
+test('bundled, the pool finds the built worker beside it, and a process that is done ends', async () => {
+  const outfile = join(folder, 'program.mjs');
+  const bundled = { bundle: true, format: 'esm', platform: 'node', outfile, absWorkingDir: root } as const;
+  await build({ ...bundled, stdin: { contents: program, resolveDir: root } });
+  for (const file of ['sql-worker.js', 'sqlite3.wasm']) copyFileSync(join(root, 'dist', file), join(folder, file));
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder });
+  expect(stderr).toBe('');
+  const { rows, refused } = JSON.parse(stdout);
+  expect(rows).toEqual([['a', 'Boots', 0]]);
+  expect(refused).toContain('Only a SELECT');
 });

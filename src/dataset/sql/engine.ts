@@ -26,7 +26,7 @@ export class SqlEngine {
   readonly #limits: StatementLimits;
   readonly #writers = new Map<TableName, RowWriter>();
   #interrupted: ReturnType<Interruption>;
-  #denied = false;
+  #denied: 'refused' | 'json' | undefined;
 
   private constructor(sqlite: Sqlite, db: number, limits: StatementLimits) {
     this.#sqlite = sqlite;
@@ -60,8 +60,8 @@ export class SqlEngine {
     }
   }
 
-  /** Ends the filling of tables: what follows can only read, and only so much. */
-  seal(interruption: Interruption): void {
+  /** Ends the filling of tables: what follows can only read, and only so much; not the JSON where there is none. */
+  seal(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
     for (const writer of this.#writers.values()) writer.close();
     this.#run('COMMIT');
@@ -75,8 +75,10 @@ export class SqlEngine {
       this.#db,
       (_, code, first, second) => {
         const allowed = mayUse({ code, first: first || '', second: second || '' }, capi);
-        if (!allowed) this.#denied = true;
-        return allowed ? capi.SQLITE_OK : capi.SQLITE_DENY;
+        const missing = !json && code === capi.SQLITE_READ && second === 'json' && isOurs(first);
+        if (allowed && !missing) return capi.SQLITE_OK;
+        this.#denied ??= allowed ? 'json' : 'refused';
+        return capi.SQLITE_DENY;
       },
       0,
     );
@@ -90,7 +92,7 @@ export class SqlEngine {
   /** Compiles the one statement of `sql`; a second one, or none, is refused before anything runs. */
   prepare(sql: string): PreparedSql {
     const { capi, wasm } = this.#sqlite;
-    this.#denied = false;
+    this.#denied = undefined;
     this.#interrupted = undefined;
     const bytes = new TextEncoder().encode(sql);
     const start = wasm.alloc(bytes.length + 1);
@@ -142,7 +144,7 @@ export class SqlEngine {
     const { capi } = this.#sqlite;
     const code = capi.sqlite3_errcode(this.#db);
     const detail = capi.sqlite3_errmsg(this.#db);
-    if (this.#denied || code === capi.SQLITE_AUTH) return new SqlFailure({ reason: 'refused', detail });
+    if (this.#denied) return new SqlFailure({ reason: this.#denied });
     if (code === capi.SQLITE_INTERRUPT) return new SqlFailure({ reason: this.#interrupted ?? 'slow' });
     if (code === capi.SQLITE_NOMEM) return new SqlFailure({ reason: 'memory' });
     if (code === capi.SQLITE_TOOBIG) return new SqlFailure({ reason: 'long' });
@@ -175,6 +177,8 @@ export interface PreparedSql {
   /** What the engine says went wrong last. */
   failure(): SqlFailure;
 }
+
+const isOurs = (table: string | 0): boolean => (tableNames as string[]).includes(String(table).toLowerCase());
 
 const configuration = [
   ['SQLITE_DBCONFIG_DEFENSIVE', 1],

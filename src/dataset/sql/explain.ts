@@ -8,7 +8,7 @@ import type { SqlProblem } from './problem.ts';
 
 /** What was wrong with a statement, what there is, and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  const problem = [...textsOf[reason](limits), ...(detail ? detailTexts(reason, detail) : [])].join(' ');
+  const problem = [...textsOf[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' ');
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }
 
@@ -33,6 +33,7 @@ const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[
   ],
   long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, LESS],
   stopped: () => ['The statement was stopped.'],
+  json: () => ['The column json could not be loaded.'],
   tables: ({ tableBytes }) => [
     `The dataset takes more than ${megabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
   ],
@@ -42,8 +43,7 @@ const MAX_DETAIL = 300;
 const UNKNOWN_NAME = /no such (?:table|column): (\S{1,100})/;
 
 /** The engine's words may quote what an advertiser wrote. */
-function detailTexts(reason: SqlProblem['reason'], detail: string): string[] {
-  if (reason === 'refused') return [];
+function detailTexts(detail: string): string[] {
   const said = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
   const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
   if (name === undefined) return [said, 'Correct the SQL and call again.'];

@@ -13,7 +13,8 @@ export interface WorkerSetup {
 /** To the worker; it answers each before it takes the next. */
 export type Request =
   | { type: 'load'; table: TableName; rows: Cell[][] }
-  | { type: 'seal' }
+  /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
+  | { type: 'seal'; json: boolean }
   | ({ type: 'query'; sql: string } & QueryOptions)
   | { type: 'export'; sql: string }
   | { type: 'next' }

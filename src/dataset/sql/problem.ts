@@ -1,6 +1,17 @@
 /** Why a statement gave no result. */
 export interface SqlProblem {
-  reason: 'refused' | 'wrong' | 'tail' | 'empty' | 'slow' | 'endless' | 'memory' | 'long' | 'stopped' | 'tables';
+  reason:
+    | 'refused'
+    | 'wrong'
+    | 'tail'
+    | 'empty'
+    | 'slow'
+    | 'endless'
+    | 'memory'
+    | 'long'
+    | 'stopped'
+    | 'tables'
+    | 'json';
   /** The engine's own words, which may quote the statement and what it read. */
   detail?: string;
 }

@@ -12,8 +12,11 @@ import { Turns } from './turns.ts';
 export interface Snapshot {
   tenantId: string;
   version: string;
-  /** Read once, when the tables are made; in parts, so that nothing has to be held twice. */
-  tables(): Iterable<TableRows> | AsyncIterable<TableRows>;
+  /**
+   * Read when the tables are made; in parts, so that nothing has to be held twice. The column `json`, most of an ad's
+   * weight, is asked for only once a statement reads it; before, whatever it holds is not looked at.
+   */
+  tables(wanted: { json: boolean }): Iterable<TableRows> | AsyncIterable<TableRows>;
 }
 
 /** Rows of one table; a table may come in several parts. */
@@ -47,6 +50,7 @@ export interface SqlPoolOptions {
 
 interface Kept {
   version: string;
+  json: boolean;
   worker: DatabaseWorker;
   idle?: NodeJS.Timeout;
 }
@@ -118,7 +122,10 @@ export class SqlPool {
   ): Promise<Result> {
     const end = await this.#turns.take(snapshot.tenantId, signal);
     try {
-      return await work(await this.#workerFor(snapshot, signal));
+      return await work(await this.#workerFor(snapshot, { json: false, signal })).catch(async (error) => {
+        if (!(error instanceof SqlFailure && error.problem.reason === 'json')) throw error;
+        return await work(await this.#workerFor(snapshot, { json: true, signal }));
+      });
     } catch (error) {
       throw error instanceof SqlFailure ? explainProblem(error.problem, this.#limits) : this.#unexpected(error, signal);
     } finally {
@@ -127,11 +134,14 @@ export class SqlPool {
     }
   }
 
-  async #workerFor(snapshot: Snapshot, signal: AbortSignal | undefined): Promise<DatabaseWorker> {
+  async #workerFor(
+    snapshot: Snapshot,
+    { json, signal }: { json: boolean; signal: AbortSignal | undefined },
+  ): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
     const kept = this.#kept.get(tenantId);
     clearTimeout(kept?.idle);
-    if (kept?.worker.alive && kept.version === version) {
+    if (kept?.worker.alive && kept.version === version && (kept.json || !json)) {
       this.#kept.delete(tenantId);
       this.#kept.set(tenantId, kept);
       return kept.worker;
@@ -142,11 +152,11 @@ export class SqlPool {
       if (!this.#turns.isRunning(other)) await this.forget(other);
     }
     const worker = new DatabaseWorker({ limits: this.#limits, graceMs: this.#graceMs });
-    this.#kept.set(tenantId, { version, worker });
+    this.#kept.set(tenantId, { version, json, worker });
     try {
       await worker.ready();
-      for await (const { table, rows } of snapshot.tables()) await load(worker, { table, rows, signal });
-      await worker.ask({ type: 'seal' }, signal);
+      for await (const part of snapshot.tables({ json })) await load(worker, part, { json, signal });
+      await worker.ask({ type: 'seal', json }, signal);
     } catch (error) {
       await this.forget(tenantId);
       throw error;
@@ -170,12 +180,15 @@ export class SqlPool {
 
 const MAX_ROWS_AT_ONCE = 500;
 
-type Loading = { table: TableName; rows: readonly object[]; signal: AbortSignal | undefined };
-
-async function load(worker: DatabaseWorker, { table, rows, signal }: Loading): Promise<void> {
-  const columns = columnsOf(table);
+async function load(
+  worker: DatabaseWorker,
+  { table, rows }: TableRows,
+  { json, signal }: { json: boolean; signal: AbortSignal | undefined },
+): Promise<void> {
+  // A name that no row has stands for the column that is not wanted.
+  const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
   for (let start = 0; start < rows.length; start += MAX_ROWS_AT_ONCE) {
-    const part = rows.slice(start, start + MAX_ROWS_AT_ONCE) as Record<string, Cell>[];
+    const part = rows.slice(start, start + MAX_ROWS_AT_ONCE) as readonly object[] as Record<string, Cell>[];
     const cells = part.map((row) => columns.map((name) => row[name] ?? null));
     await worker.ask({ type: 'load', table, rows: cells }, signal);
   }

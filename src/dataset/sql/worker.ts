@@ -31,7 +31,7 @@ function answer(request: Request): Reply {
       engine.load(request.table, request.rows);
       return { type: 'done' };
     case 'seal':
-      engine.seal(interruption);
+      engine.seal(interruption, request.json);
       return { type: 'done' };
     case 'query':
       return { type: 'result', result: query(request) };

@@ -3,14 +3,14 @@ import type { Snapshot, TableRows } from '../../../src/dataset/sql/sql-pool.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20);
 
-/** A dataset of so many ads, which counts how often its tables are read. */
-export function snapshotOf(tenantId: string, ads: object[], version = '1'): Snapshot & { reads: number } {
+/** A dataset of these ads, which remembers how its tables were asked for. */
+export function snapshotOf(tenantId: string, ads: object[], version = '1'): Snapshot & { wanted: object[] } {
   return {
     tenantId,
     version,
-    reads: 0,
-    *tables(): Iterable<TableRows> {
-      this.reads++;
+    wanted: [],
+    *tables(wanted): Iterable<TableRows> {
+      this.wanted.push(wanted);
       const rows = ads.map((ad) => adRows(ad, { gatheredAt }));
       yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
       yield { table: 'ad_countries', rows: rows.flatMap(({ countries }) => countries) };

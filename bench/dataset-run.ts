@@ -1,0 +1,179 @@
+/** One size of `bench:dataset`, in a process of its own: what memory it takes is not mixed with another's. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import sqlite from 'node-sqlite3-wasm';
+import { copyOf, variantCopy } from '../src/dataset/ad-copy.ts';
+import { type AdRows, adRows, languageText } from '../src/dataset/ad-row.ts';
+import { type Cell, cellsOf, columnsOf, type Row, type TableName, tableNames } from '../src/dataset/columns.ts';
+import { everyAdSql, writeExport } from '../src/dataset/export.ts';
+import { loadLanguageDetector } from '../src/dataset/language.ts';
+import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/sql-pool.ts';
+import { summarize } from '../src/dataset/summary.ts';
+import { VariantIndex } from '../src/dataset/variants.ts';
+import { makeMarket } from '../src/library/demo/campaigns.ts';
+import { diceFrom } from '../src/library/demo/random.ts';
+import { statements } from './dataset-statements.ts';
+import { residentMegabytes } from './memory.ts';
+import { addRow } from './row.ts';
+
+const { values } = parseArgs({ options: { ads: { type: 'string', default: '10000' }, data: { type: 'string' } } });
+const wanted = Number(values.ads);
+const gatheredAt = Date.UTC(2026, 10, 20);
+const rounds = 5;
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+/** After the collector has run and given back what it freed. */
+async function resident(): Promise<number> {
+  for (let round = 0; round < 3; round++) {
+    globalThis.gc?.();
+    await sleep(200);
+  }
+  return residentMegabytes(process.pid);
+}
+const heapMegabytes = () => Math.round(process.memoryUsage().heapUsed / 2 ** 20);
+async function timed<Result>(work: () => Result | Promise<Result>): Promise<[Result, number]> {
+  const started = performance.now();
+  return [await work(), performance.now() - started];
+}
+/** Of all threads: what a busy machine does not change. */
+const computed = (since: NodeJS.CpuUsage) => {
+  const { user, system } = process.cpuUsage(since);
+  return `${Math.round((user + system) / 1000)} ms of computing`;
+};
+
+async function medianOf(work: () => unknown): Promise<number> {
+  const times: number[] = [];
+  for (let round = 0; round < rounds; round++) times.push((await timed(work))[1]);
+  return times.sort((left, right) => left - right)[Math.floor(rounds / 2)] ?? 0;
+}
+
+function* generated() {
+  for (let seed = 1; ; seed++) for (const { ads } of makeMarket(diceFrom(seed), gatheredAt)) yield* ads;
+}
+
+/** Real ads, each as often as it takes, under ids of their own. */
+function* real(folder: string) {
+  const ads: Record<string, unknown>[] = readFileSync(join(folder, 'ads.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  for (let round = 0; ; round++) for (const ad of ads) yield round === 0 ? ad : { ...ad, id: `${ad.id}-${round}` };
+}
+
+function* jsonOf(ads: Iterable<object>) {
+  let made = 0;
+  for (const ad of ads) {
+    if (made++ === wanted) return;
+    yield JSON.stringify(ad);
+  }
+}
+
+const source = values.data && existsSync(join(values.data, 'ads.jsonl')) ? real(values.data) : generated();
+const texts = [...jsonOf(source)];
+const detect = await loadLanguageDetector();
+const idle = await resident();
+print(
+  `\n${wanted} ${values.data ? 'real' : 'generated'} ads, ${(texts.reduce((sum, text) => sum + text.length, 0) / 1e6).toFixed(0)} million characters of JSON`,
+);
+
+const variants = new VariantIndex();
+function rowOf(json: string): AdRows {
+  const ad = JSON.parse(json);
+  const variant = variants.add({ id: ad.id, pageId: ad.pageId ?? null, copy: variantCopy(copyOf(ad)) });
+  return adRows(ad, { gatheredAt, json, language: detect(languageText(ad)), variant });
+}
+/** Page by page, as a gathering brings them. */
+async function makeRows(): Promise<AdRows[]> {
+  const made: AdRows[] = [];
+  for (let start = 0; start < wanted; start += 100) {
+    for (const json of texts.slice(start, start + 100)) made.push(rowOf(json));
+    await nextTurn();
+  }
+  return made;
+}
+const heap = heapMegabytes();
+let cpu = process.cpuUsage();
+const [rows, rowMs] = await timed(makeRows);
+const rowCpu = computed(cpu);
+const withRows = await resident();
+print(`rows: ${rowMs.toFixed(0)} ms, ${rowCpu}; ${heapMegabytes() - heap} MB of heap, ${withRows - idle} MB resident`);
+
+const ads = rows.map(({ ad }) => ad);
+const [, summaryMs] = await timed(() => summarize({ ads, countries: rows.flatMap(({ countries }) => countries) }));
+print(`summary: ${summaryMs.toFixed(0)} ms`);
+
+const snapshot: Snapshot = {
+  tenantId: 'bench',
+  version: '1',
+  *tables(): Iterable<TableRows> {
+    for (let start = 0; start < rows.length; start += 500) {
+      const part = rows.slice(start, start + 500);
+      yield { table: 'ads', rows: part.map(({ ad }) => ad) };
+      yield { table: 'ad_countries', rows: part.flatMap(({ countries }) => countries) };
+      yield { table: 'ad_platforms', rows: part.flatMap(({ platforms }) => platforms) };
+      yield { table: 'ad_cards', rows: part.flatMap(({ cards }) => cards) };
+    }
+  },
+};
+
+const pool = new SqlPool({ limits: { tableBytes: 1800 * 2 ** 20, statementMs: 10_000, workingBytes: 512 * 2 ** 20 } });
+cpu = process.cpuUsage();
+const [, firstMs] = await timed(() => pool.query(snapshot, { sql: statements[0]?.[1] ?? '' }));
+const firstCpu = computed(cpu);
+const withWorker = await resident();
+print(
+  `first statement, worker and tables included: ${firstMs.toFixed(0)} ms, ${firstCpu}; ${withWorker - withRows} MB more`,
+);
+
+const ours = new Map<string, number>();
+for (const [question, sql] of statements) ours.set(question, await medianOf(() => pool.query(snapshot, { sql })));
+const withStatements = await resident();
+print(`memory: ${withStatements - idle} MB above idle (${idle} MB)`);
+
+const [other, otherMs] = await timed(() => new sqlite.Database(':memory:'));
+function fill(): void {
+  for (const name of tableNames) other.exec(`create table ${name} (${columnsOf(name).join(', ')})`);
+  const insert = (name: TableName) => other.prepare(`insert into ${name} values (${columnsOf(name).map(() => '?')})`);
+  other.exec('begin');
+  for (const { table, rows: part } of snapshot.tables({ json: true }) as Iterable<TableRows>) {
+    const statement = insert(table);
+    for (const row of part) statement.run(cellsOf(table, row as Row<TableName>) as Cell[]);
+    statement.finalize();
+  }
+  other.exec('commit');
+}
+const [, fillMs] = await timed(fill);
+print(`node-sqlite3-wasm: open and fill ${(otherMs + fillMs).toFixed(0)} ms, in this thread`);
+
+print('statement       ours  node-sqlite3-wasm  (ms, median of five)');
+for (const [question, sql] of statements) {
+  const theirs = await medianOf(() => other.all(sql));
+  print(`${question.padEnd(12)} ${ours.get(question)?.toFixed(1).padStart(7)} ${theirs.toFixed(1).padStart(18)}`);
+}
+other.close();
+
+for (const format of ['csv', 'jsonl'] as const) {
+  const target = { format, maxBytes: 1e12, write: () => {} };
+  const [{ bytes }, ms] = await timed(() =>
+    pool.export(snapshot, { sql: everyAdSql }, (from) => writeExport(from, target)),
+  );
+  print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
+}
+await pool.close();
+
+if (wanted === 10_000) {
+  const row = (what: string, measured: number, allowed: number, unit: string) =>
+    addRow({
+      what: `${what}, 10,000 ${values.data ? 'real' : 'generated'} ads`,
+      ours: `${measured.toFixed(0)} ${unit}`,
+      beside: `${allowed} ${unit} allowed`,
+      ratio: measured / allowed,
+      limit: 'at most 1.00',
+      holds: measured <= allowed,
+    });
+  row('first SQL statement', firstMs, 1500, 'ms');
+  row('a grouping in SQL', ours.get('formats') ?? 0, 100, 'ms');
+  row('memory for rows and SQL', withStatements - idle, 300, 'MB');
+}

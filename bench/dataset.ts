@@ -1,0 +1,36 @@
+/**
+ * 1,000, 10,000 and 100,000 ads: time and memory to make rows, to open a worker, for ten statements beside another
+ * engine, and to export. `npm run bench:dataset` prints it; with AD_LIBRARY_TEST_DATA for a folder with `ads.jsonl`
+ * the same for real ads. The code runs as it is handed out: bundled, with the built worker beside it.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const root = new URL('../', import.meta.url);
+const folder = new URL('node_modules/.cache/bench-dataset/', root);
+mkdirSync(folder, { recursive: true });
+await build({
+  absWorkingDir: fileURLToPath(root),
+  entryPoints: ['bench/dataset-run.ts'],
+  outdir: fileURLToPath(folder),
+  bundle: true,
+  packages: 'external',
+  format: 'esm',
+  platform: 'node',
+  outExtension: { '.js': '.mjs' },
+});
+for (const file of ['sql-worker.js', 'sqlite3.wasm'])
+  copyFileSync(new URL(`dist/${file}`, root), new URL(file, folder));
+
+const data = process.env.AD_LIBRARY_TEST_DATA;
+const sizes = process.argv[2] ? [process.argv[2]] : ['1000', '10000', '100000'];
+const program = fileURLToPath(new URL('dataset-run.mjs', folder));
+for (const given of data ? [[], ['--data', data]] : [[]])
+  for (const ads of sizes) {
+    const options = ['--expose-gc', '--max-old-space-size=8192', program, '--ads', ads, ...given];
+    const { status } = spawnSync(process.execPath, options, { stdio: 'inherit' });
+    if (status !== 0) process.exitCode = 1;
+  }
+rmSync(folder, { recursive: true });
