@@ -11,9 +11,9 @@ export const statements: readonly [question: string, sql: string][] = [
   ['longest', 'select pageName, headline, daysRunning from ads where active = 1 order by daysRunning desc limit 20'],
   ['variants', 'select pageName, count(*), count(distinct variant) from ads group by 1 having count(*) > 5'],
   ['search', "select id, firstLine from ads where text like '%free%' and ctaType = 'SHOP_NOW'"],
-  ['json', "select json_extract(json, '$.page.adsAmount'), count(*) from ads group by 1"],
   [
     'percentile',
     'with d as (select daysRunning, row_number() over (order by daysRunning) r, count(*) over () n from ads where daysRunning is not null) select max(daysRunning) from d where r <= 0.9 * n',
   ],
+  ['json', "select json_extract(json, '$.page.adsAmount'), count(*) from ads group by 1"],
 ];

@@ -35,18 +35,16 @@ export class DatabaseWorker {
       workerData: { limits: options.limits, stop: this.#stop } satisfies WorkerSetup,
       argv: [],
       env: {},
-      // Standard output belongs to the protocol, and nobody reads what an engine has to say.
+      // Standard output belongs to the protocol. Nobody reads this one: reading would keep the process alive.
       stdin: false,
       stdout: true,
       stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
-    this.#worker.stdout.resume();
-    this.#worker.stderr.resume();
-    this.#worker.unref();
     this.#worker.on('message', (reply: Reply) => this.#settle(({ resolve }) => resolve(reply)));
     this.#worker.on('error', (cause) => this.#end(new WorkerDied('The worker failed.', { cause })));
     this.#worker.on('exit', () => this.#end(new WorkerDied('The worker ended.')));
+    this.#worker.unref();
   }
 
   get alive(): boolean {
