@@ -1,6 +1,6 @@
 import { isTemplate } from '../present/cards.ts';
 import { type Fields, objects } from '../present/view.ts';
-import { textCell } from './cells.ts';
+import { bounded, textCell } from './cells.ts';
 
 /** Everything an ad says in words: headline, body and what its cards say, each text once. */
 export interface AdCopy {
@@ -35,7 +35,8 @@ function firstText(card: Fields, names: readonly string[]): string | null {
 /** All texts of an ad together, one after the other. */
 export function wholeText({ headline, body, cards }: AdCopy): string | null {
   const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
-  return [...new Set(texts.filter((text) => text !== null))].join('\n') || null;
+  const whole = [...new Set(texts.filter((text) => text !== null))].join('\n');
+  return whole === '' ? null : bounded(whole);
 }
 
 /**

@@ -3,7 +3,7 @@ import { domainOf } from '../present/landing.ts';
 import { dayOf, runOf } from '../present/running.ts';
 import { type Fields, isObject, objects } from '../present/view.ts';
 import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
-import { dateCell, flagCell, idCell, isoTime, numberCell, textCell, textsOf } from './cells.ts';
+import { dateCell, flagCell, idCell, isoTime, jsonCell, numberCell, textCell, textsOf } from './cells.ts';
 import type { AdRow, Row } from './columns.ts';
 import { mediaCounts } from './media-counts.ts';
 
@@ -34,7 +34,11 @@ export function adRows(ad: object, facts: AdFacts): AdRows {
   const copy = copyOf(fields);
   const links = objects(fields.cards).map((card) => textCell(linkOf(card)));
   return {
-    ad: { ...sentFields(fields, id), ...derivedFields(fields, copy, facts), json: facts.json ?? JSON.stringify(ad) },
+    ad: {
+      ...sentFields(fields, id),
+      ...derivedFields(fields, copy, facts),
+      json: jsonCell(facts.json ?? JSON.stringify(ad)),
+    },
     countries: textsOf(fields.countries).map((country) => ({ id, country })),
     platforms: textsOf(fields.publisherPlatform).map((platform) => ({ id, platform })),
     cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),

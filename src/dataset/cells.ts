@@ -3,7 +3,18 @@
  * is null.
  */
 export const textCell = (value: unknown): string | null =>
-  typeof value === 'string' && value.trim() !== '' ? value : null;
+  typeof value === 'string' && value.trim() !== '' ? bounded(value) : null;
+
+/** No copy is this long. A row beyond what SQL reads at once would fail every statement that meets it. */
+const MAX_TEXT = 50_000;
+
+export const bounded = (text: string): string =>
+  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (+${text.length - MAX_TEXT} chars)`;
+
+/** An object as it came; null where it is far beyond any that a service sends, since half of one is none. */
+export const jsonCell = (json: string): string | null => (json.length <= MAX_JSON ? json : null);
+
+const MAX_JSON = 500_000;
 
 export const idCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);

@@ -1,5 +1,5 @@
 import type { Fields } from '../present/view.ts';
-import { dateCell, flagCell, idCell, isoTime, listCell, numberCell, textCell } from './cells.ts';
+import { dateCell, flagCell, idCell, isoTime, jsonCell, listCell, numberCell, textCell } from './cells.ts';
 import type { PageRow } from './columns.ts';
 
 export interface PageFacts {
@@ -34,6 +34,6 @@ export function pageRow(page: object, { gatheredAt, firstGatheredAt = gatheredAt
     languages: listCell(fields.languages),
     firstGatheredAt: isoTime(firstGatheredAt),
     gatheredAt: isoTime(gatheredAt),
-    json: json ?? JSON.stringify(page),
+    json: jsonCell(json ?? JSON.stringify(page)),
   };
 }

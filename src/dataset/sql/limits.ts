@@ -20,7 +20,7 @@ export const statementLimits: StatementLimits = {
 /** SQLite's run-time limits, by the name it gives them. */
 export const engineLimits = {
   /** Of a text or a blob, and of a row. */
-  SQLITE_LIMIT_LENGTH: 1_000_000,
+  SQLITE_LIMIT_LENGTH: 2_000_000,
   SQLITE_LIMIT_SQL_LENGTH: 100_000,
   SQLITE_LIMIT_COLUMN: 200,
   SQLITE_LIMIT_EXPR_DEPTH: 100,

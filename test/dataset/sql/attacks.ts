@@ -104,7 +104,7 @@ export const attacks: [Outcome, string][] = [
   ['stopped', `${ones} select count(*) from n, (select * from n limit 100000)`],
   ['stopped', `${ones}, m(y) as (select x from n union all select y + 1 from m) select count(*) from m`],
   ['stopped', "select instr(zeroblob(900000), cast(zeroblob(450000) || x'01' as blob))"],
-  ['stopped', "select trim(printf('%900000c', 'a') , printf('%.900000c', 'b') || 'a' || printf('%.9c', 'c'))"],
+  ['stopped', "select trim(printf('%9000000c', 'a') , printf('%.900000c', 'b') || 'a' || printf('%.9c', 'c'))"],
   [
     'stopped',
     "with recursive a(s) as (select printf('%.900000c', 'a')) select sum(s like printf('%%%.90c%%b', 'a')) from a, json_each('[1,2,3,4,5,6,7,8,9]') b, ads c, ads d",
@@ -114,7 +114,7 @@ export const attacks: [Outcome, string][] = [
   ['stopped', 'select randomblob(1000000000)'],
   ['stopped', "select printf('%.1000000000c', 'x')"],
   ['stopped', "select format('%1000000000d', 1)"],
-  ['stopped', 'select hex(zeroblob(900000))'],
+  ['stopped', 'select hex(zeroblob(1900000))'],
   ['stopped', "select replace(hex(zeroblob(400000)), '0', 'xxxxxxxxxx')"],
   ['stopped', `${ones} select group_concat(printf('%.1000c', 'x')) from n`],
   ['stopped', `${ones} select json_group_array(x) from n`],

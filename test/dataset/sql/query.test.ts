@@ -86,6 +86,17 @@ test('what models write works: joins, windows, medians, JSON, months, common tab
   expect((await query("select value from json_each('[1,2]')")).rows).toEqual([[1], [2]]);
 });
 
+test('an ad with texts beyond measure spoils no statement', async () => {
+  const flood = Object.fromEntries(
+    ['headline', 'body', 'linkDescription', 'ctaType'].map((name) => [name, '㊗'.repeat(700_000)]),
+  );
+  const flooded = snapshotOf('flooded', [...someAds(2), { id: 'flood', ...flood, cards: [{ title: flood.body }] }]);
+  for (const sql of ['select * from ads order by id', "select json_extract(json, '$.id'), text || body from ads"])
+    expect(await pool.query(flooded, { sql, cell: 20 })).toMatchObject({ rowCount: 3 });
+  const { rows } = await pool.query(flooded, { sql: "select length(body), json from ads where id = 'flood'" });
+  expect(rows).toEqual([[50_000 + '… (+650000 chars)'.length, null]]);
+});
+
 test.each([
   ['select page_name from ads', 'Perhaps pageName is meant.'],
   ['select id from AdCountries', 'Perhaps ad_countries is meant.'],
