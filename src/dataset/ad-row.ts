@@ -48,11 +48,11 @@ export function adRows(ad: object, facts: AdFacts): AdRows {
 /** The text that the language of an ad is told by; null of a template, whose words only the network knows. */
 export function languageText(ad: object): string | null {
   const { headline, body, cards } = copyOf(ad as Fields);
-  const said = (text: string | null) => (isTemplate(text) ? null : text);
+  const spoken = (text: string | null) => (isTemplate(text) ? null : text);
   return wholeText({
-    headline: said(headline),
-    body: said(body),
-    cards: cards.map((card) => ({ title: said(card.title), body: said(card.body) })),
+    headline: spoken(headline),
+    body: spoken(body),
+    cards: cards.map((card) => ({ title: spoken(card.title), body: spoken(card.body) })),
   });
 }
 

@@ -44,11 +44,11 @@ const UNKNOWN_NAME = /no such (?:table|column): (\S{1,100})/;
 
 /** The engine's words may quote what an advertiser wrote. */
 function detailTexts(detail: string): string[] {
-  const said = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
+  const message = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
   const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
-  if (name === undefined) return [said, 'Correct the SQL and call again.'];
+  if (name === undefined) return [message, 'Correct the SQL and call again.'];
   const near = nearestName(name);
-  return [said, ...(near === undefined ? [] : [`Perhaps ${near} is meant.`]), tablesText()];
+  return [message, ...(near === undefined ? [] : [`Perhaps ${near} is meant.`]), tablesText()];
 }
 
 export const tablesText = (): string =>

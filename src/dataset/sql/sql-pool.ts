@@ -1,6 +1,6 @@
 import { AdLibraryError } from '../../api/errors.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../columns.ts';
-import { DatabaseWorker } from './database-worker.ts';
+import { DatabaseWorker, WorkerDied } from './database-worker.ts';
 import { checkOptions, explainProblem } from './explain.ts';
 import { resultLimits, type StatementLimits, statementLimits } from './limits.ts';
 import type { Batch } from './messages.ts';
@@ -24,9 +24,9 @@ export type TableRows = { [Table in TableName]: { table: Table; rows: readonly R
 
 export interface SqlQuery {
   sql: string;
-  /** Rows to give: 50 unless told, at most 1,000. */
+  /** Rows to give: 50 by default, at most 1,000. */
   limit?: number | undefined;
-  /** Characters of a cell: 160 unless told. */
+  /** Characters of a cell: 160 by default. */
   cell?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -48,7 +48,7 @@ export interface SqlPoolOptions {
   idleMs?: number;
 }
 
-interface Kept {
+interface OpenDatabase {
   version: string;
   json: boolean;
   worker: DatabaseWorker;
@@ -66,7 +66,7 @@ export class SqlPool {
   readonly #idleMs: number;
   readonly #turns: Turns;
   /** By tenant, the one unused longest first. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #databases = new Map<string, OpenDatabase>();
 
   constructor({ maxWorkers = 2, maxWaiting = 16, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
     this.#limits = { ...statementLimits, ...limits };
@@ -105,14 +105,14 @@ export class SqlPool {
 
   /** Forgets the tables of a tenant. */
   async forget(tenantId: string): Promise<void> {
-    const kept = this.#kept.get(tenantId);
-    this.#kept.delete(tenantId);
-    clearTimeout(kept?.idle);
-    await kept?.worker.terminate();
+    const database = this.#databases.get(tenantId);
+    this.#databases.delete(tenantId);
+    clearTimeout(database?.idle);
+    await database?.worker.terminate();
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#kept.keys()].map((tenantId) => this.forget(tenantId)));
+    await Promise.all([...this.#databases.keys()].map((tenantId) => this.forget(tenantId)));
   }
 
   async #inTurn<Result>(
@@ -127,7 +127,8 @@ export class SqlPool {
         return await work(await this.#workerFor(snapshot, { json: true, signal }));
       });
     } catch (error) {
-      throw error instanceof SqlFailure ? explainProblem(error.problem, this.#limits) : this.#unexpected(error, signal);
+      if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
+      throw error instanceof WorkerDied ? withoutAnswer(error) : error;
     } finally {
       this.#rest(snapshot.tenantId);
       end();
@@ -139,20 +140,20 @@ export class SqlPool {
     { json, signal }: { json: boolean; signal: AbortSignal | undefined },
   ): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
-    const kept = this.#kept.get(tenantId);
-    clearTimeout(kept?.idle);
-    if (kept?.worker.alive && kept.version === version && (kept.json || !json)) {
-      this.#kept.delete(tenantId);
-      this.#kept.set(tenantId, kept);
-      return kept.worker;
+    const database = this.#databases.get(tenantId);
+    clearTimeout(database?.idle);
+    if (database?.worker.alive && database.version === version && (database.json || !json)) {
+      this.#databases.delete(tenantId);
+      this.#databases.set(tenantId, database);
+      return database.worker;
     }
     await this.forget(tenantId);
-    for (const other of this.#kept.keys()) {
-      if (this.#kept.size < this.#maxWorkers) break;
+    for (const other of this.#databases.keys()) {
+      if (this.#databases.size < this.#maxWorkers) break;
       if (!this.#turns.isRunning(other)) await this.forget(other);
     }
     const worker = new DatabaseWorker({ limits: this.#limits, graceMs: this.#graceMs });
-    this.#kept.set(tenantId, { version, json, worker });
+    this.#databases.set(tenantId, { version, json, worker });
     try {
       await worker.ready();
       for await (const part of snapshot.tables({ json })) await load(worker, part, { json, signal });
@@ -165,17 +166,16 @@ export class SqlPool {
   }
 
   #rest(tenantId: string): void {
-    const kept = this.#kept.get(tenantId);
-    if (!kept) return;
-    if (!kept.worker.alive) this.#kept.delete(tenantId);
-    else kept.idle = setTimeout(() => void this.forget(tenantId), this.#idleMs).unref();
+    const database = this.#databases.get(tenantId);
+    if (!database) return;
+    if (!database.worker.alive) this.#databases.delete(tenantId);
+    else database.idle = setTimeout(() => void this.forget(tenantId), this.#idleMs).unref();
   }
+}
 
-  #unexpected(error: unknown, signal: AbortSignal | undefined): unknown {
-    if (signal?.aborted || error instanceof AdLibraryError) return error;
-    const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
-    return new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: error });
-  }
+function withoutAnswer(cause: WorkerDied): AdLibraryError {
+  const problem = 'The SQL engine ended without an answer; a new one is started for the next statement.';
+  return new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause });
 }
 
 const MAX_ROWS_AT_ONCE = 500;
