@@ -12,6 +12,7 @@ import {
   serveLibrary,
 } from '../library/commands.ts';
 import { type KeyOptions, wrongOption } from '../library/keys.ts';
+import type { LeaseTiming } from '../library/lease.ts';
 import type { Library } from '../library/open.ts';
 import { importOutcome, importText, keysText, progressLine } from '../library/report.ts';
 import type { Log } from '../log/log.ts';
@@ -34,6 +35,8 @@ export interface LibraryCommandOptions {
   asked(): Promise<void>;
   /** How long answers under way are waited for then, in milliseconds. */
   drainDeadline: number;
+  /** How the database is held against other processes; for tests, which cannot wait so long. */
+  timing?: LeaseTiming;
 }
 
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
@@ -43,8 +46,10 @@ const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print } = options;
-  const place: Place = { database: config.database ?? defaultDatabase, now };
+  const { config, now, print, say, timing } = options;
+  const onWait = (database: string) =>
+    say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
+  const place: Place = { database: config.database ?? defaultDatabase, now, timing, onWait };
   switch (job.name) {
     case 'library serve':
       return serve(options, place);
@@ -101,9 +106,10 @@ async function serve(
     : serveLibrary({ ...place, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   say(`ad-library-mcp: library on ${served.url}\n`);
-  await asked();
+  const lost = await Promise.race([asked(), served.lost]);
+  if (lost) say(`ad-library-mcp: ${lost.message}\n`);
   await served.close();
-  return 0;
+  return lost ? 1 : 0;
 }
 
 /** Texts of flags as the library takes them. */

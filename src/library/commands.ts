@@ -1,15 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { realpath, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
+import { locateDatabase } from './database-files.ts';
 import { openDemoLibrary } from './demo.ts';
 import type { ImportReport } from './import.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
+import { type LeaseOptions, takeLease } from './lease.ts';
 import { type Library, openLibrary } from './open.ts';
-import { claim, InUse } from './owner.ts';
+import { DatabaseInUse } from './owner-note.ts';
 
-/** What `library serve`, `library import` and `library key` do. Nothing here prints: `library-command.ts` does. */
-export type Place = {
+/** What `library serve`, `library import` and `library key` do. Nothing here prints: `cli/library.ts` does. */
+export type Place = Pick<LeaseOptions, 'timing' | 'onWait'> & {
   /** A file, or `:memory:`. */
   database: string;
   /** Unix milliseconds. */
@@ -30,26 +32,39 @@ export type ServedLibrary = {
   url: string;
   /** In demo mode, the key that was made for it. */
   apiKey: string | undefined;
+  /** Resolves if another process takes over the database; from then on every call is answered 503. */
+  lost: Promise<Error>;
   /** Finishes the answers under way, then closes the database. */
   close(): Promise<void>;
 };
 
-/** `library serve`. @throws InUse, or Error when the address cannot be taken */
+/** `library serve`. @throws DatabaseInUse, or Error when the address cannot be taken */
 export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary> {
-  const token = randomBytes(24).toString('hex');
-  const owned = await openOwned(options, token, options.onError);
+  let lose: (error: Error) => void;
+  const lost = new Promise<Error>((resolve) => {
+    lose = resolve;
+  });
+  const owned = await openOwned(options, (error) => lose(error), options.onError);
+  let listening: Listening | undefined;
+  const close = async () => {
+    await listening?.close();
+    owned.close();
+  };
   try {
-    const listening = await options.listen(withAdmin(owned.library, token));
-    await owned.announce(listening.address);
-    const close = async () => {
-      // First, since a note with an address that refuses connections reads as the note of a dead owner.
-      await owned.announce(null);
-      await listening.close();
-      await owned.close();
+    listening = await options.listen(withAdmin(owned.library, owned.token));
+    owned.announce(listening.address);
+    return {
+      url: listening.address,
+      apiKey: undefined,
+      lost,
+      async close() {
+        // First, so that other commands wait for the file and do not ask a process that takes no more connections.
+        owned.announce(null);
+        await close();
+      },
     };
-    return { url: listening.address, apiKey: undefined, close };
   } catch (error) {
-    await owned.close();
+    await close();
     throw error;
   }
 }
@@ -62,7 +77,7 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
     await listening.close();
     library.close();
   };
-  return { url: listening.address, apiKey, close };
+  return { url: listening.address, apiKey, lost: new Promise(() => {}), close };
 }
 
 export type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };
@@ -72,7 +87,7 @@ export type Progress = { name: string; bytes: number; of: number | undefined };
 
 /**
  * `library import FILE…`; `-` stands for `stdin`. Into the database, or through the process that serves it.
- * @throws InUse; Error when a file cannot be read (those before it are in by then)
+ * @throws DatabaseInUse; Error when a file cannot be read (those before it are in by then)
  */
 export async function importFiles(
   place: Place,
@@ -103,38 +118,46 @@ export const revokeKey = (place: Place, idOrPrefix: string): Promise<KeyInfo> =>
 async function withLibrary<Result>(place: Place, work: (library: LibraryAccess) => Promise<Result>): Promise<Result> {
   let owned: Owned;
   try {
-    owned = await openOwned(place, randomBytes(24).toString('hex'));
+    owned = await openOwned(place);
   } catch (error) {
-    if (!(error instanceof InUse) || error.owner.url === null) throw error;
+    if (!(error instanceof DatabaseInUse) || !error.owner || !error.reachable) throw error;
     return work(accessOver(error.owner));
   }
   try {
     return await work(accessTo(owned.library));
   } finally {
-    await owned.close();
+    owned.close();
   }
 }
 
-type Owned = { library: Library; announce(url: string | null): Promise<void>; close(): Promise<void> };
+type Owned = { library: Library; token: string; announce(url: string | null): void; close(): void };
 
-async function openOwned(place: Place, token: string, onError?: ServeOptions['onError']): Promise<Owned> {
-  // The note stands beside the file itself, whatever link leads to it.
-  const database = await realpath(place.database).catch(() => place.database);
+async function openOwned(
+  place: Place,
+  onLost?: (error: Error) => void,
+  onError?: ServeOptions['onError'],
+): Promise<Owned> {
+  const database = await locateDatabase(place.database);
+  const token = randomBytes(24).toString('hex');
   const options = { database, now: place.now, ...(onError && { onError }) };
   if (database === ':memory:') {
     const library = await openLibrary(options);
-    return { library, announce: async () => {}, close: async () => library.close() };
+    return { library, token, announce: () => {}, close: library.close };
   }
-  const { announce, release } = await claim(database, token);
+  const { timing, onWait } = place;
+  const { announce, check, release } = await takeLease(database, { token, timing, onWait, onLost });
   try {
-    const library = await openLibrary(options);
-    const close = async () => {
-      library.close();
-      await release();
+    const library = await openLibrary({ ...options, checkLease: check });
+    const close = () => {
+      try {
+        library.close();
+      } finally {
+        release();
+      }
     };
-    return { library, announce, close };
+    return { library, token, announce, close };
   } catch (error) {
-    await release();
+    release();
     throw error;
   }
 }

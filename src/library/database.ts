@@ -14,6 +14,8 @@ export type Database = {
   run(sql: string, values?: Value[]): { changes: number; rowid: number };
   /** Runs `work` whole or not at all; what it returns is on disk once this returns. Nested calls join the outer one. */
   transaction<Result>(work: () => Result): Result;
+  /** @throws LeaseLost when the file belongs to another process by now */
+  checkLease(): void;
   close(): void;
 };
 
@@ -27,9 +29,10 @@ const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll
  *
  * The caller must be the only process that has the file open: the engine has no shared memory, so write-ahead logging,
  * its only crash-safe mode, works under an exclusive lock alone.
+ * @param checkLease throws when the caller is that process no longer
  * @throws Error when the file is no library, or was written by a newer version.
  */
-export async function openDatabase(path: string): Promise<Database> {
+export async function openDatabase(path: string, checkLease = () => {}): Promise<Database> {
   // Loaded here, so that a process that never opens a library does not pay for the engine.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
@@ -37,14 +40,15 @@ export async function openDatabase(path: string): Promise<Database> {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
     migrate(connection, path);
   } catch (error) {
-    connection.close();
+    // On a full disk it cannot even be closed properly.
+    quietly(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  return wrap(connection);
+  return wrap(connection, checkLease);
 }
 
-function wrap(connection: Connection): Database {
+function wrap(connection: Connection, checkLease: () => void): Database {
   const statements = new Map<string, Statement>();
 
   function prepared(sql: string): Statement {
@@ -61,32 +65,52 @@ function wrap(connection: Connection): Database {
   }
 
   const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
+
+  function transaction<Result>(work: () => Result): Result {
+    if (connection.inTransaction) return work();
+    checkLease();
+    connection.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      connection.exec('COMMIT');
+      // Once more: what a suspended process wrote after another one took over is in a file that nobody reads.
+      checkLease();
+      return result;
+    } catch (error) {
+      if (connection.inTransaction) connection.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
   return {
     all,
     // Every row is taken, since a statement left half read would keep its read transaction open.
     get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
-    run(sql, values = []) {
-      const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
-      return { changes, rowid: Number(lastInsertRowid) };
-    },
-    transaction(work) {
-      if (connection.inTransaction) return work();
-      connection.exec('BEGIN IMMEDIATE');
-      try {
-        const result = work();
-        connection.exec('COMMIT');
-        return result;
-      } catch (error) {
-        if (connection.inTransaction) connection.exec('ROLLBACK');
-        throw error;
-      }
-    },
+    run: (sql, values = []) =>
+      transaction(() => {
+        const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
+        return { changes, rowid: Number(lastInsertRowid) };
+      }),
+    transaction,
+    checkLease,
     close() {
+      // Without the lease, closing would remove the log of the process that took over.
+      if (!quietly(checkLease)) return;
       for (const statement of statements.values()) statement.finalize();
       statements.clear();
       connection.close();
     },
   };
+}
+
+/** @returns whether it went well */
+function quietly(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const pragma = (connection: Connection, name: string) =>
@@ -102,8 +126,14 @@ function migrate(connection: Connection, path: string): void {
       `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${migrations.length}). Update ad-library-mcp, or name another file.`,
     );
   }
-  if (version === migrations.length) return;
-  connection.exec('BEGIN IMMEDIATE');
-  for (const step of migrations.slice(version)) connection.exec(step);
-  connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
+  // Written every time: a database that takes no writes is better found now than by the first caller.
+  try {
+    connection.exec('BEGIN IMMEDIATE');
+    for (const step of migrations.slice(version)) connection.exec(step);
+    connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
+  } catch (error) {
+    throw new Error(
+      `${path} cannot be written (${error instanceof Error ? error.message : String(error)}). Is its disk full?`,
+    );
+  }
 }

@@ -17,6 +17,8 @@ export type LibraryOptions = {
   now: () => number;
   config?: Partial<LibraryConfig>;
   random?: Random;
+  /** Throws when the file belongs to another process by now. */
+  checkLease?: () => void;
   /** Told of faults that callers only see as a 500. */
   onError?: (error: unknown) => void;
 };
@@ -33,13 +35,13 @@ export type Library = {
 const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 
 /**
- * Opens a local library. A file must belong to this process alone: commands.ts claims it first, see owner.ts.
- * @throws Error when the file is no library, or one of a newer version
+ * Opens a local library. A file must belong to this process alone: commands.ts takes its lease first, see lease.ts.
+ * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions): Promise<Library & { shop: Shop }> {
   const { database: path, now, random = systemRandom, onError = () => {} } = options;
   const config = { ...defaultConfig, ...options.config };
-  const database = await openDatabase(path);
+  const database = await openDatabase(path, options.checkLease);
   const collections = collectionsIn(database, random.uuid);
   const keys = keysIn({ database, config, collections, now, random });
   const shop: Shop = {

@@ -1,6 +1,6 @@
 /** A request the API turns down. Everything but `status` becomes the documented error body. */
 export class Refusal extends Error {
-  readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429;
+  readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
   readonly code: string;
   readonly details: unknown;
 

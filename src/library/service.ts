@@ -54,6 +54,8 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   const { method } = endpoints[name];
   if (request.method !== method) return refused(wrongMethod(request.method, [method]), parts, { Allow: method });
   const { shop, keys } = parts;
+  // First: a process that lost its database knows neither its keys nor what is in it any more.
+  shop.database.checkLease();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   requireScope(caller, name, shop);
   const present = presenterFor(shop.records, shop.config, new URL(request.url).origin);

@@ -1,10 +1,9 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
-import { claim } from '../../src/library/owner.ts';
 import { startChild } from './support/child.ts';
 import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
@@ -35,7 +34,7 @@ const works = async (url: string, key: string) => {
 };
 
 describe('a killed server', () => {
-  it('keeps every key whose creation was reported, and those that were revoked stay so', async () => {
+  test('keeps every key whose creation was reported, and those that were revoked stay so', async () => {
     const server = await startServer();
     const reported: string[] = [];
     const revoked = await createKey(place(), { name: 'Revoked' });
@@ -50,12 +49,12 @@ describe('a killed server', () => {
     await Promise.all(creating);
 
     const next = await startServer();
-    for (const key of reported) expect(await works(next.ready.url, key)).toBe(true);
-    expect(await works(next.ready.url, revoked.key)).toBe(false);
+    for (const key of reported) expect(await works(next.ready.url ?? '', key)).toBe(true);
+    expect(await works(next.ready.url ?? '', revoked.key)).toBe(false);
     expect((await listKeys(place())).length).toBeGreaterThanOrEqual(reported.length + 1);
   }, 60_000);
 
-  it('loses nothing acknowledged and keeps nothing half done when killed inside a transaction', async () => {
+  test('loses nothing acknowledged and keeps nothing half done when killed inside a transaction', async () => {
     const holder = await startChild('./holding-child.ts', { database });
     await holder.kill();
     expect((await readdir(folder)).sort()).toContain('ad-library.db.lock');
@@ -66,51 +65,31 @@ describe('a killed server', () => {
 });
 
 describe('two processes on one file', () => {
-  it('other commands work through the one that serves', async () => {
+  test('other commands work through the one that serves', async () => {
     const { ready } = await startServer();
+    const url = ready.url ?? '';
     const made = await createKey(place(), { name: 'From outside', scopes: ['ads:read'], credits: 7 });
-    expect(await works(ready.url, made.key)).toBe(true);
+    expect(await works(url, made.key)).toBe(true);
     expect(await listKeys(place())).toMatchObject([{ id: made.id, name: 'From outside', scopes: ['ads:read'] }]);
     const file = join(folder, 'ads.jsonl');
     await writeFile(file, `${JSON.stringify({ id: uuid(1), headline: 'Hello' })}\n`);
     const [report] = await importFiles(place(), [file], { stdin: process.stdin });
     expect(report).toMatchObject({ name: file, ads: 1, skipped: 0 });
     await revokeKey(place(), made.keyPrefix);
-    expect(await works(ready.url, made.key)).toBe(false);
+    expect(await works(url, made.key)).toBe(false);
     await expect(createKey(place(), { scopes: ['ads:eat'] })).rejects.toThrow(
       /Unknown scope ads:eat\. Known: account:read/,
     );
   });
 
-  it('a second server is refused with the first one’s process', async () => {
+  test('a second server is refused with the first one’s process', async () => {
     const { pid } = await startServer();
     await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
-  });
-
-  it('an owner that does not serve is named', async () => {
-    const holder = await startChild('./holding-child.ts', { database });
-    cleanUp.push(holder.kill);
-    await expect(listKeys(place())).rejects.toThrow(`in use by process ${holder.pid}`);
-  });
-
-  it('a link to the file leads to the same owner', async () => {
-    await createKey(place(), {});
-    const link = join(folder, 'link.db');
-    await symlink(database, link);
-    const { pid } = await startServer();
-    const second = serveLibrary({ database: link, now, listen: onLoopback });
-    await expect(second).rejects.toThrow(`in use by process ${pid}`);
-  });
-
-  it('of many that find a dead owner at once, one takes its place', async () => {
-    await writeFile(`${database}.owner`, JSON.stringify({ pid: 2 ** 30, token: 'dead', url: null }));
-    const claims = await Promise.allSettled(Array.from({ length: 8 }, (_, at) => claim(database, `token-${at}`)));
-    expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 });
 
 describe('the owner’s note', () => {
-  it('is for the user alone, names a token that opens the admin routes, and goes with the owner', async () => {
+  test('is for the user alone, names a token that opens the admin routes, and goes with the owner', async () => {
     const { url, close } = await serveLibrary({ ...place(), listen: onLoopback });
     cleanUp.push(close);
     const note = `${database}.owner`;
@@ -125,30 +104,16 @@ describe('the owner’s note', () => {
     await cleanUp.pop()?.();
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
-
-  it.each([
-    [
-      'of a process id that another program has by now',
-      () => ({ pid: process.ppid, token: 'x', url: 'http://127.0.0.1:47109' }),
-    ],
-    ['of this very process id, from before a restart', () => ({ pid: process.pid, token: 'x', url: null })],
-    ['cut short', () => '{"pid":'],
-    ['of something else', () => ({ pid: 'none' })],
-  ])('%s is cleared away', async (_, note) => {
-    const text = note();
-    await writeFile(`${database}.owner`, typeof text === 'string' ? text : JSON.stringify(text));
-    expect(await listKeys(place())).toEqual([]);
-  });
 });
 
-it('a note that cannot be read is nobody’s to clear away', async () => {
+test('a note that cannot be read is nobody’s to clear away', async () => {
   await mkdir(`${database}.owner`);
   await expect(listKeys(place())).rejects.toThrow(/EISDIR/);
-  expect(await readdir(folder)).toEqual(['ad-library.db.owner']);
+  expect((await readdir(folder)).sort()).toEqual(['ad-library.db', 'ad-library.db.owner']);
 });
 
 describe('a file that is no library of this version', () => {
-  it('that another program keeps its tables in is refused, and stays as it was', async () => {
+  test('that another program keeps its tables in is refused, and stays as it was', async () => {
     const { shop, close } = await openLibrary({ database, now });
     shop.database.run('PRAGMA application_id = 7');
     close();
@@ -156,7 +121,7 @@ describe('a file that is no library of this version', () => {
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
-  it('of a newer version is refused', async () => {
+  test('of a newer version is refused', async () => {
     const { shop, close } = await openLibrary({ database, now });
     shop.database.run('PRAGMA user_version = 99');
     close();
@@ -164,16 +129,16 @@ describe('a file that is no library of this version', () => {
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
-  it('that is no database is refused', async () => {
+  test('that is no database is refused', async () => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
     await expect(listKeys(place())).rejects.toThrow(/is not a database of the ad library/);
   });
 
-  it('in a folder that is not there is refused', async () => {
+  test('in a folder that is not there is refused', async () => {
     database = join(folder, 'nowhere', 'a.db');
     await expect(listKeys(place())).rejects.toThrow(/no such folder/);
     await writeFile(join(folder, 'file'), '');
     database = join(folder, 'file', 'a.db');
-    await expect(listKeys(place())).rejects.toThrow(/cannot be kept in .*file: ENOTDIR/);
+    await expect(listKeys(place())).rejects.toThrow(/no such folder/);
   });
 });

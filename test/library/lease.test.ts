@@ -1,0 +1,142 @@
+import { link, mkdtemp, readdir, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createKey, listKeys, serveLibrary } from '../../src/library/commands.ts';
+import { takeLease } from '../../src/library/lease.ts';
+import { startChild } from './support/child.ts';
+import { onLoopback } from './support/on-loopback.ts';
+import { startOfTests } from './support/served-library.ts';
+
+let folder: string;
+let database: string;
+const undo: (() => unknown)[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
+  database = join(folder, 'ad-library.db');
+});
+afterEach(async () => {
+  for (const step of undo.splice(0).reverse()) await step();
+  await rm(folder, { recursive: true });
+});
+
+const timing = { renew: 20, expire: 500, poll: 5, patience: 20_000 };
+const impatient = { ...timing, expire: 60_000, patience: 200 };
+const place = (own = timing) => ({ database, now: () => startOfTests, timing: own });
+const foreign = { pid: 2 ** 30, host: 'another kernel', token: 'theirs', url: null as string | null };
+const writeNote = (note: unknown) =>
+  writeFile(`${database}.owner`, typeof note === 'string' ? note : JSON.stringify(note));
+
+/** An owner of which this process sees nothing but its note, as if it ran in another container. */
+async function beForeignOwner(note: object) {
+  await writeNote(note);
+  let seconds = 0;
+  const renewing = setInterval(() => utimes(`${database}.owner`, ++seconds, seconds).catch(() => {}), timing.renew);
+  const stop = () => clearInterval(renewing);
+  undo.push(stop);
+  return stop;
+}
+
+describe('an owner whose process number means nothing here', () => {
+  test('is believed for as long as it renews its lease, and its file is left alone', async () => {
+    await beForeignOwner({ ...foreign, url: 'http://127.0.0.1:9' });
+    await writeFile(`${database}.lock`, '');
+    const message = /in use by process 1073741824, which serves it at http.* does not answer from here\. Run this/;
+    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(message);
+    await expect(listKeys(place())).rejects.toThrow(message);
+    expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.lock', 'ad-library.db.owner']);
+  });
+
+  test('is waited for where it serves nobody, for a while', async () => {
+    await beForeignOwner(foreign);
+    await expect(listKeys(place({ ...timing, patience: 1000 }))).rejects.toThrow(/which has not finished yet/);
+  });
+
+  test('is followed once it no longer renews it', async () => {
+    const stop = await beForeignOwner(foreign);
+    const keys = listKeys(place());
+    let arrived = false;
+    void keys.then(() => {
+      arrived = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, timing.expire));
+    expect(arrived).toBe(false);
+    stop();
+    expect(await keys).toEqual([]);
+    expect(await readdir(folder)).toEqual(['ad-library.db']);
+  });
+});
+
+describe('a note of nobody', () => {
+  test.each([
+    ['of a process that has ended', { ...foreign, host: 'this' }],
+    ['of another machine', { ...foreign, url: 'http://127.0.0.1:9' }],
+    ['of a process number that another program has by now', { ...foreign, host: 'this', pid: process.ppid }],
+    ['of this very process number, from before a restart', { ...foreign, host: 'this', pid: process.pid }],
+    ['cut short', '{"pid":'],
+    ['of something else', { pid: 'none' }],
+  ])('%s is cleared away, and what it left with it', async (_, note) => {
+    const { key } = await createKey(place(), { name: 'Before' });
+    const { host } = (await import('../../src/library/owner-note.ts')).thisOwner('');
+    await writeNote(typeof note === 'object' && 'host' in note && note.host === 'this' ? { ...note, host } : note);
+    await writeFile(`${database}.copy`, 'left over');
+    await writeFile(`${database}.lock`, 'left over');
+    expect(await listKeys(place())).toMatchObject([{ name: 'Before', keyPrefix: key.slice(0, 17) }]);
+    await rm(`${database}.copy`, { force: true });
+    expect(await readdir(folder)).toEqual(['ad-library.db']);
+  });
+
+  test.each([
+    ['that has ended', 'this'],
+    ['that fell silent', 'another kernel'],
+  ])('of many that find an owner %s, one takes its place', async (_, host) => {
+    await writeFile(database, '');
+    const { host: here } = (await import('../../src/library/owner-note.ts')).thisOwner('');
+    await writeNote({ ...foreign, host: host === 'this' ? here : host });
+    const patient = { ...timing, patience: 1500 };
+    const leases = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, at) => takeLease(database, { token: `token-${at}`, timing: patient })),
+    );
+    const taken = leases.flatMap((lease) => (lease.status === 'fulfilled' ? [lease.value] : []));
+    for (const lease of taken) undo.push(lease.release);
+    expect(taken).toHaveLength(1);
+    taken[0]?.check();
+  });
+});
+
+test('of servers that start at the same moment, one serves', async () => {
+  const servers = await Promise.allSettled(
+    Array.from({ length: 4 }, () => startChild('./serving-child.ts', { database })),
+  );
+  const serving = servers.flatMap((server) => (server.status === 'fulfilled' ? [server.value] : []));
+  for (const { kill } of serving) undo.push(kill);
+  expect(serving).toHaveLength(1);
+  for (const server of servers) {
+    if (server.status === 'rejected') expect(String(server.reason)).toMatch(/in use by process \d+, which serves it/);
+  }
+});
+
+test('a process that is busy with the file and serves nobody is named', async () => {
+  const holder = await startChild('./holding-child.ts', { database });
+  undo.push(holder.kill);
+  await expect(listKeys(place(impatient))).rejects.toThrow(`in use by process ${holder.pid}, which has not finished`);
+});
+
+describe('another name of the file', () => {
+  test('that is a link leads to the same owner, though the file is yet to be made', async () => {
+    const link = join(folder, 'link.db');
+    await symlink(database, link);
+    const served = await serveLibrary({ ...place(), database: link, listen: onLoopback });
+    undo.push(served.close);
+    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(`in use by process ${process.pid}`);
+  });
+
+  test('that is a hard link is refused', async () => {
+    await createKey(place(), {});
+    const served = await serveLibrary({ ...place(), listen: onLoopback });
+    undo.push(served.close);
+    const other = join(folder, 'other.db');
+    await link(database, other);
+    await expect(listKeys({ ...place(), database: other })).rejects.toThrow(/has 2 names \(hard links\)/);
+  });
+});
