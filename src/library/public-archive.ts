@@ -72,7 +72,7 @@ function bodyOf(value: Json, snapshot: Json): string | undefined {
   const body = object(snapshot.body);
   const markup = text(object(body.markup).__html)
     ?.replace(/<br\s*\/?>/gi, '\n')
-    .replace(/<[^>]+>/g, '');
+    .replace(/<[^<>]+>/g, '');
   return text(body.text ?? markup ?? snapshot.body ?? firstOf(value.ad_creative_bodies));
 }
 

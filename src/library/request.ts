@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
 import { AddCollectionItemRequest } from '../api/schemas.ts';
+import { isTooDeep, maxDepth } from './nesting.ts';
 import { invalid } from './refusal.ts';
 
 /** Reads what a request carries; every function here answers what it cannot take with a Refusal 422. */
@@ -27,6 +28,7 @@ export async function readBody(request: Request, mostBytes: number): Promise<Rec
     throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
   }
   const body = parse(await readText(request, mostBytes));
+  if (isTooDeep(body)) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
   throw invalid('The body takes a JSON object.');
 }

@@ -52,9 +52,13 @@ function daysRunning(ad: Ad): number | null {
   return start === null || end === null || end < start ? null : Math.floor(end / day) - Math.floor(start / day);
 }
 
+/** No domain is longer; what is, has so many parents that they would fill the memory. */
+const maxDomainLength = 253;
+
 /** `shop.example.com` is found by itself, by `example.com` and by `com`. */
 function domainAndParents(domain: string | null | undefined): string[] {
-  const labels = (domain ?? '').split('.').filter(Boolean);
+  if (!domain || domain.length > maxDomainLength) return [];
+  const labels = domain.split('.').filter(Boolean);
   return labels.map((_, at) => labels.slice(at).join('.'));
 }
 

@@ -16,6 +16,8 @@ const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const unspacedRun = new RegExp(`(${unspaced.source}+)`, 'u');
 
+/** No language stacks more marks than Unicode's stream-safe format allows; to put them in order takes quadratic time. */
+const stackedMarks = /(\p{M}{30})\p{M}+/gu;
 /** ASCII, which needs no folding but of case. */
 const plain = /^[\0-\x7f]*$/;
 
@@ -24,6 +26,7 @@ type Piece = { text: string; pairs: boolean };
 function fold(text: string): string {
   if (plain.test(text)) return text.toLowerCase();
   return text
+    .replace(stackedMarks, '$1')
     .normalize('NFKD')
     .replace(invisible, '')
     .toLowerCase()
@@ -51,7 +54,9 @@ function tokensOf({ text, pairs }: Piece): string[] {
 /** The tokens of a text, separated by spaces, as the full-text index keeps them. */
 export function indexText(texts: Iterable<string | null | undefined>): string {
   const tokens: string[] = [];
-  for (const text of texts) if (text) for (const piece of pieces(text)) tokens.push(...tokensOf(piece));
+  for (const text of texts) {
+    if (text) for (const piece of pieces(text)) for (const token of tokensOf(piece)) tokens.push(token);
+  }
   return tokens.join(' ');
 }
 
