@@ -20,7 +20,7 @@ export type KeyOptions = {
   dailyLimit?: number;
   /** false: no subscription, every gated call is answered 402. */
   subscription?: boolean;
-  /** Id or prefix of a key whose account the new one shares: same collections, same credits. */
+  /** A key, its id or prefix, whose account the new one shares: same collections, same credits. */
   accountOf?: string;
 };
 
@@ -40,7 +40,7 @@ export type Keys = {
   create(options?: KeyOptions): KeyInfo & { key: string };
   list(): KeyInfo[];
   /** Revokes at once; revoking twice changes nothing. @throws Error when no key or several keys fit */
-  revoke(idOrPrefix: string): KeyInfo;
+  revoke(keyIdOrPrefix: string): KeyInfo;
 };
 
 export type KeyRing = Keys & {
@@ -49,7 +49,8 @@ export type KeyRing = Keys & {
 };
 
 const fixedPrefix = 'svc_live_';
-const shownLetters = 8;
+/** How much of a key is shown. */
+const prefixLength = fixedPrefix.length + 8;
 const secretBytes = 20;
 
 /** The secret has 160 random bits: a plain hash cannot be reversed by trying, so no slow one is needed. */
@@ -75,14 +76,16 @@ export function keysIn(parts: KeyParts): KeyRing {
   const columns = 'id, keyPrefix, name, scopes, userId, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(shown);
 
-  function one(idOrPrefix: string): KeyInfo {
+  /** By the key itself, its id, or the beginning that is shown of it or a part of that. */
+  function one(text: string): KeyInfo {
+    const { id: exact } = database.get<{ id: string }>('SELECT id FROM keys WHERE hash = ?', [hashOf(text)]) ?? {};
     const fits = list().filter(
-      ({ id, keyPrefix }) =>
-        id === idOrPrefix || (idOrPrefix.length > fixedPrefix.length && keyPrefix.startsWith(idOrPrefix)),
+      ({ id, keyPrefix }) => id === (exact ?? text) || (text.length > fixedPrefix.length && keyPrefix.startsWith(text)),
     );
     const [key] = fits;
-    if (!key) throw new Error(`No key has the id or prefix ${idOrPrefix.slice(0, 36)}. "library key list" shows them.`);
-    if (fits.length > 1) throw new Error(`${fits.length} keys begin with ${idOrPrefix}: give more of it, or the id.`);
+    // What was asked for is not repeated: it may be a key that works elsewhere.
+    if (!key) throw new Error('No key has that id or prefix. "library key list" shows them.');
+    if (fits.length > 1) throw new Error(`${fits.length} keys begin with that: give more of it, or the id.`);
     return key;
   }
 
@@ -94,7 +97,7 @@ export function keysIn(parts: KeyParts): KeyRing {
       const userId = options.accountOf ? one(options.accountOf).userId : createAccount(options, parts);
       const row: KeyRow = {
         id: random.uuid(),
-        keyPrefix: secret.slice(0, fixedPrefix.length + shownLetters),
+        keyPrefix: secret.slice(0, prefixLength),
         name: options.name ?? 'Library key',
         scopes: (options.scopes ?? scopeNames).join(' '),
         userId,
@@ -112,9 +115,9 @@ export function keysIn(parts: KeyParts): KeyRing {
   return {
     create,
     list,
-    revoke: (idOrPrefix) =>
+    revoke: (keyIdOrPrefix) =>
       database.transaction(() => {
-        const { id } = one(idOrPrefix);
+        const { id } = one(keyIdOrPrefix);
         database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
         return one(id);
       }),
