@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { type ServerType, serve } from '@hono/node-server';
+import { createAdaptorServer } from '@hono/node-server';
 import { defaultConfig, type LibraryConfig } from '../../../src/library/config.ts';
 import type { KeyOptions } from '../../../src/library/keys.ts';
 import { openLibrary } from '../../../src/library/open.ts';
@@ -26,9 +26,14 @@ export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
     config,
     onError: (error) => errors.push(error),
   });
-  const server = await new Promise<ServerType>((resolve) => {
-    const listening = serve({ fetch: library.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(listening));
+  // The server closes no idle connection: after a standstill of a loaded machine it would close one on which a request
+  // has just been sent.
+  const server = createAdaptorServer({
+    fetch: library.fetch,
+    overrideGlobalObjects: false,
+    serverOptions: { keepAliveTimeout: 0 },
   });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const key = (options: KeyOptions = {}) => library.keys.create(options).key;
 
