@@ -22,7 +22,7 @@ const maxProblemLength = 500;
 const maxLineLength = 8 * 1024 * 1024;
 const maxRecordLength = 1024 * 1024;
 /** Work between two turns of everybody else, in milliseconds: little to wait for, and few waits for the disk. */
-const sliceMs = 25;
+const sliceMs = 50;
 /** Lines read ahead, in characters. */
 const batchLength = 1024 * 1024;
 
