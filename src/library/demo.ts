@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { makeMarket } from './demo/campaigns.ts';
 import { fillCollections } from './demo/collections.ts';
-import { diceFrom } from './demo/random.ts';
+import { seededRandom } from './demo/seeded-random.ts';
 import { type Library, openLibrary } from './open.ts';
 import type { Shop } from './shop.ts';
 
@@ -24,17 +24,17 @@ export type DemoOptions = {
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { now, mediaUrl, appUrl, onError } = options;
-  const dice = diceFrom(1);
+  const random = seededRandom(1);
   const { shop, ...library } = await openLibrary({
     database: ':memory:',
     now,
-    random: diceFrom(2),
+    random: seededRandom(2),
     config: { mediaUrl, appUrl },
     ...(onError && { onError }),
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
-  const filled = fill(shop, userId, makeMarket(dice, now()), stop.signal);
+  const filled = fill(shop, userId, makeMarket(random, now()), stop.signal);
   // Whoever asks is told of a failure; until then it must not end the process.
   filled.catch(() => {});
   return {

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
-import { advertisers, makeMarket } from '../../src/library/demo/campaigns.ts';
-import { diceFrom } from '../../src/library/demo/random.ts';
+import { makeMarket } from '../../src/library/demo/campaigns.ts';
+import { advertisers } from '../../src/library/demo/market-tables.ts';
+import { seededRandom } from '../../src/library/demo/seeded-random.ts';
 import { openDemoLibrary } from '../../src/library/demo.ts';
 import { drawAd } from '../../src/library/media.ts';
 import { startOfTests } from './support/served-library.ts';
 
 const now = () => startOfTests;
 const day = 86_400_000;
-const market = (seed: number, at = startOfTests) => [...makeMarket(diceFrom(seed), at)];
+const market = (seed: number, at = startOfTests) => [...makeMarket(seededRandom(seed), at)];
 const base = 'https://library.demo.example';
 let demo: Awaited<ReturnType<typeof openDemoLibrary>>;
 
@@ -171,7 +172,7 @@ describe('pictures', () => {
     const kinds = ['Breakfast tea', 'Trail shoe', 'Payroll', 'Sérum', '四季の掛け布団', 'رحلة النجوم', 'Something'];
     expect(new Set(kinds.map((title) => sceneOf(title))).size).toBe(kinds.length);
     expect(sceneOf('Coffee', 'b')).toBe(sceneOf('Breakfast tea'));
-    const scenes = new Set(advertisers.flatMap(({ products }) => products.map(([name]) => sceneOf(name))));
+    const scenes = new Set(advertisers.flatMap(({ products }) => products.map(({ name }) => sceneOf(name))));
     expect(scenes.size).toBeGreaterThanOrEqual(10);
   });
 
