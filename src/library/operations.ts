@@ -2,7 +2,6 @@ import type { ItemType } from '../api/item-type.ts';
 import type { Account, Identity } from '../api/schemas.ts';
 import type { Caller } from './caller.ts';
 import type { OperationName } from './endpoints.ts';
-import { packNumbers, unpackNumbers } from './pack.ts';
 import type { Presenter } from './presenter.ts';
 import type { Records } from './records.ts';
 import { notFound } from './refusal.ts';
@@ -68,11 +67,11 @@ function listCollectionItems({ request, params, caller, present }: Call, shop: S
   const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
   const { itemType, limit, cursor } = readItemsQuery(new URL(request.url).searchParams);
   const list = `items ${id} ${itemType}`;
-  const [after] = cursor === undefined ? [] : unpackNumbers(shop.cursors.open(list, cursor), 1).numbers;
+  const [after] = cursor === undefined ? [] : (shop.cursors.read(list, cursor) as [after: number]);
   return () => {
     const collection = shop.collections.open(caller, id);
-    const { numbers, hasMore, position } = shop.collections.items(collection, itemType, limit, after ?? undefined);
-    const next = hasMore ? shop.cursors.seal(list, packNumbers([position ?? null])) : null;
+    const { numbers, hasMore, position } = shop.collections.items(collection, itemType, limit, after);
+    const next = hasMore ? shop.cursors.write(list, [position]) : null;
     const items = present.list(itemType, numbers);
     return { body: { collection: collection.shown, itemType, items, cursor: next, hasMore }, items: items.length };
   };
