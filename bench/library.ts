@@ -68,7 +68,7 @@ demo.library.close();
 
 await pipeline(lines, createWriteStream(file));
 const database = join(folder, 'ads.db');
-const { shop, ...library } = await openLibrary({ database, now: () => today });
+const { context, ...library } = await openLibrary({ database, now: () => today });
 const spent = process.cpuUsage();
 const started = performance.now();
 const report = await library.import(createReadStream(file));
@@ -85,8 +85,8 @@ print(
 
 const { key } = library.keys.create({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 const statements: { sql: string; values: (string | number)[] }[] = [];
-const { all } = shop.database;
-shop.database.all = (sql, values) => {
+const { all } = context.database;
+context.database.all = (sql, values) => {
   statements.push({ sql, values: values as (string | number)[] });
   return all(sql, values);
 };

@@ -7,13 +7,13 @@ import type { Library } from './open.ts';
 import type { Owner } from './owner-note.ts';
 
 /**
- * How the commands of other processes reach a database that is being served: a few routes outside `/v1`, open to
- * whoever has the token from the owner's note, that is to the user who runs the server.
+ * How commands in other processes reach a database that is being served: a few routes outside `/v1`, open to whoever
+ * can read the token in the owner's note, which is the user who runs the server.
  */
 export type LibraryAccess = {
   createKey(options: KeyOptions): Promise<KeyInfo & { key: string }>;
   listKeys(): Promise<KeyInfo[]>;
-  revokeKey(idOrPrefix: string): Promise<KeyInfo>;
+  revokeKey(keyIdOrPrefix: string): Promise<KeyInfo>;
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
 };
 
@@ -29,7 +29,7 @@ const KeyRequest = z.strictObject({
 
 const RevokeRequest = z.strictObject({ key: z.string() });
 
-/** Serves the library, and beside it the admin routes under `/-/`. */
+/** Serves the library and, under `/-/`, the admin routes. */
 export function withAdmin(library: Library, token: string): (request: Request) => Promise<Response> {
   const admin = new Hono().basePath('/-');
   admin.use(async ({ req }, next) => {
@@ -57,7 +57,7 @@ function sameText(given: string, expected: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** The library of another process, by its note. @throws Error with the owner's own message */
+/** The library of another process, found by its note. @throws Error with the owner's own message */
 export function accessOver({ pid, url, token }: Owner): LibraryAccess {
   async function ask(method: string, path: string, body?: NonNullable<RequestInit['body']>): Promise<unknown> {
     const response = await fetch(`${url}/-${path}`, {

@@ -10,18 +10,18 @@ import { type LeaseOptions, takeLease } from './lease.ts';
 import { type Library, openLibrary } from './open.ts';
 import { DatabaseInUse } from './owner-note.ts';
 
-/** What `library serve`, `library import` and `library key` do. Nothing here prints: `cli/library.ts` does. */
-export type Place = Pick<LeaseOptions, 'timing' | 'onWait'> & {
+/** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
+export type DatabaseOptions = Pick<LeaseOptions, 'timing' | 'onWait'> & {
   /** A file, or `:memory:`. */
   database: string;
   /** Unix milliseconds. */
   now: () => number;
 };
 
-/** `http://HOST:PORT` as this machine reaches it; closing it lets answers under way be finished. */
+/** `address` is `http://HOST:PORT` as this machine reaches it; `close` waits for answers in flight. */
 export type Listening = { address: string; close(): Promise<void> };
 
-export type ServeOptions = Place & {
+export type ServeOptions = DatabaseOptions & {
   /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
   listen(fetch: Library['fetch']): Promise<Listening>;
   onError?: (error: unknown) => void;
@@ -30,11 +30,11 @@ export type ServeOptions = Place & {
 export type ServedLibrary = {
   /** `http://HOST:PORT`, as others reach it. */
   url: string;
-  /** In demo mode, the key that was made for it. */
+  /** The key of demo mode. */
   apiKey: string | undefined;
-  /** Resolves if another process takes over the database; from then on every call is answered 503. */
+  /** Resolves when another process has taken over the database; from then on every call is answered 503. */
   lost: Promise<Error>;
-  /** Finishes the answers under way, then closes the database. */
+  /** Finishes answers in flight, then closes the database. */
   close(): Promise<void>;
 };
 
@@ -58,7 +58,7 @@ export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary
       apiKey: undefined,
       lost,
       async close() {
-        // First, so that other commands wait for the file and do not ask a process that takes no more connections.
+        // First, so that other commands wait for the file instead of calling a server that is closing.
         owned.announce(null);
         await close();
       },
@@ -69,7 +69,7 @@ export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary
   }
 }
 
-/** `library serve --demo`: generated data in memory; `apiKey` is good for it. */
+/** `library serve --demo`: generated data in memory, with a key for it. */
 export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
   const { library, apiKey } = await openDemoLibrary({ now: options.now, onError: options.onError });
   const listening = await options.listen(library.fetch);
@@ -82,20 +82,23 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
 
 export type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };
 export type ImportedFile = ImportReport & { name: string };
-/** Bytes read of a file, of how many if that is known. */
-export type Progress = { name: string; bytes: number; of: number | undefined };
+/** Bytes read so far; `of` is the size of the file, if known. */
+export type ImportProgress = { name: string; bytes: number; of: number | undefined };
 
 /**
- * `library import FILE…`; `-` stands for `stdin`. Into the database, or through the process that serves it.
- * @throws DatabaseInUse; Error when a file cannot be read (those before it are in by then)
+ * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
+ * @throws DatabaseInUse; Error when a file cannot be read (earlier files are already stored)
  */
 export async function importFiles(
-  place: Place,
+  target: DatabaseOptions,
   files: string[],
-  { stdin, onProgress = () => {} }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: Progress) => void },
+  {
+    stdin,
+    onProgress = () => {},
+  }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: ImportProgress) => void },
 ): Promise<ImportedFile[]> {
   const sources = await Promise.all(files.map((file) => sourceOf(file, stdin)));
-  return withLibrary(place, async (library) => {
+  return withLibrary(target, async (library) => {
     const reports: ImportedFile[] = [];
     for (const source of sources) {
       reports.push({ name: source.name, ...(await library.import(counted(source, onProgress))) });
@@ -104,21 +107,25 @@ export async function importFiles(
   });
 }
 
-/** `library key create`: the only time that `key` can be seen. */
-export const createKey = (place: Place, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(place, (library) => library.createKey(options));
+/** `library key create`: `key` is never shown again. */
+export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
+  withLibrary(target, (library) => library.createKey(options));
 
 /** `library key list` */
-export const listKeys = (place: Place): Promise<KeyInfo[]> => withLibrary(place, (library) => library.listKeys());
+export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> =>
+  withLibrary(target, (library) => library.listKeys());
 
-/** `library key revoke ID|PREFIX` */
-export const revokeKey = (place: Place, idOrPrefix: string): Promise<KeyInfo> =>
-  withLibrary(place, (library) => library.revokeKey(idOrPrefix));
+/** `library key revoke KEY|ID|PREFIX` */
+export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
+  withLibrary(target, (library) => library.revokeKey(keyIdOrPrefix));
 
-async function withLibrary<Result>(place: Place, work: (library: LibraryAccess) => Promise<Result>): Promise<Result> {
+async function withLibrary<Result>(
+  target: DatabaseOptions,
+  work: (library: LibraryAccess) => Promise<Result>,
+): Promise<Result> {
   let owned: Owned;
   try {
-    owned = await openOwned(place);
+    owned = await openOwned(target);
   } catch (error) {
     if (!(error instanceof DatabaseInUse) || !error.owner || !error.reachable) throw error;
     return work(accessOver(error.owner));
@@ -133,18 +140,18 @@ async function withLibrary<Result>(place: Place, work: (library: LibraryAccess) 
 type Owned = { library: Library; token: string; announce(url: string | null): void; close(): void };
 
 async function openOwned(
-  place: Place,
+  target: DatabaseOptions,
   onLost?: (error: Error) => void,
   onError?: ServeOptions['onError'],
 ): Promise<Owned> {
-  const database = await locateDatabase(place.database);
+  const database = await locateDatabase(target.database);
   const token = randomBytes(24).toString('hex');
-  const options = { database, now: place.now, ...(onError && { onError }) };
+  const options = { database, now: target.now, ...(onError && { onError }) };
   if (database === ':memory:') {
     const library = await openLibrary(options);
     return { library, token, announce: () => {}, close: library.close };
   }
-  const { timing, onWait } = place;
+  const { timing, onWait } = target;
   const { announce, check, release } = await takeLease(database, { token, timing, onWait, onLost });
   try {
     const library = await openLibrary({ ...options, checkLease: check });
@@ -168,12 +175,12 @@ async function sourceOf(file: string, stdin: AsyncIterable<Uint8Array>): Promise
   return { name: file, stream: contentOf(file), bytes: size };
 }
 
-/** Opened when its turn comes. */
+/** Opens the file only when it is read. */
 async function* contentOf(file: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(file);
 }
 
-async function* counted({ name, stream, bytes: of }: ImportSource, onProgress: (progress: Progress) => void) {
+async function* counted({ name, stream, bytes: of }: ImportSource, onProgress: (progress: ImportProgress) => void) {
   let bytes = 0;
   for await (const chunk of stream) {
     bytes += chunk.length;

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { invalid } from './refusal.ts';
+import { invalid } from './api-error.ts';
 
 /**
  * Writes and reads cursors: JSON, signed for one list, so that an altered or foreign one is refused and not guessed at.
@@ -7,7 +7,7 @@ import { invalid } from './refusal.ts';
  */
 export type Cursors = {
   write(list: string, content: unknown[]): string;
-  /** @throws Refusal 422 */
+  /** @throws ApiError 422 */
   read(list: string, cursor: string): unknown[];
 };
 

@@ -3,8 +3,8 @@ import { chown, copyFile, open, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname, resolve } from 'node:path';
 
 /**
- * The one path of a database file, whatever links lead to it; the file is made where there is none.
- * @throws Error when the file cannot be written, or can be reached under another name that nothing here tells of
+ * The real path of a database file, with all links resolved. Creates the file if there is none.
+ * @throws Error when the file cannot be written, or has hard links (their other names cannot be found)
  */
 export async function locateDatabase(path: string): Promise<string> {
   if (path === ':memory:') return path;
@@ -17,7 +17,7 @@ export async function locateDatabase(path: string): Promise<string> {
   const { nlink } = await stat(database);
   if (nlink > 1) {
     throw new Error(
-      `${database} has ${nlink} names (hard links), so another process could open it under another one. Make a copy of it and name that.`,
+      `${database} has ${nlink} names (hard links), so another process could open it under another name. Make a copy and use that.`,
     );
   }
   return database;
@@ -40,13 +40,13 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
   }
 }
 
-/** The folder by which the engine locks a database. */
+/** The engine's lock is a folder beside the database. */
 export const clearEngineLock = (database: string): Promise<void> =>
   rm(`${database}.lock`, { recursive: true, force: true });
 
 /**
- * Puts copies in the place of a database's files. A process that was suspended in the middle of a write and wakes up
- * after somebody else took over finishes that write in the files it had open, which are nobody's by then.
+ * Replaces the files of a database by copies. If the previous owner was suspended in the middle of a write, it finishes
+ * that write, once it wakes up, in the old files, which nobody reads any more.
  */
 export async function replaceFiles(database: string): Promise<void> {
   const files = [database, `${database}-wal`];
@@ -54,12 +54,12 @@ export async function replaceFiles(database: string): Promise<void> {
   for (const [at, copy] of copies.entries()) if (copy) await rename(copy, files[at] ?? '');
 }
 
-/** A copy that a power cut does not take, or undefined where there is no such file. */
+/** Writes a copy to disk. @returns its name, or undefined when there is no such file */
 async function copyOf(file: string): Promise<string | undefined> {
   const found = await stat(file).catch(() => undefined);
   if (!found) return undefined;
   const copy = `${file}.copy`;
-  // The copy costs nothing where the file system can share its blocks.
+  // Free where the file system can share blocks.
   await copyFile(file, copy, constants.COPYFILE_FICLONE);
   await chown(copy, found.uid, found.gid).catch(() => {});
   const opened = await open(copy, 'r+');

@@ -4,43 +4,43 @@ type Engine = typeof import('node-sqlite3-wasm');
 type Connection = InstanceType<Engine['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
-/** Long texts are handed over as UTF-8 bytes, which the engine takes several times faster than a string. */
+/** Pass long texts as UTF-8 bytes: the engine binds them several times faster than strings. */
 export type Value = string | number | null | Uint8Array;
 
-/** A SQLite database, reduced to what the library does with one. All calls are synchronous. */
+/** The part of SQLite that the library uses. All calls are synchronous. */
 export type Database = {
   all<Row>(sql: string, values?: Value[]): Row[];
   get<Row>(sql: string, values?: Value[]): Row | undefined;
   run(sql: string, values?: Value[]): { changes: number; rowid: number };
-  /** Runs `work` whole or not at all; what it returns is on disk once this returns. Nested calls join the outer one. */
+  /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
   transaction<Result>(work: () => Result): Result;
   /** @throws LeaseLost when the file belongs to another process by now */
   checkLease(): void;
   close(): void;
 };
 
-const mostStatements = 200;
+const maxStatements = 200;
 
-/** The engine's text binding ends at a NUL character: what could not be found again must not match by its beginning. */
+/** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 /**
  * Opens a database file (made when absent) or `:memory:`, and brings it to this version's tables.
  *
- * The caller must be the only process that has the file open: the engine has no shared memory, so write-ahead logging,
- * its only crash-safe mode, works under an exclusive lock alone.
+ * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
+ * mode, needs an exclusive lock.
  * @param checkLease throws when the caller is that process no longer
  * @throws Error when the file is no library, or was written by a newer version.
  */
 export async function openDatabase(path: string, checkLease = () => {}): Promise<Database> {
-  // Loaded here, so that a process that never opens a library does not pay for the engine.
+  // Loaded on demand: most processes never open a library.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
     migrate(connection, path);
   } catch (error) {
-    // On a full disk it cannot even be closed properly.
+    // On a full disk, closing fails too.
     quietly(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
@@ -54,7 +54,7 @@ function wrap(connection: Connection, checkLease: () => void): Database {
   function prepared(sql: string): Statement {
     const known = statements.get(sql);
     if (known) return known;
-    const oldest = statements.size >= mostStatements ? statements.entries().next().value : undefined;
+    const oldest = statements.size >= maxStatements ? statements.entries().next().value : undefined;
     if (oldest) {
       oldest[1].finalize();
       statements.delete(oldest[0]);
@@ -73,7 +73,7 @@ function wrap(connection: Connection, checkLease: () => void): Database {
     try {
       const result = work();
       connection.exec('COMMIT');
-      // Once more: what a suspended process wrote after another one took over is in a file that nobody reads.
+      // Again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
       checkLease();
       return result;
     } catch (error) {
@@ -84,7 +84,7 @@ function wrap(connection: Connection, checkLease: () => void): Database {
 
   return {
     all,
-    // Every row is taken, since a statement left half read would keep its read transaction open.
+    // Reads all rows: a half-read statement keeps its read transaction open.
     get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
     run: (sql, values = []) =>
       transaction(() => {
@@ -94,7 +94,7 @@ function wrap(connection: Connection, checkLease: () => void): Database {
     transaction,
     checkLease,
     close() {
-      // Without the lease, closing would remove the log of the process that took over.
+      // Without the lease, closing would delete the write-ahead log of the new owner.
       if (!quietly(checkLease)) return;
       for (const statement of statements.values()) statement.finalize();
       statements.clear();
@@ -126,7 +126,7 @@ function migrate(connection: Connection, path: string): void {
       `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${migrations.length}). Update ad-library-mcp, or name another file.`,
     );
   }
-  // Written every time: a database that takes no writes is better found now than by the first caller.
+  // Always writes, so that a database that cannot be written fails now and not at the first call.
   try {
     connection.exec('BEGIN IMMEDIATE');
     for (const step of migrations.slice(version)) connection.exec(step);

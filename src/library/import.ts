@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
 import { Ad, Page } from '../api/schemas.ts';
-import { isTooDeep, maxDepth } from './nesting.ts';
+import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
 export type ImportReport = {
   lines: number;
@@ -13,7 +13,7 @@ export type ImportReport = {
   /** Of the ads, those that came in the JSON of the public ad library. */
   fromPublicArchive: number;
   skipped: number;
-  /** The first of the skipped, with why. */
+  /** The first skipped records, each with the reason. */
   problems: { line: number; problem: string }[];
 };
 
@@ -21,24 +21,24 @@ const maxProblems = 50;
 const maxProblemLength = 500;
 const maxLineLength = 8 * 1024 * 1024;
 const maxRecordLength = 1024 * 1024;
-/** Work between two turns of everybody else, in milliseconds: little to wait for, and few waits for the disk. */
+/** Milliseconds of work per transaction: short enough for other callers, long enough to wait for the disk rarely. */
 const sliceMs = 50;
-/** Lines read ahead, in characters. */
+/** Characters of lines read ahead. */
 const batchLength = 1024 * 1024;
 
 type Line = { number: number; text: string | null };
-/** A checked record; `json` is the line itself, so that what is read back is what was written. */
-type Found = { ad: Ad } | { page: Page };
-type Entry = Found & { json: string };
+/** A checked record. `json` is the line itself, so that records are read back exactly as they were written. */
+type ParsedRecord = { ad: Ad } | { page: Page };
+type Entry = ParsedRecord & { json: string };
 
 /**
- * Loads records, one JSON text a line: ads and pages in the API's shapes, or ads of the public ad library. A line may
- * also hold an array of records, or an object with such an array in `data`. The same id replaces; a bad line is
- * reported and skipped. Memory is bounded by the longest line and one batch; time between two turns of other work by
- * the dearest record, so each slice of work is a transaction of its own.
+ * Loads JSON Lines: ads and pages in the API's shapes, or ads of the public ad library. A line may also hold an array
+ * of records, or an object with such an array in `data`. A record replaces one with the same id; a bad record is
+ * reported and skipped. Memory is bounded by the longest line and one batch. Work is cut into short transactions, and
+ * other callers get a turn after each.
  */
 export async function importLines(
-  { database, records }: Pick<Shop, 'database' | 'records'>,
+  { database, records }: Pick<ServiceContext, 'database' | 'records'>,
   source: AsyncIterable<string | Uint8Array>,
 ): Promise<ImportReport> {
   const report: ImportReport = { lines: 0, ads: 0, pages: 0, fromPublicArchive: 0, skipped: 0, problems: [] };
@@ -83,7 +83,7 @@ async function* batchesOf(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
   yield batch;
 }
 
-/** One step for each record, `undefined` for one that is skipped: skipping is work, too. */
+/** One step per record. Skipped records give `undefined`, because skipping takes time too. */
 function* entriesOf(lines: Line[], report: ImportReport): Generator<Entry | undefined, void> {
   for (const { number, text } of lines) {
     const skip = (error: unknown) => {
@@ -105,21 +105,21 @@ function* entriesOf(lines: Line[], report: ImportReport): Generator<Entry | unde
   }
 }
 
-/** The records of a line, each yet to be read. */
+/** The records of a line, as functions that read one each. */
 function* recordsOf(text: string | null): Generator<() => Entry & { mapped?: boolean }> {
-  if (text === null) return yield refuse(`longer than ${maxLineLength} characters`);
+  if (text === null) return yield fail(`longer than ${maxLineLength} characters`);
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    return yield refuse('not JSON; every line takes one whole record');
+    return yield fail('not JSON; every line takes one whole record');
   }
-  const many = Array.isArray(value) ? value : isObject(value) && Array.isArray(value.data) ? value.data : undefined;
+  const many = Array.isArray(value) ? value : isJsonObject(value) && Array.isArray(value.data) ? value.data : undefined;
   if (!many) return yield () => readEntry(value, text);
   for (const one of many) yield () => readEntry(one);
 }
 
-const refuse = (problem: string) => () => {
+const fail = (problem: string) => () => {
   throw new Error(problem);
 };
 
@@ -130,11 +130,8 @@ function readEntry(value: unknown, text?: string): Entry & { mapped?: boolean } 
   return { ...found, json };
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-function readRecord(value: unknown): Found & { mapped?: boolean } {
-  if (!isObject(value)) throw new Error('not a JSON object');
+function readRecord(value: unknown): ParsedRecord & { mapped?: boolean } {
+  if (!isJsonObject(value)) throw new Error('not a JSON object');
   if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
   if (isPublicArchiveAd(value)) return { ad: checked(Ad, adFromPublicArchive(value)), mapped: true };
   if ('id' in value) {
@@ -168,7 +165,7 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
   return result.data;
 }
 
-/** Lines that are not blank, in chunks of any size; `text` is null for one that is too long to be kept. */
+/** The lines that are not blank; `text` is null for a line that is too long. */
 async function* linesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Line> {
   const decoder = new TextDecoder();
   const state = { rest: '', number: 0, tooLong: false };

@@ -1,6 +1,7 @@
 import { closeSync, fstatSync, futimesSync, openSync, rmSync, statSync, unlinkSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ApiError } from './api-error.ts';
 import { clearEngineLock, replaceFiles } from './database-files.ts';
 import {
   answers,
@@ -12,13 +13,12 @@ import {
   readNote,
   thisOwner,
 } from './owner-note.ts';
-import { Refusal } from './refusal.ts';
 
-/** The right to a database file, for as long as this process renews it. */
+/** The right to use a database file, held as long as this process renews it. */
 export type Lease = {
-  /** Says where the owner serves from now on; null: no longer, though it still has the file open. */
+  /** Publishes the address where the owner serves; null: it has stopped serving, but still has the file open. */
   announce(url: string | null): void;
-  /** @throws LeaseLost when the file belongs to another process by now */
+  /** @throws LeaseLost when another process has taken over the file */
   check(): void;
   release(): void;
 };
@@ -26,10 +26,10 @@ export type Lease = {
 /** Milliseconds. */
 export type LeaseTiming = {
   renew: number;
-  /** After so long without a renewal anybody may take the lease. */
+  /** Without a renewal for so long, another process may take the lease. */
   expire: number;
   poll: number;
-  /** How long to wait for a process that is soon done with the file. */
+  /** How long to wait for a process that uses the file without serving it. */
   patience: number;
 };
 
@@ -44,14 +44,14 @@ export type LeaseOptions = {
   onWait?: ((database: string) => void) | undefined;
 };
 
-const noticeable = 1_000;
+const noticeableWait = 1_000;
 
-export class LeaseLost extends Refusal {
+export class LeaseLost extends ApiError {
   constructor(database: string) {
     super(
       503,
       'database_taken_over',
-      `Another process has taken over ${database}, because this one had not shown for too long that it still runs. Nothing more is written here.`,
+      `Another process has taken over ${database}, because this one was suspended or too busy to renew its lease. This process writes nothing more.`,
     );
   }
 }
@@ -59,14 +59,13 @@ export class LeaseLost extends Refusal {
 /**
  * Takes a database file for this process, or waits for it.
  *
- * Clocks of different machines are never compared: a note counts as abandoned when it has not changed in as many looks
- * at it as make up the time of expiry.
- * @throws DatabaseInUse when its owner lives and serves, or is not done in time
+ * The clocks of different machines are never compared: a note counts as abandoned after enough polls without a change.
+ * @throws DatabaseInUse when the owner serves the file, or does not finish in time
  */
 export async function takeLease(database: string, options: LeaseOptions): Promise<Lease> {
   const lease = await waitForLease(database, options);
   try {
-    // A killed process cannot remove it, and whoever holds the lease needs no other lock.
+    // A killed process leaves it behind; the lease makes it redundant.
     await clearEngineLock(database);
     return lease;
   } catch (error) {
@@ -78,7 +77,7 @@ export async function takeLease(database: string, options: LeaseOptions): Promis
 async function waitForLease(database: string, options: LeaseOptions): Promise<Lease> {
   const { timing = leaseTiming, onWait } = options;
   let last: OwnerNote | undefined;
-  for (let looks = 0, unchanged = 0; ; looks++) {
+  for (let polls = 0, unchanged = 0; ; polls++) {
     const file = createNote(database, options.token);
     if (file !== undefined) return holdLease(database, file, options);
     const note = readNote(database);
@@ -88,9 +87,9 @@ async function waitForLease(database: string, options: LeaseOptions): Promise<Le
       const lease = await takeOver(database, note, ended, options);
       if (lease) return lease;
     }
-    if (note && !ended) await refuseIfServed(database, note, last);
-    if (looks * timing.poll >= timing.patience) throw new DatabaseInUse(database, note?.owner, false);
-    if (looks * timing.poll === noticeable) onWait?.(database);
+    if (note && !ended) await throwIfServed(database, note, last);
+    if (polls * timing.poll >= timing.patience) throw new DatabaseInUse(database, note?.owner, false);
+    if (polls * timing.poll === noticeableWait) onWait?.(database);
     last = note;
     await pause(timing.poll);
   }
@@ -99,8 +98,8 @@ async function waitForLease(database: string, options: LeaseOptions): Promise<Le
 const isSame = (note: OwnerNote, other: OwnerNote | undefined) =>
   note.text === other?.text && note.changedMs === other.changedMs;
 
-/** An owner that serves does not end soon, whether it answers here or only renews its lease. */
-async function refuseIfServed(database: string, note: OwnerNote, last: OwnerNote | undefined): Promise<void> {
+/** Waiting for an owner that serves is pointless, whether it answers here or only renews its lease. */
+async function throwIfServed(database: string, note: OwnerNote, last: OwnerNote | undefined): Promise<void> {
   const { owner } = note;
   if (!owner?.url || isSame(note, last)) return;
   if (await answers(owner)) throw new DatabaseInUse(database, owner, true);
@@ -137,7 +136,7 @@ function holdLease(database: string, file: number, { token, timing = leaseTiming
       onLost?.(lost);
     }
     if (lost) throw lost;
-    // Work that leaves the timer no turn keeps the lease all the same.
+    // Long work delays the timer below, but not the renewal.
     if (performance.now() - renewedAt >= timing.renew) renew();
   };
   const timer = setInterval(() => {
@@ -145,7 +144,7 @@ function holdLease(database: string, file: number, { token, timing = leaseTiming
       check();
       renew();
     } catch {
-      // Lost: onLost has heard of it. Not renewed: the next turn tries again.
+      // If the lease is lost, onLost was called. If renewing failed, the next turn tries again.
     }
   }, timing.renew).unref();
   return {
@@ -162,7 +161,7 @@ function holdLease(database: string, file: number, { token, timing = leaseTiming
   };
 }
 
-/** Whether an open file is still the note of the database. Its number cannot be given anew while it is open. */
+/** Whether an open file is still the note of the database. Inode numbers are not reused while a file is open. */
 function isNote(database: string, file: number): boolean {
   const mine = fstatSync(file, { bigint: true });
   const found = statSync(noteOf(database), { bigint: true, throwIfNoEntry: false });
@@ -170,8 +169,8 @@ function isNote(database: string, file: number): boolean {
 }
 
 /**
- * Puts this process in the place of an owner that ended or fell silent. Of several that do so at once the last one
- * stays: each looks again after a while that is long beside the moment between its last look and its own note.
+ * Replaces an owner that ended or stopped renewing. If several processes do so at once, the last one wins: each checks
+ * its note again after a pause that is long compared to the moment between reading the old note and writing its own.
  */
 async function takeOver(database: string, note: OwnerNote, ended: boolean, options: LeaseOptions) {
   const { token, timing = leaseTiming } = options;

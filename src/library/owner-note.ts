@@ -1,27 +1,27 @@
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 
 /**
- * One process owns a database file. Its note beside the file, `<database>.owner`, says which one that is, and, while it
- * serves, at which address and with which token the other commands can ask it to act for them. The owner changes the
- * note's time of change at least every second: that is how others see that it lives, wherever it runs.
+ * One process owns a database file. Its note beside the file, `<database>.owner`, names the process and, while it
+ * serves, the address and the token with which other commands can use the database through it. The owner updates the
+ * note's modification time every second; that shows others that it is alive, wherever it runs.
  */
 export type Owner = {
   pid: number;
-  /** The system and the process namespace that `pid` belongs to; null where the system does not tell. */
+  /** Identifies the running kernel and the process namespace of `pid`; null where the system does not say. */
   host: string | null;
   token: string;
   url: string | null;
 };
 
-/** A note as it was found; `owner` is undefined where it was cut short, or is just being written. */
+/** `owner` is undefined when the note is incomplete. */
 export type OwnerNote = { text: string; changedMs: number; owner: Owner | undefined };
 
 export const noteOf = (database: string) => `${database}.owner`;
 
-/** Padded, so that each writing takes the place of the last one whole. */
+/** Padded, so that a new text always overwrites all of the old one. */
 export const noteText = (owner: Owner) => JSON.stringify(owner).padEnd(1024);
 
-/** @returns undefined without a note */
+/** @returns undefined when there is no note */
 export function readNote(database: string): OwnerNote | undefined {
   try {
     const { mtimeMs } = statSync(noteOf(database));
@@ -43,10 +43,10 @@ function parseOwner(text: string): Owner | undefined {
   }
 }
 
-/** This process, as others find it in a note. */
+/** The note's content for this process. */
 export const thisOwner = (token: string): Owner => ({ pid: process.pid, host: thisHost(), token, url: null });
 
-/** The same only for processes that see each other's numbers: one kernel since its start, one namespace of processes. */
+/** Equal only for processes that see each other's pids: same boot of the same kernel, same process namespace. */
 function thisHost(): string | null {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -56,7 +56,7 @@ function thisHost(): string | null {
   }
 }
 
-/** Whether the owner has certainly ended. Only of a process that would be visible here can that be known. */
+/** Whether the owner has certainly ended. Known only of processes that would be visible here. */
 export function hasEnded({ pid, host }: Owner): boolean {
   if (host === null || host !== thisHost()) return false;
   try {
@@ -67,7 +67,7 @@ export function hasEnded({ pid, host }: Owner): boolean {
   }
 }
 
-/** Whether the owner can be asked from here to act for this process. */
+/** Whether the owner's address can be reached from here. */
 export async function answers({ url, token }: Owner): Promise<boolean> {
   if (url === null) return false;
   try {
@@ -78,7 +78,7 @@ export async function answers({ url, token }: Owner): Promise<boolean> {
   }
 }
 
-/** The file is in the hands of a process that lives. */
+/** Another process that is alive uses the file. */
 export class DatabaseInUse extends Error {
   readonly owner: Owner | undefined;
   /** Whether the owner answers at its address. */

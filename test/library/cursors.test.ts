@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { searchAll, serveLibrary, serveRich, uuid } from './support/served-library.ts';
 
 const { served, key } = await serveRich();
 afterAll(() => served.close());
 
 describe('cursors', () => {
-  it('lose and repeat nothing while records are added and replaced', async () => {
+  test('lose and repeat nothing while records are added and replaced', async () => {
     const step = fc.record({
       limit: fc.integer({ min: 1, max: 7 }),
       added: fc.array(fc.option(fc.nat(5)), { maxLength: 4 }),
@@ -50,7 +50,7 @@ describe('cursors', () => {
     );
   }, 60_000);
 
-  it('are short: every page of results carries one', async () => {
+  test('are short: every page of results carries one', async () => {
     const own = await serveLibrary();
     const startedAt = '2026-01-02T03:04:05.000Z';
     const row = (at: number) => ({ id: uuid(6000 + at), startedAt, headline: 'Free shipping', countries: ['US'] });
@@ -64,7 +64,7 @@ describe('cursors', () => {
     await own.close();
   });
 
-  it('hold any position, whole or not, and go on exactly there', async () => {
+  test('hold any position, whole or not, and go on exactly there', async () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
     let id = 8_000;
     await fc.assert(
@@ -78,7 +78,7 @@ describe('cursors', () => {
     );
   });
 
-  it('that are altered anywhere are refused', async () => {
+  test('that are altered anywhere are refused', async () => {
     await served.load(...Array.from({ length: 5 }, (_, at) => ({ id: uuid(7000 + at), pageId: 'altered' })));
     const first = await served.ask('POST', '/v1/ads/search', { key, body: { pageId: 'altered', limit: 2 } });
     const cursor: string = first.body.cursor;
@@ -95,7 +95,7 @@ describe('cursors', () => {
     }
   });
 
-  it('go on alone or with the same filters; other filters and other lists are refused', async () => {
+  test('go on alone or with the same filters; other filters and other lists are refused', async () => {
     await served.load(
       ...Array.from({ length: 5 }, (_, at) => ({ id: uuid(7100 + at), pageId: 'alone', duplicates: at })),
     );
@@ -118,7 +118,7 @@ describe('cursors', () => {
     expect(items.status).toBe(422);
   });
 
-  it('of a collection go on from newest to oldest, and are bound to it', async () => {
+  test('of a collection go on from newest to oldest, and are bound to it', async () => {
     const own = served.key();
     await served.load(...Array.from({ length: 130 }, (_, at) => ({ id: uuid(7200 + at) })));
     const { body } = await served.ask('GET', '/v1/collections', { key: own });

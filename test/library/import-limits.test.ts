@@ -35,7 +35,6 @@ describe('whatever an advertiser wrote', () => {
     }
   });
 
-  /** Each of these took four times as long for twice the length. */
   test.each([
     ['opening brackets', (length: number) => archived('<'.repeat(length))],
     ['broken line breaks', (length: number) => archived('<br '.repeat(length / 4))],
@@ -48,7 +47,7 @@ describe('whatever an advertiser wrote', () => {
       return performance.now() - start;
     };
     await timeOf(1000);
-    // Sixty-four times as many: in quadratic time a pause of the machine of seconds would not hide it.
+    // Quadratic work would take 4,096 times as long for 64 times the length.
     const short = await timeOf(4_000);
     expect(await timeOf(256_000)).toBeLessThan(Math.max(short, 20) * 64 * 4);
   });
@@ -102,17 +101,17 @@ test.each([
     () => Array.from({ length: 20_000 }, (_, at) => ({ id: uuid(at), headline: `Ad ${at}` })),
   ],
   ['much that is skipped on one line', () => Array.from({ length: 300_000 }, () => 1)],
-  ['long texts', () => Array.from({ length: 30 }, (_, at) => ({ id: uuid(at), body: wordsFrom(at * 50_000, 20_000) }))],
+  ['long texts', () => Array.from({ length: 60 }, (_, at) => ({ id: uuid(at), body: wordsFrom(at * 50_000, 20_000) }))],
 ])('others are answered long before an import of %s is done', async (_, records) => {
   const line = records();
   const order: string[] = [];
   const importing = served.load(line).then(() => order.push('imported'));
-  for (let asked = 0; asked < 5; asked++) {
+  for (let asked = 0; asked < 2; asked++) {
     expect((await served.ask('GET', '/v1/whoami', { key })).status).toBe(200);
     order.push('answered');
   }
   await importing;
-  expect(order).toEqual([...Array.from({ length: 5 }, () => 'answered'), 'imported']);
+  expect(order).toEqual([...Array.from({ length: 2 }, () => 'answered'), 'imported']);
 });
 
 const wordsFrom = (first: number, count: number) =>

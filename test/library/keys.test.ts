@@ -11,7 +11,7 @@ test('a key looks as documented, and only a hash of it is kept', async () => {
   const { key, keyPrefix } = served.library.keys.create({ name: 'Mine' });
   expect(key).toMatch(/^svc_live_[0-9a-f]{40}$/);
   expect(key.startsWith(keyPrefix)).toBe(true);
-  const rows = served.library.shop.database.all('SELECT * FROM keys');
+  const rows = served.library.context.database.all('SELECT * FROM keys');
   expect(JSON.stringify(rows)).not.toContain(key.slice('svc_live_'.length));
   expect(JSON.stringify(served.library.keys.list())).not.toContain(key);
 });
@@ -67,7 +67,7 @@ test.each([
   [{ dailyLimit: Number.NaN }, /dailyLimit takes a whole number/],
   [{ accountOf: 'nobody' }, /No key has/],
 ])('%j is refused and leaves nothing behind', (options, message) => {
-  const accounts = () => served.library.shop.database.all('SELECT * FROM accounts').length;
+  const accounts = () => served.library.context.database.all('SELECT * FROM accounts').length;
   const before = accounts();
   expect(() => served.library.keys.create(options)).toThrow(message);
   expect(accounts()).toBe(before);

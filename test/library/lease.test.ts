@@ -22,7 +22,7 @@ afterEach(async () => {
 
 const timing = { renew: 20, expire: 500, poll: 5, patience: 20_000 };
 const impatient = { ...timing, expire: 60_000, patience: 200 };
-const place = (own = timing) => ({ database, now: () => startOfTests, timing: own });
+const target = (own = timing) => ({ database, now: () => startOfTests, timing: own });
 const foreign = { pid: 2 ** 30, host: 'another kernel', token: 'theirs', url: null as string | null };
 const writeNote = (note: unknown) =>
   writeFile(`${database}.owner`, typeof note === 'string' ? note : JSON.stringify(note));
@@ -42,19 +42,19 @@ describe('an owner whose process number means nothing here', () => {
     await beForeignOwner({ ...foreign, url: 'http://127.0.0.1:9' });
     await writeFile(`${database}.lock`, '');
     const message = /in use by process 1073741824, which serves it at http.* does not answer from here\. Run this/;
-    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(message);
-    await expect(listKeys(place())).rejects.toThrow(message);
+    await expect(serveLibrary({ ...target(), listen: onLoopback })).rejects.toThrow(message);
+    await expect(listKeys(target())).rejects.toThrow(message);
     expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.lock', 'ad-library.db.owner']);
   });
 
   test('is waited for where it serves nobody, for a while', async () => {
     await beForeignOwner(foreign);
-    await expect(listKeys(place({ ...timing, patience: 1000 }))).rejects.toThrow(/which has not finished yet/);
+    await expect(listKeys(target({ ...timing, patience: 1000 }))).rejects.toThrow(/which has not finished yet/);
   });
 
   test('is followed once it no longer renews it', async () => {
     const stop = await beForeignOwner(foreign);
-    const keys = listKeys(place());
+    const keys = listKeys(target());
     let arrived = false;
     void keys.then(() => {
       arrived = true;
@@ -76,12 +76,12 @@ describe('a note of nobody', () => {
     ['cut short', '{"pid":'],
     ['of something else', { pid: 'none' }],
   ])('%s is cleared away, and what it left with it', async (_, note) => {
-    const { key } = await createKey(place(), { name: 'Before' });
+    const { key } = await createKey(target(), { name: 'Before' });
     const { host } = (await import('../../src/library/owner-note.ts')).thisOwner('');
     await writeNote(typeof note === 'object' && 'host' in note && note.host === 'this' ? { ...note, host } : note);
     await writeFile(`${database}.copy`, 'left over');
     await writeFile(`${database}.lock`, 'left over');
-    expect(await listKeys(place())).toMatchObject([{ name: 'Before', keyPrefix: key.slice(0, 17) }]);
+    expect(await listKeys(target())).toMatchObject([{ name: 'Before', keyPrefix: key.slice(0, 17) }]);
     await rm(`${database}.copy`, { force: true });
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
@@ -119,24 +119,24 @@ test('of servers that start at the same moment, one serves', async () => {
 test('a process that is busy with the file and serves nobody is named', async () => {
   const holder = await startChild('./holding-child.ts', { database });
   undo.push(holder.kill);
-  await expect(listKeys(place(impatient))).rejects.toThrow(`in use by process ${holder.pid}, which has not finished`);
+  await expect(listKeys(target(impatient))).rejects.toThrow(`in use by process ${holder.pid}, which has not finished`);
 });
 
 describe('another name of the file', () => {
   test('that is a link leads to the same owner, though the file is yet to be made', async () => {
     const link = join(folder, 'link.db');
     await symlink(database, link);
-    const served = await serveLibrary({ ...place(), database: link, listen: onLoopback });
+    const served = await serveLibrary({ ...target(), database: link, listen: onLoopback });
     undo.push(served.close);
-    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(`in use by process ${process.pid}`);
+    await expect(serveLibrary({ ...target(), listen: onLoopback })).rejects.toThrow(`in use by process ${process.pid}`);
   });
 
   test('that is a hard link is refused', async () => {
-    await createKey(place(), {});
-    const served = await serveLibrary({ ...place(), listen: onLoopback });
+    await createKey(target(), {});
+    const served = await serveLibrary({ ...target(), listen: onLoopback });
     undo.push(served.close);
     const other = join(folder, 'other.db');
     await link(database, other);
-    await expect(listKeys({ ...place(), database: other })).rejects.toThrow(/has 2 names \(hard links\)/);
+    await expect(listKeys({ ...target(), database: other })).rejects.toThrow(/has 2 names \(hard links\)/);
   });
 });

@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const place = () => ({ database, now });
+const target = () => ({ database, now });
 const startServer = async () => {
   const child = await startChild('./serving-child.ts', { database });
   cleanUp.push(child.kill);
@@ -37,11 +37,11 @@ describe('a killed server', () => {
   test('keeps every key whose creation was reported, and those that were revoked stay so', async () => {
     const server = await startServer();
     const reported: string[] = [];
-    const revoked = await createKey(place(), { name: 'Revoked' });
-    await revokeKey(place(), revoked.id);
+    const revoked = await createKey(target(), { name: 'Revoked' });
+    await revokeKey(target(), revoked.id);
     let killed = false;
     const creating = Array.from({ length: 4 }, async () => {
-      while (!killed) reported.push((await createKey(place(), {})).key);
+      while (!killed) reported.push((await createKey(target(), {})).key);
     }).map((loop) => loop.catch(() => {}));
     while (reported.length < 25) await new Promise((resolve) => setTimeout(resolve, 5));
     killed = true;
@@ -51,14 +51,14 @@ describe('a killed server', () => {
     const next = await startServer();
     for (const key of reported) expect(await works(next.ready.url ?? '', key)).toBe(true);
     expect(await works(next.ready.url ?? '', revoked.key)).toBe(false);
-    expect((await listKeys(place())).length).toBeGreaterThanOrEqual(reported.length + 1);
+    expect((await listKeys(target())).length).toBeGreaterThanOrEqual(reported.length + 1);
   }, 60_000);
 
   test('loses nothing acknowledged and keeps nothing half done when killed inside a transaction', async () => {
     const holder = await startChild('./holding-child.ts', { database });
     await holder.kill();
     expect((await readdir(folder)).sort()).toContain('ad-library.db.lock');
-    const names = (await listKeys(place())).map(({ name }) => name);
+    const names = (await listKeys(target())).map(({ name }) => name);
     expect(names).toEqual(['Committed']);
     expect((await readdir(folder)).filter((file) => file !== 'ad-library.db')).toEqual([]);
   });
@@ -68,29 +68,29 @@ describe('two processes on one file', () => {
   test('other commands work through the one that serves', async () => {
     const { ready } = await startServer();
     const url = ready.url ?? '';
-    const made = await createKey(place(), { name: 'From outside', scopes: ['ads:read'], credits: 7 });
+    const made = await createKey(target(), { name: 'From outside', scopes: ['ads:read'], credits: 7 });
     expect(await works(url, made.key)).toBe(true);
-    expect(await listKeys(place())).toMatchObject([{ id: made.id, name: 'From outside', scopes: ['ads:read'] }]);
+    expect(await listKeys(target())).toMatchObject([{ id: made.id, name: 'From outside', scopes: ['ads:read'] }]);
     const file = join(folder, 'ads.jsonl');
     await writeFile(file, `${JSON.stringify({ id: uuid(1), headline: 'Hello' })}\n`);
-    const [report] = await importFiles(place(), [file], { stdin: process.stdin });
+    const [report] = await importFiles(target(), [file], { stdin: process.stdin });
     expect(report).toMatchObject({ name: file, ads: 1, skipped: 0 });
-    await revokeKey(place(), made.keyPrefix);
+    await revokeKey(target(), made.keyPrefix);
     expect(await works(url, made.key)).toBe(false);
-    await expect(createKey(place(), { scopes: ['ads:eat'] })).rejects.toThrow(
+    await expect(createKey(target(), { scopes: ['ads:eat'] })).rejects.toThrow(
       /Unknown scope ads:eat\. Known: account:read/,
     );
   });
 
   test('a second server is refused with the first one’s process', async () => {
     const { pid } = await startServer();
-    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
+    await expect(serveLibrary({ ...target(), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
   });
 });
 
 describe('the owner’s note', () => {
   test('is for the user alone, names a token that opens the admin routes, and goes with the owner', async () => {
-    const { url, close } = await serveLibrary({ ...place(), listen: onLoopback });
+    const { url, close } = await serveLibrary({ ...target(), listen: onLoopback });
     cleanUp.push(close);
     const note = `${database}.owner`;
     expect((await stat(note)).mode & 0o777).toBe(0o600);
@@ -108,37 +108,37 @@ describe('the owner’s note', () => {
 
 test('a note that cannot be read is nobody’s to clear away', async () => {
   await mkdir(`${database}.owner`);
-  await expect(listKeys(place())).rejects.toThrow(/EISDIR/);
+  await expect(listKeys(target())).rejects.toThrow(/EISDIR/);
   expect((await readdir(folder)).sort()).toEqual(['ad-library.db', 'ad-library.db.owner']);
 });
 
 describe('a file that is no library of this version', () => {
   test('that another program keeps its tables in is refused, and stays as it was', async () => {
-    const { shop, close } = await openLibrary({ database, now });
-    shop.database.run('PRAGMA application_id = 7');
+    const { context, close } = await openLibrary({ database, now });
+    context.database.run('PRAGMA application_id = 7');
     close();
-    await expect(listKeys(place())).rejects.toThrow(/ad-library\.db is a database of another program/);
+    await expect(listKeys(target())).rejects.toThrow(/ad-library\.db is a database of another program/);
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
   test('of a newer version is refused', async () => {
-    const { shop, close } = await openLibrary({ database, now });
-    shop.database.run('PRAGMA user_version = 99');
+    const { context, close } = await openLibrary({ database, now });
+    context.database.run('PRAGMA user_version = 99');
     close();
-    await expect(listKeys(place())).rejects.toThrow(/written by a newer version .* 99.*Update ad-library-mcp/);
+    await expect(listKeys(target())).rejects.toThrow(/written by a newer version .* 99.*Update ad-library-mcp/);
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
   test('that is no database is refused', async () => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
-    await expect(listKeys(place())).rejects.toThrow(/is not a database of the ad library/);
+    await expect(listKeys(target())).rejects.toThrow(/is not a database of the ad library/);
   });
 
   test('in a folder that is not there is refused', async () => {
     database = join(folder, 'nowhere', 'a.db');
-    await expect(listKeys(place())).rejects.toThrow(/no such folder/);
+    await expect(listKeys(target())).rejects.toThrow(/no such folder/);
     await writeFile(join(folder, 'file'), '');
     database = join(folder, 'file', 'a.db');
-    await expect(listKeys(place())).rejects.toThrow(/no such folder/);
+    await expect(listKeys(target())).rejects.toThrow(/no such folder/);
   });
 });

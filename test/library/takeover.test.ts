@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 const timing = { renew: 20, expire: 500, poll: 5, patience: 20_000 };
-const place = () => ({ database, now: Date.now, timing });
+const target = () => ({ database, now: Date.now, timing });
 
 const bytes = async function* (records: unknown[]) {
   for await (const line of linesOf(records)) yield Buffer.from(line);
@@ -52,15 +52,15 @@ async function saved(url: string, key: string): Promise<string[]> {
 
 test('a server that was suspended until another took over writes nothing more, says so and ends', async () => {
   const ids = Array.from({ length: 90 }, (_, at) => uuid(at));
-  const { key } = await createKey(place(), {});
-  await importFiles(place(), ['-'], { stdin: bytes(ids.map((id) => ({ id }))) });
+  const { key } = await createKey(target(), {});
+  await importFiles(target(), ['-'], { stdin: bytes(ids.map((id) => ({ id }))) });
   const first = await startChild('./serving-child.ts', { database, timing });
   undo.push(first.kill);
 
   const before = await saveAll(first.ready.url ?? '', key, ids.slice(0, 30));
   const under = saveAll(first.ready.url ?? '', key, ids.slice(30, 60));
   first.signal('SIGSTOP');
-  const second = await serveLibrary({ ...place(), listen: onLoopback });
+  const second = await serveLibrary({ ...target(), listen: onLoopback });
   undo.push(second.close);
   const after = await saveAll(second.url, key, ids.slice(60));
   first.signal('SIGCONT');
@@ -68,7 +68,7 @@ test('a server that was suspended until another took over writes nothing more, s
 
   const { code, errors } = await first.ended;
   expect(code).toBe(1);
-  expect(errors).toMatch(/Another process has taken over .*ad-library\.db.* Nothing more is written here\.\n$/);
+  expect(errors).toMatch(/Another process has taken over .*ad-library\.db.* This process writes nothing more\.\n$/);
   expect([before.length, after.length]).toEqual([30, 30]);
   expect(await saved(second.url, key)).toEqual(expect.arrayContaining([...before, ...meanwhile, ...after]));
 });
@@ -76,20 +76,20 @@ test('a server that was suspended until another took over writes nothing more, s
 test('a write that was under way when its process was suspended harms nothing, and is not acknowledged', async () => {
   const first = await startChild('./holding-child.ts', { database, timing, suspended: true });
   undo.push(first.kill);
-  const made = [await createKey(place(), { name: 'Later' })];
+  const made = [await createKey(target(), { name: 'Later' })];
   first.signal('SIGCONT');
   expect(await first.next()).toEqual({ refused: expect.stringContaining('Another process has taken over') });
   await first.ended;
-  made.push(await createKey(place(), { name: 'Last' }));
-  expect((await listKeys(place())).map(({ name }) => name)).toEqual(['Committed', 'Later', 'Last']);
-  const { shop, close } = await openLibrary({ database, now: Date.now });
-  expect(shop.database.get('PRAGMA integrity_check')).toEqual({ integrity_check: 'ok' });
+  made.push(await createKey(target(), { name: 'Last' }));
+  expect((await listKeys(target())).map(({ name }) => name)).toEqual(['Committed', 'Later', 'Last']);
+  const { context, close } = await openLibrary({ database, now: Date.now });
+  expect(context.database.get('PRAGMA integrity_check')).toEqual({ integrity_check: 'ok' });
   close();
 });
 
 test('a process that lost its file answers 503, whatever it is asked', async () => {
-  const first = await serveLibrary({ ...place(), listen: onLoopback });
-  const { key } = await createKey(place(), {});
+  const first = await serveLibrary({ ...target(), listen: onLoopback });
+  const { key } = await createKey(target(), {});
   // As if this process had stood still for long: its note is gone, and another process has the file.
   await rm(`${database}.owner`);
   const answer = await fetch(`${first.url}/v1/whoami`, { headers: { Authorization: `Bearer ${key}` } });

@@ -12,8 +12,8 @@ import {
 import type { SeededRandom } from './seeded-random.ts';
 
 /**
- * A made-up market: advertisers run campaigns, a campaign tries variants of its copy in several formats, variants that
- * do well run longer, are copied more often and may come back months later.
+ * A fictional market: advertisers run campaigns, campaigns try variants of their copy in several formats, and variants
+ * that do well run longer, are copied more often and may return months later.
  */
 const day = 86_400_000;
 
@@ -24,14 +24,14 @@ type Campaign = {
   angle: Angle;
   start: number;
   strength: number;
-  /** What its copy boasts of, the same in every variant. */
+  /** Numbers that the copy boasts of, the same in every variant. */
   boast: { thousands: number; tries: number };
 };
 type Market = { random: SeededRandom; today: number };
 
 export type DemoPage = { page: Page; ads: Ad[] };
 
-/** All advertisers with their ads. `now` counts by its day only. */
+/** All advertisers with their ads. Of `now` only the day matters. */
 export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPage> {
   const market = { random, today: Math.floor(now / day) * day };
   for (const advertiser of advertisers) {
@@ -49,7 +49,7 @@ const makeProduct = ({ random, today }: Market, product: Advertiser['products'][
   createdAt: today - random.between(150, 1100) * day,
 });
 
-/** Nothing is advertised before it exists. */
+/** A campaign starts after its product was created. */
 function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
   const product = random.pick(products);
   const maxDaysAgo = Math.min(540 * day, today - product.createdAt) / day;
@@ -68,7 +68,7 @@ function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
   const variants = random.between(2, 6);
   return Array.from({ length: variants }, (_, variant) => {
     const copy = makeCopy(random, campaign, variant);
-    // Variants follow one another over weeks; those still to come are not in the library yet.
+    // Variants start over several weeks; those that start in the future are left out.
     const start = campaign.start + random.between(0, variant * 4) * day;
     const first = makeRun(market, campaign, start);
     const again = first.end === null ? Number.POSITIVE_INFINITY : first.end + random.between(30, 120) * day;
@@ -109,7 +109,7 @@ function makeCopy(random: SeededRandom, { advertiser, product, angle, boast }: C
   };
 }
 
-/** What stands first in a sentence begins with a capital. */
+/** Capitalises a value at the start of a sentence. */
 function filled(phrase: string, filling: Record<string, string | number>): string {
   return phrase.replace(/\{(\w+)\}/g, (_, name: string, at: number) => {
     const value = String(filling[name]);
@@ -161,9 +161,9 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
 
 const isoDay = (time: number) => new Date(time).toISOString();
 const externalId = (pageId: string) => String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
-/** Two figures are as exact as an estimate should look. */
+/** Estimates have two significant digits. */
 const rounded = (value: number) => Number(value.toPrecision(2));
-/** Whole units: nobody estimates what an ad cost to the cent. */
+/** Estimated amounts are whole units. */
 const money = (value: number) => Math.max(1, Math.round(rounded(value)));
 
 function makeFigures({ random, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
@@ -183,7 +183,7 @@ function makeFigures({ random, today }: Market, { countries }: Advertiser, { day
   };
 }
 
-/** Pictures are drawn by media.ts when they are asked for; a video is an animated one with its still beside it. */
+/** media.ts draws pictures on request. A video is an animated picture, with a still beside it. */
 function makeMedia(random: SeededRandom, id: string, format: string, cards: number): Ad['media'] {
   const asset = (type: string, nr: number, query = '') => ({
     type,

@@ -3,8 +3,8 @@ import industryTable from './industries.json' with { type: 'json' };
 import phraseTable from './phrases.json' with { type: 'json' };
 
 /**
- * What the demo's market is made from. Nobody in it exists; every address ends in `.example`, which nobody can own.
- * The tables are checked by test/library/market-tables.test.ts.
+ * The data behind the demo. All advertisers are fictional; every domain ends in `.example`, which nobody can own.
+ * test/library/market-tables.test.ts checks the tables.
  */
 
 export type Industry = keyof typeof industryTable;
@@ -23,21 +23,21 @@ export type Advertiser = {
 
 export const advertisers = advertiserTable as Advertiser[];
 
-/** The trade chooses the phrases: a game ships nothing, and a box of tea saves nobody an hour. */
+/** The trade decides which phrases fit: a game is not shipped, and tea saves nobody an hour. */
 export const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
 
-/** What a campaign is about; each has two openings, which its variants try against each other. */
+/** What a campaign is about. Each angle has two openings, which the variants test against each other. */
 export const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
 export type Angle = (typeof angles)[number];
 
 /**
- * How ads begin, bargain and end. `{brand}`, `{product}`, `{percent}`, `{days}`, `{thousands}` and `{tries}` are filled
- * in. Names of products come with their article where the language wants one, so no phrase puts them after a word that
- * would merge with it or change it ("de le", "em o"), nor lets anything agree with their gender or number.
+ * The parts of an ad's copy. `{brand}`, `{product}`, `{percent}`, `{days}`, `{thousands}` and `{tries}` are filled in.
+ * Product names include the article where a language needs one, so no phrase puts them after a word that would contract
+ * with it ("de le", "em o"), and no word agrees with their gender or number.
  */
 export type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
 
-/** By language and trade: a language has the trades that its advertisers are in. */
+/** By language and trade. A language only has the trades of its advertisers. */
 export const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
 
 export const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];

@@ -1,10 +1,10 @@
-/** Chance that can be repeated: the same seed gives the same draws. */
+/** Repeatable random numbers: the same seed gives the same sequence. */
 export type SeededRandom = {
-  /** 0 up to, not including, 1. */
+  /** From 0 up to, but not including, 1. */
   next(): number;
-  /** A whole number from `low` to `high`, both included. */
+  /** A whole number from `low` to `high`, inclusive. */
   between(low: number, high: number): number;
-  /** One of the list; `lean` above 1 favours its beginning. */
+  /** An item of the list; `lean` above 1 favours its beginning. */
   pick<Item>(list: readonly Item[], lean?: number): Item;
   some<Item>(list: readonly Item[], count: number): Item[];
   chance(probability: number): boolean;
@@ -12,7 +12,7 @@ export type SeededRandom = {
   uuid(): string;
 };
 
-/** Mulberry32: 32 bits of state are plenty for made-up ads. Never use it for anything secret. */
+/** Mulberry32: good enough for fictional ads. Never use it for secrets. */
 export function seededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   const next = () => {

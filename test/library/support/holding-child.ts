@@ -8,11 +8,11 @@ import { openLibrary } from '../../../src/library/open.ts';
 const { database, timing, suspended = false } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 const { check } = await takeLease(database, { token: `token of ${process.pid}`, timing });
-const { shop, keys } = await openLibrary({ database, now: () => Date.now(), checkLease: check });
+const { context, keys } = await openLibrary({ database, now: () => Date.now(), checkLease: check });
 keys.create({ name: 'Committed' });
 say({});
 try {
-  shop.database.transaction(() => {
+  context.database.transaction(() => {
     keys.create({ name: 'Never committed' });
     if (suspended) process.kill(process.pid, 'SIGSTOP');
     else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 60_000);

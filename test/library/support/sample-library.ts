@@ -3,7 +3,7 @@ import { ErrorBody } from '../../../src/api/schemas.ts';
 import { type ServedLibrary, serveLibrary, uuid } from './served-library.ts';
 
 /** Two ads of one page and another page, and accounts in every state that the document tells apart. */
-export interface SockShop {
+export interface SampleLibrary {
   served: ServedLibrary;
   keys: Record<'good' | 'revoked' | 'unsubscribed' | 'empty' | 'limited' | 'stranger' | 'rich', string>;
   /** A collection of the good key's account that holds the second ad. */
@@ -23,7 +23,7 @@ export const at = (path: string) => () => path;
 export const itemsOf = (rest: string) => (collection: string) => `/v1/collections/${collection}${rest}`;
 export const search = (body: unknown = {}) => ({ method: 'POST', body });
 
-export async function serveSockShop(): Promise<SockShop> {
+export async function serveSampleLibrary(): Promise<SampleLibrary> {
   const served = await serveLibrary();
   await served.load(
     { id: uuid(1), pageId: 'page-1', headline: 'Warm socks', page: { pageName: 'Sock Shop' } },
@@ -46,9 +46,9 @@ export async function serveSockShop(): Promise<SockShop> {
     key: keys.good,
     body: { itemType: 'ads', itemId: uuid(2) },
   });
-  const ask: SockShop['ask'] = ({ method = 'GET', path, body }, key) =>
+  const ask: SampleLibrary['ask'] = ({ method = 'GET', path, body }, key) =>
     served.ask(method, path(collection), { key, body });
-  const expectError: SockShop['expectError'] = async (call, key, status, code) => {
+  const expectError: SampleLibrary['expectError'] = async (call, key, status, code) => {
     const answer = await ask(call, key);
     expect(answer.status).toBe(status);
     const { error } = ErrorBody.parse(answer.body);
