@@ -75,7 +75,7 @@ describe('keys', () => {
     expect((await run(['key', 'list', ...at()])).out).toContain('revoked 2026-03-15');
   });
 
-  test('are revoked by the key itself, which nothing repeats', async () => {
+  test('can be revoked by the key itself, which is never printed', async () => {
     const key = (await run(['key', 'create', ...at()])).out.trim();
     const serving = begin(['serve', '--port', '0', ...at()]);
     await until(() => serving.written.err.includes('library on'));
@@ -88,7 +88,7 @@ describe('keys', () => {
     expect(problem).toBe('No key has that id or prefix. "library key list" shows them.');
   });
 
-  test('are all made when many are asked for at once', async () => {
+  test('are all created when many commands run at once', async () => {
     const made = await Promise.all(Array.from({ length: 12 }, () => runCommand(['library', 'key', 'create', ...at()])));
     expect(made.map(({ code }) => code)).toEqual(made.map(() => 0));
     const { out } = await run(['key', 'list', ...at()]);
@@ -225,13 +225,13 @@ function runOnFullDisk(kilobytes: number, words: string[]) {
   );
 }
 
-describe.skipIf(process.platform === 'win32')('where nothing can be written', () => {
+describe.skipIf(process.platform === 'win32')('a disk that is full', () => {
   test.each([
     ['serve', ['serve', '--port', '0']],
     ['import', ['import', '-']],
     ['key create', ['key', 'create']],
     ['key list', ['key', 'list']],
-  ])('%s says so and ends with 1', async (_, words) => {
+  ])('%s reports it and exits with 1', async (_, words) => {
     await run(['key', 'list', ...at()]);
     const before = await readdir(folder);
     for (const kilobytes of [0, 1]) {

@@ -48,7 +48,7 @@ test('imports files and standard input, tells how far it is, and what it skipped
   ]);
 });
 
-test('an import of a file that is not there says so and touches nothing', async () => {
+test('an import of a missing file fails and changes nothing', async () => {
   const files = [join(folder, 'nowhere.jsonl')];
   await expect(importFiles(target(), files, { stdin: Readable.from([]) })).rejects.toThrow(/ENOENT.*nowhere\.jsonl/);
 });
@@ -87,7 +87,7 @@ test.each([
   await served.close();
 });
 
-test('a served demo answers with its key, and its pictures are where it says', async () => {
+test('a served demo answers its key, and serves its pictures', async () => {
   const { url, apiKey, close } = await serveDemoLibrary({ listen: onLoopback, now });
   const response = await fetch(`${url}/v1/ads/search`, {
     method: 'POST',

@@ -62,7 +62,7 @@ describe('60 paid reads at once', () => {
     expect(usageLimit).toMatchObject({ hourlyCredits: 20, dailyCredits: 20 });
   });
 
-  test('in any mix, for two keys of one account: charged, remaining and books agree', async () => {
+  test('in any mix, for two keys of one account: charges, remaining credits and spending agree', async () => {
     const call = fc.constantFrom('ad', 'page', 'small', 'large', 'missing', 'wrong', 'empty');
     await fc.assert(
       fc.asyncProperty(
@@ -129,7 +129,7 @@ describe('windows and period', () => {
     served.clock.now = startOfTests;
   });
 
-  test('a window that has room for less than the price says so and takes nothing', async () => {
+  test('a window with less room than the price answers 429 and charges nothing', async () => {
     const key = served.key({ hourlyLimit: 2 });
     const { status: refused, body } = await search(key, 30);
     expect(refused).toBe(429);
@@ -138,7 +138,7 @@ describe('windows and period', () => {
     expect((await search(key, 20)).status).toBe(200);
   });
 
-  test('credits are full again with the next month', async () => {
+  test('credits are renewed at the start of a month', async () => {
     const key = served.key({ credits: 1 });
     expect((await read(key)).status).toBe(200);
     expect((await read(key)).body.error).toMatchObject({
@@ -154,7 +154,7 @@ describe('windows and period', () => {
     served.clock.now = startOfTests;
   });
 
-  test('too few credits for an answer: 402 with price and balance, and a smaller one is still to be had', async () => {
+  test('too few credits for an answer: 402 with price and balance; a smaller answer still works', async () => {
     const key = served.key({ credits: 2 });
     const { body } = await search(key, 30);
     expect(body.error).toMatchObject({ code: 'credits_exhausted', details: { price: 3, credits: 2 } });

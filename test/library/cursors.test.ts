@@ -64,7 +64,7 @@ describe('cursors', () => {
     await own.close();
   });
 
-  test('hold any position, whole or not, and go on exactly there', async () => {
+  test('hold any position exactly', async () => {
     const number = fc.double({ noNaN: true, noDefaultInfinity: true });
     let id = 8_000;
     await fc.assert(
@@ -78,7 +78,7 @@ describe('cursors', () => {
     );
   });
 
-  test('that are altered anywhere are refused', async () => {
+  test('that were altered are refused', async () => {
     await served.load(...Array.from({ length: 5 }, (_, at) => ({ id: uuid(7000 + at), pageId: 'altered' })));
     const first = await served.ask('POST', '/v1/ads/search', { key, body: { pageId: 'altered', limit: 2 } });
     const cursor: string = first.body.cursor;
@@ -95,7 +95,7 @@ describe('cursors', () => {
     }
   });
 
-  test('go on alone or with the same filters; other filters and other lists are refused', async () => {
+  test('work alone or with the same filters; other filters and other lists are refused', async () => {
     await served.load(
       ...Array.from({ length: 5 }, (_, at) => ({ id: uuid(7100 + at), pageId: 'alone', duplicates: at })),
     );
@@ -118,7 +118,7 @@ describe('cursors', () => {
     expect(items.status).toBe(422);
   });
 
-  test('of a collection go on from newest to oldest, and are bound to it', async () => {
+  test('of a collection continue from newest to oldest, and are bound to it', async () => {
     const own = served.key();
     await served.load(...Array.from({ length: 130 }, (_, at) => ({ id: uuid(7200 + at) })));
     const { body } = await served.ask('GET', '/v1/collections', { key: own });

@@ -86,7 +86,7 @@ describe('the market', () => {
     }
   });
 
-  test('gives a product one day on which it was made, and none of its ads is older', () => {
+  test('gives a product one creation date, and no ad before it', () => {
     const made = new Map<string, Set<string>>();
     for (const ad of market(1).flatMap((page) => page.ads)) {
       const key = `${ad.pageId} ${ad.productTitle}`;
@@ -112,7 +112,7 @@ describe('the market', () => {
     }
   });
 
-  test('tries variants of a campaign and runs good ones again', () => {
+  test('tries variants of a campaign and repeats good ones', () => {
     const ads = market(1).flatMap((page) => page.ads);
     const copies = new Set(ads.map(({ pageId, body, headline }) => `${pageId} ${body} ${headline}`));
     expect(copies.size).toBeLessThan(ads.length);
@@ -176,7 +176,7 @@ describe('pictures', () => {
     expect(scenes.size).toBeGreaterThanOrEqual(10);
   });
 
-  test('hold an ad’s words as words, whatever they are', async () => {
+  test('show an ad’s text as text, whatever it contains', async () => {
     const { library } = await openDemoLibrary({ now });
     const id = '00000000-0000-4000-8000-000000000000';
     const headline = '</text><script>alert(1)</script> & "\u0000\u0007\ud800';

@@ -110,7 +110,7 @@ describe('full text', () => {
     expect(served.errors).toEqual([]);
   });
 
-  test('finds every word of any text that is kept', async () => {
+  test('finds every word of any stored text', async () => {
     const letters = fc.constantFrom(...'abcßéñ수분세럼後味コのعطرकाไทИж1 -,.!🔥\u0301\u200d');
     const texts = fc.array(
       fc.array(letters, { minLength: 1, maxLength: 30 }).map((all) => all.join('')),

@@ -12,7 +12,7 @@ const adOf = async (at: number) => (await served.ask('GET', `/v1/ads/${uuid(at)}
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
 const archived = (html: string) => ({ ad_archive_id: '1', snapshot: { body: { markup: { __html: html } } } });
 
-describe('whatever an advertiser wrote', () => {
+describe('extreme texts', () => {
   test('a field of 200,000 letters of a script without spaces is kept and found', async () => {
     const report = await served.load({ id: uuid(1), body: `${'세럼'.repeat(100_000)}끝` });
     expect(report).toMatchObject({ ads: 1, skipped: 0 });
@@ -20,13 +20,13 @@ describe('whatever an advertiser wrote', () => {
     expect(body.totalHits).toBe(1);
   });
 
-  test('a domain of countless labels is no domain, and fills no memory', async () => {
+  test('a domain of countless labels is stored but not indexed', async () => {
     const displayUrl = 'a.'.repeat(50_000);
     expect(await served.load({ id: uuid(1), displayUrl })).toMatchObject({ ads: 1, skipped: 0 });
     expect(await adOf(1)).toEqual({ id: uuid(1), displayUrl });
   });
 
-  test('more marks on one letter than any language has change nothing about what is kept', async () => {
+  test('a letter with countless marks is stored as it is and found without them', async () => {
     const body = `caf\u0065${'\u0301\u0316'.repeat(1000)} cr\u00e8me`;
     await served.load({ id: uuid(1), body });
     expect((await adOf(1)).body).toBe(body);
@@ -40,7 +40,7 @@ describe('whatever an advertiser wrote', () => {
     ['broken line breaks', (length: number) => archived('<br '.repeat(length / 4))],
     ['marks out of order', (length: number) => ({ id: uuid(1), body: `a${'\u0300\u0316'.repeat(length / 2)}` })],
     ['labels of a domain', (length: number) => ({ id: uuid(1), displayUrl: 'a.'.repeat(length / 2) })],
-  ])('%s take time in proportion to their number', async (_, record) => {
+  ])('%s take linear time', async (_, record) => {
     const timeOf = async (length: number) => {
       const start = performance.now();
       await served.load(record(length));
@@ -53,8 +53,8 @@ describe('whatever an advertiser wrote', () => {
   });
 });
 
-describe('what is too much', () => {
-  test('a record that is nested too deep is refused with its line, and one just below is sent', async () => {
+describe('limits', () => {
+  test('a record nested too deep is reported with its line; the deepest allowed one can be read', async () => {
     const report = await served.library.import(
       (async function* () {
         yield `{"id":"${uuid(1)}","x":${nested(63)}}\n{"id":"${uuid(2)}","x":${nested(64)}}\n`;
@@ -70,7 +70,7 @@ describe('what is too much', () => {
     expect(served.errors).toEqual([]);
   });
 
-  test('so is a request', async () => {
+  test('a request nested too deep is refused', async () => {
     for (const body of [
       `{"query":${nested(10_000)}}`,
       `{"limit":${nested(10_000)}}`,
@@ -82,13 +82,13 @@ describe('what is too much', () => {
     expect(served.errors).toEqual([]);
   });
 
-  test('a record of more than a megabyte is refused with its line, the others beside it are kept', async () => {
+  test('a record of more than a megabyte is reported with its line; others on the line are stored', async () => {
     const report = await served.load([{ id: uuid(1), body: 'long '.repeat(250_000) }, { id: uuid(2) }]);
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
     expect(report.problems).toEqual([{ line: 1, problem: 'a record of more than 1048576 characters' }]);
   });
 
-  test('what is wrong with a record is told in few words, however much is wrong', async () => {
+  test('the report on a record is short, however much is wrong with it', async () => {
     const report = await served.load({ id: uuid(1), countries: Array.from({ length: 50_000 }, () => 1) });
     expect(report.problems[0]?.problem).toMatch(/^countries\.0: /);
     expect(report.problems[0]?.problem.length).toBeLessThanOrEqual(500);
@@ -102,7 +102,7 @@ test.each([
   ],
   ['much that is skipped on one line', () => Array.from({ length: 300_000 }, () => 1)],
   ['long texts', () => Array.from({ length: 60 }, (_, at) => ({ id: uuid(at), body: wordsFrom(at * 50_000, 20_000) }))],
-])('others are answered long before an import of %s is done', async (_, records) => {
+])('other requests are answered during an import of %s', async (_, records) => {
   const line = records();
   const order: string[] = [];
   const importing = served.load(line).then(() => order.push('imported'));

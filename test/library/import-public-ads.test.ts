@@ -115,7 +115,7 @@ describe('ads of the public ad library', () => {
     ]);
   });
 
-  test('nothing that claims to be one makes the import fail', async () => {
+  test('no malformed one makes the import fail', async () => {
     const value = fc.jsonValue({ maxDepth: 4 });
     const names = [
       'page_id',

@@ -31,7 +31,7 @@ describe('records in the API’s shapes', () => {
     );
   });
 
-  test('the same id replaces, and what it said before is found no more', async () => {
+  test('a record replaces one with the same id, also in searches', async () => {
     await served.load({ id: uuid(1), headline: 'Old words', countries: ['US'] });
     await served.load({ id: uuid(1), headline: 'New words', countries: ['DE'] });
     expect(await get(`/v1/ads/${uuid(1)}`)).toEqual({ id: uuid(1), headline: 'New words', countries: ['DE'] });
@@ -44,7 +44,7 @@ describe('records in the API’s shapes', () => {
     ]).toEqual([0, 1, 0, 1]);
   });
 
-  test('a page made from an ad gives way to the page itself, and does not replace it', async () => {
+  test('a page made from an ad is replaced by the page itself, and never replaces it', async () => {
     const ad = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
     await served.load(ad);
     expect(await get('/v1/pages/p')).toEqual({
@@ -101,7 +101,7 @@ describe('records in the API’s shapes', () => {
     );
   });
 
-  test('a line without end is skipped and not kept in memory', async () => {
+  test('an endless line is skipped and not kept in memory', async () => {
     async function* endless() {
       const chunk = Buffer.alloc(1024 * 1024, 'x');
       for (let megabyte = 0; megabyte < 64; megabyte++) yield chunk;

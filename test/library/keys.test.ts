@@ -16,7 +16,7 @@ test('a key looks as documented, and only a hash of it is kept', async () => {
   expect(JSON.stringify(served.library.keys.list())).not.toContain(key);
 });
 
-test('a revoked key stops at once; the key, its id, its prefix and a part of that name it', async () => {
+test('a key can be revoked by itself, its id, its prefix or part of it, and stops working at once', async () => {
   for (const name of ['key', 'id', 'keyPrefix', 'part'] as const) {
     const made = served.library.keys.create();
     expect((await served.ask('GET', '/v1/whoami', { key: made.key })).status).toBe(200);

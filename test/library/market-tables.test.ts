@@ -22,7 +22,7 @@ test('industries have a trade and calls to action', () => {
   z.record(z.string(), Industry).parse(industries);
 });
 
-test('phrases are whole in every language and trade, and fill in only what there is', () => {
+test('phrases are complete in every language and trade, with known placeholders only', () => {
   z.record(z.string().regex(/^[a-z]{2}$/), z.record(z.string(), Phrases)).parse(phrases);
 });
 

@@ -28,7 +28,7 @@ describe('the interface described', () => {
     }
   });
 
-  test('the library’s filters fit the form that anybody’s filters are written in', () => {
+  test('the library’s filters have the documented form', () => {
     expect(SearchFilters.parse(libraryFilters)).toEqual(libraryFilters);
     expect(SearchFilters.safeParse({ ads: [{ key: 'a', type: 'text', description: 'b' }] }).success).toBe(false);
     const twice = { key: 'a', type: 'string', description: 'b' };

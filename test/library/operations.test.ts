@@ -147,7 +147,7 @@ describe('ungated operations', () => {
   );
 });
 describe('what the document says of single operations', () => {
-  test('added is true once, and the counts follow', async () => {
+  test('added is true once, and the counts match', async () => {
     const key = sample.served.key();
     const [ads] = (await sample.served.ask('GET', '/v1/collections', { key })).body.items;
     const add = () =>
@@ -161,7 +161,7 @@ describe('what the document says of single operations', () => {
     expect((await add()).body).toMatchObject({ added: false, collection: { adCount: 1 } });
   });
 
-  test('appUrl stands on list items only', async () => {
+  test('appUrl is on list items only', async () => {
     const { body } = await sample.served.ask('POST', '/v1/ads/search', {
       key: sample.keys.good,
       body: { query: 'socks' },
@@ -172,12 +172,12 @@ describe('what the document says of single operations', () => {
     );
   });
 
-  test('a page that only its ads name can be read', async () => {
+  test('a page known only from its ads can be read', async () => {
     const { body } = await sample.served.ask('GET', '/v1/pages/page-1', { key: sample.keys.good });
     expect(body).toEqual({ pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true });
   });
 
-  test('a cursor without further pages is null', async () => {
+  test('the cursor of the last page is null', async () => {
     const { body } = await sample.served.ask('POST', '/v1/ads/search', {
       key: sample.keys.good,
       body: { limit: 1, query: 'socks' },
@@ -191,10 +191,10 @@ describe('what the document says of single operations', () => {
     expect(JSON.stringify(body)).not.toContain(sample.keys.good);
   });
 
-  test('a key is taken from the header only', async () => {
+  test('a key is read from the header only', async () => {
     await sample.expectError({ path: at(`/v1/account?api_key=${sample.keys.good}`) }, undefined, 401);
   });
 });
-test('nothing failed behind a 500', () => {
+test('no request caused an internal error', () => {
   expect(sample.served.errors).toEqual([]);
 });

@@ -54,7 +54,7 @@ describe('a killed server', () => {
     expect((await listKeys(target())).length).toBeGreaterThanOrEqual(reported.length + 1);
   }, 60_000);
 
-  test('loses nothing acknowledged and keeps nothing half done when killed inside a transaction', async () => {
+  test('loses nothing acknowledged and keeps no half transaction', async () => {
     const holder = await startChild('./holding-child.ts', { database });
     await holder.kill();
     expect((await readdir(folder)).sort()).toContain('ad-library.db.lock');
@@ -82,14 +82,14 @@ describe('two processes on one file', () => {
     );
   });
 
-  test('a second server is refused with the first one’s process', async () => {
+  test('a second server fails and names the process of the first', async () => {
     const { pid } = await startServer();
     await expect(serveLibrary({ ...target(), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
   });
 });
 
 describe('the owner’s note', () => {
-  test('is for the user alone, names a token that opens the admin routes, and goes with the owner', async () => {
+  test('is readable by the user alone, holds the token of the admin routes, and is removed at the end', async () => {
     const { url, close } = await serveLibrary({ ...target(), listen: onLoopback });
     cleanUp.push(close);
     const note = `${database}.owner`;
@@ -106,14 +106,14 @@ describe('the owner’s note', () => {
   });
 });
 
-test('a note that cannot be read is nobody’s to clear away', async () => {
+test('a note that cannot be read is left alone', async () => {
   await mkdir(`${database}.owner`);
   await expect(listKeys(target())).rejects.toThrow(/EISDIR/);
   expect((await readdir(folder)).sort()).toEqual(['ad-library.db', 'ad-library.db.owner']);
 });
 
 describe('a file that is no library of this version', () => {
-  test('that another program keeps its tables in is refused, and stays as it was', async () => {
+  test('that belongs to another program is refused and left unchanged', async () => {
     const { context, close } = await openLibrary({ database, now });
     context.database.run('PRAGMA application_id = 7');
     close();
@@ -134,7 +134,7 @@ describe('a file that is no library of this version', () => {
     await expect(listKeys(target())).rejects.toThrow(/is not a database of the ad library/);
   });
 
-  test('in a folder that is not there is refused', async () => {
+  test('in a missing folder is refused', async () => {
     database = join(folder, 'nowhere', 'a.db');
     await expect(listKeys(target())).rejects.toThrow(/no such folder/);
     await writeFile(join(folder, 'file'), '');

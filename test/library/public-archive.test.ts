@@ -13,7 +13,7 @@ test('an ad without an id of the archive is skipped', async () => {
   expect(report.problems[0]?.problem).toMatch(/^ad_archive_id: missing/);
 });
 
-test.each(['tel:+3510000', 'shop now'])('a link to no website, as %s, names no domain', async (link_url) => {
+test.each(['tel:+3510000', 'shop now'])('a link that is no website (%s) gives no domain', async (link_url) => {
   await served.load({ ad_archive_id: '1', snapshot: { page_name: 'P', link_url } });
   const { items } = await searchAll(served, '/v1/ads/search', served.key(), {});
   expect(items).toMatchObject([{ offerLink: link_url }]);

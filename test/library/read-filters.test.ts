@@ -31,12 +31,12 @@ test.each([
   expect(body.error.details).toMatchObject({ key: Object.keys(filters)[0] });
 });
 
-test('one text stands for a list of one, and the case of a known value does not matter', async () => {
+test('a single text counts as a list, and known values ignore case', async () => {
   for (const filters of [{ countries: 'de' }, { order: 'ASC' }, { startedAtTo: '2026-01-31T12:00+01:00' }])
     expect((await search(filters)).status).toBe(200);
 });
 
-test('more kinds of searches than are kept ready all work, the first of them again too', async () => {
+test('more kinds of searches than prepared statements all work, and so does the first again', async () => {
   const keys = ['duplicates', 'audienceReach', 'daysRunning'].flatMap((key) => [`${key}From`, `${key}To`]);
   const kinds = Array.from({ length: 2 ** keys.length }, (_, kind) =>
     Object.fromEntries(keys.filter((_, at) => kind & (1 << at)).map((key) => [key, 1])),

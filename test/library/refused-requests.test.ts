@@ -19,11 +19,11 @@ describe('404', () => {
     ['an ad', 'GET', `/v1/ads/${uuid(99)}`, undefined],
     ['a page', 'GET', '/v1/pages/nobody', undefined],
     ['a page by an id that begins like one', 'GET', '/v1/pages/page-1%00x', undefined],
-  ])('for %s that is not there', async (_, method, path, body) => {
+  ])('for a missing %s', async (_, method, path, body) => {
     await sample.expectError({ method, path: at(path), body }, sample.keys.good, 404, 'not_found');
   });
 
-  test('for an ad and a page to add that are not there', async () => {
+  test('for a missing ad or page to add', async () => {
     const path = itemsOf('/items');
     await sample.expectError(
       { method: 'POST', path, body: { itemType: 'ads', itemId: uuid(99) } },
@@ -37,12 +37,12 @@ describe('404', () => {
     );
   });
 
-  test('for the collection of somebody else', async () => {
+  test('for the collection of another account', async () => {
     await sample.expectError({ path: itemsOf('/items?itemType=ads') }, sample.keys.stranger, 404);
     await sample.expectError({ ...add, body: { itemType: 'ads', itemId: uuid(1) } }, sample.keys.stranger, 404);
   });
 
-  test('for a path that is not served, whoever asks', async () => {
+  test('for an unknown path, with or without a key', async () => {
     for (const path of ['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b']) {
       await sample.expectError({ path: at(path) }, undefined, 404, 'no_such_path');
     }
@@ -196,6 +196,6 @@ describe('any request at all', () => {
     );
   });
 });
-test('nothing failed behind a 500', () => {
+test('no request caused an internal error', () => {
   expect(sample.served.errors).toEqual([]);
 });

@@ -120,7 +120,7 @@ describe('filters and sorting', () => {
   }, 60_000);
 });
 
-test('days running are counted from day to day, as they are where they are shown', async () => {
+test('days running are calendar days, as in results', async () => {
   const late = { id: uuid(77), startedAt: '2026-03-01T23:00:00Z', lastSeenAt: '2026-03-02T01:00:00Z' };
   await served.load(late);
   const { items } = await searchAll(served, '/v1/ads/search', key, { daysRunningFrom: 1, daysRunningTo: 1 });

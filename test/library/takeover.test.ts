@@ -27,7 +27,7 @@ const bytes = async function* (records: unknown[]) {
   for await (const line of linesOf(records)) yield Buffer.from(line);
 };
 
-/** Saves the ads into the key's first collection until the server refuses; returns those it acknowledged. */
+/** Saves ads into the key's first collection until a save fails; returns those that were acknowledged. */
 async function saveAll(url: string, key: string, ids: readonly string[]): Promise<string[]> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
   const { items } = (await (await fetch(`${url}/v1/collections`, { headers })).json()) as { items: { id: string }[] };
@@ -50,7 +50,7 @@ async function saved(url: string, key: string): Promise<string[]> {
   return page.items.map(({ id }) => id);
 }
 
-test('a server that was suspended until another took over writes nothing more, says so and ends', async () => {
+test('a server that was suspended until another took over writes nothing more and exits with a message', async () => {
   const ids = Array.from({ length: 90 }, (_, at) => uuid(at));
   const { key } = await createKey(target(), {});
   await importFiles(target(), ['-'], { stdin: bytes(ids.map((id) => ({ id }))) });
@@ -73,7 +73,7 @@ test('a server that was suspended until another took over writes nothing more, s
   expect(await saved(second.url, key)).toEqual(expect.arrayContaining([...before, ...meanwhile, ...after]));
 });
 
-test('a write that was under way when its process was suspended harms nothing, and is not acknowledged', async () => {
+test('a transaction interrupted by the suspension is not acknowledged and damages nothing', async () => {
   const first = await startChild('./holding-child.ts', { database, timing, suspended: true });
   undo.push(first.kill);
   const made = [await createKey(target(), { name: 'Later' })];
@@ -87,10 +87,10 @@ test('a write that was under way when its process was suspended harms nothing, a
   close();
 });
 
-test('a process that lost its file answers 503, whatever it is asked', async () => {
+test('a process that lost its file answers 503 to every call', async () => {
   const first = await serveLibrary({ ...target(), listen: onLoopback });
   const { key } = await createKey(target(), {});
-  // As if this process had stood still for long: its note is gone, and another process has the file.
+  // Without its note, the process must assume that another one has taken over.
   await rm(`${database}.owner`);
   const answer = await fetch(`${first.url}/v1/whoami`, { headers: { Authorization: `Bearer ${key}` } });
   expect(answer.status).toBe(503);

@@ -2,8 +2,8 @@ import { takeLease } from '../../../src/library/lease.ts';
 import { openLibrary } from '../../../src/library/open.ts';
 
 /**
- * Owns the file without serving it, as an import does, and comes to a halt inside a transaction: as if suspended, or
- * (`suspended: false`) so busy that it neither ends nor renews its lease.
+ * Owns the file without serving it, like an import, and stops inside a transaction: suspended, or (`suspended: false`)
+ * too busy to renew its lease.
  */
 const { database, timing, suspended = false } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);

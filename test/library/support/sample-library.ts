@@ -2,14 +2,14 @@ import { expect } from 'vitest';
 import { ErrorBody } from '../../../src/api/schemas.ts';
 import { type ServedLibrary, serveLibrary, uuid } from './served-library.ts';
 
-/** Two ads of one page and another page, and accounts in every state that the document tells apart. */
+/** Two ads of one page, another page, and accounts in every state that the document distinguishes. */
 export interface SampleLibrary {
   served: ServedLibrary;
   keys: Record<'good' | 'revoked' | 'unsubscribed' | 'empty' | 'limited' | 'stranger' | 'rich', string>;
-  /** A collection of the good key's account that holds the second ad. */
+  /** A collection of the good key's account with the second ad in it. */
   collection: string;
   ask(call: Case, key: string | undefined): ReturnType<ServedLibrary['ask']>;
-  /** Asks, and expects the document's error and no charge. */
+  /** Expects the document's error and no charge. */
   expectError(call: Case, key: string | undefined, status: number, code?: string): Promise<ErrorBody['error']>;
 }
 
