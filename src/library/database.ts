@@ -14,6 +14,10 @@ export type Database = {
   run(sql: string, values?: Value[]): { changes: number; rowid: number };
   /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
   transaction<Result>(work: () => Result): Result;
+  /** A transaction that does not wait for the disk: a power cut may undo it until `sync` or the next transaction. */
+  unsynced(work: () => void): void;
+  /** Returns when everything is on disk. */
+  sync(): void;
   /** @throws LeaseLost when the file belongs to another process by now */
   checkLease(): void;
   close(): void;
@@ -92,6 +96,15 @@ function wrap(connection: Connection, checkLease: () => void): Database {
         return { changes, rowid: Number(lastInsertRowid) };
       }),
     transaction,
+    unsynced(work) {
+      connection.exec('PRAGMA synchronous = NORMAL');
+      try {
+        transaction(work);
+      } finally {
+        connection.exec('PRAGMA synchronous = FULL');
+      }
+    },
+    sync: () => connection.exec('PRAGMA wal_checkpoint'),
     checkLease,
     close() {
       // Without the lease, closing would delete the write-ahead log of the new owner.

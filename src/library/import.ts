@@ -21,7 +21,7 @@ const maxProblems = 50;
 const maxProblemLength = 500;
 const maxLineLength = 8 * 1024 * 1024;
 const maxRecordLength = 1024 * 1024;
-/** Milliseconds of work per transaction: short enough for other callers, long enough to wait for the disk rarely. */
+/** Milliseconds of work per transaction, after which other callers get a turn. */
 const sliceMs = 50;
 /** Characters of lines read ahead. */
 const batchLength = 1024 * 1024;
@@ -56,7 +56,7 @@ export async function importLines(
     const entries = entriesOf(lines, report);
     for (let done = false; !done; ) {
       const end = performance.now() + sliceMs;
-      database.transaction(() => {
+      database.unsynced(() => {
         while (!done && performance.now() < end) {
           const next = entries.next();
           if (next.done) done = true;
@@ -66,6 +66,7 @@ export async function importLines(
       await nextTurn();
     }
   }
+  database.sync();
   return report;
 }
 
