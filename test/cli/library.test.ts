@@ -1,8 +1,10 @@
+import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type LibraryJob, runLibrary } from '../../src/cli/library.ts';
@@ -11,6 +13,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
 import { gateOf } from '../support/gate.ts';
 import { until } from '../support/http.ts';
+import { command, run as runCommand } from '../support/process.ts';
 
 let folder: string;
 let database: string;
@@ -25,7 +28,7 @@ interface Surroundings {
   watched?: boolean;
 }
 
-/** The words of a command line after `library`, run to where they say nothing more until the process is asked to end. */
+/** Runs a command line after `library`; `end` stands for SIGTERM. */
 function begin(words: string[], { input = '', watched = false }: Surroundings = {}) {
   const written = { out: '', err: '' };
   const ending = gateOf();
@@ -71,6 +74,26 @@ describe('keys', () => {
     expect((await run(['key', 'revoke', prefix, ...at()])).out).toMatch(/^revoked svc_live_[0-9a-f]+…\n$/);
     expect((await run(['key', 'list', ...at()])).out).toContain('revoked 2026-03-15');
   });
+
+  test('can be revoked by the key itself, which is never printed', async () => {
+    const key = (await run(['key', 'create', ...at()])).out.trim();
+    const serving = begin(['serve', '--port', '0', ...at()]);
+    await until(() => serving.written.err.includes('library on'));
+    const revoked = await run(['key', 'revoke', key, ...at()]);
+    expect(revoked).toEqual({ code: 0, out: `revoked ${key.slice(0, 17)}…\n`, err: '' });
+    serving.end();
+    await serving.ended;
+    const other = key.replace(/.{8}$/, 'ffffffff');
+    const problem = await run(['key', 'revoke', other, ...at()]).catch((error: Error) => error.message);
+    expect(problem).toBe('No key has that id or prefix. "library key list" shows them.');
+  });
+
+  test('are all created when many commands run at once', async () => {
+    const made = await Promise.all(Array.from({ length: 12 }, () => runCommand(['library', 'key', 'create', ...at()])));
+    expect(made.map(({ code }) => code)).toEqual(made.map(() => 0));
+    const { out } = await run(['key', 'list', ...at()]);
+    for (const { stdout } of made) expect(out).toContain(stdout.slice(0, 17));
+  }, 60_000);
 
   test('have the account that the options describe', async () => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
@@ -190,4 +213,32 @@ test('a served demo says its key and its address, and ends when it is asked to',
   );
   serving.end();
   expect(await serving.ended).toBe(0);
+});
+
+/** Runs the command where no file may grow past so many kilobytes, as if the disk were full. */
+function runOnFullDisk(kilobytes: number, words: string[]) {
+  const { command: node, args } = command(['library', ...words, ...at()]);
+  const limited = ['-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
+  return promisify(execFile)('bash', limited, { timeout: 15_000 }).then(
+    ({ stderr }) => ({ code: 0, stderr }),
+    ({ code, stderr }) => ({ code, stderr }),
+  );
+}
+
+describe.skipIf(process.platform === 'win32')('a disk that is full', () => {
+  test.each([
+    ['serve', ['serve', '--port', '0']],
+    ['import', ['import', '-']],
+    ['key create', ['key', 'create']],
+    ['key list', ['key', 'list']],
+  ])('%s reports it and exits with 1', async (_, words) => {
+    await run(['key', 'list', ...at()]);
+    const before = await readdir(folder);
+    for (const kilobytes of [0, 1]) {
+      const { code, stderr } = await runOnFullDisk(kilobytes, words);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/^ad-library-mcp: (Nothing can be written in .*|.*ads\.db cannot be written .*)\n$/);
+    }
+    expect(await readdir(folder)).toEqual(before);
+  });
 });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { linesOf, type ServedLibrary, searchAll, serveRich } from './support/served-library.ts';
 
 let served: ServedLibrary;
@@ -40,7 +40,7 @@ describe('ads of the public ad library', () => {
     },
   };
 
-  it('are mapped as scrapers write them', async () => {
+  test('are mapped as scrapers write them', async () => {
     const report = await served.load(scraped, scraped);
     expect(report).toMatchObject({ ads: 2, fromPublicArchive: 2, skipped: 0 });
     const { items, totalHits } = await searchAll(served, '/v1/ads/search', key, {
@@ -81,7 +81,7 @@ describe('ads of the public ad library', () => {
     expect((await get('/v1/pages/42')).pageName).toBe('Made-up Page');
   });
 
-  it('as the official archive answers, in its envelope', async () => {
+  test('as the official archive answers, in its envelope', async () => {
     await served.load({
       data: [
         {
@@ -115,7 +115,7 @@ describe('ads of the public ad library', () => {
     ]);
   });
 
-  it('nothing that claims to be one makes the import fail', async () => {
+  test('no malformed one makes the import fail', async () => {
     const value = fc.jsonValue({ maxDepth: 4 });
     const names = [
       'page_id',
@@ -148,7 +148,7 @@ describe.skipIf(!existsSync(join(data, 'ads.jsonl')))(
         .split('\n')
         .map((line) => JSON.parse(line));
 
-    it('every field is read back as it was, by id and by search', async () => {
+    test('every field is read back as it was, by id and by search', async () => {
       const ads = records('ads.jsonl');
       const pages = records('pages.jsonl');
       expect(await served.library.import(linesOf([...pages, ...ads]))).toMatchObject({ skipped: 0 });
@@ -160,7 +160,7 @@ describe.skipIf(!existsSync(join(data, 'ads.jsonl')))(
       expect(byId(items.map(({ appUrl, ...ad }: { appUrl: string; id: string }) => ad))).toEqual(byId(ads));
     });
 
-    it('every advertiser is found by its name, every ad by words of its headline', async () => {
+    test('every advertiser is found by its name, every ad by words of its headline', async () => {
       const ads = records('ads.jsonl');
       await served.library.import(linesOf(ads));
       for (const ad of ads) {

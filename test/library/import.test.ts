@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type ServedLibrary, searchAll, serveRich, uuid } from './support/served-library.ts';
 
 let served: ServedLibrary;
@@ -12,7 +12,7 @@ afterEach(() => served.close());
 const get = async (path: string) => (await served.ask('GET', path, { key })).body;
 
 describe('records in the API’s shapes', () => {
-  it('are read back as they were, extra keys and all, by id and by search', async () => {
+  test('are read back as they were, extra keys and all, by id and by search', async () => {
     const extras = fc.dictionary(
       fc.string({ minLength: 1, maxLength: 8 }).filter((name) => !['__proto__', 'appUrl', 'data'].includes(name)),
       fc.jsonValue({ maxDepth: 3 }),
@@ -31,7 +31,7 @@ describe('records in the API’s shapes', () => {
     );
   });
 
-  it('the same id replaces, and what it said before is found no more', async () => {
+  test('a record replaces one with the same id, also in searches', async () => {
     await served.load({ id: uuid(1), headline: 'Old words', countries: ['US'] });
     await served.load({ id: uuid(1), headline: 'New words', countries: ['DE'] });
     expect(await get(`/v1/ads/${uuid(1)}`)).toEqual({ id: uuid(1), headline: 'New words', countries: ['DE'] });
@@ -44,7 +44,7 @@ describe('records in the API’s shapes', () => {
     ]).toEqual([0, 1, 0, 1]);
   });
 
-  it('a page made from an ad gives way to the page itself, and does not replace it', async () => {
+  test('a page made from an ad is replaced by the page itself, and never replaces it', async () => {
     const ad = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
     await served.load(ad);
     expect(await get('/v1/pages/p')).toEqual({
@@ -59,7 +59,7 @@ describe('records in the API’s shapes', () => {
     expect(await get('/v1/pages/p')).toEqual({ pageId: 'p', pageName: 'Itself' });
   });
 
-  it('bad lines are reported by number and skipped', async () => {
+  test('bad lines are reported by number and skipped', async () => {
     const report = await served.load(
       { id: uuid(1) },
       '',
@@ -86,7 +86,7 @@ describe('records in the API’s shapes', () => {
     ]);
   });
 
-  it('lines may be cut anywhere, end in CRLF, begin with a byte order mark, or lack the last line end', async () => {
+  test('lines may be cut anywhere, end in CRLF, begin with a byte order mark, or lack the last line end', async () => {
     const text = `\uFEFF{"id":"${uuid(1)}","headline":"수분 🔥"}\r\n\r\n{"id":"${uuid(2)}","body":"é"}`;
     const bytes = Buffer.from(text);
     await fc.assert(
@@ -101,7 +101,7 @@ describe('records in the API’s shapes', () => {
     );
   });
 
-  it('a line without end is skipped and not kept in memory', async () => {
+  test('an endless line is skipped and not kept in memory', async () => {
     async function* endless() {
       const chunk = Buffer.alloc(1024 * 1024, 'x');
       for (let megabyte = 0; megabyte < 64; megabyte++) yield chunk;
@@ -111,7 +111,7 @@ describe('records in the API’s shapes', () => {
     expect(report).toMatchObject({ ads: 1, skipped: 1, problems: [{ line: 1 }] });
   });
 
-  it('other requests are answered while an import runs', async () => {
+  test('other requests are answered while an import runs', async () => {
     let answered = 0;
     async function* slowly() {
       for (let at = 0; at < 1000; at++) {

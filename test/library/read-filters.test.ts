@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ServedLibrary, serveLibrary } from './support/served-library.ts';
 
 let served: ServedLibrary;
@@ -12,7 +12,7 @@ afterAll(() => served.close());
 const search = (filters: object) => served.ask('POST', '/v1/ads/search', { key, body: filters });
 const isoDate = 'an ISO 8601 date \\(2026-01-31\\) or date-time with its zone';
 
-it.each([
+test.each([
   [{ query: 7 }, /"query" takes a text that is not empty; got 7/],
   [{ query: '  ' }, /"query" takes a text that is not empty; got " {2}"/],
   [{ query: 'x'.repeat(301) }, /"query" takes a text of at most 300 characters; got 301/],
@@ -31,12 +31,12 @@ it.each([
   expect(body.error.details).toMatchObject({ key: Object.keys(filters)[0] });
 });
 
-it('one text stands for a list of one, and the case of a known value does not matter', async () => {
+test('a single text counts as a list, and known values ignore case', async () => {
   for (const filters of [{ countries: 'de' }, { order: 'ASC' }, { startedAtTo: '2026-01-31T12:00+01:00' }])
     expect((await search(filters)).status).toBe(200);
 });
 
-it('more kinds of searches than are kept ready all work, the first of them again too', async () => {
+test('more kinds of searches than prepared statements all work, and so does the first again', async () => {
   const keys = ['duplicates', 'audienceReach', 'daysRunning'].flatMap((key) => [`${key}From`, `${key}To`]);
   const kinds = Array.from({ length: 2 ** keys.length }, (_, kind) =>
     Object.fromEntries(keys.filter((_, at) => kind & (1 << at)).map((key) => [key, 1])),

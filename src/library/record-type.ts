@@ -2,11 +2,11 @@ import type { ItemType } from '../api/item-type.ts';
 import type { Ad, Page } from '../api/schemas.ts';
 
 /**
- * The two kinds of record the library keeps, and what of each it can be searched by.
+ * The two types of record, and the measures and tags by which each can be searched.
  *
- * A measure is one number (dates are unix milliseconds): it can be bounded from both sides and sorted by. Where the
- * API gives a range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record fits bounds that its range touches.
- * A tag is a set of words of which a filter names any.
+ * A measure is a number (dates are Unix milliseconds) that can be filtered by bounds and sorted by. Where the API gives a
+ * range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record matches bounds that overlap its range. A tag is a
+ * set of values; a filter matches any of the values it lists.
  */
 export type Measure<Item = unknown> = {
   key: string;
@@ -25,26 +25,26 @@ export type Tag<Item = unknown> = {
   of(item: Item): (string | null | undefined)[];
 };
 
-export type Shelf<Item = unknown> = {
+export type RecordType<Item = unknown> = {
   name: ItemType;
   measures: Measure<Item>[];
   tags: Tag<Item>[];
-  /** What full text finds: the copy, and apart from it the name of the advertiser. */
+  /** What full-text search covers: the copy and, separately, the advertiser's name. */
   copy(item: Item): (string | null | undefined)[];
   advertiser(item: Item): string | null | undefined;
 };
 
 const day = 86_400_000;
 
-/** Unix milliseconds, or null for what is absent or no date. */
+/** Unix milliseconds, or null if absent or not a date. */
 function time(text: string | null | undefined): number | null {
   const value = text ? Date.parse(text) : Number.NaN;
   return Number.isNaN(value) ? null : value;
 }
 
 /**
- * Days from the first to the last day an ad was seen: from `startedAt` to `endDate`, else `lastSeenAt`. Calendar days
- * of UTC, as they are counted where they are shown: what a filter finds has the number it was asked for.
+ * Calendar days in UTC from `startedAt` to `endDate`, or to `lastSeenAt` if there is none. Results count them in the same
+ * way, so the number in a result matches the filter.
  */
 function daysRunning(ad: Ad): number | null {
   const start = time(ad.startedAt);
@@ -52,13 +52,17 @@ function daysRunning(ad: Ad): number | null {
   return start === null || end === null || end < start ? null : Math.floor(end / day) - Math.floor(start / day);
 }
 
-/** `shop.example.com` is found by itself, by `example.com` and by `com`. */
+/** The longest valid domain. Without a limit, the parents of a longer text could fill the memory. */
+const maxDomainLength = 253;
+
+/** `www.example.com` is found by itself, by `example.com` and by `com`. */
 function domainAndParents(domain: string | null | undefined): string[] {
-  const labels = (domain ?? '').split('.').filter(Boolean);
+  if (!domain || domain.length > maxDomainLength) return [];
+  const labels = domain.split('.').filter(Boolean);
   return labels.map((_, at) => labels.slice(at).join('.'));
 }
 
-/** Videos come with pictures (their stills): an ad with both is a video. */
+/** Videos come with still pictures, so an ad with both is a video. */
 function mediaKind(media: Ad['media'] = []): string | null {
   if (media.some(({ type }) => type.includes('VID'))) return 'video';
   return media.some(({ type }) => /THUMB|IMG/.test(type)) ? 'image' : null;
@@ -74,7 +78,7 @@ const cardText = (cards: Ad['cards']) =>
 
 const flag = (value: boolean | null | undefined) => [value == null ? null : String(value)];
 
-const adShelf: Shelf<Ad> = {
+const adType: RecordType<Ad> = {
   name: 'ads',
   copy: (ad) => [...new Set([ad.headline, ad.body, ad.linkDescription, ad.productTitle, ...cardText(ad.cards)])],
   advertiser: (ad) => ad.page?.pageName,
@@ -144,7 +148,7 @@ const adShelf: Shelf<Ad> = {
   ],
 };
 
-const pageShelf: Shelf<Page> = {
+const pageType: RecordType<Page> = {
   name: 'pages',
   copy: (page) => [page.pageName],
   advertiser: (page) => page.pageName,
@@ -178,4 +182,4 @@ const pageShelf: Shelf<Page> = {
   ],
 };
 
-export const shelves: Record<ItemType, Shelf> = { ads: adShelf, pages: pageShelf };
+export const recordTypes: Record<ItemType, RecordType> = { ads: adType, pages: pageType };

@@ -2,14 +2,14 @@ import { expect } from 'vitest';
 import { ErrorBody } from '../../../src/api/schemas.ts';
 import { type ServedLibrary, serveLibrary, uuid } from './served-library.ts';
 
-/** Two ads of one page and another page, and accounts in every state that the document tells apart. */
-export interface SockShop {
+/** Two ads of one page, another page, and accounts in every state that the document distinguishes. */
+export interface SampleLibrary {
   served: ServedLibrary;
   keys: Record<'good' | 'revoked' | 'unsubscribed' | 'empty' | 'limited' | 'stranger' | 'rich', string>;
-  /** A collection of the good key's account that holds the second ad. */
+  /** A collection of the good key's account with the second ad in it. */
   collection: string;
   ask(call: Case, key: string | undefined): ReturnType<ServedLibrary['ask']>;
-  /** Asks, and expects the document's error and no charge. */
+  /** Expects the document's error and no charge. */
   expectError(call: Case, key: string | undefined, status: number, code?: string): Promise<ErrorBody['error']>;
 }
 
@@ -23,7 +23,7 @@ export const at = (path: string) => () => path;
 export const itemsOf = (rest: string) => (collection: string) => `/v1/collections/${collection}${rest}`;
 export const search = (body: unknown = {}) => ({ method: 'POST', body });
 
-export async function serveSockShop(): Promise<SockShop> {
+export async function serveSampleLibrary(): Promise<SampleLibrary> {
   const served = await serveLibrary();
   await served.load(
     { id: uuid(1), pageId: 'page-1', headline: 'Warm socks', page: { pageName: 'Sock Shop' } },
@@ -46,9 +46,9 @@ export async function serveSockShop(): Promise<SockShop> {
     key: keys.good,
     body: { itemType: 'ads', itemId: uuid(2) },
   });
-  const ask: SockShop['ask'] = ({ method = 'GET', path, body }, key) =>
+  const ask: SampleLibrary['ask'] = ({ method = 'GET', path, body }, key) =>
     served.ask(method, path(collection), { key, body });
-  const expectError: SockShop['expectError'] = async (call, key, status, code) => {
+  const expectError: SampleLibrary['expectError'] = async (call, key, status, code) => {
     const answer = await ask(call, key);
     expect(answer.status).toBe(status);
     const { error } = ErrorBody.parse(answer.body);

@@ -5,8 +5,8 @@ import type { Database } from './database.ts';
 import type { Meter } from './meter.ts';
 import type { Records } from './records.ts';
 
-/** What the operations work with. */
-export type Shop = {
+/** Everything an operation may use. */
+export type ServiceContext = {
   config: LibraryConfig;
   database: Database;
   records: Records;
