@@ -67,7 +67,7 @@ test('without an address, a caller’s key goes nowhere, and the answer says wha
   const { client } = await serve({});
   const { status, text } = await client.call('whoami', {}, 'svc_live_lost');
   expect(status).toBe(200);
-  expect(text).toContain('Missing: AD_LIBRARY_BASE_URL.');
+  expect(text).toContain('Missing: AD_LIBRARY_BASE_URL');
   expect(text).not.toContain('svc_live_lost');
 });
 
