@@ -15,8 +15,8 @@ import { type KeyOptions, wrongOption } from '../library/keys.ts';
 import type { Library } from '../library/open.ts';
 import { importOutcome, importText, keysText, progressLine } from '../library/report.ts';
 import type { Log } from '../log/log.ts';
-import { addressedTo } from '../serve/http/guards.ts';
 import { listen as listenOn } from '../serve/http/listen.ts';
+import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -92,7 +92,11 @@ async function serve(
   const { host, port, allowedHosts } = config;
   // An import through this server may well take longer than other requests.
   const listen = async (fetch: Library['fetch']) => {
-    const { address, close } = await listenOn(addressedTo(allowedHosts ?? [host], fetch), { host, port, requestMs: 0 });
+    const { address, close } = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), {
+      host,
+      port,
+      requestMs: 0,
+    });
     return { address, close: () => close(drainDeadline) };
   };
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });

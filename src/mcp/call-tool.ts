@@ -1,6 +1,7 @@
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
+import type { CallEvent, OnCall } from '../log/call-event.ts';
 import type { Log } from '../log/log.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
@@ -20,6 +21,7 @@ export interface Service {
   calls(): Promise<(caller: Caller) => CallerView>;
   now: () => number;
   log: Log;
+  onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
   /** Whether what was paid for is kept for a while. */
@@ -47,10 +49,9 @@ export type ToolResult = {
 
 export async function callTool(service: Service, call: ToolCall): Promise<ToolResult> {
   const started = service.now();
-  // A name that is none of ours is the caller's text, and no place for that is the log.
   const tool = service.tools.has(call.name) ? call.name : 'unknown';
-  const outcome = (result: ToolResult, fields: object) => {
-    service.log.info('call', { tool, ms: service.now() - started, ...fields });
+  const outcome = (result: ToolResult, fields: Partial<CallEvent>) => {
+    service.onCall({ tool, tenantId: call.tenantId, ms: service.now() - started, ...fields });
     return result;
   };
   try {
@@ -60,10 +61,10 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
     if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
     const { result, error } = refusal(service, thrown);
     const { status, requestId } = error;
-    // Nobody reads the result of a call that was called off, and it is no fault of the network.
+    // Nobody reads the result of a call that was cancelled, and it is no fault of the network.
     const kind = call.signal.aborted ? 'cancelled' : error.kind;
     const charged = thrown instanceof AdLibraryError ? thrown.failure.charged : undefined;
-    return outcome(result, { kind, status, requestId, charged });
+    return outcome(result, { kind, status, requestId, charged } as Partial<CallEvent>);
   }
 }
 
