@@ -3,12 +3,16 @@ import {
   CallToolRequestSchema,
   ErrorCode,
   GetPromptRequestSchema,
+  InitializeRequestSchema,
+  JSONRPCRequestSchema,
   ListPromptsRequestSchema,
   ListToolsRequestSchema,
   McpError,
+  PingRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
+import type { RequestSchemas } from './check-request.ts';
 
 /** The catalogue on the SDK line that speaks revisions up to 2025-11-25, for one client. */
 export function bindV1(catalog: Catalog, credentials: Credentials): Server {
@@ -30,4 +34,15 @@ const unused = {
   getValidator: () => {
     throw new Error('No answer of a client is validated here.');
   },
+};
+
+/** Requests as this line validates them, by method. */
+export const requestsV1: RequestSchemas = {
+  request: JSONRPCRequestSchema,
+  initialize: InitializeRequestSchema,
+  ping: PingRequestSchema,
+  'tools/list': ListToolsRequestSchema,
+  'tools/call': CallToolRequestSchema,
+  'prompts/list': ListPromptsRequestSchema,
+  'prompts/get': GetPromptRequestSchema,
 };

@@ -1,6 +1,7 @@
-import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { ProtocolError, ProtocolErrorCode, Server, specTypeSchemas } from '@modelcontextprotocol/server';
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
+import type { RequestSchemas } from './check-request.ts';
 
 /** The lists are the same for every caller and change with the process only. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
@@ -20,3 +21,12 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   );
   return server;
 }
+
+/** Requests as this line validates them, by method. */
+export const requestsV2: RequestSchemas = {
+  request: specTypeSchemas.JSONRPCRequest,
+  'tools/list': specTypeSchemas.ListToolsRequest,
+  'tools/call': specTypeSchemas.CallToolRequest,
+  'prompts/list': specTypeSchemas.ListPromptsRequest,
+  'prompts/get': specTypeSchemas.GetPromptRequest,
+};

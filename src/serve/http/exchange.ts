@@ -1,4 +1,6 @@
 import type { Credentials } from '../../api/client.ts';
+import type { RequestError } from '../../mcp/check-request.ts';
+import type { Message } from '../messages.ts';
 
 /** One HTTP request, read and let in. Its signal aborts when the client disconnects before the answer. */
 export interface Exchange {
@@ -9,3 +11,6 @@ export interface Exchange {
 }
 
 export type Serve = (exchange: Exchange) => Promise<Response>;
+
+export const errorAnswer = ({ id = null }: Partial<Message> = {}, error: RequestError): Response =>
+  Response.json({ jsonrpc: '2.0', id, error });

@@ -1,10 +1,10 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
-import { bindV1 } from '../../mcp/bind-v1.ts';
+import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { checkV1 } from '../../mcp/check-v1.ts';
+import { checkRequest } from '../../mcp/check-request.ts';
 import { cancelNoticesIn, type Message, messagesIn, requestsIn } from '../messages.ts';
 import { createCancelNotices } from './cancel-notices.ts';
-import type { Exchange, Serve } from './exchange.ts';
+import { type Exchange, errorAnswer, type Serve } from './exchange.ts';
 
 /**
  * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. A stream would carry
@@ -18,7 +18,7 @@ export function legacyEra(catalog: Catalog): Serve {
     const [first, ...others] = requests;
     let forget = () => {};
     const answer = new Promise<Response>((resolve) => {
-      const cancel = () => resolve(errorAnswer(first, -32_000, 'Cancelled'));
+      const cancel = () => resolve(errorAnswer(first, { code: -32_000, message: 'Cancelled' }));
       request.signal.addEventListener('abort', cancel, { once: true });
       if (request.signal.aborted) cancel();
       if (first && others.length === 0) forget = notices.listen(credentials.tenantId, first.id, cancel);
@@ -32,8 +32,8 @@ export function legacyEra(catalog: Catalog): Serve {
     const requests = requestsIn(messages);
     for (const { params } of cancelNoticesIn(messages)) notices.arrived(credentials.tenantId, params?.requestId);
     for (const message of requests) {
-      const problem = checkV1(message);
-      if (problem) return errorAnswer(message, problem.code, problem.message);
+      const error = checkRequest(requestsV1, message);
+      if (error) return errorAnswer(message, error);
     }
     const server = bindV1(catalog, credentials);
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
@@ -49,6 +49,3 @@ export function legacyEra(catalog: Catalog): Serve {
     }
   };
 }
-
-const errorAnswer = ({ id = null }: Partial<Message> = {}, code: number, message: string): Response =>
-  Response.json({ jsonrpc: '2.0', id, error: { code, message } });
