@@ -17,77 +17,84 @@ export interface CallLimits {
 export interface LimitOptions {
   limits: CallLimits;
   now: () => number;
-  /** Takes the calls that find no place; the others are the catalogue's to tell. */
+  /** Takes the calls that find no place; the catalogue reports the others. */
   onCall: OnCall;
 }
 
-export interface LimitedCalls {
-  catalog: Catalog;
-  counts(): { running: number; waiting: number };
-  /** Resolves when no call is under way or waits. */
-  idle(): Promise<void>;
-}
-
 /** Lets calls wait for their turn, boundedly many; whoever finds no place learns when to come back. */
-export function limitCalls(catalog: Catalog, { limits, now, onCall }: LimitOptions): LimitedCalls {
-  const all = new PQueue({ concurrency: limits.atOnce });
-  const byTenant = new Map<string, PQueue>();
-  const names = new Set(catalog.tools.map(({ name }) => name));
-  let inside = 0;
-  let emptied = () => {};
-  // How long a call takes of late, in milliseconds.
-  let usual = 1000;
+export class LimitedCalls {
+  /** The same catalogue, within the limits. */
+  readonly catalog: Catalog;
+  private readonly inner: Catalog;
+  private readonly options: LimitOptions;
+  private readonly all: PQueue;
+  private readonly byTenant = new Map<string, PQueue>();
+  private inside = 0;
+  private emptied = () => {};
+  /** How long a call takes of late, in milliseconds. */
+  private usual = 1000;
 
-  const queueOf = (tenantId: string) => {
-    const queue = new PQueue({ concurrency: limits.perKey });
-    byTenant.set(tenantId, queue);
-    return queue.on('idle', () => byTenant.delete(tenantId));
-  };
+  constructor(catalog: Catalog, options: LimitOptions) {
+    this.inner = catalog;
+    this.options = options;
+    this.all = new PQueue({ concurrency: options.limits.atOnce });
+    this.catalog = { ...catalog, callTool: (call) => this.callTool(call) };
+  }
 
-  const timed = async (call: ToolCall) => {
-    const started = now();
-    const result = await catalog.callTool(call);
-    usual += (now() - started - usual) / 16;
-    return result;
-  };
+  counts(): { running: number; waiting: number } {
+    return { running: this.all.pending, waiting: this.inside - this.all.pending };
+  }
 
-  const refuse = ({ name, tenantId }: ToolCall, turns: number): ToolResult => {
-    onCall({ tool: names.has(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
-    return catalog.refuse(busy((usual / 1000) * turns));
-  };
+  /** Resolves when no call is under way or waits. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.emptied = resolve;
+      if (this.inside === 0) resolve();
+    });
+  }
 
-  const callTool = async (call: ToolCall): Promise<ToolResult> => {
-    const own = byTenant.get(call.tenantId);
+  private async callTool(call: ToolCall): Promise<ToolResult> {
+    const { atOnce, perKey, waiting, waitingPerKey } = this.options.limits;
+    const own = this.byTenant.get(call.tenantId);
     const ofKey = own ? own.size + own.pending : 0;
-    if (ofKey >= limits.perKey + limits.waitingPerKey || inside >= limits.atOnce + limits.waiting) {
-      return refuse(call, Math.max(ofKey / limits.perKey, inside / limits.atOnce));
+    if (ofKey >= perKey + waitingPerKey || this.inside >= atOnce + waiting) {
+      return this.refuse(call, Math.max(ofKey / perKey, this.inside / atOnce));
     }
-    const waits = ofKey >= limits.perKey || inside >= limits.atOnce;
-    const wait = waits ? whileWaiting(call.signal) : undefined;
+    const wait = ofKey >= perKey || this.inside >= atOnce ? whileWaiting(call.signal) : undefined;
     const options = wait ? { signal: wait.signal } : {};
     const begin = () => {
       wait?.end();
-      return timed(call);
+      return this.timed(call);
     };
-    inside++;
+    this.inside++;
     try {
-      return await (own ?? queueOf(call.tenantId)).add(() => all.add(begin, options), options);
+      return await (own ?? this.queueFor(call.tenantId)).add(() => this.all.add(begin, options), options);
     } finally {
       wait?.end();
-      inside--;
-      if (inside === 0) emptied();
+      this.inside--;
+      if (this.inside === 0) this.emptied();
     }
-  };
+  }
 
-  return {
-    catalog: { ...catalog, callTool },
-    counts: () => ({ running: all.pending, waiting: inside - all.pending }),
-    idle: () =>
-      new Promise((resolve) => {
-        emptied = resolve;
-        if (inside === 0) resolve();
-      }),
-  };
+  private queueFor(tenantId: string): PQueue {
+    const queue = new PQueue({ concurrency: this.options.limits.perKey });
+    this.byTenant.set(tenantId, queue);
+    return queue.on('idle', () => this.byTenant.delete(tenantId));
+  }
+
+  private async timed(call: ToolCall): Promise<ToolResult> {
+    const { now } = this.options;
+    const started = now();
+    const result = await this.inner.callTool(call);
+    this.usual += (now() - started - this.usual) / 16;
+    return result;
+  }
+
+  private refuse({ name, tenantId }: ToolCall, turns: number): ToolResult {
+    const isOurs = this.inner.tools.some((tool) => tool.name === name);
+    this.options.onCall({ tool: isOurs ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
+    return this.inner.refuse(busy((this.usual / 1000) * turns));
+  }
 }
 
 /** The signal of a caller until their turn comes: the queue would take a call that it aborts later for ended. */
@@ -98,6 +105,6 @@ function whileWaiting(signal: AbortSignal) {
 
 function busy(turn: number): AdLibraryError {
   const seconds = Math.min(60, Math.max(1, Math.ceil(turn)));
-  const problem = `Try again in about ${seconds} s.`;
+  const problem = `There should be room for this call in about ${seconds} s.`;
   return new AdLibraryError({ kind: 'busy', problem, sent: false, details: { retryAfterSeconds: seconds } });
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ConnectionBounds {
-  /** Open connections. To make room for another, the one that has rested longest is closed. */
+  /** Open connections. To make room for another, the one that has been idle longest is closed. */
   maxConnections: number;
   /** Requests of one connection that are not answered yet: one is served, the others wait. One more closes it. */
   maxPipelined: number;
@@ -19,39 +19,25 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
  * Node by itself has a client's pipelined requests answered all at once, and keeps what the client does not read.
  */
 export function serveConnections(server: Server, answer: Answer, bounds: ConnectionBounds): void {
-  const connections = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
-  /** Those without a request, the longest first. */
-  const resting = new Set<Socket>();
+  const idle = boundConnections(server, bounds.maxConnections);
   const unread = createUnreadAnswers(bounds);
-  let open = 0;
-
-  server.on('connection', (socket) => {
-    const [longest] = resting;
-    if (open >= bounds.maxConnections) (longest ?? socket).destroy();
-    if (socket.destroyed) return;
-    open++;
-    connections.set(socket, { unanswered: 0, last: Promise.resolve() });
-    resting.add(socket);
-    socket.once('close', () => {
-      open--;
-      resting.delete(socket);
-    });
-  });
+  const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
 
   server.on('request', async (request, response) => {
     const { socket } = request;
-    const connection = connections.get(socket);
-    if (connection === undefined || connection.unanswered >= bounds.maxPipelined) {
+    const pipeline = pipelines.get(socket) ?? { unanswered: 0, last: Promise.resolve() };
+    if (pipeline.unanswered >= bounds.maxPipelined) {
       socket.destroy();
       return;
     }
-    const { last } = connection;
-    connection.unanswered++;
-    resting.delete(socket);
-    connection.last = new Promise((resolve) => {
+    const { last } = pipeline;
+    pipelines.set(socket, pipeline);
+    pipeline.unanswered++;
+    idle.delete(socket);
+    pipeline.last = new Promise((resolve) => {
       response.once('close', () => {
-        connection.unanswered--;
-        if (connection.unanswered === 0 && !socket.destroyed) resting.add(socket);
+        pipeline.unanswered--;
+        if (pipeline.unanswered === 0 && !socket.destroyed) idle.add(socket);
         resolve();
       });
     });
@@ -60,6 +46,25 @@ export function serveConnections(server: Server, answer: Answer, bounds: Connect
     await answer(request, response);
     unread.watch(socket, response);
   });
+}
+
+/** Bounds the open connections; returns those without a request, the longest idle first. */
+function boundConnections(server: Server, maxConnections: number): Set<Socket> {
+  const idle = new Set<Socket>();
+  let open = 0;
+  server.on('connection', (socket) => {
+    const [longest] = idle;
+    if (open >= maxConnections) (longest ?? socket).destroy();
+    if (socket.destroyed) return;
+    if (longest?.destroyed) idle.delete(longest);
+    open++;
+    idle.add(socket);
+    socket.once('close', () => {
+      open--;
+      idle.delete(socket);
+    });
+  });
+  return idle;
 }
 
 /** Answers that were handed over and not read, the longest first. */

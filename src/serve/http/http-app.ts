@@ -4,7 +4,7 @@ import type { Credentials } from '../../api/client.ts';
 import type { OnCall } from '../../log/call-event.ts';
 import type { Log } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { type CallLimits, limitCalls } from '../call-limits.ts';
+import { type CallLimits, LimitedCalls } from '../call-limits.ts';
 import { isToolCall, messagesIn } from '../messages.ts';
 import type { AuthRateLimit } from './auth-rate-limit.ts';
 import { serveBothEras } from './both-eras.ts';
@@ -43,7 +43,7 @@ export interface HttpApp {
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { catalog, log, metrics, allowed, callers, pictures } = options;
-  const calls = limitCalls(catalog, options);
+  const calls = new LimitedCalls(catalog, options);
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const drain = createDrain();
   const validate = validateHostAndOrigin(allowed);
@@ -53,7 +53,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => (drain.hasBegun() ? json({ status: 'draining' }, 503) : json({ status: 'ready' })));
   if (metrics) {
-    metrics.show(calls.counts);
+    metrics.show(() => calls.counts());
     app.get('/metrics', validate, metrics.page);
     app.use('/mcp', metrics.answers);
   }

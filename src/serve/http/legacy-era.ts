@@ -3,7 +3,7 @@ import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { checkRequest } from '../../mcp/check-request.ts';
 import { cancelNoticesIn, type Message, messagesIn, requestsIn } from '../messages.ts';
-import { createCancelNotices } from './cancel-notices.ts';
+import { type CancelNotices, createCancelNotices } from './cancel-notices.ts';
 import { type Exchange, errorAnswer, type Serve } from './exchange.ts';
 
 /**
@@ -12,20 +12,6 @@ import { type Exchange, errorAnswer, type Serve } from './exchange.ts';
  */
 export function legacyEra(catalog: Catalog): Serve {
   const notices = createCancelNotices();
-
-  /** Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. */
-  const cancelled = ({ request, credentials }: Exchange, requests: Message[]) => {
-    const [first, ...others] = requests;
-    let forget = () => {};
-    const answer = new Promise<Response>((resolve) => {
-      const cancel = () => resolve(errorAnswer(first, { code: -32_000, message: 'Cancelled' }));
-      request.signal.addEventListener('abort', cancel, { once: true });
-      if (request.signal.aborted) cancel();
-      if (first && others.length === 0) forget = notices.listen(credentials.tenantId, first.id, cancel);
-    });
-    return { answer, forget };
-  };
-
   return async (exchange) => {
     const { request, body, credentials } = exchange;
     const messages = messagesIn(body);
@@ -38,14 +24,27 @@ export function legacyEra(catalog: Catalog): Serve {
     const server = bindV1(catalog, credentials);
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
-    const { answer, forget } = cancelled(exchange, requests);
+    const { cancelled, forget } = awaitCancel(exchange, requests, notices);
     try {
       // In a batch, notices would come beside what they are about.
       const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
-      return await Promise.race([transport.handleRequest(request, { parsedBody }), answer]);
+      return await Promise.race([transport.handleRequest(request, { parsedBody }), cancelled]);
     } finally {
       forget();
       await server.close();
     }
   };
+}
+
+/** Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. */
+function awaitCancel({ request, credentials }: Exchange, requests: Message[], notices: CancelNotices) {
+  const [first, ...others] = requests;
+  let forget = () => {};
+  const cancelled = new Promise<Response>((resolve) => {
+    const cancel = () => resolve(errorAnswer(first, { code: -32_000, message: 'Cancelled' }));
+    request.signal.addEventListener('abort', cancel, { once: true });
+    if (request.signal.aborted) cancel();
+    if (first && others.length === 0) forget = notices.listen(credentials.tenantId, first.id, cancel);
+  });
+  return { cancelled, forget };
 }

@@ -5,7 +5,7 @@ import type { OnCall } from '../../log/call-event.ts';
 import type { Log } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { batchProblem } from '../batch.ts';
-import { type CallLimits, limitCalls } from '../call-limits.ts';
+import { type CallLimits, LimitedCalls } from '../call-limits.ts';
 import { createEras } from './eras.ts';
 import { LineStream } from './line-stream.ts';
 
@@ -27,7 +27,7 @@ const limits: CallLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey
 /** Serves one client over a pair of streams until its input ends; resolves then, with what is still under way aborted. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, drainMs } = options;
-  const calls = limitCalls(catalog, { limits, now: options.now, onCall: options.onCall });
+  const calls = new LimitedCalls(catalog, { limits, now: options.now, onCall: options.onCall });
   const lines = new LineStream(stdin, stdout, {
     onMessage: async (message) => {
       const transport = await eras.transportFor(message);

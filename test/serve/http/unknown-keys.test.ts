@@ -110,3 +110,18 @@ test('a key is known for 15 minutes, a guess is counted for one', () => {
   time += 14 * 60_000;
   expect(knownKeys.has('good')).toBe(false);
 });
+
+test('the process remembers 10,000 addresses and as many keys, and forgets the least used', () => {
+  const now = () => 1_000_000;
+  const knownKeys = createKnownKeys(now);
+  const limit = createAuthRateLimit({ knownKeys, perMinute: 1, now });
+  knownKeys.onCall({ tool: 'whoami', tenantId: 'first', ms: 1 });
+  limit.admit('guess', 'first');
+  expect(limit.admit('another', 'first')).toBe(60);
+  for (let other = 0; other < 10_000; other++) {
+    knownKeys.onCall({ tool: 'whoami', tenantId: `tenant ${other}`, ms: 1 });
+    limit.admit(`guess ${other}`, `address ${other}`);
+  }
+  expect(knownKeys.has('first')).toBe(false);
+  expect(limit.admit('another', 'first')).toBeUndefined();
+});

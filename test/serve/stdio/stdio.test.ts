@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
-import { run, start } from '../../support/process.ts';
+import { until } from '../../support/http.ts';
+import { command, run, start } from '../../support/process.ts';
 import { servesTheTools } from '../../support/serves-the-tools.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
@@ -131,6 +133,31 @@ describe('the pipes', () => {
     }
     child.kill('SIGTERM');
     expect((await running.ended).code).toBe(0);
+  });
+
+  test('of the log may stay unread, and lines are dropped', async () => {
+    const { command: file, args } = command(['--demo', '--log-level', 'debug']);
+    const child = spawn(file, args, { stdio: 'pipe', env: { PATH: process.env.PATH } });
+    const { stdin, stdout, stderr } = child;
+    let answers = 0;
+    stdout.on('data', (bytes: Buffer) => {
+      answers += bytes.toString().split('\n').length - 1;
+    });
+    const problems = 50_000;
+    stdin.write('no message\n'.repeat(problems));
+    await until(() => answers === problems);
+    let logged = '';
+    stderr.on('data', (bytes: Buffer) => {
+      logged += bytes;
+    });
+    stdin.write(`${JSON.stringify(initialize)}\n`);
+    while (!logged.includes('info: call')) {
+      stdin.write(`${JSON.stringify(callOf('whoami'))}\n`);
+      await new Promise((resolve) => stdout.once('data', resolve));
+    }
+    expect(logged.length).toBeLessThan(2 * 1024 * 1024);
+    stdin.end();
+    await new Promise((resolve) => child.once('close', resolve));
   });
 
   test('SIGTERM ends the process cleanly', async () => {
