@@ -25,14 +25,12 @@ export function legacyEra(catalog: Catalog): Serve {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
     const { cancelled, forget } = awaitCancel(exchange, requests, notices);
-    try {
-      // In a batch, notices would come beside what they are about.
-      const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
-      return await Promise.race([transport.handleRequest(request, { parsedBody }), cancelled]);
-    } finally {
-      forget();
-      await server.close();
-    }
+    // In a batch, notices would come beside what they are about.
+    const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
+    const answered = transport.handleRequest(request, { parsedBody });
+    // Closing aborts what runs; of a server that has answered nothing does.
+    const aborted = cancelled.then(() => server.close()).then(() => cancelled);
+    return Promise.race([answered, aborted]).finally(forget);
   };
 }
 
