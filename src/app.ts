@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Config } from './config/settings.ts';
+import { logCalls, type OnCall } from './log/call-event.ts';
 import type { Log } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
@@ -28,6 +29,8 @@ export interface App {
 export interface AppOptions {
   config: Config;
   log: Log;
+  /** Takes every call that has ended; without it they are logged. */
+  onCall?: OnCall;
   now: () => number;
   random: () => number;
   /** Where `pictures` will be served; where they are not, the demo's media addresses lead nowhere. */
@@ -48,7 +51,14 @@ interface UpstreamService extends Upstream {
   close(): Promise<void> | void;
 }
 
-export async function openApp({ config, log, now, random, mediaUrl }: AppOptions): Promise<App> {
+export async function openApp({
+  config,
+  log,
+  onCall = logCalls(log),
+  now,
+  random,
+  mediaUrl,
+}: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
   const closing = new AbortController();
   // Every call under way listens for it; Node takes more than ten for a leak and says so.
@@ -63,6 +73,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
     },
     now,
     log,
+    onCall,
     resultTokens: config.resultTokens,
     timeoutMs: config.timeoutMs,
     keepsAnswers: config.cacheSeconds > 0,

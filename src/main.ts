@@ -3,13 +3,23 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Job } from './cli/parse.ts';
 import type { Config } from './config/settings.ts';
+import { logCalls } from './log/call-event.ts';
 import { createLog, type Log, masked } from './log/log.ts';
 import { version } from './version.ts';
 
 /** How long answers in flight may take when the process is asked to end, in milliseconds. */
 const drainDeadline = 10_000;
+/** The same over stdio: hosts kill a process that does not end soon after its input did. */
+const stdioDrain = 2000;
 
-const say = (line: string) => process.stderr.write(line);
+/** Bytes of the log that nobody has read; past that, lines are dropped. */
+const maxUnreadLog = 1024 * 1024;
+
+// Whoever reads the log may leave, and the server goes on.
+process.stderr.on('error', () => {});
+const say = (line: string): void => {
+  if (process.stderr.writableLength < maxUnreadLog) process.stderr.write(line);
+};
 
 keepCompiledCode();
 // Only now: what is loaded before is compiled anew at every start.
@@ -65,8 +75,11 @@ async function stdio(config: Config, log: Log): Promise<number> {
   const { stdin, stdout } = process;
   if (stdin.isTTY)
     say('ad-library-mcp: speaking MCP over stdio; a host such as Claude Desktop starts this. --help says more.\n');
-  await Promise.race([serveStdio({ catalog: app.catalog, payer: app.credentials, log, stdin, stdout }), asked()]);
-  await app.close();
+  const { catalog, credentials } = app;
+  const streams = { stdin, stdout, drainMs: stdioDrain };
+  const served = serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
+  await Promise.race([served, asked()]);
+  await app.close(stdioDrain);
   // Whatever is still open has nobody left to answer.
   process.exit(0);
 }

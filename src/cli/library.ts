@@ -16,8 +16,8 @@ import type { LeaseTiming } from '../library/lease.ts';
 import type { Library } from '../library/open.ts';
 import { importOutcome, importText, keysText, progressLine } from '../library/report.ts';
 import type { Log } from '../log/log.ts';
-import { addressedTo } from '../serve/http/guards.ts';
 import { listen as listenOn } from '../serve/http/listen.ts';
+import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -96,7 +96,11 @@ async function serve(
   const { host, port, allowedHosts } = config;
   // No limit on the time of a request: an import through this server can be long.
   const listen = async (fetch: Library['fetch']) => {
-    const { address, close } = await listenOn(addressedTo(allowedHosts ?? [host], fetch), { host, port, requestMs: 0 });
+    const { address, close } = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), {
+      host,
+      port,
+      requestMs: 0,
+    });
     return { address, close: () => close(drainDeadline) };
   };
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });

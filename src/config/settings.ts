@@ -99,8 +99,8 @@ export const settings = {
     variable: 'AD_LIBRARY_REFUSALS_PER_MINUTE',
     flag: '--refusals-per-minute',
     schema: wholeNumber(0, 1_000_000).default(300),
-    value: 'requests',
-    help: 'Requests with refused keys one address may make in a minute; 0 for any number, behind a proxy that limits (http only)',
+    value: 'keys',
+    help: 'Keys the service does not know that one address may try in a minute; 0 for any number, behind a proxy that limits (http only)',
   }),
   creditBudget: setting({
     variable: 'AD_LIBRARY_CREDIT_BUDGET',

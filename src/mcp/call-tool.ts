@@ -1,6 +1,7 @@
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
+import type { CallEvent, OnCall } from '../log/call-event.ts';
 import type { Log } from '../log/log.ts';
 import { clampLines } from '../present/fit.ts';
 import { toolName } from '../tools/catalog.ts';
@@ -21,6 +22,7 @@ export interface Service {
   calls(): Promise<(caller: Caller) => CallerContext>;
   now: () => number;
   log: Log;
+  onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
   /** Whether what was paid for is kept for a while. */
@@ -49,13 +51,14 @@ export type ToolResult = {
 /** What became of a call: what its caller reads, and what the log says of it. */
 interface Outcome {
   result: ToolResult;
-  facts: object;
+  facts: Partial<CallEvent>;
 }
 
 export async function callTool(service: Service, call: ToolCall): Promise<ToolResult> {
   const started = service.now();
   const { result, facts } = await answered(service, call).catch((thrown) => failed(service, call, thrown));
-  service.log.info('call', { tool: loggedName(service, call), ms: service.now() - started, ...facts });
+  const ms = service.now() - started;
+  service.onCall({ tool: loggedName(service, call), tenantId: call.tenantId, ms, ...facts });
   return result;
 }
 

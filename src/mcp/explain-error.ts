@@ -6,8 +6,15 @@ import { untrustedId, untrustedText, untrustedValue, untrustedWord } from './unt
 /** What goes out instead of a result: MCP's tool error, `isError` and a text, never structured content. */
 export interface Explanation {
   text: string;
-  /** `_meta["ad-library/error"]`. */
-  error: Record<string, unknown>;
+  error: ErrorMeta;
+}
+
+/** `_meta["ad-library/error"]`: facts that are not known are left out. */
+export interface ErrorMeta extends Record<string, unknown> {
+  kind: ErrorKind;
+  retryable: boolean;
+  status?: number;
+  requestId?: string;
 }
 
 /**
@@ -160,7 +167,7 @@ function detailsText({ details, serviceMessage = '', problem = '' }: Failure): s
 }
 
 /** What the service sent goes into it made safe and bounded, as into any result. */
-function errorMeta(failure: Failure): Record<string, unknown> {
+function errorMeta(failure: Failure): ErrorMeta {
   const { kind, status, code, requestId, usageLimit, details } = failure;
   const meta = {
     kind,
@@ -171,7 +178,7 @@ function errorMeta(failure: Failure): Record<string, unknown> {
     usageLimit: usageLimit && untrustedValue(usageLimit, 300),
     details: untrustedValue(details, 600),
   };
-  return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined));
+  return Object.fromEntries(Object.entries(meta).filter(([, value]) => value !== undefined)) as ErrorMeta;
 }
 
 function happenedText(failure: Failure): string {

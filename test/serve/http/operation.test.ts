@@ -1,9 +1,6 @@
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
 import {
-  bareSocket,
   callOf,
   goodHeaders,
   type HttpServer,
@@ -76,50 +73,6 @@ test('a call that finds no place is logged by no name that a caller makes up', a
   await hanging;
 });
 
-describe('an address whose keys are refused', () => {
-  test('has to wait, and callers known to the service do not', async () => {
-    const { server } = await between(() => identity, { refusalsPerMinute: 3 });
-    expect((await post(server.origin, 'svc_live_good')).status).toBe(200);
-    for (let tried = 0; tried < 3; tried++) expect((await post(server.origin, 'wrong')).status).toBe(401);
-    const waiting = await post(server.origin, 'wrong');
-    expect(waiting.status).toBe(429);
-    expect(Number(waiting.headers['retry-after'])).toBeGreaterThan(0);
-    expect((await post(server.origin, 'svc_live_new')).status).toBe(429);
-    expect((await post(server.origin, 'svc_live_good')).status).toBe(200);
-  });
-
-  test('counts keys that the service refuses', async () => {
-    const { startService } = await import('../../support/service.ts');
-    const service = await startService();
-    const server = await startHttp({ baseUrl: service.baseUrl, refusalsPerMinute: 2 });
-    closing.push(service.close, () => server.close(0));
-    expect((await post(server.origin, 'svc_live_guess.1')).status).toBe(200);
-    expect((await post(server.origin, 'svc_live_guess.2')).status).toBe(200);
-    expect((await post(server.origin, 'svc_live_guess.3')).status).toBe(429);
-  });
-
-  test('counts them too where the caller of a write hangs up before the service has answered', async () => {
-    const held: ServerResponse[] = [];
-    const service = createServer((_, response) => void held.push(response));
-    await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-    const { port } = service.address() as AddressInfo;
-    const server = await startHttp({ baseUrl: `http://127.0.0.1:${port}`, refusalsPerMinute: 1 });
-    closing.push(
-      async () => service.close(),
-      () => server.close(0),
-    );
-    const body = callOf('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'a' });
-    const connection = keepAlive(server.origin);
-    const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
-    sent.catch(() => {});
-    await until(() => held.length === 1);
-    await connection.close();
-    held[0]?.writeHead(401).end();
-    await until(() => server.logged.some((line) => line.includes('unauthorized')));
-    expect((await post(server.origin, 'svc_live_guess.2')).status).toBe(429);
-  });
-});
-
 describe('operation', () => {
   test('is alive, ready, and has numbers only where they are asked for', async () => {
     const { server } = await between(() => identity);
@@ -158,33 +111,6 @@ describe('operation', () => {
       { level: 'info', msg: 'call', tool: 'search_ads', kind: 'unexpected_response' },
     ]);
     expect(server.logged.join('')).not.toMatch(/svc_live|secret/);
-  });
-
-  test('a reader who takes nothing holds nobody up, and is left behind', async () => {
-    const page = { items: Array.from({ length: 40 }, (_, id) => ({ id: `${id}`, body: 'word '.repeat(500) })) };
-    const { server } = await between(({ url }) => (url === '/v1/whoami' ? identity : page), { resultTokens: 100_000 });
-    const asking = callOf('search_ads', { detail: 'full' });
-    const { text } = await post(server.origin, 'svc_live_brisk', asking);
-    expect(text.length).toBeGreaterThan(100_000);
-    const { socket, received, closed } = bareSocket(server.port);
-    socket.pause();
-    const body = JSON.stringify(asking);
-    const head = Object.entries(goodHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
-    const request = `POST /mcp HTTP/1.1\r\nhost: localhost\r\n${head.join('')}content-length: ${body.length}\r\n\r\n${body}`;
-    const asked = 120;
-    socket.write(request.repeat(asked));
-    const times: number[] = [];
-    for (let brisk = 0; brisk < 20; brisk++) {
-      const sent = performance.now();
-      expect((await post(server.origin, 'svc_live_brisk')).status).toBe(200);
-      times.push(performance.now() - sent);
-    }
-    expect(Math.max(...times)).toBeLessThan(1000);
-    await server.close(300);
-    socket.resume();
-    // More was asked for than the buffers on the way hold.
-    expect((await closed).length).toBeLessThan(asked * text.length);
-    expect(received()).toContain('HTTP/1.1 200');
   });
 });
 
