@@ -8,6 +8,7 @@ import type { CallerView, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, viewReceipt } from './receipt.ts';
+import { untrustedText } from './untrusted-text.ts';
 import { withDeadline } from './with-deadline.ts';
 
 /** Tokens kept free for the notice, the credits line and a warning around a tool's text. */
@@ -125,7 +126,7 @@ function shaped({ output }: Service, text: string, structured: Record<string, un
 }
 
 function unknownTool(name: string, known: string[]): AdLibraryError {
-  const problem = `There is no tool ${JSON.stringify(name.slice(0, 64))}. Tools: ${known.join(', ')}.`;
+  const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${known.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { readArguments } from '../../src/mcp/read-arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -41,8 +43,16 @@ describe('an argument', () => {
     await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes none');
   });
 
-  test('whose name is a page long does not fill the answer', async () => {
-    await expectRefused('whoami', { ['x'.repeat(100_000)]: 1 }, /^.{0,1500}$/s);
+  test.each(['x', 'x ', '\u202e', '®', '"', '\n'])(
+    'whose name is %j a million times does not fill the answer',
+    async (piece) => {
+      await expectRefused('whoami', { [piece.repeat(1_000_000)]: 1 }, /^.{0,1500}$/s);
+    },
+  );
+
+  test('of ten thousand unknown ones does not fill the answer', async () => {
+    const many = Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]);
+    await expectRefused('whoami', Object.fromEntries(many), /^.{0,1500}$/s);
   });
 
   test.each([
@@ -117,13 +127,15 @@ test('filters are sent as they are, and limit and cursor beside them', async () 
 test('no arguments at all are none', async () => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
+  for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
 });
 
 test('a tool that does not exist is an answer that names those that do', async () => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
-  expect((await server.call('x'.repeat(100_000))).text.length).toBeLessThan(600);
+  expect((await server.call('x'.repeat(1_000_000))).text.length).toBeLessThan(600);
+  expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
 test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async () => {
