@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
 import { word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';
-import { collectionId, itemType } from './params.ts';
+import { collectionId, isUuid, itemType, mustBeAdId } from './params.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const addedOrThere =
@@ -13,11 +13,13 @@ export const addCollectionItem = defineTool({
   title: 'Save to a collection',
   description: 'Save an ad or a page to a collection. Saving it twice keeps one. Not gated by credits.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-  input: z.strictObject({
-    collectionId,
-    itemType,
-    itemId: z.string().min(1).describe('ad id for ads, pageId for pages'),
-  }),
+  input: z
+    .strictObject({
+      collectionId,
+      itemType,
+      itemId: z.string().min(1).describe('ad id for ads, pageId for pages'),
+    })
+    .refine(({ itemType, itemId }) => itemType === 'pages' || isUuid(itemId), { path: ['itemId'], error: mustBeAdId }),
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string(),
@@ -25,7 +27,8 @@ export const addCollectionItem = defineTool({
     added: z.boolean(),
     note: z.string().optional(),
   }),
-  async run({ collectionId, itemType, itemId }, { api }) {
+  async run({ collectionId, itemType, itemId: given }, { api }) {
+    const itemId = itemType === 'ads' ? given.toLowerCase() : given;
     const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
     const { collection, added } = value;
     return {

@@ -4,7 +4,7 @@ import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens } from './item-views.ts';
-import { detail, fresh, seen } from './params.ts';
+import { adId, detail, fresh, seen } from './params.ts';
 
 /** `searchAds` is the tool `search_ads`. */
 const toolOf = (operation: string) => operation.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -15,7 +15,7 @@ export const getAd = defineTool({
   description: 'One ad with its whole copy, cards, landing address and media. Costs credits; the result says how many.',
   annotations: readOnly,
   input: z.strictObject({
-    adId: z.string().describe('id of an ad from a search or a collection'),
+    adId,
     detail,
     fresh,
     seen,

@@ -18,5 +18,17 @@ export const seen = z
   .optional()
   .describe('true: the copy a list just showed will do, free; it may hold less');
 export const fresh = z.boolean().optional().describe('true: pay again instead of using a kept answer');
-export const collectionId = z.string().describe('id from list_collections');
-export const itemType = ItemType;
+
+const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+export const isUuid = (text: string): boolean => uuidForm.test(text);
+const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits), as ${source} gave it`;
+/**
+ * In lower case, so that one id is one call. Not `z.uuid()`: that lists a long pattern, and refuses ids that are not of
+ * RFC 9562.
+ */
+const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
+
+export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
+export const mustBeAdId = mustBeUuid('a search or a collection');
+export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
+export const itemType = ItemType.describe('the kind of item; a collection holds both');

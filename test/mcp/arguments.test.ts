@@ -3,8 +3,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod';
 import { readArguments } from '../../src/mcp/read-arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -61,8 +62,8 @@ describe('an argument', () => {
     ['search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
     [
       'list_collection_items',
-      { collectionId: 'c', itemType: 'ads', limit: '7' },
-      '/v1/collections/c/items?itemType=ads&limit=7',
+      { collectionId: uuidOf('c'), itemType: 'ads', limit: '7' },
+      `/v1/collections/${uuidOf('c')}/items?itemType=ads&limit=7`,
     ],
   ])('of %s that came as its JSON text is understood', async (tool, args, expected) => {
     expect((await server.call(tool, args)).isError).toBe(false);
@@ -98,14 +99,51 @@ describe('an argument', () => {
     ['search_ads', { cursor: 5 }, 'cursor'],
     ['get_ad', { adId: 5 }, 'adId'],
     ['get_ad', {}, 'adId is required'],
-    ['get_ad', { adId: '' }, 'adId is not an id'],
     ['get_page', { pageId: '..' }, 'pageId is not an id'],
-    ['list_collection_items', { collectionId: 'c' }, 'itemType'],
-    ['list_collection_items', { collectionId: 'c', itemType: 'adverts' }, /itemType.*ads.*pages/],
-    ['list_collection_items', { collectionId: 'c', itemType: 'ads', limit: 101 }, 'limit'],
-    ['add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: '' }, 'itemId'],
-    ['add_collection_item', { collectionId: '../..', itemType: 'ads', itemId: 'x' }, 'collectionId is not an id'],
+    ['list_collection_items', { collectionId: uuidOf('c') }, 'itemType'],
+    ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'adverts' }, /itemType.*ads.*pages/],
+    ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'ads', limit: 101 }, 'limit'],
+    ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: '' }, 'itemId'],
   ])('of %s that is wrong is refused: %j', (tool, args, word) => expectRefused(tool, args, word));
+
+  test.each([
+    '',
+    'x',
+    '..',
+    '../..',
+    '4711',
+    ad.id.slice(1),
+    `${ad.id}0`,
+    ad.id.replaceAll('-', ''),
+    ` ${ad.id}`,
+    `{${ad.id}}`,
+  ])('that should be a UUID and is %j is refused', async (id) => {
+    const wrong = (name: string) => new RegExp(`^${name}: must be a UUID .* as (?:a search|list_collections) `, 'm');
+    await expectRefused('get_ad', { adId: id }, wrong('adId'));
+    await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
+    const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
+    await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
+    if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
+  });
+
+  test('that is a UUID of any version is sent in lower case, one of a page as it is', async () => {
+    const id = 'ABCDEF01-2345-0789-FFFF-ABCDEF012345';
+    await server.call('get_ad', { adId: id });
+    await server.call('list_collection_items', { collectionId: id, itemType: 'pages' });
+    await server.call('add_collection_item', { collectionId: id, itemType: 'ads', itemId: id });
+    await server.call('add_collection_item', { collectionId: id, itemType: 'pages', itemId: id });
+    const lower = id.toLowerCase();
+    expect(upstream.requests.map(({ path }) => path)).toEqual([
+      `/v1/ads/${lower}`,
+      `/v1/collections/${lower}/items?itemType=pages`,
+      `/v1/collections/${lower}/items`,
+      `/v1/collections/${lower}/items`,
+    ]);
+    expect(sent().slice(2)).toEqual([
+      { itemType: 'ads', itemId: lower },
+      { itemType: 'pages', itemId: id },
+    ]);
+  });
 
   test('more than one of which is wrong: all are named at once', () =>
     expectRefused(

@@ -14,6 +14,7 @@ import {
   until,
 } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
+import { uuidOf } from '../../support/uuid-of.ts';
 
 const identity = { authenticated: true, authSource: 'api_key' };
 const closing: (() => unknown)[] = [];
@@ -108,7 +109,7 @@ describe('an address whose keys are refused', () => {
       async () => service.close(),
       () => server.close(0),
     );
-    const body = callOf('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'a' });
+    const body = callOf('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('a') });
     const connection = keepAlive(server.origin);
     const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
     sent.catch(() => {});
