@@ -36,16 +36,14 @@ export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: st
 
 async function read(call: Call, response: Response): Promise<Answer> {
   const { status, headers } = response;
-  const masked = (words: string) => withoutKey(words, call.apiKey);
-  const id = headers.get('x-service-request-id');
   const receipt: Receipt = {
     charged: count(headers.get('x-service-credits-charged')),
     remaining: count(headers.get('x-service-credits-remaining')),
     cached: false,
-    requestId: id && masked(id),
+    requestId: headers.get('x-service-request-id'),
   };
   const about = { status, requestId: receipt.requestId ?? undefined, charged: receipt.charged ?? undefined };
-  const body = masked(await response.text().catch((error) => brokenOff(error, about)));
+  const body = await response.text().catch((error) => brokenOff(error, about));
   const raw = parseJson(body);
   if (status !== 200) {
     throw new AdLibraryError({
@@ -63,11 +61,6 @@ async function read(call: Call, response: Response): Promise<Answer> {
       : `The answer is not that of ${call.operation.name}: ${firstOf(parsed.error)}`;
   throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
 }
-
-/** A service that repeats the key, in whatever part of its answer, must not make us show it. */
-const withoutKey = (words: string, key: string) => (key.length < shortestKey ? words : words.replaceAll(key, '***'));
-/** Anything shorter is no secret, but may well be a word of an ad. */
-const shortestKey = 12;
 
 /** An answer that broke off in its body: what its head said of the charge still holds. */
 function brokenOff(error: unknown, about: Partial<Failure>): never {

@@ -2,6 +2,7 @@ import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
 import type { Log } from '../log/log.ts';
+import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import type { CallerView, ToolContext } from '../tools/tool-context.ts';
@@ -50,15 +51,18 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
   const started = service.now();
   // A name that is none of ours is the caller's text, and no place for that is the log.
   const tool = service.tools.has(call.name) ? call.name : 'unknown';
+  // Whatever a service sends back, in whatever place, the key is in no result and no log.
+  const withoutKey = keyMasker(call.apiKey);
   const outcome = (result: ToolResult, fields: object) => {
-    service.log.info('call', { tool, ms: service.now() - started, ...fields });
-    return result;
+    service.log.info('call', withoutKey({ tool, ms: service.now() - started, ...fields }));
+    return withoutKey(result);
   };
   try {
     const { result, receipt } = await answer(service, call);
     return outcome(result, receipt);
   } catch (thrown) {
-    if (!(thrown instanceof AdLibraryError)) service.log.error('a tool failed', { tool, error: stackOf(thrown) });
+    if (!(thrown instanceof AdLibraryError))
+      service.log.error('a tool failed', withoutKey({ tool, error: stackOf(thrown) }));
     const { result, error } = refusal(service, thrown);
     const { status, requestId } = error;
     // Nobody reads the result of a call that was called off, and it is no fault of the network.
