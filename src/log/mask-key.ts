@@ -18,13 +18,17 @@ const WORD = /[^\s"]+/g;
  */
 export function keyMasker(key = ''): <Value>(value: Value) => Value {
   if (key.length < minLength) return (value) => value;
-  const start = new RegExp(key.slice(0, minLength).replace(/\W/g, '\\$&'), 'i');
-  const half = key.slice(0, Math.max(shownLength, key.length / 2)).toLowerCase();
-  const isKey = (text: string) => text.toLowerCase().startsWith(half) || text.includes('…');
+  const whole = key.toLowerCase();
+  const start = whole.slice(0, minLength);
+  const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
   const holdsKey = (text: string): boolean => {
     if (text.length < minLength) return false;
-    const plain = spelledOut(text);
-    return start.test(plain) && startsIn(plain, start, key.length + escapeLength).some(isKey);
+    const plain = spelledOut(text).toLowerCase();
+    for (let at = plain.indexOf(start); at >= 0; at = plain.indexOf(start, at + 1)) {
+      const rest = plain.slice(at, at + whole.length + escapeLength);
+      if (rest.startsWith(half) || rest.includes('…')) return true;
+    }
+    return false;
   };
   const masked = (text: string): string => {
     if (!holdsKey(text)) return text;
@@ -32,10 +36,6 @@ export function keyMasker(key = ''): <Value>(value: Value) => Value {
   };
   return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
 }
-
-/** So much of the text from each place on where the pattern fits. */
-const startsIn = (text: string, pattern: RegExp, length: number): string[] =>
-  Array.from(text.matchAll(new RegExp(pattern, 'gi')), ({ index }) => text.slice(index, index + length));
 
 function someText(value: unknown, holds: (text: string) => boolean): boolean {
   if (typeof value === 'string') return holds(value);

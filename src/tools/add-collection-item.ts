@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
 import { word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';
-import { collectionId, isUuid, itemType, mustBeAdId } from './params.ts';
+import { collectionId, isShort, isUuid, itemType, mustBeAdId, mustBeShort } from './params.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const addedOrThere =
@@ -17,7 +17,7 @@ export const addCollectionItem = defineTool({
     .strictObject({
       collectionId,
       itemType,
-      itemId: z.string().min(1).describe('ad id for ads, pageId for pages'),
+      itemId: z.string().min(1).refine(isShort, mustBeShort).describe('ad id for ads, pageId for pages'),
     })
     .refine(({ itemType, itemId }) => itemType === 'pages' || isUuid(itemId), { path: ['itemId'], error: mustBeAdId }),
   output: z.looseObject({

@@ -28,6 +28,11 @@ const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal d
  */
 const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
 
+/** As long as the ids that stand in a path may be. */
+const maxIdLength = 300;
+export const isShort = (id: string): boolean => id.length <= maxIdLength;
+export const mustBeShort = `must be 1 to ${maxIdLength} characters, as an earlier result gave it`;
+
 export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
 export const mustBeAdId = mustBeUuid('a search or a collection');
 export const collectionId = uuidFrom('list_collections').describe('id from list_collections');

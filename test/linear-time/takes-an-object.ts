@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../../src/api/errors.ts';
+import { keyMasker } from '../../src/log/mask-key.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { getPrompt } from '../../src/mcp/get-prompt.ts';
 import { readArguments } from '../../src/mcp/read-arguments.ts';
@@ -77,6 +78,9 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
     ({ name, arguments: taken }) =>
       (text: string) =>
         getPrompt(prompts, { name, arguments: Object.fromEntries(taken.map((one) => [one.name, text])) }, invalid),
+  ),
+  keyMasker: ['svc_live_CANARY01', 'a'.repeat(40), '%25'.repeat(9)].map(
+    (key) => (text: string) => keyMasker(key)({ [text]: text, start: key.slice(0, -1) + text }),
   ),
   readArguments: [(text) => readArguments(input, { [text]: text, limit: text, filters: text })],
 };

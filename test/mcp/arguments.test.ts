@@ -104,6 +104,7 @@ describe('an argument', () => {
     ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'adverts' }, /itemType.*ads.*pages/],
     ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'ads', limit: 101 }, 'limit'],
     ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: '' }, 'itemId'],
+    ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'pages', itemId: '7'.repeat(301) }, /itemId.*300/],
   ])('of %s that is wrong is refused: %j', (tool, args, word) => expectRefused(tool, args, word));
 
   test.each([
