@@ -36,4 +36,4 @@ export const mustBeShort = `must be 1 to ${maxIdLength} characters, as an earlie
 export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
 export const mustBeAdId = mustBeUuid('a search or a collection');
 export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
-export const itemType = ItemType.describe('the kind of item; a collection holds both');
+export const itemType = ItemType.describe('a collection holds both');
