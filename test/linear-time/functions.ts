@@ -26,16 +26,17 @@ const fillings: [type: RegExp, fill: (text: string) => unknown][] = [
   [/^$/, () => undefined],
 ];
 
-/** The function with a text in each place, or nothing where it takes what cannot be filled in, or no text. */
+/** The function with a text in each place; nothing where it takes no text first, or something that cannot be filled in. */
 function fill(call: Call, types: string[]): Run | undefined {
   const fills = types.map((type) => fillings.find(([form]) => form.test(type))?.[1]);
-  if (!fills[0] || ['', 'number'].includes(types[0] ?? '')) return;
+  if (['', 'number', undefined].includes(types[0]) || fills.includes(undefined)) return;
   return (text) => call(...fills.map((given) => given?.(text)));
 }
 
-async function timeFunctionsOf({ file, path, ...source }: Source): Promise<void> {
+async function timeFunctionsOf(source: Source): Promise<void> {
+  const { file, path } = source;
   const module: Record<string, Call> = await import(path);
-  for (const { name, types } of exportedFunctions({ file, path, ...source })) {
+  for (const { name, types } of exportedFunctions(source)) {
     const byTypes = fill(module[name] as Call, types);
     const ofText = types[0] === 'unknown' ? fill(module[name] as Call, ['string', ...types.slice(1)]) : undefined;
     const runs = [byTypes, ofText, ...(takesAnObject[name] ?? [])].filter((run) => run !== undefined);

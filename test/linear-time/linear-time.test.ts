@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
 
 /** Long enough for a machine with much else to do. What takes so long hangs. */
 const timeout = 120_000;
@@ -26,10 +26,14 @@ const run = (file: string) =>
     });
   });
 
-test('no pattern takes more than linear time, whatever the text', { timeout: timeout + 10_000 }, async () => {
+test.concurrent('no pattern takes more than linear time, whatever the text', { timeout: timeout + 10_000 }, async ({
+  expect,
+}) => {
   expect(await run('patterns.ts')).toEqual({ problems: [], hung: undefined });
 });
 
-test('no function that takes a text takes more than linear time', { timeout: timeout + 10_000 }, async () => {
+test.concurrent('no function that takes a text takes more than linear time', { timeout: timeout + 10_000 }, async ({
+  expect,
+}) => {
   expect(await run('functions.ts')).toEqual({ problems: [], hung: undefined });
 });

@@ -40,7 +40,7 @@ const input = z.strictObject({ limit: z.int(), filters: z.looseObject({}).option
 
 /** Functions that take an object, or a text only deep inside, by name: with the text wherever one can be. */
 export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
-  viewAd: [adAt('brief'), adAt('standard'), adAt('full')],
+  viewAd: [adAt('full')],
   adText: [(text) => adText(adAt('standard')(text))],
   adListText: [(text) => adListText({ items: [adAt('brief')(text)] })],
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
@@ -48,7 +48,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   firstCard: [(text) => firstCard({ cards: [filled(card, text)] }, 500)],
   linkOf: [(text) => linkOf(filled(card, text))],
   creativeOf: [(text) => creativeOf(adOf(text))],
-  viewPage: [pageAt('brief'), pageAt('full')],
+  viewPage: [pageAt('full')],
   pageText: [(text) => page.pageText(pageAt('brief')(text))],
   pageListText: [(text) => page.pageListText({ items: [pageAt('brief')(text)] })],
   viewCollection: [(text) => collection.viewCollection(filled(someCollection, text))],
