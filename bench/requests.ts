@@ -143,5 +143,9 @@ const initialize = JSON.stringify(
 const notice = JSON.stringify(rpc({ method: 'notifications/cancelled', params: { requestId: 'none' } }));
 const write = {
   tool: 'add_collection_item',
-  args: { collectionId: '6a1f7e0c-0000-4000-8000-00000000c011', itemType: 'ads', itemId: '1' },
+  args: {
+    collectionId: '6a1f7e0c-0000-4000-8000-00000000c011',
+    itemType: 'ads',
+    itemId: '6a1f7e0c-0000-4000-8000-000000000001',
+  },
 };

@@ -64,8 +64,6 @@ function withFate(error: unknown, { signal, sent }: { signal: AbortSignal; sent:
 
 async function read(call: Call, response: HttpResponse): Promise<Answer> {
   const { status, headers } = response;
-  const masked = (words: string) => withoutKey(words, call.apiKey);
-  const id = headers.get('x-service-request-id');
   const chargedText = headers.get('x-service-credits-charged');
   const charged = count(chargedText);
   const chargeUnreadable = charged === null && chargedText !== null;
@@ -73,11 +71,11 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
     charged,
     remaining: count(headers.get('x-service-credits-remaining')),
     cached: false,
-    requestId: id && masked(id),
+    requestId: headers.get('x-service-request-id'),
     ...(chargeUnreadable && { chargeUnreadable }),
   };
   const about = { status, requestId: receipt.requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
-  const body = masked(await response.text().catch((error) => brokenOff(error, call, about)));
+  const body = await response.text().catch((error) => brokenOff(error, call, about));
   const raw = parseJson(body);
   if (status !== 200) {
     throw new AdLibraryError({
@@ -95,11 +93,6 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
       : `The answer does not have the form the document describes: ${firstOf(parsed.error)}`;
   throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
 }
-
-/** A service that repeats the key, in whatever part of its answer, must not make us show it. */
-const withoutKey = (words: string, key: string) => (key.length < shortestKey ? words : words.replaceAll(key, '***'));
-/** Anything shorter is no secret, but may well be a word of an ad. */
-const shortestKey = 12;
 
 /** An answer that broke off in its body: what its head said of the charge still holds. */
 function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {

@@ -14,7 +14,7 @@ export function urlOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl:
   const query = new URLSearchParams(
     Object.entries(call.query).map(([key, value]): [string, string] => [key, String(value)]),
   ).toString();
-  return `${baseUrl.replace(/\/+$/, '')}${path}${query && `?${query}`}`;
+  return `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${query && `?${query}`}`;
 }
 
 const stepInTree = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;

@@ -1,3 +1,5 @@
+import { spelledOut } from './spelled-out.ts';
+
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
@@ -6,8 +8,20 @@ export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?:
 
 /** Keys of the service, whole or in part; nothing of the kind belongs in a log, wherever it came from. */
 const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
+const NOT_PLAIN = /[%&\\]|[^\n -~]/;
+/** A word in a line of JSON: a quote in a string has a backslash before it. */
+const WORD = /(?:[^\s"\\]|\\.)+/g;
 
-export const masked = (text: string): string => text.replace(secret, '$1***');
+/** Masks keys in a line of log, escaped ones and those with hidden characters inside too. */
+export function masked(line: string): string {
+  const spelled = NOT_PLAIN.test(line) ? line.replace(WORD, maskedWord) : line;
+  return spelled.replace(secret, '$1***');
+}
+
+function maskedWord(word: string): string {
+  const plain = spelledOut(word.replace(/[^ -~]+/g, ''));
+  return plain !== word && plain.search(secret) >= 0 ? '***' : word;
+}
 
 /** Logs to a stream of its own, never to standard output: that belongs to the protocol. */
 export function createLog(level: LogLevel, write: (line: string) => void): Log {

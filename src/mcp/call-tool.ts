@@ -3,6 +3,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
 import type { CallEvent, OnCall } from '../log/call-event.ts';
 import type { Log } from '../log/log.ts';
+import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { Rendered, Tool } from '../tools/define-tool.ts';
@@ -10,6 +11,7 @@ import type { CallerContext, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, viewReceipt } from './receipt.ts';
+import { untrustedText } from './untrusted-text.ts';
 import { withDeadline } from './with-deadline.ts';
 
 /** Tokens kept free for the notice, the credits line and a warning around a tool's text. */
@@ -58,8 +60,10 @@ export async function callTool(service: Service, call: ToolCall): Promise<ToolRe
   const started = service.now();
   const { result, facts } = await answered(service, call).catch((thrown) => failed(service, call, thrown));
   const ms = service.now() - started;
-  service.onCall({ tool: loggedName(service, call), tenantId: call.tenantId, ms, ...facts });
-  return result;
+  // Whatever a service sends back, in whatever place: the key is in no result and no log.
+  const withoutKey = keyMasker(call.apiKey);
+  service.onCall({ tool: loggedName(service, call), tenantId: call.tenantId, ms, ...withoutKey(facts) });
+  return withoutKey(result);
 }
 
 /** Never log unknown tool names: they are caller input. */
@@ -108,7 +112,11 @@ function resultOf({ notice, output }: Service, { data, text }: Rendered, receipt
 
 function failed(service: Service, call: ToolCall, thrown: unknown): Outcome {
   const isOurs = thrown instanceof AdLibraryError;
-  if (!isOurs) service.log.error('a tool failed', { tool: loggedName(service, call), error: stackOf(thrown) });
+  if (!isOurs)
+    service.log.error('a tool failed', {
+      tool: loggedName(service, call),
+      error: keyMasker(call.apiKey)(stackOf(thrown)),
+    });
   const { result, error } = refusal(service, thrown);
   const { status, requestId } = error;
   // Nobody reads the result of a cancelled call, and it is no fault of the network.
@@ -129,7 +137,7 @@ export function refusal({ notice, tools }: Pick<Service, 'notice' | 'tools'>, th
 }
 
 function unknownTool(name: string, known: string[]): AdLibraryError {
-  const problem = `There is no tool ${JSON.stringify(name.slice(0, 64))}. Tools: ${known.join(', ')}.`;
+  const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${known.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }
 

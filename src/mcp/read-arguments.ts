@@ -7,10 +7,32 @@ import { untrustedWord } from './untrusted-text.ts';
  * or an object that arrives as its JSON string understood; '' and null for an optional argument taken as absent.
  */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
-  const parsed = input.safeParse(isObject(given) ? tidied(input, given) : (given ?? {}), { reportInput: true });
+  const read = isObject(given) ? tidied(input, given) : (given ?? {});
+  const deep = Object.entries(read).find(([, value]) => isTooDeep(value));
+  if (deep) throw refused([tooDeep(deep[0])]);
+  const parsed = input.safeParse(read, { reportInput: true });
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape)));
-  throw new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+  throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
+}
+
+const refused = (problems: string[]) =>
+  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+
+/** No filter needs as many levels, and code that calls itself for each of them runs out of stack at some thousands. */
+const maxDepth = 32;
+
+const tooDeep = (name: string) =>
+  `${untrustedWord(name)}: nested too deep, at most ${maxDepth} levels of objects and lists are taken.`;
+
+/** Goes level by level: calling itself, it would run out of stack too. */
+function isTooDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    level = level.filter((inner) => typeof inner === 'object' && inner !== null);
+    if (depth >= maxDepth && level.length > 0) return true;
+    level = level.flatMap((inner) => Object.values(inner as object));
+  }
+  return false;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { quote, word } from './fence.ts';
 import { fullView } from './full.ts';
 import { dayOf } from './running.ts';
-import { type Fields, isObject } from './view.ts';
+import { type Fields, isNumber, isObject } from './view.ts';
 
 /** Account, credits and identity are the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});
@@ -32,8 +32,10 @@ export function viewCredits(status: unknown): Fields {
 
 const seconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
 
-const leftOf = (used: unknown, limit: unknown) =>
-  typeof used === 'number' && typeof limit === 'number' ? Math.max(0, limit - used) : undefined;
+function leftOf(used: unknown, limit: unknown): number | undefined {
+  const left = isNumber(used) && isNumber(limit) ? Math.max(0, limit - used) : undefined;
+  return isNumber(left) ? left : undefined;
+}
 
 export function accountText(account: Fields): string {
   return lines([

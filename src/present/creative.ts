@@ -2,7 +2,7 @@ import { expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
 import { sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
-import { type Fields, objects, textOf } from './view.ts';
+import { type Fields, isNumber, objects, textOf } from './view.ts';
 
 /**
  * What there is to look at, in words: `15 s` of a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. What the
@@ -83,7 +83,7 @@ function pieces(media: Fields[], role: RegExp): Fields[] {
 const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
 function lengths(videos: Fields[]): string {
-  const seconds = videos.flatMap(({ durationSeconds: s }) => (typeof s === 'number' && s > 0 ? Math.round(s) : []));
+  const seconds = videos.flatMap(({ durationSeconds: s }) => (isNumber(s) && s > 0 ? Math.round(s) : []));
   if (seconds.length === 0) return '';
   const shortest = Math.min(...seconds);
   const longest = Math.max(...seconds);

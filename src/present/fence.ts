@@ -33,8 +33,8 @@ export const codes = (list: readonly string[], form: RegExp): string => {
 
 /** ASCII only: in some scripts a sentence has no spaces. At its end no full stop, anywhere no colon. */
 const WORD = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
-/** `ignore_all_previous_instructions`. */
-const SENTENCE = /(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
+/** `ignore_all_previous_instructions`. Looked for from the start of a word only, or the time grows with its square. */
+const SENTENCE = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const CONSTANT = /^[A-Z\d_]+$/;

@@ -2,10 +2,10 @@ import { cut } from './cut.ts';
 import { defuse, quote } from './fence.ts';
 import { sanitize, sanitizeLine } from './text.ts';
 import { estimateTokens, fitsWithin } from './tokens.ts';
-import { DATA_PER_TEXT, type Fields, isObject } from './view.ts';
+import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './view.ts';
 
 /**
- * Every field the service sent, names and texts safe, nulls left out. An object larger than `tokens` is cut where it
+ * Every field the service sent, names and texts safe, nulls and numbers too large to be read left out. An object larger than `tokens` is cut where it
  * is largest, at the borders of items and fields, and says what is missing in place, and once how to get it.
  */
 export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
@@ -47,6 +47,7 @@ const MAX_DEPTH = 8;
 
 function clean(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return sanitize(value);
+  if (typeof value === 'number') return isNumber(value) ? value : undefined;
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);

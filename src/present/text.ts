@@ -7,7 +7,7 @@
  * ZWJ/ZWNJ between letters of scripts that join (Persian, Indic …). More than eight marks on one letter are cut.
  */
 export function sanitize(text: string): string {
-  if (PLAIN.test(text) || PLAIN_WITH_EMOJI.test(text) || !SUSPECT.test(text)) return text;
+  if (!UNUSUAL.test(text) || !UNUSUAL_BESIDE_EMOJI.test(text) || !SUSPECT.test(text)) return text;
   return text
     .replace(LINE_BREAK, '\n')
     .replace(BLANK, ' ')
@@ -22,11 +22,15 @@ export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s
 
 const MAX_MARKS = 8;
 
-/** The everyday blocks in which nothing is hidden and nothing combines: most copy never gets past this line. */
-const EVERYDAY = String.raw`[\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f]`;
-const PLAIN = new RegExp(`^${EVERYDAY}*$`);
-/** With emoji among it, each with or without its selector: the rest of the copy seldom gets past this one. */
-const PLAIN_WITH_EMOJI = new RegExp(String.raw`^(?:${EVERYDAY}|\p{ExtPict}\ufe0f?|\p{EMod}|\p{RI})*$`, 'u');
+/** The everyday blocks in which nothing is hidden and nothing combines. */
+const EVERYDAY = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
+/** A single character outside them, looked for without repetition: most copy has none and goes no further. */
+const UNUSUAL = new RegExp(`[^${EVERYDAY}]`);
+/** The same where emoji are everyday too, each with or without its selector: little of the rest goes further. */
+const UNUSUAL_BESIDE_EMOJI = new RegExp(
+  String.raw`[^${EVERYDAY}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
+  'u',
+);
 
 // Default-ignorable code points, controls, annotation marks and non-characters; the joiners and the two emoji
 // selectors are looked at in their context.

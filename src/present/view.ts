@@ -18,6 +18,9 @@ export type Fields = Record<string, unknown>;
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** A number a reader can be shown: `1e309` is one in JSON and infinite here. */
+export const isNumber = (value: unknown): value is number => Number.isFinite(value);
+
 /** The objects of a list, as far as one looks; of anything else none. */
 export const objects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, MOST_OBJECTS).filter(isObject) : [];
@@ -35,8 +38,7 @@ export function textOf(value: unknown, tokens: number): string | undefined {
 }
 
 /** An id is always there and always text: it is what a client is promised. */
-export const idOf = (value: unknown): string =>
-  textOf(typeof value === 'number' ? String(value) : value, ID_TOKENS) ?? '';
+export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, ID_TOKENS) ?? '';
 
 /** No text has more by our estimate: what lies further on is not even looked at. */
 const CHARS_PER_TOKEN = 8;
@@ -68,7 +70,7 @@ export function add(view: object, fields: object): void {
 }
 
 function keepValue(value: unknown, kind: Kind | undefined): unknown {
-  if (kind === 'number') return typeof value === 'number' ? value : undefined;
+  if (kind === 'number') return isNumber(value) ? value : undefined;
   if (kind === 'flag') return typeof value === 'boolean' ? value : undefined;
   return kind === 'words' ? wordsOf(value) : textOf(value, kind ?? 0);
 }

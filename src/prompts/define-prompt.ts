@@ -4,8 +4,8 @@ export interface Prompt {
   title: string;
   description: string;
   arguments: readonly { name: string; description: string; required: boolean }[];
-  /** The user message, from arguments already checked. */
-  write(values: Readonly<Record<string, string | undefined>>): string;
+  /** The user message. The arguments are checked, made safe and in quotes. */
+  write(quoted: Readonly<Record<string, string | undefined>>): string;
 }
 
 export const definePrompt = (prompt: Prompt): Prompt => prompt;

@@ -9,7 +9,7 @@ export const findLongRunningAds = definePrompt({
     { name: 'country', description: 'Two-letter country code', required: false },
   ],
   write: ({ topic, country }) =>
-    `Find ads about ${JSON.stringify(topic)}${country ? ` in ${JSON.stringify(country)}` : ''} in the ad library that have kept running.
+    `Find ads about ${topic}${country ? ` in ${country}` : ''} in the ad library that have kept running.
 1. Look at get_credits first, and tell me if fewer than 20 credits are left.
 2. Search once with search_ads and as many fitting filters as it takes. Read the list before you ask for more.
 3. Pick the five that have run longest or have most duplicates; open with get_ad only those whose copy you need whole.

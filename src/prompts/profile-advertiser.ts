@@ -6,7 +6,7 @@ export const profileAdvertiser = definePrompt({
   description: 'What an advertiser runs now, what it stopped, and what it seems to be testing',
   arguments: [{ name: 'advertiser', description: 'Name or page id of the advertiser', required: true }],
   write: ({ advertiser }) =>
-    `Profile the advertiser ${JSON.stringify(advertiser)} with the ad library.
+    `Profile the advertiser ${advertiser} with the ad library.
 1. Find its page with search_pages, or with get_page if that is a page id. If several fit, ask me which.
 2. List its ads with search_ads, one page. Read the list before you ask for more.
 3. Open with get_ad at most three ads that stand for the others.

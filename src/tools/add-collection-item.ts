@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
 import { word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';
-import { collectionId, itemType } from './params.ts';
+import { collectionId, isShort, isUuid, itemType, mustBeAdId, mustBeShort } from './params.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const addedOrThere =
@@ -14,11 +14,13 @@ export const addCollectionItem = defineTool({
   description: 'Save an ad or a page to a collection. Saving it twice keeps one.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   operations: ['addCollectionItem'],
-  input: z.strictObject({
-    collectionId,
-    itemType,
-    itemId: z.string().min(1).describe('ad id for ads, pageId for pages'),
-  }),
+  input: z
+    .strictObject({
+      collectionId,
+      itemType,
+      itemId: z.string().min(1).refine(isShort, mustBeShort).describe('ad id for ads, pageId for pages'),
+    })
+    .refine(({ itemType, itemId }) => itemType === 'pages' || isUuid(itemId), { path: ['itemId'], error: mustBeAdId }),
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string(),
@@ -26,7 +28,8 @@ export const addCollectionItem = defineTool({
     added: z.boolean(),
     note: z.string().optional(),
   }),
-  async run({ collectionId, itemType, itemId }, { api }) {
+  async run({ collectionId, itemType, itemId: given }, { api }) {
+    const itemId = itemType === 'ads' ? given.toLowerCase() : given;
     const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
     const { collection, added } = value;
     return {

@@ -4,7 +4,7 @@ import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens } from './item-views.ts';
-import { detail, fresh, seen } from './params.ts';
+import { adId, detail, fresh, seen } from './params.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',
@@ -13,7 +13,7 @@ export const getAd = defineTool({
   annotations: readOnly,
   operations: ['getAd'],
   input: z.strictObject({
-    adId: z.string().describe('id of an ad from a search or a collection'),
+    adId,
     detail,
     fresh,
     seen,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let service: TestService;
 let server: TestServer;
@@ -121,9 +122,17 @@ describe('a kept answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from just now');
   });
 
+  test('is that of the same ad, in whichever case its id is written', async () => {
+    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id ?? '';
+    const paid = service.paid();
+    await server.call('get_ad', { adId: ad.toUpperCase() });
+    expect(receiptOf(await server.call('get_ad', { adId: ad })).charged).toBe(0);
+    expect(service.paid()).toBe(paid + 1);
+  });
+
   test('is never one of an error', async () => {
-    expect((await server.call('get_ad', { adId: 'no-uuid' })).isError).toBe(true);
-    await server.call('get_ad', { adId: 'no-uuid' });
+    expect((await server.call('get_ad', { adId: uuidOf('no-uuid') })).isError).toBe(true);
+    await server.call('get_ad', { adId: uuidOf('no-uuid') });
     expect(service.paid()).toBe(2);
   });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Behaviour, documented, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -59,12 +60,12 @@ test('what is written leaves alone who asks for something else', async () => {
   upstream.does(behaviour, documented);
   const calls = [server.call('search_ads', { limit: 6 })];
   await upstream.reached(1);
-  await server.call('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'x' });
+  await server.call('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') });
   calls.push(server.call('search_ads', { limit: 6 }));
   await arrived();
   answer();
   for (const { isError } of await Promise.all(calls)) expect(isError).toBe(false);
-  expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', '/v1/collections/c/items']);
+  expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', `/v1/collections/${uuidOf('c')}/items`]);
 });
 
 test('a caller who comes after everybody left gets the call that is still under way, and pays for it once', async () => {
@@ -101,7 +102,7 @@ test('a hundred calls at once are no reason to warn of a leak', async () => {
 
 test('saving twice at once is two requests: what writes is never merged', async () => {
   upstream.does(documented);
-  const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+  const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
   await Promise.all([server.call('add_collection_item', saving), server.call('add_collection_item', saving)]);
   expect(upstream.requests).toHaveLength(2);
 });
@@ -121,10 +122,10 @@ test('a list asked for after a save is not the one that was under way before it'
     documented,
     (_, response) => void response.writeHead(200, paid(1)).end(items(['saved'])),
   );
-  const listing = { collectionId: 'c', itemType: 'ads' };
+  const listing = { collectionId: uuidOf('c'), itemType: 'ads' };
   const before = server.call('list_collection_items', listing);
   await upstream.reached(1);
-  await server.call('add_collection_item', { ...listing, itemId: 'saved' });
+  await server.call('add_collection_item', { ...listing, itemId: uuidOf('saved') });
   const after = await server.call('list_collection_items', listing);
   gate.open();
   expect((await before).data.items).toEqual([]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { everyTool } from '../support/every-tool.ts';
 import { delays, documented, faults, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { type Result, startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 /** Looked for in everything that comes out. */
 const canary = 'svc_live_CANARY0123456789abcdef';
@@ -111,7 +112,7 @@ test('answers that come in another order than they were asked go to those who as
     held.push(() => response.writeHead(200, {}).end(JSON.stringify({ id, headline: `Ad ${id}` })));
     if (held.length === 5) for (const answer of held.reverse()) answer();
   });
-  const ids = ['a', 'b', 'c', 'd', 'e'];
+  const ids = ['a', 'b', 'c', 'd', 'e'].map(uuidOf);
   const results = await Promise.all(ids.map((adId) => server.call('get_ad', { adId })));
   expect(results.map(({ data }) => (data.ad as unknown as { id: string }).id)).toEqual(ids);
 });

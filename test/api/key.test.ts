@@ -4,6 +4,7 @@ import { everyTool } from '../support/every-tool.ts';
 import { bytes, json, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { start } from '../support/process.ts';
 import { startServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 const key = 'svc_live_CANARY0123456789abcdef';
 
@@ -42,7 +43,7 @@ test.each(Object.keys(echoes) as (keyof typeof echoes)[])(
 test('a word that happens to be a short key is left alone in an ad', async () => {
   const server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'shoes' } });
   upstream.does(json({ id: 'x', headline: 'New shoes' }));
-  expect((await server.call('get_ad', { adId: 'x' })).text).toContain('New shoes');
+  expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('New shoes');
   await server.close();
 });
 

@@ -12,6 +12,7 @@ import {
   type Upstream,
 } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -150,9 +151,9 @@ test('a failure that was charged is not sent again', async () => {
 });
 
 describe('saving an item', () => {
-  const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+  const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
   const answer = (added: boolean) =>
-    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: 'x', added });
+    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: uuidOf('x'), added });
 
   test('that was there before says so', async () => {
     upstream.does(answer(false));
@@ -181,7 +182,7 @@ describe('saving an item', () => {
     upstream.does(faults.resets, answer(true));
     const { text, data } = await server.call('add_collection_item', saving);
     expect(data.note).toBeUndefined();
-    expect(text).toContain('Ad x added to');
+    expect(text).toContain(`Ad ${uuidOf('x')} added to`);
   });
 
   test('that failed both times says that saving again is safe', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { everyTool } from '../support/every-tool.ts';
 import { bytes, documented, json, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -112,7 +113,7 @@ test.each([
   upstream.does(
     json({ id: 'x' }, { headers: { 'x-service-credits-charged': value, 'x-service-credits-remaining': value } }),
   );
-  const { data } = await server.call('get_ad', { adId: 'x' });
+  const { data } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: 'req-1' });
 });
 
@@ -120,19 +121,19 @@ test('fractions of credits are credits', async () => {
   upstream.does(
     json({ id: 'x' }, { headers: { 'x-service-credits-charged': '0.5', 'x-service-credits-remaining': '9.5' } }),
   );
-  const { data, text } = await server.call('get_ad', { adId: 'x' });
+  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toMatchObject({ charged: 0.5, remaining: 9.5 });
   expect(text).toContain('0.5 charged, 9.5 left');
 });
 
 test('an answer without any header says that none was stated', async () => {
   upstream.does((_, response) => response.writeHead(200).end('{"id":"x"}'));
-  const { data, text } = await server.call('get_ad', { adId: 'x' });
+  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: null });
   expect(text).toContain('Credits: none stated for this call');
 });
 
 test('JSON that calls itself something else is read', async () => {
   upstream.does(bytes('{"id":"x","headline":"Read"}', { 'content-type': 'text/plain' }));
-  expect((await server.call('get_ad', { adId: 'x' })).text).toContain('Read');
+  expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('Read');
 });

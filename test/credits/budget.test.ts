@@ -4,6 +4,7 @@ import { documented, json, paid, startUpstream, type Upstream } from '../support
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let service: TestService;
 let upstream: Upstream;
@@ -63,8 +64,8 @@ describe('a budget', () => {
   test('does not advise a smaller limit where there is none', async () => {
     upstream.does(json({ id: 'x' }, { headers: paid(2) }));
     server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_budget', creditBudget: 3 } });
-    await server.call('get_ad', { adId: 'x' });
-    const { text } = await server.call('get_ad', { adId: 'y' });
+    await server.call('get_ad', { adId: uuidOf('x') });
+    const { text } = await server.call('get_ad', { adId: uuidOf('y') });
     expect(text).toContain('this call is expected to cost 2.');
     expect(text).not.toContain('smaller limit');
   });
@@ -82,7 +83,7 @@ describe('a budget', () => {
       });
     });
     server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_alone', creditBudget: 50 } });
-    const calls = [1, 2, 3, 4].map((number) => server?.call('get_ad', { adId: `ad-${number}` }));
+    const calls = [1, 2, 3, 4].map((number) => server?.call('get_ad', { adId: uuidOf(`ad-${number}`) }));
     await upstream.reached(1);
     // What is not held back overtakes it, there and back.
     await server.call('whoami');

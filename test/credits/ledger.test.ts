@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ad, creditStatus, documented, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -155,7 +156,7 @@ describe('a low balance', () => {
     const warnings: (string | undefined)[] = [];
     for (const left of remaining) {
       upstream.does(json({ id: 'x' }, { headers: paid(2, left) }));
-      const { data, text } = await own.call('get_ad', { adId: 'x' });
+      const { data, text } = await own.call('get_ad', { adId: uuidOf('x') });
       const warning = data.warning as unknown as string | undefined;
       if (warning) expect(text).toContain(warning);
       else expect(text).not.toContain('Low balance');
@@ -185,6 +186,6 @@ describe('a low balance', () => {
 
   test('is not said of a service that states nothing', async () => {
     upstream.does(json({ id: 'x' }));
-    expect((await server.call('get_ad', { adId: 'x' })).data.warning).toBeUndefined();
+    expect((await server.call('get_ad', { adId: uuidOf('x') })).data.warning).toBeUndefined();
   });
 });

@@ -12,6 +12,7 @@ import {
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -98,7 +99,7 @@ describe('while a window is known to be full', () => {
   test('calls that are not gated go out', async () => {
     for (const tool of ['whoami', 'get_account', 'list_collections'])
       expect((await server.call(tool)).isError).toBe(false);
-    const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+    const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
     expect((await server.call('add_collection_item', saving)).isError).toBe(false);
     expect(upstream.requests).toHaveLength(4);
   });

@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { readArguments } from '../../src/mcp/read-arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -41,8 +44,16 @@ describe('an argument', () => {
     await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes none');
   });
 
-  test('whose name is a page long does not fill the answer', async () => {
-    await expectRefused('whoami', { ['x'.repeat(100_000)]: 1 }, /^.{0,1500}$/s);
+  test.each(['x', 'x ', '\u202e', '®', '"', '\n'])(
+    'whose name is %j a million times does not fill the answer',
+    async (piece) => {
+      await expectRefused('whoami', { [piece.repeat(1_000_000)]: 1 }, /^.{0,1500}$/s);
+    },
+  );
+
+  test('of ten thousand unknown ones does not fill the answer', async () => {
+    const many = Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]);
+    await expectRefused('whoami', Object.fromEntries(many), /^.{0,1500}$/s);
   });
 
   test.each([
@@ -51,8 +62,8 @@ describe('an argument', () => {
     ['search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
     [
       'list_collection_items',
-      { collectionId: 'c', itemType: 'ads', limit: '7' },
-      '/v1/collections/c/items?itemType=ads&limit=7',
+      { collectionId: uuidOf('c'), itemType: 'ads', limit: '7' },
+      `/v1/collections/${uuidOf('c')}/items?itemType=ads&limit=7`,
     ],
   ])('of %s that came as its JSON text is understood', async (tool, args, expected) => {
     expect((await server.call(tool, args)).isError).toBe(false);
@@ -89,14 +100,52 @@ describe('an argument', () => {
     ['search_ads', { cursor: 5 }, 'cursor'],
     ['get_ad', { adId: 5 }, 'adId'],
     ['get_ad', {}, 'adId is required'],
-    ['get_ad', { adId: '' }, 'adId is not an id'],
     ['get_page', { pageId: '..' }, 'pageId is not an id'],
-    ['list_collection_items', { collectionId: 'c' }, 'itemType'],
-    ['list_collection_items', { collectionId: 'c', itemType: 'adverts' }, /itemType.*ads.*pages/],
-    ['list_collection_items', { collectionId: 'c', itemType: 'ads', limit: 101 }, 'limit'],
-    ['add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: '' }, 'itemId'],
-    ['add_collection_item', { collectionId: '../..', itemType: 'ads', itemId: 'x' }, 'collectionId is not an id'],
+    ['list_collection_items', { collectionId: uuidOf('c') }, 'itemType'],
+    ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'adverts' }, /itemType.*ads.*pages/],
+    ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'ads', limit: 101 }, 'limit'],
+    ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: '' }, 'itemId'],
+    ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'pages', itemId: '7'.repeat(301) }, /itemId.*300/],
   ])('of %s that is wrong is refused: %j', (tool, args, word) => expectRefused(tool, args, word));
+
+  test.each([
+    '',
+    'x',
+    '..',
+    '../..',
+    '4711',
+    ad.id.slice(1),
+    `${ad.id}0`,
+    ad.id.replaceAll('-', ''),
+    ` ${ad.id}`,
+    `{${ad.id}}`,
+  ])('that should be a UUID and is %j is refused', async (id) => {
+    const wrong = (name: string) => new RegExp(`^${name}: must be a UUID .* as (?:a search|list_collections) `, 'm');
+    await expectRefused('get_ad', { adId: id }, wrong('adId'));
+    await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
+    const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
+    await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
+    if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
+  });
+
+  test('that is a UUID of any version is sent in lower case, one of a page as it is', async () => {
+    const id = 'ABCDEF01-2345-0789-FFFF-ABCDEF012345';
+    await server.call('get_ad', { adId: id });
+    await server.call('list_collection_items', { collectionId: id, itemType: 'pages' });
+    await server.call('add_collection_item', { collectionId: id, itemType: 'ads', itemId: id });
+    await server.call('add_collection_item', { collectionId: id, itemType: 'pages', itemId: id });
+    const lower = id.toLowerCase();
+    expect(upstream.requests.map(({ path }) => path)).toEqual([
+      `/v1/ads/${lower}`,
+      `/v1/collections/${lower}/items?itemType=pages`,
+      `/v1/collections/${lower}/items`,
+      `/v1/collections/${lower}/items`,
+    ]);
+    expect(sent().slice(2)).toEqual([
+      { itemType: 'ads', itemId: lower },
+      { itemType: 'pages', itemId: id },
+    ]);
+  });
 
   test('more than one of which is wrong: all are named at once', () =>
     expectRefused(
@@ -118,13 +167,15 @@ test('filters are sent as they are, and limit and cursor beside them', async () 
 test('no arguments at all are none', async () => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
+  for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
 });
 
 test('a tool that does not exist is an answer that names those that do', async () => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
-  expect((await server.call('x'.repeat(100_000))).text.length).toBeLessThan(600);
+  expect((await server.call('x'.repeat(1_000_000))).text.length).toBeLessThan(600);
+  expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
 test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async () => {

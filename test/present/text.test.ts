@@ -110,4 +110,22 @@ describe('third-party text', () => {
       { numRuns: 3000 },
     );
   });
+
+  it('is cleaned the same whether or not a shortcut is taken for it', () => {
+    const everyday = fc.array(
+      fc.constantFrom('a', 'ä', '中', '\n', '©', '®', '‼', '↗', '↩', '❤', '👩', '🏽', '🇩', '\ufe0f', '\ufe0e'),
+    );
+    const texts = fc.oneof(
+      everyday.map((parts) => parts.join('')),
+      anyText,
+    );
+    // With a hidden character at its end, no text takes a shortcut.
+    const theLongWay = (text: string) => sanitize(`${text}\u200b`);
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(sanitize(text)).toBe(theLongWay(text));
+      }),
+      { numRuns: 5000 },
+    );
+  });
 });

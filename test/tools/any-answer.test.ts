@@ -4,6 +4,7 @@ import { estimateTokens } from '../../src/present/tokens.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, bytes, json, page, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { type Result, startServer, type TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let upstream: Upstream;
 let server: TestServer;
@@ -156,14 +157,14 @@ test('a page of a hundred ads with a book in every field stays within the result
   const small = await startServer({
     config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_small', resultTokens: 1000 },
   });
-  expect(estimateTokens((await small.call('get_ad', { adId: 'ad' })).text)).toBeLessThan(1000);
+  expect(estimateTokens((await small.call('get_ad', { adId: uuidOf('ad') })).text)).toBeLessThan(1000);
   await small.close();
 });
 
 test('an answer of millions of wrong entries is read in the time it takes to parse it', async () => {
   upstream.does(bytes(`{"id":"x","media":[${'1,'.repeat(1_500_000)}1],"countries":[${'1,'.repeat(1_500_000)}1]}`));
   const started = performance.now();
-  expect((await server.call('get_ad', { adId: 'x' })).isError).toBe(false);
+  expect((await server.call('get_ad', { adId: uuidOf('x') })).isError).toBe(false);
   upstream.does(bytes(`{"items":[${'1,'.repeat(3_000_000)}1]}`));
   expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
   expect(performance.now() - started).toBeLessThan(5000);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { type Result, startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let service: TestService;
 let server: TestServer;
@@ -135,7 +136,7 @@ describe('a cursor of ours', () => {
     const { error, text } = await server.call('search_ads', { cursor, filters: { countries: ['DE'] } });
     expect(error).toEqual({ kind: 'invalid_request', retryable: false });
     expect(text).toContain('to start over, leave it out');
-    const elsewhere = { collectionId: 'c', itemType: 'ads', cursor };
+    const elsewhere = { collectionId: uuidOf('c'), itemType: 'ads', cursor };
     expect((await server.call('list_collection_items', elsewhere)).error?.kind).toBe('invalid_request');
     expect((await server.call('search_pages', { cursor })).error?.kind).toBe('invalid_request');
     expect((await server.call('list_collections', { cursor })).error?.kind).toBe('invalid_request');

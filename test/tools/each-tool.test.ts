@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { json, paid, startUpstream } from '../support/faulty-upstream.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let service: TestService;
 let server: TestServer;
@@ -156,7 +157,7 @@ test('items of another type than asked for are an error that says what they cost
   );
   const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_items' } });
   for (const itemType of ['ads', 'pages']) {
-    const { error, text } = await own.call('list_collection_items', { collectionId: 'c', itemType });
+    const { error, text } = await own.call('list_collection_items', { collectionId: uuidOf('c'), itemType });
     expect(error).toMatchObject({ kind: 'unexpected_response', status: 200, requestId: 'req-1' });
     expect(text).toContain('charged 3 credits');
   }

@@ -12,6 +12,7 @@ import {
   startUpstream,
   until,
 } from '../../support/http.ts';
+import { uuidOf } from '../../support/uuid-of.ts';
 
 type Upstream = Awaited<ReturnType<typeof startUpstream>>;
 
@@ -109,8 +110,9 @@ describe('a call under way', () => {
   let released = false;
   let letFirst = false;
   let letSecond = false;
-  const mayEnd = (url: string) => (url.includes('first') ? letFirst : url.includes('second') ? letSecond : released);
-  const added = { collection: {}, itemType: 'ads', itemId: 'i', added: true };
+  const mayEnd = (url: string) =>
+    url.includes(uuidOf('first')) ? letFirst : url.includes(uuidOf('second')) ? letSecond : released;
+  const added = { collection: {}, itemType: 'ads', itemId: uuidOf('i'), added: true };
   const last = () => upstream.requests.at(-1);
 
   test('is stopped when its caller vanishes and it costs nothing', async () => {
@@ -170,16 +172,20 @@ describe('a call under way', () => {
   test('is left to finish when it is a write that waited for its turn', async () => {
     const busy = await startHttp({ baseUrl: upstream.address, callsPerKey: 1 });
     const client = await connectHttp('v2 auto', busy.url, 'svc_live_waiting');
-    const first = client.call('add_collection_item', { collectionId: 'first', itemType: 'ads', itemId: 'i' });
-    await until(() => last()?.path === '/v1/collections/first/items');
+    const first = client.call('add_collection_item', {
+      collectionId: uuidOf('first'),
+      itemType: 'ads',
+      itemId: uuidOf('i'),
+    });
+    await until(() => last()?.path === `/v1/collections/${uuidOf('first')}/items`);
     const leave = new AbortController();
-    const saving = { collectionId: 'second', itemType: 'ads', itemId: 'i' };
+    const saving = { collectionId: uuidOf('second'), itemType: 'ads', itemId: uuidOf('i') };
     const second = client.call('add_collection_item', saving, leave.signal);
     second.catch(() => {});
     await new Promise((resolve) => setTimeout(resolve, 50));
     letFirst = true;
     await first;
-    await until(() => last()?.path === '/v1/collections/second/items');
+    await until(() => last()?.path === `/v1/collections/${uuidOf('second')}/items`);
     leave.abort();
     let closed = false;
     const closing = busy.close(5000).then(() => {
@@ -196,10 +202,10 @@ describe('a call under way', () => {
   test('is left to finish when it is a write', async () => {
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const cancel = new AbortController();
-    const saving = { collectionId: 'c', itemType: 'ads', itemId: 'i' };
+    const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('i') };
     const called = client.call('add_collection_item', saving, cancel.signal);
     called.catch(() => {});
-    await until(() => last()?.path === '/v1/collections/c/items');
+    await until(() => last()?.path === `/v1/collections/${uuidOf('c')}/items`);
     cancel.abort();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(last()?.aborted).toBe(false);
