@@ -59,7 +59,7 @@ const address = z.string().superRefine((text, context) => {
 });
 
 /** In the one form that addresses are compared in: `HTTP://LOCALHOST:80/api/` is `http://localhost/api`. */
-const normalForm = (text: string) => new URL(text).href.replace(/\/+$/, '');
+const normalForm = (text: string) => new URL(text).href.replace(/(?<!\/)\/+$/, '');
 
 export const baseUrl = address.transform(normalForm);
 

@@ -3,19 +3,11 @@ import { ItemType } from '../api/item-type.ts';
 
 /** Arguments that several tools take. Listed schemas stay flat: some hosts refuse a whole list for one union. */
 
-/** Objects and lists in one another: what goes far beyond that is no filter of anybody's. */
-const MAX_LEVELS = 20;
-const isNestedWithin = (value: unknown, levels: number): boolean =>
-  typeof value !== 'object' ||
-  value === null ||
-  (levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1)));
-
 export const noArguments = z.strictObject({});
 export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
 export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
 export const filters = z
   .looseObject({})
-  .refine((value) => isNestedWithin(value, MAX_LEVELS), `nested deeper than ${MAX_LEVELS} levels`)
   .optional()
   .describe('Filter keys of the service, sent as they are. If it refuses one, its error says what it takes.');
 /** Bounds for searches are not shown in the document, so the service is the judge. */

@@ -11,7 +11,6 @@ import {
   until,
 } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
-import { uuidOf } from '../../support/uuid-of.ts';
 
 const identity = { authenticated: true, authSource: 'api_key' };
 const closing: (() => unknown)[] = [];

@@ -5,6 +5,7 @@ import { createAuthRateLimit } from '../../../src/serve/http/auth-rate-limit.ts'
 import { createKnownKeys } from '../../../src/serve/http/known-keys.ts';
 import { callOf, goodHeaders, keepAlive, startHttp, startUpstream, until } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
+import { uuidOf } from '../../support/uuid-of.ts';
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -77,7 +78,7 @@ test('a guess whose caller hangs up is counted all the same', async () => {
   const { held, baseUrl } = await startHolding();
   const { server, post } = await serve(baseUrl, 1);
   const connection = keepAlive(server.origin);
-  const body = callOf('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'a' });
+  const body = callOf('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('a') });
   const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
   sent.catch(() => {});
   await until(() => held.length === 1);
