@@ -122,14 +122,6 @@ describe('a kept answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from just now');
   });
 
-  test('is that of the same ad, in whichever case its id is written', async () => {
-    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id ?? '';
-    const paid = service.paid();
-    await server.call('get_ad', { adId: ad.toUpperCase() });
-    expect(receiptOf(await server.call('get_ad', { adId: ad })).charged).toBe(0);
-    expect(service.paid()).toBe(paid + 1);
-  });
-
   test('is never one of an error', async () => {
     expect((await server.call('get_ad', { adId: uuidOf('no-uuid') })).isError).toBe(true);
     await server.call('get_ad', { adId: uuidOf('no-uuid') });
