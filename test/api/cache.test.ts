@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { uuidOf } from '../support/uuid-of.ts';
 
 let service: TestService;
 let server: TestServer;
@@ -122,17 +121,9 @@ describe('a kept answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from just now');
   });
 
-  test('is that of the same ad, in whichever case its id is written', async () => {
-    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id ?? '';
-    const paid = service.paid();
-    await server.call('get_ad', { adId: ad.toUpperCase() });
-    expect(receiptOf(await server.call('get_ad', { adId: ad })).charged).toBe(0);
-    expect(service.paid()).toBe(paid + 1);
-  });
-
   test('is never one of an error', async () => {
-    expect((await server.call('get_ad', { adId: uuidOf('no-uuid') })).isError).toBe(true);
-    await server.call('get_ad', { adId: uuidOf('no-uuid') });
+    expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
+    await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(service.paid()).toBe(2);
   });
 

@@ -95,6 +95,14 @@ describe('get_ad', () => {
     expect(text).toContain(`Ad ${found.id}`);
   });
 
+  test('in whichever case its id is written is one ad, paid for once', async () => {
+    const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items as unknown as {
+      id: string;
+    }[];
+    expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
+    expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
+  });
+
   test('of an unknown id says where ids come from', async () => {
     const { error, text } = await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(error).toMatchObject({ kind: 'not_found', status: 404 });
