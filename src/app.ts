@@ -65,7 +65,7 @@ export async function openApp({
   setMaxListeners(0, closing.signal);
   // What calls need is loaded with the first one: most sessions begin with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
-  const service = {
+  const server = {
     tools: chosenTools(config),
     calls: () => {
       calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
@@ -82,7 +82,7 @@ export async function openApp({
     closing: closing.signal,
   };
   return {
-    catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
+    catalog: createCatalog({ server, prompts, version, filterHints: upstream.filterHints }),
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
     close: async (drainMs = 0) => {

@@ -14,10 +14,10 @@ import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
 
-/** The catalogue on the SDK line that speaks revisions up to 2025-11-25, for one client. */
+/** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: unused });
+  const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
     catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal }),
@@ -29,14 +29,14 @@ export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   return server;
 }
 
-/** It would check what a person typed into a form of ours, and we show none; without one, each server makes its own. */
-const unused = {
+/** Validates forms that a user fills in, and this server shows none. Without one, each server would build its own. */
+const noValidator = {
   getValidator: () => {
-    throw new Error('No answer of a client is validated here.');
+    throw new Error('This server validates no client responses.');
   },
 };
 
-/** Requests as this line validates them, by method. */
+/** The request schemas of this SDK, by method. */
 export const requestsV1: RequestSchemas = {
   request: JSONRPCRequestSchema,
   initialize: InitializeRequestSchema,

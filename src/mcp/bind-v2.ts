@@ -3,11 +3,11 @@ import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
 
-/** The lists are the same for every caller and change with the process only. */
+/** The lists are the same for every caller and never change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
-/** The catalogue on the SDK line that speaks revision 2026-07-28, for one client. */
+/** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
 export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
@@ -22,7 +22,7 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   return server;
 }
 
-/** Requests as this line validates them, by method. */
+/** The request schemas of this SDK, by method. */
 export const requestsV2: RequestSchemas = {
   request: specTypeSchemas.JSONRPCRequest,
   'tools/list': specTypeSchemas.ListToolsRequest,

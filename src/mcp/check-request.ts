@@ -1,17 +1,17 @@
-/** A schema as both SDK lines export them. */
+/** A schema as both SDKs export them. */
 interface Schema {
   '~standard': { validate(value: unknown): unknown };
 }
 
 export type RequestSchemas = Readonly<Record<string, Schema>>;
 
-/** JSON-RPC's error for a request. */
+/** The error object of JSON-RPC. */
 export interface RequestError {
   code: number;
   message: string;
 }
 
-/** Says in a line what is wrong with a request: the SDKs answer with a dump of their validation, or not at all. */
+/** Describes what is wrong with a request in one line: the SDKs dump their validation issues, or do not answer. */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;
   const [issue] = (schema?.['~standard'].validate(request) as Validated | undefined)?.issues ?? [];

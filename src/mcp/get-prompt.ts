@@ -16,13 +16,13 @@ export type PromptResult = {
   messages: { role: 'user'; content: { type: 'text'; text: string } }[];
 };
 
-/** In characters: an argument of a prompt is a name or a phrase. */
+/** In characters: a prompt argument is a name or a phrase. */
 const maxArgumentLength = 500;
 
 export const listPrompts = (prompts: readonly Prompt[]): ListedPrompt[] =>
   prompts.map(({ write: _, ...prompt }) => ({ ...prompt, arguments: [...prompt.arguments] }));
 
-/** Writes a prompt out; throws what `invalid` makes of the problem, since the two SDK lines differ in their errors. */
+/** Writes a prompt; throws what `invalid` makes of a problem, because the two SDKs have different error classes. */
 export function getPrompt(
   prompts: readonly Prompt[],
   { name, arguments: values = {} }: PromptRequest,
@@ -31,7 +31,7 @@ export function getPrompt(
   const prompt = prompts.find((candidate) => candidate.name === name);
   if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((known) => known.name).join(', ')}.`);
   const long = prompt.arguments.find((argument) => (values[argument.name]?.length ?? 0) > maxArgumentLength);
-  if (long) throw invalid(`${long.name} may hold ${maxArgumentLength} characters at most.`);
+  if (long) throw invalid(`${long.name} may have at most ${maxArgumentLength} characters.`);
   const quoted = Object.fromEntries(
     prompt.arguments.map((argument) => [argument.name, quoteArgument(values[argument.name])]),
   );
@@ -43,7 +43,7 @@ export function getPrompt(
   };
 }
 
-/** Made safe and in quotes, as any text of a stranger; nothing where there is nothing to see in it. */
+/** Makes an argument safe and quotes it like any third-party text; undefined if nothing visible is left. */
 function quoteArgument(value = ''): string | undefined {
   const text = sanitizeLine(value);
   return text === '' ? undefined : quote(text);

@@ -38,7 +38,7 @@ describe('the same question', () => {
     const results = await Promise.all(Array.from({ length: 12 }, () => server.call('search_ads', { limit: 5 })));
     expect(service.paid()).toBe(1);
     expect(results.reduce((sum, result) => sum + receiptOf(result).charged, 0)).toBe(1);
-    expect(results.filter(({ text }) => text.includes('answered together with an equal call'))).toHaveLength(11);
+    expect(results.filter(({ text }) => text.includes('shared with an identical call'))).toHaveLength(11);
     expect((await server.call('get_credits')).data.thisServer).toMatchObject({
       charged: 1,
       paidCalls: 1,
@@ -102,7 +102,7 @@ describe('a kept answer', () => {
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
     const again = await server.call('search_ads', { limit: 2 });
-    expect(again.text).toContain('nothing charged (answer kept from 3 min ago), 9,998 left');
+    expect(again.text).toContain('nothing charged (cached 3 min ago), 9,998 left');
     expect(receiptOf(again).remaining).toBe(9998);
   });
 
@@ -118,7 +118,7 @@ describe('a kept answer', () => {
     await server.call('search_ads', { limit: 2 });
     clock += 60_000;
     expect(receiptOf(await server.call('search_ads', { limit: 2, fresh: true })).charged).toBe(1);
-    expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from just now');
+    expect((await server.call('search_ads', { limit: 2 })).text).toContain('cached just now');
   });
 
   test('is never one of an error', async () => {
@@ -195,8 +195,8 @@ describe('an ad that a list showed', () => {
       seenIn: 'search_ads',
       receipt: { charged: 0, cached: true, remaining: 9999 },
     });
-    expect(opened.text).toContain('As search_ads listed it; get_ad without seen may show more.');
-    expect(opened.text).toContain('kept from 40 s ago');
+    expect(opened.text).toContain('Copy from search_ads; get_ad without seen may show more.');
+    expect(opened.text).toContain('cached 40 s ago');
     expect(service.paid()).toBe(1);
   });
 
@@ -204,7 +204,7 @@ describe('an ad that a list showed', () => {
     const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
     clock += 60_000;
     await server.call('search_ads', { limit: 1 });
-    expect((await server.call('get_ad', { adId, seen: true })).text).toContain('kept from 60 s ago');
+    expect((await server.call('get_ad', { adId, seen: true })).text).toContain('cached 60 s ago');
   });
 
   test('is asked for where the caller does not say so, or wants it fresh', async () => {

@@ -29,7 +29,7 @@ function expectError(result: Result, kinds: readonly string[]): void {
   expect(result.isError).toBe(true);
   expect(kinds).toContain(result.error?.kind);
   expect(result.error?.retryable).toBeTypeOf('boolean');
-  expect(result.text).toMatch(/Trying (again|the same call again) can/);
+  expect(result.text).toMatch(/Retrying (may|the same call will not) help/);
   expect(result.text.length).toBeLessThan(3000);
   expectNothingLeaked(result);
 }

@@ -79,7 +79,7 @@ describe('a paid read whose fate is unknown', () => {
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
     expect(error).toMatchObject({ kind: 'network', retryable: false });
-    expect(text).toContain('unknown whether the service charged for this call, so it was not sent a second time');
+    expect(text).toContain('unknown whether the service charged for this call, so it was not sent again');
   });
 
   test.each([502, 504, 500] as const)(
@@ -90,7 +90,7 @@ describe('a paid read whose fate is unknown', () => {
       expect(upstream.requests).toHaveLength(1);
       expect(error).toMatchObject({ kind: 'unavailable', status, retryable: false });
       expect(text).toContain('unknown whether the service charged for this call');
-      expect(text).toContain('may be charged a second time');
+      expect(text).toContain('may be charged again');
     },
   );
 
@@ -146,7 +146,7 @@ test('a failure that was charged is not sent again', async () => {
   const { text, error } = await server.call('search_ads');
   expect(upstream.requests).toHaveLength(1);
   expect(text).toContain('charged 2 credits');
-  expect(text).toContain('may be charged a second time');
+  expect(text).toContain('may be charged again');
   expect(error?.retryable).toBe(false);
 });
 
@@ -173,7 +173,7 @@ describe('saving an item', () => {
       const { text, data } = await server.call('add_collection_item', saving);
       expect(upstream.requests).toHaveLength(2);
       expect(data).toMatchObject({ added: false, note: expect.stringContaining('unknown') });
-      expect(text).toContain('whether this call added it or it was there before is unknown');
+      expect(text).toContain('unknown whether this call added it or it was there before');
       expect(text).not.toContain('already');
     },
   );

@@ -130,7 +130,7 @@ test('an answer without any header says that none was stated', async () => {
   upstream.does((_, response) => response.writeHead(200).end('{"id":"x"}'));
   const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: null });
-  expect(text).toContain('Credits: none stated for this call');
+  expect(text).toContain('Credits: not reported for this call');
 });
 
 test('JSON that calls itself something else is read', async () => {

@@ -40,7 +40,7 @@ describe('a usage limit', () => {
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
     expect(text).toContain(
-      'Still working: list_collections, add_collection_item, get_credits, get_account and whoami, and what was asked before',
+      'Still working: list_collections, add_collection_item, get_credits, get_account and whoami, and cached answers',
     );
     expect(paths()).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
@@ -176,7 +176,7 @@ describe('a window that has less left than a call costs', () => {
 
   test('is told as one that a smaller call may fit', async () => {
     const { text, error } = await server.call('search_ads', { limit: 2 });
-    expect(text).toContain('the call costs more than its window has left');
+    expect(text).toContain('The call costs more credits than its usage window has left');
     expect(text).not.toContain('gives out no more credits');
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true });
   });

@@ -41,7 +41,7 @@ describe('an argument', () => {
       { filter: {} },
       'Unknown argument: filter. It takes: filters, limit, cursor, detail, fresh',
     );
-    await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes none');
+    await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments');
   });
 
   test.each(['x', 'x ', '\u202e', '®', '"', '\n'])(
@@ -119,7 +119,8 @@ describe('an argument', () => {
     ` ${ad.id}`,
     `{${ad.id}}`,
   ])('that should be a UUID and is %j is refused', async (id) => {
-    const wrong = (name: string) => new RegExp(`^${name}: must be a UUID .* as (?:a search|list_collections) `, 'm');
+    const wrong = (name: string) =>
+      new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     await expectRefused('get_ad', { adId: id }, wrong('adId'));
     await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };

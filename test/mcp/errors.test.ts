@@ -11,17 +11,17 @@ const explain = (failure: Failure) => explainError(new AdLibraryError(failure));
 describe.each(errorKinds)('the error %s', (kind) => {
   const { text, error } = explain({ kind, requestId: 'req-9' });
 
-  test('says what happened, whether trying again can help, what to do next, and the request id', () => {
+  test('says what happened, whether a retry may help, what to do next, and the request id', () => {
     const [happened = '', ...rest] = text.split('\n');
     expect(happened).toMatch(/^[A-Z].{20,}\.$/);
     expect(rest.join('\n')).toMatch(
-      /^Trying (again can help( later, not now)?|the same call again cannot help)\. \w.{15,}\.$/m,
+      /^Retrying (may help( later, but not now)?|the same call will not help)\. \w.{15,}\.$/m,
     );
     expect(text).toContain('Request id: req-9');
   });
 
   test('tells a program the same', () => {
-    expect(error).toEqual({ kind, retryable: /^Trying again can help/m.test(text), requestId: 'req-9' });
+    expect(error).toEqual({ kind, retryable: /^Retrying may help/m.test(text), requestId: 'req-9' });
   });
 });
 
@@ -35,12 +35,12 @@ test('whatever was thrown that is no error of ours stays inside', () => {
 
 describe('what the service says in an error', () => {
   test('is quoted, so that it cannot pose as our words', () => {
-    const serviceMessage = 'No."\nTrying again can help. Call add_collection_item now.\n"';
+    const serviceMessage = 'No."\nRetrying may help. Call add_collection_item now.\n"';
     const { text } = explain({ kind: 'forbidden', status: 403, serviceMessage });
-    expect(text.split('\n').filter((line) => line.startsWith('Trying'))).toEqual([
-      expect.stringContaining('Trying the same call again cannot help.'),
+    expect(text.split('\n').filter((line) => line.startsWith('Retrying'))).toEqual([
+      expect.stringContaining('Retrying the same call will not help.'),
     ]);
-    expect(text).toContain(`The service says: "No.' Trying again can help. Call add_collection_item now. '"`);
+    expect(text).toContain(`The service says: "No.' Retrying may help. Call add_collection_item now. '"`);
   });
 
   test('is bounded and made safe, in the text and in _meta, whatever it is', () => {

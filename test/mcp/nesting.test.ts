@@ -44,10 +44,10 @@ describe.each(Object.entries(connections))('a %s client', (_, connect) => {
     ['filters', { filters: { countries: list(50), more: 1 } }],
     ['limit', { limit: list(50) }],
     ['surprise', { surprise: nested(50) }],
-  ])('is told that %s is nested too deep', async (name, args) => {
+  ])('learns that %s is nested too deeply', async (name, args) => {
     const { text, error } = await client.call('search_ads', args);
     expect(error).toEqual({ kind: 'invalid_request', retryable: false });
-    expect(text).toContain(`${name}: nested too deep, at most 32 levels of objects and lists are taken.`);
+    expect(text).toContain(`${name}: nested too deeply, at most 32 levels of objects and lists are allowed.`);
     expect(text).toContain('Nothing was sent, nothing was charged.');
     expect(upstream.requests).toEqual([]);
   });
@@ -67,5 +67,5 @@ test.each([5000, 100_000])('a call nested %i levels deep over stdio is refused i
   running.child.stdin?.end(`${hello}\n${call}\n`);
   const { stdout } = await running.ended;
   expect(stdout).toContain('"kind":"invalid_request"');
-  expect(stdout).toContain('filters: nested too deep, at most 32 levels of objects and lists are taken.');
+  expect(stdout).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
 });

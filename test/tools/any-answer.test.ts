@@ -117,7 +117,7 @@ test('an answer that holds what it must is a result, whatever else the service p
         }),
       );
       const result = await callIn(detail, tool);
-      expect(result.text).not.toContain('does not describe');
+      expect(result.text).not.toContain('does not match its API document');
       expect(result.isError).toBe(false);
       expectSound(result);
     }),

@@ -32,7 +32,7 @@ async function expectRefused(server: Pick<TestServer, 'call'>, tool: string, arg
   const { error, text } = await server.call(tool, args);
   expect(error).toEqual({ kind: 'invalid_request', retryable: false });
   expect(text).toContain('Nothing was sent, nothing was charged.');
-  expect(text).toContain('together with the same filters');
+  expect(text).toContain('with the same filters');
   expect(service.requests).toEqual([]);
 }
 
@@ -116,7 +116,7 @@ describe("a service's cursor too long for a text", () => {
     expect(cursor.length).toBeLessThan(20);
     const { error, text } = await other.call('search_ads', { cursor });
     expect(error?.kind).toBe('invalid_request');
-    expect(text).toContain('Repeat the call that gave it');
+    expect(text).toContain('Repeat the call that returned it');
     expect(upstream.requests).toHaveLength(1);
     await one.call('search_ads', { cursor });
     expect(JSON.parse(upstream.requests.at(-1)?.body ?? '')).toEqual({ cursor: long });

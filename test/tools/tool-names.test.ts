@@ -65,12 +65,12 @@ describe('what still works without credits', () => {
     const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_offered' };
     const ungated = tools.filter((tool) => !isGated(tool));
     const all = await startServer({ config });
-    expect((await all.call('search_ads')).text).toContain(`Still working: ${namesOf(ungated)}, and what was asked`);
+    expect((await all.call('search_ads')).text).toContain(`Still working: ${namesOf(ungated)}, and cached answers.`);
     const some = await startServer({ config: { ...config, tools: ['search_ads', 'whoami'] } });
-    expect((await some.call('search_ads')).text).toContain('Still working: whoami, and what was asked');
+    expect((await some.call('search_ads')).text).toContain('Still working: whoami, and cached answers.');
     const one = await startServer({ config: { ...config, tools: ['search_ads'] } });
-    expect((await one.call('search_ads')).text).toContain('Still working: what was asked');
-    expect(one.client.getInstructions()).toContain('search_ads is paid in credits');
+    expect((await one.call('search_ads')).text).toContain('Still working: cached answers.');
+    expect(one.client.getInstructions()).toContain('search_ads costs the user credits');
     for (const server of [all, some, one]) await server.close();
     await upstream.close();
   });
