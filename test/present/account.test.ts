@@ -72,7 +72,7 @@ describe('account and identity', () => {
       subscriptionStatus: 'active',
     });
     expect(accountText(viewAccount(user))).toMatchInlineSnapshot(`
-      "Account of user: u-1
+      "account of user: u-1
       billed to user: u-2
       plan: none
       subscription: active
@@ -95,7 +95,7 @@ describe('account and identity', () => {
     expect(identityText(viewIdentity(identity))).toMatchInlineSnapshot(`
       "authenticated by: api_key
       name: "Ana 'the boss' Lima"
-      Account of user: u-1
+      account of user: u-1
       billed to user: u-2
       plan: none
       subscription: active
