@@ -30,9 +30,9 @@ export interface LibraryCommandOptions {
   /** Writes messages to standard error. */
   say(text: string): void;
   /** Whether standard error is a terminal. */
-  watched: boolean;
+  isTerminal: boolean;
   /** Resolves on SIGINT or SIGTERM. */
-  asked(): Promise<void>;
+  stopRequested(): Promise<void>;
   /** How long to wait then for answers in flight, in milliseconds. */
   drainDeadline: number;
   /** For tests, which cannot wait as long as the default. */
@@ -66,17 +66,17 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   }
 }
 
-async function importAll(files: string[], target: DatabaseOptions, { stdin, say, watched }: LibraryCommandOptions) {
+async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
   let shown = '';
   const onProgress = (progress: ImportProgress) => {
     const line = progressLine(progress);
-    if (watched && line !== shown) say(`\r${line}`);
+    if (isTerminal && line !== shown) say(`\r${line}`);
     shown = line;
   };
   const reports = await importFiles(target, files, { stdin, onProgress }).catch((error) => {
     throw readable(error);
   });
-  for (const report of reports) say(`${watched ? '\n' : ''}${importText(report)}\n`);
+  for (const report of reports) say(`${isTerminal ? '\n' : ''}${importText(report)}\n`);
   const { exitCode, note } = importOutcome(reports);
   if (note) say(`ad-library-mcp: ${note}\n`);
   return exitCode;
@@ -90,11 +90,11 @@ function readable(error: NodeJS.ErrnoException): Error {
 }
 
 async function serve(
-  { config, log, say, now, asked, drainDeadline }: LibraryCommandOptions,
+  { config, log, say, now, stopRequested, drainDeadline }: LibraryCommandOptions,
   target: DatabaseOptions,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
-  // No limit on the time of a request: an import through this server can be long.
+  // Requests have no time limit: an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
     const { address, close } = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), {
       host,
@@ -109,7 +109,7 @@ async function serve(
     : serveLibrary({ ...target, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   say(`ad-library-mcp: library on ${served.url}\n`);
-  const lost = await Promise.race([asked(), served.lost]);
+  const lost = await Promise.race([stopRequested(), served.lost]);
   if (lost) say(`ad-library-mcp: ${lost.message}\n`);
   await served.close();
   return lost ? 1 : 0;

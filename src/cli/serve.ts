@@ -8,7 +8,7 @@ import { createHttpApp, type HttpOptions } from '../serve/http/http-app.ts';
 import { createKnownKeys } from '../serve/http/known-keys.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/listen.ts';
 
-/** Serves MCP over HTTP as the settings say; closing it answers what is under way, within the deadline. */
+/** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
   const { host, port, allowedHosts, allowedOrigins } = config;
   const now = Date.now;
@@ -32,7 +32,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     limits: limitsOf(config),
     metrics,
   });
-  // A call may be silent for its whole time; past that it is the reader who is slow.
+  // Allow the full call timeout before treating the client as stalled.
   const listener = await listen(http.fetch, { host, port, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
   return { address: listener.address, close: (deadlineMs) => close({ http, listener, app }, deadlineMs) };
 }
@@ -53,7 +53,7 @@ function limitsOf({ demo, callsAtOnce, callsPerKey, callsWaiting }: Config): Htt
   return { atOnce: callsAtOnce, perKey, waiting: callsWaiting, waitingPerKey: Math.ceil(callsWaiting / 8) };
 }
 
-/** As callers reach it; a port that the system is yet to choose cannot be told beforehand. */
+/** The address that callers use; undefined if the system is still to choose the port. */
 function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);

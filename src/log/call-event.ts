@@ -2,12 +2,12 @@ import type { Log } from './log.ts';
 
 /** One tool call that has ended. */
 export interface CallEvent {
-  /** `unknown` where it is none of ours: such a name is the caller's text. */
+  /** `unknown` if there is no such tool: its name is caller input. */
   tool: string;
-  /** Whose call it was. Never logged. */
+  /** Never logged. */
   tenantId: string;
   ms: number;
-  /** Why it failed; `cancelled` when nobody waits for it any more. */
+  /** Why it failed; `cancelled` if its caller left. */
   kind?: string | undefined;
   /** HTTP status of the service's error. */
   status?: number | undefined;

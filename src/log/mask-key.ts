@@ -1,20 +1,20 @@
 import { spelledOut } from './spelled-out.ts';
 
-/** Anything shorter is no secret, but may well be a word of an ad. */
+/** Anything shorter is not a secret, and may be a word in an ad. */
 const minLength = 12;
-/** A service may show this much of a key to tell it from others. */
+/** The service may show this many characters to tell keys apart. */
 const shownLength = 18;
-/** Between the last whole character of a key that was cut and the ellipsis: an escape that was cut. */
+/** A cut escape may stand between the last character of a cut key and the ellipsis. */
 const escapeLength = 8;
 
 const mask = '***';
-/** Without quotes, so that what is masked stays in those it is in. */
+/** Excludes quotes, so that masked text stays inside them. */
 const WORD = /[^\s"]+/g;
 
 /**
- * Masks a key in texts a service may have sent it back in: as it is or more than half of it, cut to fit, in another
- * case, and escaped as in JSON, an address or HTML; in names of fields too. For texts that were made safe, where no
- * hidden characters are left inside it.
+ * Masks a key in texts in which a service may have sent it back: whole or more than half of it, cut to fit, in another
+ * case, and escaped as in JSON, an address or HTML; in field names, too. Expects texts that were made safe, without
+ * hidden characters.
  */
 export function keyMasker(key = ''): <Value>(value: Value) => Value {
   if (key.length < minLength) return (value) => value;

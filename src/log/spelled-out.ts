@@ -1,6 +1,6 @@
 /**
- * A text with its characters as they are, however they were written: escapes of JSON, percent codes and HTML entities
- * undone, also where one escapes another. To look for something in; not to be shown, for it holds less than the text.
+ * Undoes JSON escapes, percent codes and HTML entities, even if one escapes another. The result is for searching only:
+ * it leaves out characters that are not ASCII.
  */
 export function spelledOut(text: string): string {
   let plain = text;
@@ -16,7 +16,7 @@ export function spelledOut(text: string): string {
   return plain;
 }
 
-/** Different escapes within each other; the same one over and over is undone in one round. */
+/** Levels of different escapes inside each other; the same one repeated is undone in one round. */
 const maxRounds = 4;
 
 const ESCAPE = /[%&\\]/;
@@ -44,7 +44,7 @@ const ENTITIES: Record<string, string> = {
   sol: '/',
 };
 
-/** Nothing where it is no ASCII: hidden characters would stand between others. */
+/** Empty if not ASCII: hidden characters would stand between others. */
 function unescaped(whole: string, [percent, u, x, sign, hex, decimal, name]: (string | undefined)[]): string {
   if (sign !== undefined) return sign;
   if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;

@@ -47,8 +47,8 @@ function begin(words: string[], { input = '', watched = false }: Surroundings = 
     stdin: Readable.from([Buffer.from(input)]),
     print,
     say,
-    watched,
-    asked: () => ending.opened,
+    isTerminal: watched,
+    stopRequested: () => ending.opened,
     drainDeadline: 200,
   });
   return { written, ended, end: ending.open };

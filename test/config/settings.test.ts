@@ -125,7 +125,7 @@ test('all problems are told at once, those of flags by the flag', () => {
 });
 
 test('a name that is no tool is told with the names that are', () => {
-  const told = '--tools names no tool: nope, x. Tools: search_ads, get_ad';
+  const told = '--tools lists unknown tools: nope, x. Tools: search_ads, get_ad';
   expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { tools: 'nope,search_ads,x' })).toEqual([expect.anything(), told]);
 });
 

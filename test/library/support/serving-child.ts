@@ -19,8 +19,8 @@ process.exitCode = await runLibrary(job, {
   stdin: Readable.from([]),
   print: say,
   say,
-  watched: false,
-  asked: () => new Promise((resolve) => process.once('SIGTERM', () => resolve())),
+  isTerminal: false,
+  stopRequested: () => new Promise((resolve) => process.once('SIGTERM', () => resolve())),
   drainDeadline: 1000,
   timing,
 }).catch((error: Error) => {
