@@ -5,7 +5,7 @@ import type { Answer, Call, Send } from '../api/send.ts';
 import { used } from './admission.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { dearestOf, learnPrice, type Prices, quote } from './prices.ts';
+import { dearestOf, learnPrice, mostOf, type Prices, quote } from './prices.ts';
 import { balanceChange, readBalanceBefore } from './untold-charges.ts';
 
 export interface BudgetOptions {
@@ -30,8 +30,7 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
     const { prices } = await ledger.read(call.tenantId);
     const lease = budget === undefined ? undefined : await admitted(call, { ledger, budget });
     const paid = lease?.paid ?? isPaid(call, prices);
-    // Where no charge of the operation was ever stated, the balance before and after has to tell.
-    const isMeasured = lease?.line === paidLine && dearestOf(prices, call.operation.name) === undefined;
+    const isMeasured = lease?.line === paidLine && mayCostMore(call, prices);
     let outcome: Outcome = { charged: 'untold' };
     try {
       if (isMeasured) await readBalanceBefore({ send, call, ledger });
@@ -51,15 +50,24 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
     /** A call whose charge nobody states counts as the dearest of its operation, or as what the balance fell by. */
     async function estimate({ answer }: Outcome): Promise<number> {
       const account = await ledger.read(call.tenantId);
-      const reserved = lease?.credits ?? 0;
       const seen = dearestOf(account.prices, call.operation.name);
-      if (seen !== undefined) return Math.max(seen, reserved);
-      if (budget === undefined) return 0;
+      if (budget === undefined) return seen ?? 0;
+      if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
       const change = isMeasured ? await balanceChange({ send, call, ledger }, answer !== undefined) : undefined;
-      // Nobody knows: the budget is spent.
-      return change ?? Math.max(1, budget - used(account) + reserved);
+      if (change !== undefined) return Math.max(change, seen ?? 0);
+      // Nobody knows: it counts as the most it can have cost, or the budget is spent.
+      return mostOf(account.prices, call) ?? Math.max(1, budget - used(account) + (lease?.credits ?? 0));
     }
   };
+}
+
+/**
+ * Whether a call may cost more than was ever seen: no charge of its operation was stated, or none for so many items.
+ * The balance before and after has to tell then, if nothing else does.
+ */
+function mayCostMore(call: Call, prices: Prices): boolean {
+  const seen = dearestOf(prices, call.operation.name);
+  return seen === undefined || (mostOf(prices, call) ?? 0) > seen;
 }
 
 /** The line in which paid calls of unknown price go one at a time. */

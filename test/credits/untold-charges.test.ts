@@ -90,6 +90,39 @@ test('once an operation stated a charge, one that states none counts as the dear
   expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10, uncertain: 6 });
 });
 
+const searches = async ({ call }: TestServer, limits: number[]) => {
+  const kinds: unknown[] = [];
+  for (const limit of limits) kinds.push((await call('search_ads', { limit })).error?.kind);
+  return kinds;
+};
+const smallPage = json({ items: [ad], cursor: null, hasMore: false }, { headers: paid(1) });
+
+test('a large page that nobody answered counts as what the balance fell by, though small ones were cheap', async () => {
+  const own = await withBudget(25);
+  upstream.does(smallPage, charging(10, faults.resets));
+  expect(await searches(own, [1, 100, 100, 100, 100, 100])).toEqual([
+    undefined,
+    ...Array(3).fill('network'),
+    ...Array(2).fill('credit_budget'),
+  ]);
+  expect(balance).toBe(1000 - 30);
+});
+
+test('where the balance cannot be asked, it counts as the most that so many items can cost', async () => {
+  const own = await withBudget(25);
+  upstream.credits = json({}, { status: 500 });
+  upstream.does(smallPage, charging(10, faults.resets));
+  expect(await searches(own, [1, 20, 20])).toEqual([undefined, 'network', 'network']);
+  expect((await own.call('search_ads', { limit: 1 })).error?.kind).toBe('credit_budget');
+  expect((await own.call('search_ads', { limit: 1 })).text).toContain('1 spent, 40 counted for calls');
+});
+
+test('an operation that was free so far cannot be called without end while nobody answers', async () => {
+  const own = await withBudget(3);
+  upstream.does(json({ id: ad.id }, { headers: paid(0) }), charging(5, faults.resets));
+  expect(await openings(own, 7)).toEqual([undefined, ...Array(4).fill('network'), ...Array(2).fill('credit_budget')]);
+});
+
 test('the balance is not asked about where charges are stated', async () => {
   const own = await withBudget(100);
   upstream.does(json({ id: ad.id }, { headers: paid(1) }));
