@@ -2,7 +2,6 @@ import { abortedError } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
 import type { CreditStatusAnswer } from '../api/response-schemas.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
-import { used } from './admission.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
 import { dearestOf, learnPrice, mostOf, type Prices, quote } from './prices.ts';
@@ -56,7 +55,7 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
       const change = isMeasured ? await balanceChange({ send, call, ledger }, answer !== undefined) : undefined;
       if (change !== undefined) return Math.max(change, seen ?? 0);
       // Nobody knows: it counts as the most it can have cost, or the budget is spent.
-      return mostOf(account.prices, call) ?? Math.max(1, budget - used(account) + (lease?.credits ?? 0));
+      return mostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
     }
   };
 }

@@ -1,5 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ad, creditStatus, faults, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  creditStatus,
+  faults,
+  json,
+  paid,
+  refusal,
+  startUpstream,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
+import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 let upstream: Upstream;
@@ -76,6 +86,24 @@ test('where the balance cannot be asked either, the budget counts as spent', asy
   expect(await openings(own, 3)).toEqual([undefined, 'credit_budget', 'credit_budget']);
   const { text } = await own.call('get_ad', { adId: ad.id });
   expect(text).toContain('Budget 12 credits: 0 spent, 12 counted for calls whose charge is not known');
+});
+
+test('a budget that counts as spent stays so when calls under way turn out to cost nothing', async () => {
+  const own = await withBudget(100);
+  upstream.credits = json({}, { status: 500 });
+  const gate = gateOf();
+  upstream.does(
+    json({ pageId: '1', pageName: 'A page' }, { headers: paid(10) }),
+    (...exchange) => void gate.opened.then(() => refusal(404)(...exchange)),
+    json({ id: ad.id }),
+  );
+  await own.call('get_page', { pageId: '1' });
+  const free = own.call('get_page', { pageId: '2' });
+  await upstream.reached(2);
+  expect(await openings(own, 1)).toEqual([undefined]);
+  gate.open();
+  expect((await free).error?.kind).toBe('not_found');
+  expect(await openings(own, 1)).toEqual(['credit_budget']);
 });
 
 test('once an operation stated a charge, one that states none counts as the dearest so far', async () => {
