@@ -158,6 +158,20 @@ test('the balance is not asked about where charges are stated', async () => {
   expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toHaveLength(1);
 });
 
+test('a service that charges for the balance is asked no more, and what it took counts', async () => {
+  const own = await withBudget(12);
+  let asked = 0;
+  upstream.credits = (request, response) => {
+    asked++;
+    json({ ...creditStatus(), credits: (balance -= 5) }, { headers: paid(5) })(request, response);
+  };
+  upstream.does(refusal(404));
+  expect(await openings(own, 4)).toEqual(Array(4).fill('not_found'));
+  expect(asked).toBe(1);
+  expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10 });
+  expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
+});
+
 test('without a budget nothing is asked, and what is not known is not made up', async () => {
   const own = await withBudget(0, { creditBudget: undefined });
   upstream.does(faults.resets);
