@@ -73,13 +73,13 @@ export function openCalls(options: CallsOptions): OpenCalls {
 /** Everything between a tool and the network, the outermost last. */
 function sendChain({ config, upstream, now, random, state, inFlight }: ChainOptions): Send {
   const { fetch, baseUrl } = upstream;
-  const { ledger, answers, seen } = state;
+  const { ledger, answers, seen, windows } = state;
   const { creditBudget: budget } = config;
   // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget });
-  const windowed = withUsageWindows(budgeted, { ledger, now });
+  const windowed = withUsageWindows(budgeted, { ledger, windows, now });
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
   const forgetful = withRefusedKeys(kept, state.forget);

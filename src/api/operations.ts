@@ -25,7 +25,7 @@ export interface Operation {
   maxUnsafeRetries: number;
   /** Changes something at the service. */
   writes?: true;
-  /** Answers with a list of items. */
+  /** Answers with a page of a list, of as many items as its call asks for. */
   list?: true;
 }
 
@@ -55,7 +55,6 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
     name: 'listCollections',
     method: 'GET',
     path: '/v1/collections',
-    list: true,
     gated: false,
     maxUnsafeRetries: 2,
   },

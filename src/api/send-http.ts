@@ -45,9 +45,9 @@ export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: st
     try {
       return await read(call, await fetch(url, body === undefined ? request : { ...request, body }));
     } catch (error) {
-      throw withFate(error, { signal, sent: transit.sent });
-    } finally {
+      const { sent } = transit;
       transit.sent = false;
+      throw withFate(error, { signal, sent });
     }
   };
 }

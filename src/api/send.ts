@@ -24,7 +24,7 @@ export interface Call {
   transit?: Transit;
 }
 
-/** Whether bytes of a request have left and no answer has come yet: its fate is then the service's alone to know. */
+/** Whether bytes of a request have left that did not fail: the service carries it out, or has done so. */
 export interface Transit {
   sent: boolean;
   /** Whether anybody still waits for the answer. */

@@ -4,6 +4,8 @@ import type { Fetch, HttpResponse } from './send-http.ts';
 
 /** A page of 100 full ads is about 1 MB, of very large ones 3; an answer past this is not one of the document's. */
 const maxAnswerBytes = 8 * 1024 * 1024;
+/** Parts of an answer held as they came. A part may be one byte, and as an object of its own takes a hundred. */
+const maxParts = 1024;
 
 /**
  * The network behind `Fetch`: one undici agent for all callers, no redirects followed (a redirect could carry the key
@@ -49,7 +51,8 @@ interface Exchange {
  */
 function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: Exchange) {
   return new Promise<HttpResponse>((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let parts: Buffer[] = [];
+    const joined: Buffer[] = [];
     let controller: Dispatcher.DispatchController | undefined;
     let finish: (text: string) => void = () => {};
     let fail: (error: unknown) => void = reject;
@@ -77,11 +80,14 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         resolve({ status, headers: { get: (name) => first(headers[name]) }, text: () => body });
       },
       onResponseData(_, chunk) {
-        chunks.push(chunk);
+        parts.push(chunk);
+        if (parts.length < maxParts) return;
+        joined.push(Buffer.concat(parts));
+        parts = [];
       },
       onResponseEnd() {
         release();
-        finish(textOf(Buffer.concat(chunks)));
+        finish(textOf(Buffer.concat([...joined, ...parts])));
       },
       onResponseError(_, error) {
         release();

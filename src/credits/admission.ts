@@ -14,7 +14,7 @@ export const used = ({ spent, uncertain, reserved }: CreditAccount): number => s
  */
 export function admit(account: CreditAccount, { budget, credits, paid }: ReserveRequest): 'now' | 'later' | 'never' {
   const left = budget - used(account);
-  if (credits > 0 && !fits(credits, left)) return 'never';
+  if ((credits > 0 || paid) && !fits(credits, left)) return 'never';
   if (!paid) return 'now';
   const places = fits(maxPaidAtOnce * dearest(account.prices), left) ? maxPaidAtOnce : 1;
   return account.paidUnderWay < places ? 'now' : 'later';

@@ -130,7 +130,26 @@ export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; ch
 /** The most calls of one operation were charged so far; undefined where none was. */
 export function dearestOf(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
-  return table && Math.max(table.unsized?.charged ?? 0, ...[...table.bySize.values()].map(({ any }) => any));
+  return table && dearestIn(table);
+}
+
+const dearestIn = ({ unsized, bySize }: PriceTable): number =>
+  Math.max(unsized?.charged ?? 0, ...[...bySize.values()].map(({ any }) => any));
+
+/**
+ * The most a call can cost by what was seen of its operation, where a page of twice the size costs twice as much at
+ * most; undefined where nothing was seen.
+ */
+export function mostOf(prices: Prices, call: Call): number | undefined {
+  const table = prices.get(call.operation.name);
+  if (table === undefined) return undefined;
+  const seen = dearestIn(table);
+  const size = sizeOf(call, table);
+  if (size === undefined) return seen;
+  const bounds = [...table.bySize].flatMap(([known, { full }]) =>
+    full === undefined || known === 0 ? [] : [full * Math.ceil(size / known)],
+  );
+  return bounds.length === 0 ? seen : Math.max(seen, Math.min(...bounds));
 }
 
 /** The most any call was charged so far. */

@@ -1,11 +1,11 @@
 import { abortedError } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
+import { type Operation, operations } from '../api/operations.ts';
 import type { CreditStatusAnswer } from '../api/response-schemas.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
-import { used } from './admission.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { dearestOf, learnPrice, type Prices, quote } from './prices.ts';
+import { dearestOf, learnPrice, mostOf, type Prices, quote } from './prices.ts';
 import { balanceChange, readBalanceBefore } from './untold-charges.ts';
 
 export interface BudgetOptions {
@@ -26,15 +26,16 @@ interface Outcome {
  * is not known goes alone, so that a budget is passed by one such call at most.
  */
 export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send {
+  // Questions for the balance are part of the call that has them asked, so nothing bounds them; they may be charged.
+  const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined });
   return async (call) => {
     const { prices } = await ledger.read(call.tenantId);
     const lease = budget === undefined ? undefined : await admitted(call, { ledger, budget });
-    const paid = lease?.paid ?? isPaid(call, prices);
-    // Where no charge of the operation was ever stated, the balance before and after has to tell.
-    const isMeasured = lease?.line === paidLine && dearestOf(prices, call.operation.name) === undefined;
+    const paid = lease?.paid ?? isPaid(call.operation, prices);
+    const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
     let outcome: Outcome = { charged: 'untold' };
     try {
-      if (isMeasured) await readBalanceBefore({ send, call, ledger });
+      if (isMeasured) await readBalanceBefore({ send: ask, call, ledger });
       const answer = await send({ ...call, paid });
       outcome = { answer, charged: chargeOf(answer, paid) };
       return answer;
@@ -51,23 +52,31 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
     /** A call whose charge nobody states counts as the dearest of its operation, or as what the balance fell by. */
     async function estimate({ answer }: Outcome): Promise<number> {
       const account = await ledger.read(call.tenantId);
-      const reserved = lease?.credits ?? 0;
       const seen = dearestOf(account.prices, call.operation.name);
-      if (seen !== undefined) return Math.max(seen, reserved);
-      if (budget === undefined) return 0;
-      const change = isMeasured ? await balanceChange({ send, call, ledger }, answer !== undefined) : undefined;
-      // Nobody knows: the budget is spent.
-      return change ?? Math.max(1, budget - used(account) + reserved);
+      if (budget === undefined) return seen ?? 0;
+      if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
+      const change = isMeasured ? await balanceChange({ send: ask, call, ledger }, answer !== undefined) : undefined;
+      if (change !== undefined) return Math.max(change, seen ?? 0);
+      // Nobody knows: it counts as the most it can have cost, or the budget is spent.
+      return mostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
     }
   };
+}
+
+/**
+ * Whether a call may cost more than was ever seen: no charge of its operation was stated, or none for so many items.
+ * The balance before and after has to tell then, if nothing else does.
+ */
+function mayCostMore(call: Call, prices: Prices): boolean {
+  const seen = dearestOf(prices, call.operation.name);
+  return seen === undefined || (mostOf(prices, call) ?? 0) > seen;
 }
 
 /** The line in which paid calls of unknown price go one at a time. */
 const paidLine = 'paid';
 
 /** An operation that the document calls free is paid for all the same once it was seen to charge. */
-const isPaid = ({ operation }: Call, prices: Prices): boolean =>
-  operation.gated || (dearestOf(prices, operation.name) ?? 0) > 0;
+const isPaid = ({ gated, name }: Operation, prices: Prices): boolean => gated || (dearestOf(prices, name) ?? 0) > 0;
 
 /** Waits until the budget lets a call go; throws where its price does not fit. */
 async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {
@@ -75,7 +84,7 @@ async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; 
   for (;;) {
     const { prices } = await ledger.read(tenantId);
     const quoted = quote(prices, call);
-    const paid = isPaid(call, prices);
+    const paid = isPaid(operation, prices);
     const line = quoted.price !== undefined ? undefined : paid ? paidLine : operation.name;
     const credits = quoted.price ?? quoted.atLeast;
     const admission = await ledger.reserve(tenantId, { budget, credits, paid, line });

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
@@ -8,18 +7,23 @@ import { quote } from './prices.ts';
 
 /** While a window is known to be full, how often the service is asked whether it still is, in milliseconds. */
 const askAgainAfter = 60_000;
-/** Tenants whose full windows are remembered; one that is forgotten costs a refused call. */
-const maxTenants = 10_000;
 
 /** The usage windows as last seen too full, the credits left in them, and when that was last asked. */
-interface FullWindow {
+export interface FullWindow {
   usageLimit: UsageLimitAnswer;
   left: number;
   askedAt: number;
 }
 
+/** The full windows of tenants. One that is forgotten costs a refused call. */
+export interface FullWindows {
+  get(tenantId: string): Promise<FullWindow | undefined>;
+  set(tenantId: string, window: FullWindow | undefined): Promise<void>;
+}
+
 export interface UsageWindowsOptions {
   ledger: CreditLedger;
+  windows: FullWindows;
   now: () => number;
 }
 
@@ -29,18 +33,17 @@ export interface UsageWindowsOptions {
  * `GET /v1/credits` that shows the windows open lifts this; where there is none when it is asked again, the call
  * itself is the question.
  */
-export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOptions): Send {
-  const full = new LRUCache<string, FullWindow>({ max: maxTenants });
+export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWindowsOptions): Send {
   const asking = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
-    if (usageLimit === undefined || !(usageLimit.isLimitReached || refused)) full.delete(tenantId);
-    else full.set(tenantId, { usageLimit, left: roomIn(usageLimit), askedAt: now() });
+    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
+    return windows.set(tenantId, isFull ? { usageLimit, left: roomIn(usageLimit), askedAt: now() } : undefined);
   };
 
   const status: Send = async (call) => {
     const answer = await send(call);
-    learn(call.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
+    await learn(call.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
     return answer;
   };
 
@@ -58,7 +61,7 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
 
   /** The window that holds less than the call is expected to cost. A call of unknown price may fit where anything is left. */
   const tooFull = async (call: Call): Promise<FullWindow | undefined> => {
-    const window = full.get(call.tenantId);
+    const window = await windows.get(call.tenantId);
     if (window === undefined) return undefined;
     const { prices } = await ledger.read(call.tenantId);
     const { price, atLeast } = quote(prices, call);
@@ -71,12 +74,12 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
     if (window) {
       if (now() - window.askedAt < askAgainAfter) throw limitReached(window.usageLimit);
       // Written down before asking, so that calls at once ask once.
-      full.set(tenantId, { ...window, askedAt: now() });
-      learn(tenantId, (await askOnce(call))?.usageLimit);
+      await windows.set(tenantId, { ...window, askedAt: now() });
+      await learn(tenantId, (await askOnce(call))?.usageLimit);
       const still = await tooFull(call);
       if (still) throw limitReached(still.usageLimit);
     }
-    const before = full.get(tenantId);
+    const before = await windows.get(tenantId);
     try {
       return await send(call);
     } catch (error) {
@@ -88,7 +91,7 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
     const failure = error instanceof AdLibraryError ? error.failure : undefined;
     if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
     // Another call may have found out while this one was under way.
-    const found = full.get(call.tenantId);
+    const found = await windows.get(call.tenantId);
     if (failure.kind === 'usage_limit' && found && found !== before) {
       return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
     }
@@ -96,7 +99,7 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
     if (failure.kind === 'payment_required') {
       return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
     }
-    learn(call.tenantId, status?.usageLimit, true);
+    await learn(call.tenantId, status?.usageLimit, true);
     return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
   }
 

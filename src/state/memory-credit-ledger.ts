@@ -97,7 +97,7 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
     settle: async (tenantId, settlement, lease) => {
       const account = accountOf(tenantId);
       settleIn(account, settlement, lease);
-      if (settlement.isPaidAnswer || settlement.uncertain > 0) account.paidAt = now();
+      if (settlement.isPaidAnswer || settlement.charged + settlement.uncertain > 0) account.paidAt = now();
       changed(tenantId, account);
     },
     saved: async (tenantId, credits) => {

@@ -1,6 +1,8 @@
+import { LRUCache } from 'lru-cache';
 import type { KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
 import type { SeenAd, SeenAds } from '../api/with-seen-ads.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
+import type { FullWindow, FullWindows } from '../credits/with-usage-windows.ts';
 import type { CursorState } from './cursor-state.ts';
 import { FairStore } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
@@ -10,6 +12,7 @@ export interface MemoryState {
   ledger: CreditLedger;
   answers: KeptAnswers;
   seen: SeenAds;
+  windows: FullWindows;
   /** What is behind the cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
   /** Forgets what is kept for a tenant; what they spent is not forgotten. */
@@ -30,6 +33,9 @@ export interface CursorMemory {
 /** Most bytes of kept answers, of ads that lists showed, and behind cursors, for all tenants together. */
 const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
 
+/** Tenants whose full usage windows are remembered. */
+const maxWindows = 10_000;
+
 /** How long a cursor may be used without its filters, in milliseconds: a day. */
 const cursorTtl = 86_400_000;
 
@@ -41,6 +47,7 @@ export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
   const answers = new FairStore<KeptAnswer>({ maxBytes: maxBytes.answers, ttl, now });
   const seen = new FairStore<SeenAd>({ maxBytes: maxBytes.seen, ttl, now });
   const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
+  const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
     ledger: memoryCreditLedger({ now }),
     answers: {
@@ -51,6 +58,10 @@ export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
     seen: {
       get: async (tenantId, id) => seen.get(tenantId, id),
       set: async (tenantId, id, value) => seen.set(tenantId, id, { value, bytes: value.bytes }),
+    },
+    windows: {
+      get: async (tenantId) => windows.get(tenantId),
+      set: async (tenantId, window) => void windows.set(tenantId, window),
     },
     cursorsOf: (tenantId) => ({
       remember: async (cursor, value) =>

@@ -1,5 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  type Behaviour,
+  creditStatus,
+  documented,
+  json,
+  startUpstream,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -57,6 +65,28 @@ test('ten callers who leave one after the other cost one call, not ten', async (
   answer();
   expect((await call('get_ad', opening)).isError).toBe(false);
   expect(upstream.requests).toHaveLength(1);
+});
+
+test('an answer whose charge is still being found out is not asked for again when its caller leaves', async () => {
+  const { call } = await start({ creditBudget: 50 });
+  const gate = gateOf();
+  const balance: Behaviour = json(creditStatus());
+  let asked = 0;
+  upstream.credits = (...exchange) =>
+    void (++asked === 2 ? gate.opened : Promise.resolve()).then(() => balance(...exchange));
+  upstream.does(json(ad));
+  const caller = new AbortController();
+  const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
+  await upstream.reached(3);
+  caller.abort();
+  expect(await left).toBe('left');
+  await call('whoami');
+  const second = call('get_ad', opening);
+  await call('whoami');
+  gate.open();
+  expect((await second).isError).toBe(false);
+  expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
+  upstream.credits = undefined;
 });
 
 test('a call that costs nothing is dropped at the service when its caller leaves', async () => {

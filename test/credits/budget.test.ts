@@ -109,6 +109,20 @@ describe('a budget', () => {
     expect(await hanging).toBe('left');
   });
 
+  test('holds up no call of an operation that was seen to be free while another hangs', async () => {
+    upstream.does(documented, () => {}, documented);
+    server = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_hanging', creditBudget: 5, timeoutMs: 2000 },
+    });
+    await server.call('list_collections');
+    const leave = new AbortController();
+    const hanging = server.call('list_collections', {}, { signal: leave.signal }).catch(() => 'left');
+    await upstream.reached(2);
+    expect((await server.call('list_collections')).isError).toBe(false);
+    leave.abort();
+    expect(await hanging).toBe('left');
+  });
+
   test('waits no longer for a call that goes alone than the deadline of the call that waits', async () => {
     upstream.does(() => {});
     server = await startServer({

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => upstream.close());
 beforeEach(async () => {
   upstream.does(documented);
-  upstream.credits = undefined;
+  upstream.credits = json(creditStatus());
   server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_ledger' } });
 });
 afterEach(() => server.close());

@@ -1,5 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ad, creditStatus, faults, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  creditStatus,
+  faults,
+  json,
+  paid,
+  refusal,
+  startUpstream,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
+import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 let upstream: Upstream;
@@ -78,6 +88,24 @@ test('where the balance cannot be asked either, the budget counts as spent', asy
   expect(text).toContain('Budget 12 credits: 0 spent, 12 counted for calls whose charge is not known');
 });
 
+test('a budget that counts as spent stays so when calls under way turn out to cost nothing', async () => {
+  const own = await withBudget(100);
+  upstream.credits = json({}, { status: 500 });
+  const gate = gateOf();
+  upstream.does(
+    json({ pageId: '1', pageName: 'A page' }, { headers: paid(10) }),
+    (...exchange) => void gate.opened.then(() => refusal(404)(...exchange)),
+    json({ id: ad.id }),
+  );
+  await own.call('get_page', { pageId: '1' });
+  const free = own.call('get_page', { pageId: '2' });
+  await upstream.reached(2);
+  expect(await openings(own, 1)).toEqual([undefined]);
+  gate.open();
+  expect((await free).error?.kind).toBe('not_found');
+  expect(await openings(own, 1)).toEqual(['credit_budget']);
+});
+
 test('once an operation stated a charge, one that states none counts as the dearest so far', async () => {
   const own = await withBudget(20);
   upstream.does(
@@ -90,11 +118,58 @@ test('once an operation stated a charge, one that states none counts as the dear
   expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10, uncertain: 6 });
 });
 
+const searches = async ({ call }: TestServer, limits: number[]) => {
+  const kinds: unknown[] = [];
+  for (const limit of limits) kinds.push((await call('search_ads', { limit })).error?.kind);
+  return kinds;
+};
+const smallPage = json({ items: [ad], cursor: null, hasMore: false }, { headers: paid(1) });
+
+test('a large page that nobody answered counts as what the balance fell by, though small ones were cheap', async () => {
+  const own = await withBudget(25);
+  upstream.does(smallPage, charging(10, faults.resets));
+  expect(await searches(own, [1, 100, 100, 100, 100, 100])).toEqual([
+    undefined,
+    ...Array(3).fill('network'),
+    ...Array(2).fill('credit_budget'),
+  ]);
+  expect(balance).toBe(1000 - 30);
+});
+
+test('where the balance cannot be asked, it counts as the most that so many items can cost', async () => {
+  const own = await withBudget(25);
+  upstream.credits = json({}, { status: 500 });
+  upstream.does(smallPage, charging(10, faults.resets));
+  expect(await searches(own, [1, 20, 20])).toEqual([undefined, 'network', 'network']);
+  expect((await own.call('search_ads', { limit: 1 })).error?.kind).toBe('credit_budget');
+  expect((await own.call('search_ads', { limit: 1 })).text).toContain('1 spent, 40 counted for calls');
+});
+
+test('an operation that was free so far cannot be called without end while nobody answers', async () => {
+  const own = await withBudget(3);
+  upstream.does(json({ id: ad.id }, { headers: paid(0) }), charging(5, faults.resets));
+  expect(await openings(own, 7)).toEqual([undefined, ...Array(4).fill('network'), ...Array(2).fill('credit_budget')]);
+});
+
 test('the balance is not asked about where charges are stated', async () => {
   const own = await withBudget(100);
   upstream.does(json({ id: ad.id }, { headers: paid(1) }));
   await openings(own, 5);
   expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toHaveLength(1);
+});
+
+test('a service that charges for the balance is asked no more, and what it took counts', async () => {
+  const own = await withBudget(12);
+  let asked = 0;
+  upstream.credits = (request, response) => {
+    asked++;
+    json({ ...creditStatus(), credits: (balance -= 5) }, { headers: paid(5) })(request, response);
+  };
+  upstream.does(refusal(404));
+  expect(await openings(own, 4)).toEqual(Array(4).fill('not_found'));
+  expect(asked).toBe(1);
+  expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10 });
+  expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
 });
 
 test('without a budget nothing is asked, and what is not known is not made up', async () => {
