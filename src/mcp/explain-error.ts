@@ -215,6 +215,6 @@ function chargeText(failure: Failure): string {
   if (!mayBeCharged(failure)) return '';
   if (writes) return 'Whether the item was saved is unknown. Saving it again is safe: twice keeps one.';
   return gated
-    ? 'It is unknown whether the service charged for this call, so it was not sent a second time. It is counted as charged here; get_credits shows the balance.'
+    ? 'It is unknown whether the service charged for this call, so it was not sent a second time. A credit budget counts what it may have cost; get_credits shows the balance.'
     : '';
 }
