@@ -214,6 +214,6 @@ function chargeText(failure: Failure): string {
   if (writes)
     return 'It is unknown whether the item was saved. Saving it again is safe: a collection holds an item only once.';
   return gated
-    ? 'It is unknown whether the service charged for this call, so it was not sent again. This server counts it as charged; get_credits shows the balance.'
+    ? 'It is unknown whether the service charged for this call, so it was not sent again. A credit budget counts what it may have cost; get_credits shows the balance.'
     : '';
 }

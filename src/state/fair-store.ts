@@ -87,12 +87,16 @@ export class FairStore<Value> {
   /** Makes a little more room than is wanted, so that not every entry has to look at all tenants. */
   private makeRoom(): void {
     this.dropEnded();
+    const wanted = this.options.maxBytes * 0.95;
+    const largestFirst = [...this.shares].sort(([, a], [, b]) => b.bytes - a.bytes);
     const level = fairLevel(
-      [...this.shares.values()].map(({ bytes }) => bytes),
-      this.options.maxBytes * 0.95,
+      largestFirst.map(([, { bytes }]) => bytes),
+      wanted,
     );
-    for (const [tenantId, share] of this.shares)
+    // An entry may be much of a share: once there is room, nobody gives up more.
+    for (const [tenantId, share] of largestFirst)
       for (const name of share.entries.keys()) {
+        if (this.total <= wanted) return;
         if (share.bytes <= level) break;
         this.remove(tenantId, name);
       }
@@ -106,8 +110,7 @@ export class FairStore<Value> {
 }
 
 /** The most that each may hold so that all together hold no more than `wanted`. */
-function fairLevel(sizes: number[], wanted: number): number {
-  const descending = sizes.sort((a, b) => b - a);
+function fairLevel(descending: readonly number[], wanted: number): number {
   let rest = descending.reduce((sum, size) => sum + size, 0);
   for (const [index, size] of descending.entries()) {
     rest -= size;

@@ -175,7 +175,10 @@ test('a service that charges for the balance is asked no more, and what it took 
 test('without a budget nothing is asked, and what is not known is not made up', async () => {
   const own = await withBudget(0, { creditBudget: undefined });
   upstream.does(faults.resets);
-  await openings(own, 2);
+  await openings(own, 1);
+  const { text } = await own.call('get_ad', { adId: ad.id });
+  expect(text).toContain('unknown whether the service charged for this call');
+  expect(text).not.toContain('counted as charged');
   expect(upstream.requests).toHaveLength(2);
   expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 0 });
 });
