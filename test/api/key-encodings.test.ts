@@ -4,8 +4,10 @@ import { connectHttp } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, bytes, page, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { startHttp } from '../support/http.ts';
-import { hexOf, key, revealed, written } from '../support/key-encodings.ts';
+import { hexOf, key, revealed, rewritten, written } from '../support/key-encodings.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+
+const forms = Object.entries({ ...written, ...rewritten });
 
 let upstream: Upstream;
 let server: TestServer;
@@ -18,7 +20,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-test.each(Object.entries(written))('the key %s is revealed by the oracle of these tests', (_, text) => {
+test.each(forms)('the key %s is revealed by the oracle of these tests', (_, text) => {
   expect(revealed(text)).toContain('canary');
 });
 
@@ -36,7 +38,7 @@ const calls = everyTool.flatMap(({ tool, args }) =>
 
 const inHeader = (text: string) => (/^[\x20-\xff]{1,4000}$/.test(text) ? { 'x-service-request-id': text } : {});
 
-describe.each(Object.entries(written))('a service that sends the key back %s', (_, text) => {
+describe.each(forms)('a service that sends the key back %s', (_, text) => {
   async function expectHidden(body: unknown, status = 200): Promise<void> {
     for (const json of [JSON.stringify(body), escapedJson(body)]) {
       upstream.does((_, response) => response.writeHead(status, inHeader(text)).end(json));
@@ -93,16 +95,24 @@ test('what surrounds the key stays, and all of a result that does not hold it', 
   expect(keyMasker(key)(without)).toBe(without);
 });
 
+test('the secret without the prefix that all keys share is masked too, and so is its last half', () => {
+  const secret = key.slice('svc_live_'.length);
+  expect(keyMasker(key)([`key ${secret} they say`, `ends with ${key.slice(key.length / 2)}`])).toEqual([
+    'key *** they say',
+    'ends with ***',
+  ]);
+});
+
 test('over HTTP it is the key of the call that is masked, in results and in the log of the server', async () => {
   const http = await startHttp({ baseUrl: upstream.baseUrl });
-  for (const [name, text] of Object.entries(written)) {
+  for (const [name, text] of forms) {
     const json = JSON.stringify({ ...ad, headline: text, [text]: text });
     upstream.does((_, response) => response.writeHead(200, inHeader(text)).end(json));
     const client = await connectHttp('v2 auto', http.url, key);
     expect(revealed((await client.call('get_ad', { adId: ad.id, fresh: true })).raw), name).not.toContain('canary');
     await client.close();
   }
-  expect(http.logged.length).toBeGreaterThanOrEqual(Object.keys(written).length);
+  expect(http.logged.length).toBeGreaterThanOrEqual(forms.length);
   expect(revealed(http.logged)).not.toContain('canary');
   await http.close();
 });

@@ -6,7 +6,7 @@ import { isRefused, type KnownKeys } from './known-keys.ts';
 export interface AuthRateLimit {
   /** Counts a key that is not known yet; returns the seconds to wait where the address has tried too many. */
   admit(tenantId: string, address: string): number | undefined;
-  /** Gives the count back unless the service refused the key; of a call that was cancelled nobody knows. */
+  /** Gives the count back where the service was asked and did not refuse the key. */
   onCall(event: CallEvent): void;
 }
 
@@ -49,9 +49,13 @@ export function createAuthRateLimit({ knownKeys, perMinute, now }: AuthRateLimit
     },
     onCall(event) {
       const address = pending.get(event.tenantId);
-      if (address === undefined || event.kind === 'cancelled') return;
+      if (address === undefined || !tellsOfKey(event)) return;
       pending.delete(event.tenantId);
       if (!isRefused(event)) count(address, -1);
     },
   };
 }
+
+/** A call that the service was not asked for, or whose caller left, says nothing of the key, and must not end its count. */
+const tellsOfKey = ({ kind = '', status }: CallEvent): boolean =>
+  status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);

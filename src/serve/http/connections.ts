@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 export interface ConnectionBounds {
-  /** Open connections. To make room for another, the one that has been idle longest is closed. */
+  /** Open connections. To make room for another, one that has sent no whole request is closed, the longest idle first. */
   maxConnections: number;
   /** Requests of one connection that are not answered yet: one is served, the others wait. One more closes it. */
   maxPipelined: number;
@@ -19,7 +19,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
  * Node by itself has a client's pipelined requests answered all at once, and keeps what the client does not read.
  */
 export function serveConnections(server: Server, answer: Answer, bounds: ConnectionBounds): void {
-  const idle = boundConnections(server, bounds.maxConnections);
+  const { idle, receiving } = boundConnections(server, bounds.maxConnections);
   const unread = createUnreadAnswers(bounds);
   const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
 
@@ -34,9 +34,11 @@ export function serveConnections(server: Server, answer: Answer, bounds: Connect
     pipelines.set(socket, pipeline);
     pipeline.unanswered++;
     idle.delete(socket);
+    receiving.set(socket, request);
     pipeline.last = new Promise((resolve) => {
       response.once('close', () => {
         pipeline.unanswered--;
+        if (receiving.get(socket) === request) receiving.delete(socket);
         if (pipeline.unanswered === 0 && !socket.destroyed) idle.add(socket);
         resolve();
       });
@@ -48,23 +50,42 @@ export function serveConnections(server: Server, answer: Answer, bounds: Connect
   });
 }
 
-/** Bounds the open connections; returns those without a request, the longest idle first. */
-function boundConnections(server: Server, maxConnections: number): Set<Socket> {
+/**
+ * Bounds the open connections. Holds those without a request, the longest idle first, and the last request of the
+ * others, which may never come to its end.
+ */
+function boundConnections(server: Server, maxConnections: number) {
   const idle = new Set<Socket>();
+  const receiving = new Map<Socket, IncomingMessage>();
   let open = 0;
-  server.on('connection', (socket) => {
+  const forget = (socket: Socket) => {
+    idle.delete(socket);
+    receiving.delete(socket);
+  };
+  const longestWaiting = (): Socket | undefined => {
     const [longest] = idle;
-    if (open >= maxConnections) (longest ?? socket).destroy();
+    if (longest) return longest;
+    for (const [socket, { complete }] of receiving) {
+      if (!complete) return socket;
+      receiving.delete(socket);
+    }
+    return undefined;
+  };
+  server.on('connection', (socket) => {
+    if (open >= maxConnections) {
+      const closed = longestWaiting() ?? socket;
+      forget(closed);
+      closed.destroy();
+    }
     if (socket.destroyed) return;
-    if (longest?.destroyed) idle.delete(longest);
     open++;
     idle.add(socket);
     socket.once('close', () => {
       open--;
-      idle.delete(socket);
+      forget(socket);
     });
   });
-  return idle;
+  return { idle, receiving };
 }
 
 /** Answers that were handed over and not read, the longest first. */

@@ -53,9 +53,9 @@ export class EraTransport implements Transport {
   /** The same with several messages at once, whose answers go out in one line; returns what is wrong with them. */
   receiveBatch(messages: readonly JSONRPCMessage[]): string | undefined {
     const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-    const repeats = new Set(ids).size < ids.length || ids.some((id) => this.batches.has(id));
-    const problem = batchProblem(messages, this.revision) ?? (repeats && 'each request needs an id of its own.');
+    const problem = batchProblem(messages, this.revision);
     if (problem) return problem;
+    if (ids.some((id) => this.batches.has(id))) return 'Another batch with one of these ids is not answered yet.';
     const batch = { requests: ids.length, answers: [] };
     for (const id of ids) this.batches.set(id, batch);
     for (const message of messages) this.receive(message);

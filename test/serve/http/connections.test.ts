@@ -140,6 +140,35 @@ describe('past the bound of connections', () => {
     await answered(usedLater);
   });
 
+  test('while none rests, the one makes room whose request has been coming in longest', async () => {
+    const gate = gateOf();
+    let begun = 0;
+    const { open } = await serve(
+      async (request) => {
+        begun++;
+        await request.text();
+        if (request.method === 'GET') await gate.opened;
+        return new Response('at last');
+      },
+      { bounds },
+    );
+    const [whole, half, halfLater] = [open(), open(), open()];
+    whole.socket.write(get());
+    await until(() => begun === 1);
+    for (const { socket } of [half, halfLater]) {
+      const before = begun;
+      socket.write('POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\n\r\nha');
+      await until(() => begun > before);
+    }
+    const late = open();
+    await half.closed;
+    halfLater.socket.write('lf!');
+    await until(() => halfLater.received().endsWith('at last'));
+    gate.open();
+    await until(() => whole.received().endsWith('at last'));
+    await answered(late);
+  });
+
   test('none is closed that waits for its answer, and the new one is closed while all wait', async () => {
     const gate = gateOf();
     let begun = 0;

@@ -202,12 +202,15 @@ test.each([
   ]);
 });
 
-test('a call cancelled in its own batch, or one whose id comes twice, leaves nobody waiting', async () => {
+test('a call cancelled in its own batch leaves nobody waiting, and ids that come twice are refused', async () => {
   const send = (messages: object[]) =>
     keepAlive(server.origin).send({ headers: goodHeaders(service.apiKey), body: JSON.stringify(messages) });
   const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
   expect((await send([callOf('whoami'), notice])).json).toMatchObject({ id: 1, result: {} });
-  expect((await send([callOf('whoami'), callOf('whoami')])).status).toBe(200);
+  expect(await send([callOf('whoami'), callOf('get_credits')])).toMatchObject({
+    status: 400,
+    json: { error: { message: expect.stringContaining('an id of its own') } },
+  });
 });
 
 test('pages of allowed origins may call, once the browser has asked', async () => {

@@ -88,6 +88,20 @@ test('a guess whose caller hangs up is counted all the same', async () => {
   expect((await post('svc_live_guess.2')).status).toBe(429);
 });
 
+test.each([
+  ['a wrong argument', callOf('whoami', { wrong: true })],
+  ['a tool that does not exist', callOf('no_such_tool')],
+])('a guess is counted though another call with its key ends before it, for %s', async (_, other) => {
+  const { held, baseUrl } = await startHolding();
+  const { post } = await serve(baseUrl, 1);
+  const guess = post('svc_live_guess.1');
+  await until(() => held.length === 1);
+  expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
+  held[0]?.writeHead(401).end();
+  await guess;
+  expect((await post('svc_live_guess.2')).status).toBe(429);
+});
+
 test('a key is known for 15 minutes, a guess is counted for one', () => {
   let time = 1_000_000;
   const now = () => time;
