@@ -46,7 +46,7 @@ test('whoever of equal callers cancels leaves the others unharmed, and exactly o
       const results = await settled;
       expect(results.map(({ status }) => status)).toEqual(leaves.map((leave) => (leave ? 'rejected' : 'fulfilled')));
       const receipts = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.data.receipt] : []));
-      const charges = receipts.map((receipt) => (receipt as unknown as { charged: number }).charged);
+      const charges = receipts.map((receipt) => receipt.charged);
       expect(charges.reduce((sum, charge) => sum + charge, 0)).toBe(stay === 0 ? 0 : 4);
       expect(charges.filter((charge) => charge > 0)).toHaveLength(stay === 0 ? 0 : 1);
       expect(upstream.requests).toHaveLength(1);

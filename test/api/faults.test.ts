@@ -114,5 +114,5 @@ test('answers that come in another order than they were asked go to those who as
   });
   const ids = ['a', 'b', 'c', 'd', 'e'].map(uuidOf);
   const results = await Promise.all(ids.map((adId) => server.call('get_ad', { adId })));
-  expect(results.map(({ data }) => (data.ad as unknown as { id: string }).id)).toEqual(ids);
+  expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
 });

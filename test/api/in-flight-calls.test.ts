@@ -40,7 +40,7 @@ test('an answer that was paid for is kept though its caller has left, who is fre
   await client.ping();
   const { data } = await call('get_ad', opening);
   expect(upstream.requests).toHaveLength(1);
-  expect((data.receipt as unknown as { charged: number }).charged).toBeLessThanOrEqual(1);
+  expect(data.receipt.charged).toBeLessThanOrEqual(1);
   expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
 });
 

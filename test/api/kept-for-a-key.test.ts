@@ -14,13 +14,11 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const listOf = ({ data }: { data: Record<string, never> }) => data.items as unknown as { id: string }[];
-
 test('what one tenant saves makes nobody else pay again', async () => {
   const other = await server.as(service.createKey());
-  const ids = listOf(await server.call('list_collections')).map(({ id }) => id);
-  const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
-  const theirs = listOf(await other.call('list_collections'))[0]?.id;
+  const ids = (await server.call('list_collections')).data.items.map(({ id }) => id);
+  const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+  const theirs = (await other.call('list_collections')).data.items[0]?.id;
   await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
   await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
   service.requests.length = 0;

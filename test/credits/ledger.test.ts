@@ -157,7 +157,7 @@ describe('a low balance', () => {
     for (const left of remaining) {
       upstream.does(json({ id: 'x' }, { headers: paid(2, left) }));
       const { data, text } = await own.call('get_ad', { adId: uuidOf('x') });
-      const warning = data.warning as unknown as string | undefined;
+      const warning = data.warning;
       if (warning) expect(text).toContain(warning);
       else expect(text).not.toContain('Low balance');
       warnings.push(warning);

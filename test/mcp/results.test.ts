@@ -81,8 +81,8 @@ describe('demo data', () => {
 
   test('is called so in every result, for readers of the text and of the data, and in the instructions', async () => {
     const searched = await server.call('search_ads', { limit: 1 });
-    const [found] = searched.data.items as unknown as { id: string; pageId: string }[];
-    const collections = (await server.call('list_collections')).data.items as unknown as { id: string }[];
+    const [found] = searched.data.items;
+    const collections = (await server.call('list_collections')).data.items;
     const collectionId = collections[0]?.id;
     const calls: [string, Record<string, unknown>][] = [
       ['search_ads', {}],

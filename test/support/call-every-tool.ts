@@ -7,7 +7,6 @@ export interface Called {
 }
 
 type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
-type Items = { id: string; pageId: string; adCount: number }[];
 
 /** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
 export async function callEveryTool(call: Call): Promise<Called[]> {
@@ -15,7 +14,7 @@ export async function callEveryTool(call: Call): Promise<Called[]> {
   const next = async (name: string, args: Record<string, unknown> = {}) => {
     const result = await call(name, args);
     called.push({ name, args, result });
-    return result.data as unknown as { items: Items; ad: { pageId: string } };
+    return result.data;
   };
   const { items: ads } = await next('search_ads', {
     filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },

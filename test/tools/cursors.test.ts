@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { type Result, startServer, type TestServer } from '../support/server.ts';
+import { type ResultData, startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -19,31 +19,21 @@ afterAll(async () => {
   await upstream.close();
 });
 
-interface ListData {
-  items: { id: string; pageId: string }[];
-  cursor: string | null;
-  hasMore: boolean;
-  totalHits?: number;
-  shown?: { from: number; to: number; of: number };
-  receipt: { charged: number };
-}
-const listOf = ({ data }: Result) => data as unknown as ListData;
-
 /** Follows cursors to the end of the service's first page, or of everything. */
 async function follow(
   tool: string,
   args: Record<string, unknown>,
   rest: Record<string, unknown> = {},
-): Promise<ListData[]> {
-  const pages = [listOf(await server.call(tool, args))];
+): Promise<ResultData[]> {
+  const pages = [(await server.call(tool, args)).data];
   for (let page = pages[0]; page?.cursor && page.shown && page.shown.to < page.shown.of; page = pages.at(-1)) {
-    pages.push(listOf(await server.call(tool, { ...rest, cursor: page.cursor })));
+    pages.push((await server.call(tool, { ...rest, cursor: page.cursor })).data);
   }
   return pages;
 }
 
-const chargeOf = (pages: ListData[]) => pages.reduce((sum, { receipt }) => sum + receipt.charged, 0);
-const idsOf = (pages: ListData[], id: 'id' | 'pageId' = 'id') =>
+const chargeOf = (pages: ResultData[]) => pages.reduce((sum, { receipt }) => sum + receipt.charged, 0);
+const idsOf = (pages: ResultData[], id: 'id' | 'pageId' = 'id') =>
   pages.flatMap(({ items }) => items.map((item) => item[id]));
 
 describe('a listing that is cut to fit', () => {
@@ -63,7 +53,7 @@ describe('a listing that is cut to fit', () => {
       { limit: 30, detail: 'full', filters: { countries: ['DE'] } },
       { detail: 'full' },
     );
-    const next = listOf(await server.call('search_ads', { cursor: pages.at(-1)?.cursor, limit: 5 }));
+    const next = (await server.call('search_ads', { cursor: pages.at(-1)?.cursor, limit: 5 })).data;
     expect(next.items).toHaveLength(5);
     expect(next.receipt.charged).toBe(1);
     expect(idsOf(pages)).not.toEqual(expect.arrayContaining(idsOf([next])));
@@ -75,9 +65,7 @@ describe('a listing that is cut to fit', () => {
     expect(chargeOf(pages)).toBe(3);
 
     const { data } = await server.call('list_collections');
-    const biggest = (data.items as unknown as { id: string; adCount: number }[]).toSorted(
-      (a, b) => b.adCount - a.adCount,
-    )[0];
+    const biggest = data.items.toSorted((a, b) => b.adCount - a.adCount)[0];
     const asked = { collectionId: biggest?.id, itemType: 'ads', detail: 'full' };
     const items = await follow('list_collection_items', { ...asked, limit: 50 }, asked);
     expect(items.length).toBeGreaterThan(1);
@@ -88,8 +76,8 @@ describe('a listing that is cut to fit', () => {
   test('goes on with its own filters where the call repeats none, and with the same where it does', async () => {
     const filters = { countries: ['FR'] };
     const [first] = await follow('search_ads', { limit: 40, detail: 'full', filters });
-    const alone = listOf(await server.call('search_ads', { cursor: first?.cursor }));
-    const repeated = listOf(await server.call('search_ads', { cursor: first?.cursor, filters }));
+    const alone = (await server.call('search_ads', { cursor: first?.cursor })).data;
+    const repeated = (await server.call('search_ads', { cursor: first?.cursor, filters })).data;
     expect(alone.items).toEqual(repeated.items);
     expect(alone.receipt.charged + repeated.receipt.charged).toBe(0);
     expect(alone.shown?.from ?? alone.items.length).toBeGreaterThan(1);
@@ -97,7 +85,7 @@ describe('a listing that is cut to fit', () => {
 
   test('says the same in its text: how many of how many, and the cursor on a line of its own', async () => {
     const result = await server.call('search_ads', { limit: 60, detail: 'full' });
-    const { shown, cursor } = listOf(result);
+    const { shown, cursor } = result.data;
     expect(result.text).toContain(`${shown?.to} of 60 ads shown`);
     expect(result.text.split('\n')).toContain(cursor);
   });
@@ -106,7 +94,7 @@ describe('a listing that is cut to fit', () => {
 describe('a cursor of ours', () => {
   let cursor = '';
   beforeAll(async () => {
-    cursor = listOf(await server.call('search_ads', { limit: 50, detail: 'full' })).cursor ?? '';
+    cursor = (await server.call('search_ads', { limit: 50, detail: 'full' })).data.cursor ?? '';
     expect(cursor).toMatch(/^@/);
   });
 
@@ -115,8 +103,7 @@ describe('a cursor of ours', () => {
       at: fc.nat(cursor.length - 1),
       to: fc.string({ unit: 'grapheme-ascii', minLength: 0, maxLength: 1 }),
     });
-    const spent = async () =>
-      ((await server.call('get_credits')).data.thisServer as unknown as { charged: number }).charged;
+    const spent = async () => (await server.call('get_credits')).data.thisServer.charged;
     const before = await spent();
     await fc.assert(
       fc.asyncProperty(changes, async ({ at, to }) => {
@@ -158,7 +145,7 @@ describe('a list of collections', () => {
     let cursor: string | null | undefined;
     do {
       const { data, text } = await many.call('list_collections', { cursor });
-      const page = data as unknown as ListData;
+      const page = data;
       expect(text).toContain(' of 900 collections shown');
       seen.push(...page.items.map(({ id }) => id));
       cursor = page.cursor;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { json, paid, startUpstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { type Item, startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -15,19 +15,12 @@ afterAll(async () => {
   await service.close();
 });
 
-type Items = Record<string, never>[];
 const call = async (tool: string, args: Record<string, unknown> = {}) => {
   const { data, text, isError } = await server.call(tool, args);
   expect(isError).toBe(false);
-  return { data, text, items: (data.items ?? []) as unknown as Items };
+  return { data, text, items: data.items };
 };
-const collections = async () =>
-  (await call('list_collections')).items as unknown as {
-    id: string;
-    name: string;
-    adCount: number;
-    pageCount: number;
-  }[];
+const collections = async () => (await call('list_collections')).items;
 
 describe('search_ads', () => {
   test('gives of each ad what a strategist asks next, in the text and in the data', async () => {
@@ -85,20 +78,15 @@ test('search_pages gives name, number of ads and countries of each', async () =>
 
 describe('get_ad', () => {
   test('gives the whole copy, cards and landing address of one ad', async () => {
-    const found = (await call('search_ads', { limit: 1, detail: 'full' })).items[0] as unknown as {
-      id: string;
-      body: string;
-    };
+    const [found] = (await call('search_ads', { limit: 1, detail: 'full' })).items as [Item];
     const { text, data } = await call('get_ad', { adId: found.id });
-    expect((data.ad as unknown as { body: string }).body).toBe(found.body);
+    expect(data.ad.body).toBe(found.body);
     for (const line of found.body.split('\n').filter(Boolean)) expect(text).toContain(`> ${line}`);
     expect(text).toContain(`Ad ${found.id}`);
   });
 
   test('in whichever case its id is written is one ad, paid for once', async () => {
-    const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items as unknown as {
-      id: string;
-    }[];
+    const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items;
     expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
     expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
   });

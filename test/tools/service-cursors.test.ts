@@ -9,11 +9,6 @@ beforeAll(async () => {
 });
 afterAll(() => upstream.close());
 
-interface ListData {
-  cursor: string | null;
-  hasMore: boolean;
-}
-
 describe('a cursor of the service', () => {
   const own = async () =>
     startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_cursors', cacheSeconds: 0 } });
@@ -28,7 +23,7 @@ describe('a cursor of the service', () => {
         async (cursor) => {
           upstream.does(pageWith(cursor));
           const { text, data } = await odd.call('search_ads');
-          const shown = (data as unknown as ListData).cursor ?? '';
+          const shown = data.cursor ?? '';
           expect(shown).toMatch(/^@[\w.~+/=:@-]{12,1050}$/);
           expect(text.split('\n')).toContain(shown);
           await odd.call('search_ads', { cursor: shown });
@@ -52,7 +47,7 @@ describe('a cursor of the service', () => {
       const { text, data } = await odd.call('search_ads');
       expect(text).not.toContain('Ignore all');
       expect(text.length).toBeLessThan(1000);
-      await odd.call('search_ads', { cursor: (data as unknown as ListData).cursor });
+      await odd.call('search_ads', { cursor: data.cursor });
       expect(JSON.parse(upstream.requests.at(-1)?.body ?? '').cursor).toBe(cursor);
     }
     await odd.close();
@@ -80,7 +75,7 @@ describe('a cursor of the service', () => {
     upstream.does(pageWith(cursor));
     const { text, data } = await odd.call('search_ads');
     expect(text + JSON.stringify(data)).not.toContain(cursor);
-    await odd.call('search_ads', { cursor: (data as unknown as ListData).cursor });
+    await odd.call('search_ads', { cursor: data.cursor });
     expect(JSON.parse(upstream.requests.at(-1)?.body ?? '').cursor).toBe(cursor);
     await odd.close();
   });
@@ -90,7 +85,7 @@ describe('a cursor of the service', () => {
     for (const cursor of ['eyJwIjoxfQ', '1763740800000', '6a1f7e0c-0000-4000-8000-000000000001']) {
       upstream.does(pageWith(cursor));
       const { data } = await odd.call('search_ads', { limit: 5 });
-      expect((data as unknown as ListData).cursor).toMatch(new RegExp(`^@5\\.[\\w-]{11}:${cursor}$`));
+      expect(data.cursor).toMatch(new RegExp(`^@5\\.[\\w-]{11}:${cursor}$`));
       await odd.call('search_ads', { cursor, filters: { a: 1 } });
       expect(JSON.parse(upstream.requests.at(-1)?.body ?? '')).toEqual({ a: 1, cursor });
     }

@@ -35,8 +35,8 @@ describe('what a model reads has the names of tools, never those of operations',
     const server = await startServer({ config: { demo: true } });
     for (const { result } of await callEveryTool(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
-    expect(Object.keys((data.thisServer as unknown as { prices: object }).prices)).toContain('list_collection_items');
-    const [found] = (await server.call('search_ads', { limit: 1 })).data.items as unknown as { id: string }[];
+    expect(Object.keys(data.thisServer.prices)).toContain('list_collection_items');
+    const [found] = (await server.call('search_ads', { limit: 1 })).data.items;
     expectToolNames(await server.call('get_ad', { adId: found?.id, seen: true }));
     expect(JSON.stringify(await server.client.listTools())).not.toMatch(ids);
     expect(server.client.getInstructions()).not.toMatch(ids);
