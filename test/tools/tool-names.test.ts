@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { operations } from '../../src/api/operations.ts';
 import { isGated, namesOf, toolName, tools } from '../../src/tools/catalog.ts';
-import { callEveryTool } from '../support/call-every-tool.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { type Result, startServer } from '../support/server.ts';
@@ -33,7 +33,7 @@ describe('what a model reads has the names of tools, never those of operations',
 
   test('in results, prices among them, in the list of tools and in the instructions', async () => {
     const server = await startServer({ config: { demo: true } });
-    for (const { result } of await callEveryTool(server.call)) expectToolNames(result);
+    for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
     expect(Object.keys(data.thisServer.prices)).toContain('list_collection_items');
     const [found] = (await server.call('search_ads', { limit: 1 })).data.items;

@@ -1,6 +1,6 @@
 import type { Result } from './server.ts';
 
-export interface Called {
+export interface DemoCall {
   name: string;
   args: Record<string, unknown>;
   result: Result;
@@ -9,8 +9,8 @@ export interface Called {
 type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
 
 /** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
-export async function callEveryTool(call: Call): Promise<Called[]> {
-  const called: Called[] = [];
+export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
+  const called: DemoCall[] = [];
   const next = async (name: string, args: Record<string, unknown> = {}) => {
     const result = await call(name, args);
     called.push({ name, args, result });

@@ -14,8 +14,8 @@ const toolNames = [
   'whoami',
 ];
 
-/** What every client sees, whichever way it reaches the server: each test gets a server of its own, with its flags. */
-export function servesTheTools(connect: (args: string[]) => Promise<TestClient>): void {
+/** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
+export function testClient(connect: (args: string[]) => Promise<TestClient>): void {
   test('searches, opens, saves and sees what each call cost, on demo data', async () => {
     const client = await connect(['--demo']);
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
