@@ -1,29 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
-import {
-  type Behaviour,
-  documented,
-  faults,
-  json,
-  paid,
-  refusal,
-  startUpstream,
-  type Upstream,
-} from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { type Behaviour, documented, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { startServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_retries', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 /** What a service may do, and whether the call's fate is known then. */
 const outcomes = {
@@ -56,7 +39,7 @@ function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: bool
   return sent;
 }
 
-test('is sent again exactly where the rules allow it, whatever the service does', async () => {
+test('is sent again exactly where the rules allow it, whatever the service does', async ({ upstream, server }) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -74,7 +57,7 @@ test('is sent again exactly where the rules allow it, whatever the service does'
 });
 
 describe('a paid read whose fate is unknown', () => {
-  test('is not sent again, and the answer says why', async () => {
+  test('is not sent again, and the answer says why', async ({ upstream, server }) => {
     upstream.does(faults.resets, documented);
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
@@ -82,9 +65,9 @@ describe('a paid read whose fate is unknown', () => {
     expect(text).toContain('unknown whether the service charged for this call, so it was not sent a second time');
   });
 
-  test.each([502, 504, 500] as const)(
+  test.for([502, 504, 500] as const)(
     'is not sent again after HTTP %i, and says that a second try may cost',
-    async (status) => {
+    async (status, { upstream, server }) => {
       upstream.does(refusal(status), documented);
       const { text, error } = await server.call('search_ads');
       expect(upstream.requests).toHaveLength(1);
@@ -94,7 +77,7 @@ describe('a paid read whose fate is unknown', () => {
     },
   );
 
-  test('is counted apart from what was charged, at what such calls cost', async () => {
+  test('is counted apart from what was charged, at what such calls cost', async ({ upstream }) => {
     const own = await startServer({
       config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_fate', creditBudget: 100, cacheSeconds: 0 },
     });
@@ -110,9 +93,9 @@ describe('a paid read whose fate is unknown', () => {
   });
 });
 
-test.each(['nonsense', '-1', ''])(
+test.for(['nonsense', '-1', ''])(
   'a 503 whose charge reads "%s" is not sent again, and counts as charged',
-  async (charge) => {
+  async (charge, { upstream }) => {
     const own = await startServer({
       config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_unreadable', creditBudget: 10, cacheSeconds: 0 },
     });
@@ -131,7 +114,9 @@ test.each(['nonsense', '-1', ''])(
   },
 );
 
-test('an operation that the document calls free is not repeated blindly once it was seen to charge', async () => {
+test('an operation that the document calls free is not repeated blindly once it was seen to charge', async ({
+  upstream,
+}) => {
   const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_charging' } });
   const saving = everyTool[6].args;
   upstream.does(json({ added: true }, { headers: paid(5) }), faults.resets);
@@ -141,7 +126,7 @@ test('an operation that the document calls free is not repeated blindly once it 
   await own.close();
 });
 
-test('a failure that was charged is not sent again', async () => {
+test('a failure that was charged is not sent again', async ({ upstream, server }) => {
   upstream.does(json({}, { status: 503, headers: paid(2) }), documented);
   const { text, error } = await server.call('search_ads');
   expect(upstream.requests).toHaveLength(1);
@@ -155,20 +140,20 @@ describe('saving an item', () => {
   const answer = (added: boolean) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: uuidOf('x'), added });
 
-  test('that was there before says so', async () => {
+  test('that was there before says so', async ({ upstream, server }) => {
     upstream.does(answer(false));
     expect((await server.call('add_collection_item', saving)).text).toContain('was already in');
   });
 
-  test('that is a page is called one', async () => {
+  test('that is a page is called one', async ({ upstream, server }) => {
     upstream.does(faults.resets, json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }));
     const { text } = await server.call('add_collection_item', { ...saving, itemType: 'pages', itemId: '4711' });
     expect(text).toMatch(/^Page 4711: The item is in the collection\./);
   });
 
-  test.each(['resets', 'turns down (504)'] as const)(
+  test.for(['resets', 'turns down (504)'] as const)(
     'after a service that %s is sent again once, and does not claim what it cannot know',
-    async (failure) => {
+    async (failure, { upstream, server }) => {
       upstream.does(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
       expect(upstream.requests).toHaveLength(2);
@@ -178,14 +163,14 @@ describe('saving an item', () => {
     },
   );
 
-  test('that was added by the repeat says so plainly', async () => {
+  test('that was added by the repeat says so plainly', async ({ upstream, server }) => {
     upstream.does(faults.resets, answer(true));
     const { text, data } = await server.call('add_collection_item', saving);
     expect(data.note).toBeUndefined();
     expect(text).toContain(`Ad ${uuidOf('x')} added to`);
   });
 
-  test('that failed both times says that saving again is safe', async () => {
+  test('that failed both times says that saving again is safe', async ({ upstream, server }) => {
     upstream.does(faults.resets);
     const { text } = await server.call('add_collection_item', saving);
     expect(upstream.requests).toHaveLength(2);
@@ -193,7 +178,7 @@ describe('saving an item', () => {
   });
 });
 
-test('waits between attempts are drawn from zero up to a bound that doubles', async () => {
+test('waits between attempts are drawn from zero up to a bound that doubles', async ({ upstream }) => {
   const draws: number[] = [];
   const waiting = await startServer({
     config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_jitter', timeoutMs: 5000 },
@@ -210,7 +195,9 @@ test('waits between attempts are drawn from zero up to a bound that doubles', as
   await waiting.close();
 });
 
-test('no wait outlasts the deadline of the call, whose answer is then what the service said last', async () => {
+test('no wait outlasts the deadline of the call, whose answer is then what the service said last', async ({
+  upstream,
+}) => {
   const impatient = await startServer({
     config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_deadline', timeoutMs: 200 },
     random: () => 1,
