@@ -1,26 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { expect } from 'vitest';
+import { ad, documented, type Upstream } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterEach(() => server.close());
-afterAll(() => upstream.close());
-
-let keys = 0;
-const start = async (config = {}) => {
-  server = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: `svc_live_leaving_${++keys}`, ...config },
-  });
-  return server;
-};
+const test = upstreamTest();
 
 /** Answers as documented, once it is let. */
-function held() {
+function held(upstream: Upstream) {
   const gate = gateOf();
   upstream.does((request, response) => void gate.opened.then(() => documented(request, response)));
   return gate.open;
@@ -28,9 +14,12 @@ function held() {
 
 const opening = { adId: ad.id };
 
-test('an answer that was paid for is kept though its caller has left, who is free at once', async () => {
+test('an answer that was paid for is kept though its caller has left, who is free at once', async ({
+  upstream,
+  start,
+}) => {
   const { call, client } = await start();
-  const answer = held();
+  const answer = held(upstream);
   const caller = new AbortController();
   const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
   await upstream.reached(1);
@@ -44,9 +33,9 @@ test('an answer that was paid for is kept though its caller has left, who is fre
   expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
 });
 
-test('ten callers who leave one after the other cost one call, not ten', async () => {
+test('ten callers who leave one after the other cost one call, not ten', async ({ upstream, start }) => {
   const { call } = await start();
-  const answer = held();
+  const answer = held(upstream);
   for (let time = 0; time < 10; time++) {
     const caller = new AbortController();
     const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
@@ -59,9 +48,9 @@ test('ten callers who leave one after the other cost one call, not ten', async (
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('a call that costs nothing is dropped at the service when its caller leaves', async () => {
+test('a call that costs nothing is dropped at the service when its caller leaves', async ({ upstream, start }) => {
   const { call } = await start();
-  held();
+  held(upstream);
   const caller = new AbortController();
   const left = call('whoami', {}, { signal: caller.signal }).catch(() => 'left');
   await upstream.reached(1);
@@ -70,9 +59,9 @@ test('a call that costs nothing is dropped at the service when its caller leaves
   expect(await left).toBe('left');
 });
 
-test('a write that was sent is carried to its end though its caller has left', async () => {
+test('a write that was sent is carried to its end though its caller has left', async ({ upstream, start }) => {
   const { call } = await start();
-  const answer = held();
+  const answer = held(upstream);
   const caller = new AbortController();
   const saving = { collectionId: '6a1f7e0c-0000-4000-8000-00000000c011', itemType: 'ads', itemId: ad.id };
   const left = call('add_collection_item', saving, { signal: caller.signal }).catch(() => 'left');
@@ -89,10 +78,13 @@ test('a write that was sent is carried to its end though its caller has left', a
   expect(wasDropped).toBe(false);
 });
 
-test('a call of which nothing was sent yet ends with its caller: nothing is paid for it', async () => {
+test('a call of which nothing was sent yet ends with its caller: nothing is paid for it', async ({
+  upstream,
+  start,
+}) => {
   const { call } = await start({ creditBudget: 50 });
   upstream.credits = documented;
-  const answer = held();
+  const answer = held(upstream);
   const first = call('get_ad', opening);
   await upstream.reached(2);
   const caller = new AbortController();
@@ -107,11 +99,14 @@ test('a call of which nothing was sent yet ends with its caller: nothing is paid
   upstream.credits = undefined;
 });
 
-test('at shutdown paid calls that were sent get the drain, and what is lost is logged with its price', async () => {
+test('at shutdown paid calls that were sent get the drain, and what is lost is logged with its price', async ({
+  upstream,
+  start,
+}) => {
   const own = await start();
   upstream.does(documented);
   await own.call('get_ad', opening);
-  held();
+  held(upstream);
   const lost = own.call('get_ad', { ...opening, fresh: true });
   await upstream.reached(1);
   await own.stop();
@@ -121,9 +116,12 @@ test('at shutdown paid calls that were sent get the drain, and what is lost is l
   expect(line).toContain('credits=1');
 });
 
-test('calls that were cancelled keep their places until they have ended, so nobody can pile them up', async () => {
+test('calls that were cancelled keep their places until they have ended, so nobody can pile them up', async ({
+  upstream,
+  start,
+}) => {
   const { call } = await start();
-  held();
+  held(upstream);
   const callers = Array.from({ length: 300 }, () => new AbortController());
   const results = callers.map(({ signal }, limit) =>
     call('search_ads', { limit: limit + 1 }, { signal }).catch(() => 'left'),

@@ -3,7 +3,6 @@ import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
 import { type Behaviour, documented, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { startServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
@@ -77,10 +76,8 @@ describe('a paid read whose fate is unknown', () => {
     },
   );
 
-  test('is counted apart from what was charged, at what such calls cost', async ({ upstream }) => {
-    const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_fate', creditBudget: 100, cacheSeconds: 0 },
-    });
+  test('is counted apart from what was charged, at what such calls cost', async ({ upstream, start }) => {
+    const own = await start({ creditBudget: 100, cacheSeconds: 0 });
     upstream.credits = documented;
     upstream.does(documented, faults.resets);
     await own.call('search_ads', { limit: 1 });
@@ -88,17 +85,14 @@ describe('a paid read whose fate is unknown', () => {
     const { data, text } = await own.call('get_credits');
     expect(data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
     expect(text).toContain('about 1 more may have been');
-    await own.close();
     upstream.credits = undefined;
   });
 });
 
 test.for(['nonsense', '-1', ''])(
   'a 503 whose charge reads "%s" is not sent again, and counts as charged',
-  async (charge, { upstream }) => {
-    const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_unreadable', creditBudget: 10, cacheSeconds: 0 },
-    });
+  async (charge, { upstream, start }) => {
+    const own = await start({ creditBudget: 10, cacheSeconds: 0 });
     upstream.credits = documented;
     upstream.does(
       json({ id: 'x' }, { headers: paid(3) }),
@@ -109,21 +103,20 @@ test.for(['nonsense', '-1', ''])(
     expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
     expect(text).toContain('unknown whether the service charged');
     expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });
-    await own.close();
     upstream.credits = undefined;
   },
 );
 
 test('an operation that the document calls free is not repeated blindly once it was seen to charge', async ({
   upstream,
+  start,
 }) => {
-  const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_charging' } });
+  const own = await start();
   const saving = everyTool[6].args;
   upstream.does(json({ added: true }, { headers: paid(5) }), faults.resets);
   await own.call('add_collection_item', saving);
   expect((await own.call('add_collection_item', saving)).isError).toBe(true);
   expect(upstream.requests).toHaveLength(2);
-  await own.close();
 });
 
 test('a failure that was charged is not sent again', async ({ upstream, server }) => {
@@ -178,35 +171,33 @@ describe('saving an item', () => {
   });
 });
 
-test('waits between attempts are drawn from zero up to a bound that doubles', async ({ upstream }) => {
+test('waits between attempts are drawn from zero up to a bound that doubles', async ({ upstream, start }) => {
   const draws: number[] = [];
-  const waiting = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_jitter', timeoutMs: 5000 },
-    random: () => {
-      draws.push(0.05);
-      return 0.05;
+  const waiting = await start(
+    { timeoutMs: 5000 },
+    {
+      random: () => {
+        draws.push(0.05);
+        return 0.05;
+      },
     },
-  });
+  );
   upstream.does(refusal(503));
   const started = performance.now();
   await waiting.call('whoami');
   expect(draws).toHaveLength(2);
   expect(performance.now() - started).toBeGreaterThanOrEqual(0.05 * 300 + 0.05 * 600 - 5);
-  await waiting.close();
 });
 
 test('no wait outlasts the deadline of the call, whose answer is then what the service said last', async ({
   upstream,
+  start,
 }) => {
-  const impatient = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_deadline', timeoutMs: 200 },
-    random: () => 1,
-  });
+  const impatient = await start({ timeoutMs: 200 }, { random: () => 1 });
   upstream.does(refusal(503));
   const started = performance.now();
   const { error } = await impatient.call('whoami');
   expect(error).toMatchObject({ kind: 'unavailable', status: 503 });
   expect(performance.now() - started).toBeLessThan(1000);
   expect(upstream.requests).toHaveLength(1);
-  await impatient.close();
 });

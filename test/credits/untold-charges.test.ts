@@ -1,27 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ad, creditStatus, faults, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { expect } from 'vitest';
+import { ad, creditStatus, faults, json, paid } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import type { TestServer } from '../support/server.ts';
 
-let upstream: Upstream;
-let server: TestServer | undefined;
 /** What is left of the account, as `GET /v1/credits` says. */
 let balance = 0;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterEach(() => server?.close());
-afterAll(() => upstream.close());
-
-let keys = 0;
-async function withBudget(creditBudget: number, options = {}): Promise<TestServer> {
-  balance = 1000;
-  upstream.credits = (request, response) => json({ ...creditStatus(), credits: balance })(request, response);
-  const apiKey = `svc_live_untold_${++keys}`;
-  server = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey, creditBudget, cacheSeconds: 0, ...options },
-  });
-  return server;
-}
+const test = upstreamTest({ config: { cacheSeconds: 0 } }).extend(
+  'withBudget',
+  ({ upstream, start }) =>
+    (creditBudget: number | undefined) => {
+      balance = 1000;
+      upstream.credits = (request, response) => json({ ...creditStatus(), credits: balance })(request, response);
+      return start({ creditBudget });
+    },
+);
 
 /** Takes credits from the account, and does as told without a word of what it took. */
 const charging =
@@ -37,7 +29,7 @@ const openings = async ({ call }: TestServer, times: number) => {
   return kinds;
 };
 
-test('a charge that no header states is read from the balance before and after', async () => {
+test('a charge that no header states is read from the balance before and after', async ({ upstream, withBudget }) => {
   const own = await withBudget(12);
   upstream.does(charging(5));
   expect(await openings(own, 5)).toEqual([undefined, undefined, undefined, 'credit_budget', 'credit_budget']);
@@ -45,23 +37,29 @@ test('a charge that no header states is read from the balance before and after',
   expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 0, uncertain: 15 });
 });
 
-test.each(['resets', 'closes without a word'] as const)(
+test.for(['resets', 'closes without a word'] as const)(
   'a service that %s after it charged cannot drain the budget',
-  async (fault) => {
+  async (fault, { upstream, withBudget }) => {
     const own = await withBudget(12);
     upstream.does(charging(5, faults[fault]));
     expect(await openings(own, 5)).toEqual(['network', 'network', 'network', 'credit_budget', 'credit_budget']);
   },
 );
 
-test('a call that was never charged for costs the budget nothing, though nobody answered it', async () => {
+test('a call that was never charged for costs the budget nothing, though nobody answered it', async ({
+  upstream,
+  withBudget,
+}) => {
   const own = await withBudget(3);
   upstream.does(faults.resets);
   expect(await openings(own, 6)).toEqual(Array(6).fill('network'));
   expect((await own.call('get_credits')).data.thisServer).not.toHaveProperty('uncertain');
 });
 
-test('a charge that comes after the call had failed is noticed before the next call of unknown price', async () => {
+test('a charge that comes after the call had failed is noticed before the next call of unknown price', async ({
+  upstream,
+  withBudget,
+}) => {
   const own = await withBudget(12);
   upstream.does(faults.resets);
   await openings(own, 1);
@@ -69,7 +67,7 @@ test('a charge that comes after the call had failed is noticed before the next c
   expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
 });
 
-test('where the balance cannot be asked either, the budget counts as spent', async () => {
+test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, withBudget }) => {
   const own = await withBudget(12);
   upstream.credits = json({}, { status: 500 });
   upstream.does(json({ id: ad.id }));
@@ -78,7 +76,10 @@ test('where the balance cannot be asked either, the budget counts as spent', asy
   expect(text).toContain('Budget 12 credits: 0 spent, 12 counted for calls whose charge is not known');
 });
 
-test('once an operation stated a charge, one that states none counts as the dearest so far', async () => {
+test('once an operation stated a charge, one that states none counts as the dearest so far', async ({
+  upstream,
+  withBudget,
+}) => {
   const own = await withBudget(20);
   upstream.does(
     json({ id: ad.id }, { headers: paid(4) }),
@@ -90,15 +91,15 @@ test('once an operation stated a charge, one that states none counts as the dear
   expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10, uncertain: 6 });
 });
 
-test('the balance is not asked about where charges are stated', async () => {
+test('the balance is not asked about where charges are stated', async ({ upstream, withBudget }) => {
   const own = await withBudget(100);
   upstream.does(json({ id: ad.id }, { headers: paid(1) }));
   await openings(own, 5);
   expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toHaveLength(1);
 });
 
-test('without a budget nothing is asked, and what is not known is not made up', async () => {
-  const own = await withBudget(0, { creditBudget: undefined });
+test('without a budget nothing is asked, and what is not known is not made up', async ({ upstream, withBudget }) => {
+  const own = await withBudget(undefined);
   upstream.does(faults.resets);
   await openings(own, 2);
   expect(upstream.requests).toHaveLength(2);

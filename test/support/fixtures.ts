@@ -1,6 +1,6 @@
 import { test as base } from 'vitest';
 import { startUpstream, type Upstream } from './faulty-upstream.ts';
-import { type ServerOptions, startServer } from './server.ts';
+import { type ServerOptions, startServer, type TestServer } from './server.ts';
 import { startService } from './service.ts';
 
 /** Tests with a service behind them: opened when a test first asks for it, closed after the last test of the file. */
@@ -22,32 +22,48 @@ interface Cleanup {
   onCleanup(close: () => Promise<void>): void;
 }
 
-async function open(options: ServerOptions, { onCleanup }: Cleanup) {
-  const server = await startServer(options);
-  onCleanup(server.close);
-  return server;
+/** Starts a server with settings of its own in front of the same service, and closes it after the test. */
+export type Start = (config?: ServerOptions['config'], options?: ServerOptions) => Promise<TestServer>;
+
+function starter(options: ServerOptions, { onCleanup }: Cleanup): Start {
+  const servers: TestServer[] = [];
+  onCleanup(async () => {
+    for (const server of servers) await server.close();
+  });
+  return async (config, own) => {
+    const server = await startServer({ ...options, ...own, config: { ...options.config, ...config } });
+    servers.push(server);
+    return server;
+  };
 }
 
-const beforeUpstream =
+const withUpstream =
   ({ config, ...options }: ServerOptions) =>
   ({ upstream }: { upstream: Upstream }, cleanup: Cleanup) =>
-    open({ ...options, config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_test', ...config } }, cleanup);
+    starter({ ...options, config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_test', ...config } }, cleanup);
 
-/** Tests of one server in front of a service that does what the test says. */
+/** Tests of the server in front of a service that does what the test says: one server for all. */
 export const upstreamTest = (options: ServerOptions = {}) =>
-  test.extend('server', { scope: 'file' }, beforeUpstream(options));
+  test
+    .extend('server', { scope: 'file' }, ({ upstream }, cleanup) => withUpstream(options)({ upstream }, cleanup)())
+    .extend('start', withUpstream(options));
 
 /** The same with a new server for each test. */
-export const freshUpstreamTest = (options: ServerOptions = {}) => test.extend('server', beforeUpstream(options));
+export const freshUpstreamTest = (options: ServerOptions = {}) =>
+  test.extend('start', withUpstream(options)).extend('server', ({ start }) => start());
 
-/** Tests of one server in front of the local library. */
+/** Tests of the server in front of the local library: one server for all. */
 export const serviceTest = ({ config, ...options }: ServerOptions = {}) =>
-  test.extend('server', { scope: 'file' }, ({ service }, cleanup) =>
-    open({ ...options, config: { baseUrl: service.baseUrl, apiKey: service.apiKey, ...config } }, cleanup),
-  );
+  test.extend('server', { scope: 'file' }, ({ service }, cleanup) => {
+    const own = { baseUrl: service.baseUrl, apiKey: service.apiKey };
+    return starter({ ...options, config: { ...own, ...config } }, cleanup)();
+  });
 
-/** The same with a new server for each test, and a new key for each server, so that their ledgers are apart. */
+/** The same with a new server and a new key for each test. */
 export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
-  test.extend('server', ({ service }, cleanup) =>
-    open({ ...options, config: { baseUrl: service.baseUrl, apiKey: service.createKey(), ...config } }, cleanup),
-  );
+  test
+    .extend('start', ({ service }, cleanup) => {
+      const own = { baseUrl: service.baseUrl, apiKey: service.createKey() };
+      return starter({ ...options, config: { ...own, ...config } }, cleanup);
+    })
+    .extend('server', ({ start }) => start());

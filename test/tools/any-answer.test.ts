@@ -4,7 +4,7 @@ import { estimateTokens } from '../../src/present/tokens.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, bytes, json, page } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { type Result, startServer, type TestServer } from '../support/server.ts';
+import type { Result, TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const test = upstreamTest({ config: { cacheSeconds: 0 } });
@@ -123,7 +123,11 @@ test('an answer that holds what it must is a result, whatever else the service p
   );
 });
 
-test('a page of a hundred ads with a book in every field stays within the result', async ({ upstream, server }) => {
+test('a page of a hundred ads with a book in every field stays within the result', async ({
+  upstream,
+  server,
+  start,
+}) => {
   const book = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const hostile = {
     ...Object.fromEntries(
@@ -152,11 +156,8 @@ test('a page of a hundred ads with a book in every field stays within the result
     expect(data.cursor).toEqual(expect.any(String));
   }
   upstream.does(json({ ...hostile, id: 'ad' }));
-  const small = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_small', resultTokens: 1000 },
-  });
+  const small = await start({ resultTokens: 1000 });
   expect(estimateTokens((await small.call('get_ad', { adId: uuidOf('ad') })).text)).toBeLessThan(1000);
-  await small.close();
 });
 
 test('an answer of millions of wrong entries is read in the time it takes to parse it', async ({
