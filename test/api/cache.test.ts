@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import type { TestServer } from '../support/server.ts';
 
-let service: TestService;
-let server: TestServer;
 let clock = Date.now();
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  await server?.close();
-  // A key of its own for every test: the books of one do not disturb another.
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.createKey() }, now: () => clock });
+/** A key of its own for every test: no ledger disturbs another. */
+const test = freshServiceTest({ now: () => clock });
+test.beforeEach(({ service }) => {
   service.requests.length = 0;
 });
-afterAll(() => server.close());
 
 describe('the same question', () => {
-  test('asked sixteen times in a row goes out once and is charged once', async () => {
+  test('asked sixteen times in a row goes out once and is charged once', async ({ service, server }) => {
     const results = [];
     for (let time = 0; time < 16; time++)
       results.push(await server.call('search_ads', { filters: { countries: ['DE'] } }));
@@ -30,7 +22,7 @@ describe('the same question', () => {
     expect(results[15]?.data.receipt).toMatchObject({ cached: true, remaining: 9998 });
   });
 
-  test('asked twelve times at once goes out once and is charged once', async () => {
+  test('asked twelve times at once goes out once and is charged once', async ({ service, server }) => {
     const results = await Promise.all(Array.from({ length: 12 }, () => server.call('search_ads', { limit: 5 })));
     expect(service.paid()).toBe(1);
     expect(results.reduce((sum, result) => sum + result.data.receipt.charged, 0)).toBe(1);
@@ -43,27 +35,27 @@ describe('the same question', () => {
     });
   });
 
-  test('is the same whatever the order of its keys and whether a number came as text', async () => {
+  test('is the same whatever the order of its keys and whether a number came as text', async ({ service, server }) => {
     await server.call('search_ads', { filters: { countries: ['DE'], query: 'tea' }, limit: 5 });
     await server.call('search_ads', { limit: '5', filters: '{"query":"tea","countries":["DE"]}' });
     expect(service.paid()).toBe(1);
   });
 
-  test('in another detail is answered from what is kept', async () => {
+  test('in another detail is answered from what is kept', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     const full = await server.call('search_ads', { limit: 2, detail: 'full' });
     expect(full.data.receipt.charged).toBe(0);
     expect(full.data.items[0]).toHaveProperty('media');
   });
 
-  test('with another limit, filter or kind is another question', async () => {
+  test('with another limit, filter or kind is another question', async ({ service, server }) => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
     expect(service.paid()).toBe(4);
   });
 
-  test('of another key is charged to that key', async () => {
+  test('of another key is charged to that key', async ({ service, server }) => {
     const other = await server.as(service.createKey());
     await server.call('search_ads', { limit: 2 });
     const { data } = await other.call('search_ads', { limit: 2 });
@@ -77,7 +69,7 @@ describe('the same question', () => {
   });
 });
 
-test('a session that repeats itself costs what its first half cost', async () => {
+test('a session that repeats itself costs what its first half cost', async ({ server }) => {
   const found = await server.call('search_ads', { limit: 10 });
   const ids = found.data.items.map(({ id }) => id);
   for (const adId of ids.slice(0, 5)) await server.call('get_ad', { adId });
@@ -93,7 +85,7 @@ test('a session that repeats itself costs what its first half cost', async () =>
 });
 
 describe('a kept answer', () => {
-  test('tells its age, and what is left now', async () => {
+  test('tells its age, and what is left now', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
@@ -102,7 +94,7 @@ describe('a kept answer', () => {
     expect(again.data.receipt.remaining).toBe(9998);
   });
 
-  test('is not used once its time is over', async () => {
+  test('is not used once its time is over', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 900_000 - 1;
     expect((await server.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(0);
@@ -110,29 +102,29 @@ describe('a kept answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
   });
 
-  test('gives way to a fresh one where the caller asks for it, and that one is kept', async () => {
+  test('gives way to a fresh one where the caller asks for it, and that one is kept', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 60_000;
     expect((await server.call('search_ads', { limit: 2, fresh: true })).data.receipt.charged).toBe(1);
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from just now');
   });
 
-  test('is never one of an error', async () => {
+  test('is never one of an error', async ({ service, server }) => {
     expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
     await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(service.paid()).toBe(2);
   });
 
-  test('does not exist where keeping is turned off', async () => {
-    const forgetful = await startServer({
-      config: { baseUrl: service.baseUrl, apiKey: service.createKey(), cacheSeconds: 0 },
-    });
+  test('does not exist where keeping is turned off', async ({ start }) => {
+    const forgetful = await start({ cacheSeconds: 0 });
     await forgetful.call('search_ads', { limit: 2 });
     expect((await forgetful.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
-    await forgetful.close();
   });
 
-  test('of what costs nothing does not exist: the account and the collections are always asked', async () => {
+  test('of what costs nothing does not exist: the account and the collections are always asked', async ({
+    service,
+    server,
+  }) => {
     for (const tool of ['whoami', 'get_account', 'get_credits', 'list_collections']) {
       service.requests.length = 0;
       await server.call(tool);
@@ -143,23 +135,23 @@ describe('a kept answer', () => {
 });
 
 describe('saving to a collection', () => {
-  const items = async (collectionId: string | undefined) =>
+  const items = async (server: TestServer, collectionId: string | undefined) =>
     server.call('list_collection_items', { collectionId, itemType: 'ads' });
 
-  test('shows in its items at once, and leaves other answers as they are', async () => {
+  test('shows in its items at once, and leaves other answers as they are', async ({ service, server }) => {
     const [first, second] = (await server.call('list_collections')).data.items;
     const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
-    await items(first?.id);
-    await items(second?.id);
+    await items(server, first?.id);
+    await items(server, second?.id);
     await server.call('add_collection_item', { collectionId: first?.id.toUpperCase(), itemType: 'ads', itemId: ad });
     service.requests.length = 0;
-    expect((await items(first?.id)).data.items.map(({ id }) => id)).toEqual([ad]);
-    await items(second?.id);
+    expect((await items(server, first?.id)).data.items.map(({ id }) => id)).toEqual([ad]);
+    await items(server, second?.id);
     await server.call('search_ads', { limit: 1 });
     expect(service.paid()).toBe(1);
   });
 
-  test('while its items are read does not leave the old ones behind', async () => {
+  test('while its items are read does not leave the old ones behind', async ({ service, server }) => {
     const collectionId = (await server.call('list_collections')).data.items[0]?.id;
     const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const { fetch } = service.library;
@@ -171,18 +163,21 @@ describe('saving to a collection', () => {
       await gate.opened;
       return answer;
     };
-    const reading = items(collectionId);
+    const reading = items(server, collectionId);
     await read.opened;
     await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad });
     service.library.fetch = fetch;
     gate.open();
     expect((await reading).data.items).toEqual([]);
-    expect((await items(collectionId)).data.items.map(({ id }) => id)).toEqual([ad]);
+    expect((await items(server, collectionId)).data.items.map(({ id }) => id)).toEqual([ad]);
   });
 });
 
 describe('an ad that a list showed', () => {
-  test('is opened at no charge where the caller says that will do, with its age and where it is from', async () => {
+  test('is opened at no charge where the caller says that will do, with its age and where it is from', async ({
+    service,
+    server,
+  }) => {
     const ad = (await server.call('search_ads', { limit: 2 })).data.items[1]?.id ?? '';
     clock += 40_000;
     const opened = await server.call('get_ad', { adId: ad.toUpperCase(), seen: true });
@@ -196,14 +191,14 @@ describe('an ad that a list showed', () => {
     expect(service.paid()).toBe(1);
   });
 
-  test('is as old as the list that was paid for, not as the last look at it', async () => {
+  test('is as old as the list that was paid for, not as the last look at it', async ({ server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     clock += 60_000;
     await server.call('search_ads', { limit: 1 });
     expect((await server.call('get_ad', { adId, seen: true })).text).toContain('kept from 60 s ago');
   });
 
-  test('is asked for where the caller does not say so, or wants it fresh', async () => {
+  test('is asked for where the caller does not say so, or wants it fresh', async ({ server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const asked = await server.call('get_ad', { adId });
     expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
@@ -211,7 +206,7 @@ describe('an ad that a list showed', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('is asked for where no list showed it, another key saw it, or its time is over', async () => {
+  test('is asked for where no list showed it, another key saw it, or its time is over', async ({ service, server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const other = await server.as(service.createKey());
     expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);

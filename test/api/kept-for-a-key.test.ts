@@ -1,20 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
 
-let service: TestService;
-let server: TestServer;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.createKey() } });
-  service.requests.length = 0;
-});
-afterEach(() => server.close());
+const test = freshServiceTest();
 
-test('what one tenant saves makes nobody else pay again', async () => {
+test('what one tenant saves makes nobody else pay again', async ({ service, server }) => {
   const other = await server.as(service.createKey());
   const ids = (await server.call('list_collections')).data.items.map(({ id }) => id);
   const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
@@ -28,7 +17,7 @@ test('what one tenant saves makes nobody else pay again', async () => {
   expect(service.paid()).toBe(1);
 });
 
-test('what is kept for a key is forgotten when the service refuses it', async () => {
+test('what is kept for a key is forgotten when the service refuses it', async ({ service, server }) => {
   const key = service.createKey();
   const revoked = await server.as(key);
   const search = { limit: 3, filters: { countries: ['US'] } };

@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { expect } from 'vitest';
+import { serviceTest } from '../support/fixtures.ts';
 
-let service: TestService;
-let server: TestServer;
-beforeAll(async () => {
-  service = await startService();
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
-});
-afterAll(async () => {
-  await server.close();
-  await service.close();
-});
+const test = serviceTest();
 
-test('a collection longer than a page of it is read to its end, each item once', async () => {
+test('a collection longer than a page of it is read to its end, each item once', async ({ server }) => {
   const found = await server.call('search_ads', { limit: 5 });
   const ids = found.data.items.map(({ id }) => id);
   const { data } = await server.call('list_collections');
