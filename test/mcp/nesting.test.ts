@@ -1,42 +1,35 @@
 import { describe, expect } from 'vitest';
 import { connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
-import { documented, type Upstream } from '../support/faulty-upstream.ts';
-import { test } from '../support/fixtures.ts';
-import { callOf, type HttpServer, startHttp } from '../support/http.ts';
+import { documented } from '../support/faulty-upstream.ts';
+import { test as base } from '../support/fixtures.ts';
+import { callOf, startHttp } from '../support/http.ts';
 import { start } from '../support/process.ts';
 
-const httpTest = test.extend('http', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
+const connections = ['v1 over stdio', 'v2 over stdio', 'v1 over HTTP', 'v2 over HTTP'] as const;
+
+const test = base.extend('clients', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
+  const settings = { AD_LIBRARY_API_KEY: 'svc_live_nesting', AD_LIBRARY_BASE_URL: upstream.baseUrl };
   const http = await startHttp({ baseUrl: upstream.baseUrl });
-  onCleanup(http.close);
-  return http;
+  const clients: Record<(typeof connections)[number], TestClient> = {
+    'v1 over stdio': await connectStdio('v1', [], settings),
+    'v2 over stdio': await connectStdio('v2 auto', [], settings),
+    'v1 over HTTP': await connectHttp('v1', http.url, 'svc_live_nesting'),
+    'v2 over HTTP': await connectHttp('v2 auto', http.url, 'svc_live_nesting'),
+  };
+  onCleanup(async () => {
+    for (const client of Object.values(clients)) await client.close();
+    await http.close();
+  });
+  return clients;
 });
-httpTest.beforeEach(({ upstream }) => upstream.does(documented));
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
 const nestedJson = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
 const nested = (levels: number) => JSON.parse(nestedJson(levels));
 const listJson = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const list = (levels: number) => JSON.parse(listJson(levels));
 
-interface Places {
-  upstream: Upstream;
-  http: HttpServer;
-}
-const overStdio = ({ upstream }: Places, kind: 'v1' | 'v2 auto') =>
-  connectStdio(kind, [], { AD_LIBRARY_API_KEY: 'svc_live_nesting', AD_LIBRARY_BASE_URL: upstream.baseUrl });
-const connections: Record<string, (places: Places) => Promise<TestClient>> = {
-  'v1 over stdio': (places) => overStdio(places, 'v1'),
-  'v2 over stdio': (places) => overStdio(places, 'v2 auto'),
-  'v1 over HTTP': ({ http }) => connectHttp('v1', http.url, 'svc_live_nesting'),
-  'v2 over HTTP': ({ http }) => connectHttp('v2 auto', http.url, 'svc_live_nesting'),
-};
-
-describe.each(Object.entries(connections))('a %s client', (_, connect) => {
-  const test = httpTest.extend('client', { scope: 'file' }, async ({ upstream, http }, { onCleanup }) => {
-    const client = await connect({ upstream, http });
-    onCleanup(client.close);
-    return client;
-  });
-
+describe.each(connections)('a %s client', (connection) => {
   test.for([
     ['filters', { filters: nested(33) }],
     ['filters', { filters: nested(50) }],
@@ -44,22 +37,22 @@ describe.each(Object.entries(connections))('a %s client', (_, connect) => {
     ['filters', { filters: { countries: list(50), more: 1 } }],
     ['limit', { limit: list(50) }],
     ['surprise', { surprise: nested(50) }],
-  ] as const)('is told that %s is nested too deep', async ([name, args], { upstream, client }) => {
-    const { text, error } = await client.call('search_ads', args);
+  ] as const)('is told that %s is nested too deep', async ([name, args], { upstream, clients }) => {
+    const { text, error } = await clients[connection].call('search_ads', args);
     expect(error).toEqual({ kind: 'invalid_request', retryable: false });
     expect(text).toContain(`${name}: nested too deep, at most 32 levels of objects and lists are taken.`);
     expect(text).toContain('Nothing was sent, nothing was charged.');
     expect(upstream.requests).toEqual([]);
   });
 
-  test('may nest filters 32 levels deep', async ({ upstream, client }) => {
-    expect((await client.call('search_ads', { filters: nested(32), fresh: true })).isError).toBe(false);
+  test('may nest filters 32 levels deep', async ({ upstream, clients }) => {
+    expect((await clients[connection].call('search_ads', { filters: nested(32), fresh: true })).isError).toBe(false);
     expect(JSON.parse(upstream.requests[0]?.body ?? '')).toEqual(nested(32));
   });
 });
 
 /** Deeper than a client of the SDKs can write; over HTTP no message may be. */
-httpTest.for([5000, 100_000])(
+test.for([5000, 100_000])(
   'a call nested %i levels deep over stdio is refused in words',
   async (levels, { upstream }) => {
     const call = JSON.stringify(callOf('search_ads', { filters: '?' })).replace('"?"', `{"a":${listJson(levels)}}`);
