@@ -1,26 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
 
-let service: TestService;
-let server: TestServer;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.createKey() } });
-  service.requests.length = 0;
-});
-afterEach(() => server.close());
+const test = freshServiceTest();
 
-const listOf = ({ data }: { data: Record<string, never> }) => data.items as unknown as { id: string }[];
-
-test('what one tenant saves makes nobody else pay again', async () => {
+test('what one tenant saves makes nobody else pay again', async ({ service, server }) => {
   const other = await server.as(service.createKey());
-  const ids = listOf(await server.call('list_collections')).map(({ id }) => id);
-  const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
-  const theirs = listOf(await other.call('list_collections'))[0]?.id;
+  const ids = (await server.call('list_collections')).data.items.map(({ id }) => id);
+  const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+  const theirs = (await other.call('list_collections')).data.items[0]?.id;
   await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
   await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
   service.requests.length = 0;
@@ -30,7 +17,7 @@ test('what one tenant saves makes nobody else pay again', async () => {
   expect(service.paid()).toBe(1);
 });
 
-test('what is kept for a key is forgotten when the service refuses it', async () => {
+test('what is kept for a key is forgotten when the service refuses it', async ({ service, server }) => {
   const key = service.createKey();
   const revoked = await server.as(key);
   const search = { limit: 3, filters: { countries: ['US'] } };

@@ -29,8 +29,7 @@ const withBudget = async (creditBudget: number, apiKey = service.createKey()) =>
   service.requests.length = 0;
   return server;
 };
-const spentOf = async (of: TestServer) =>
-  (await of.call('get_credits')).data.thisServer as unknown as { charged: number; uncertain?: number };
+const spentOf = async (of: TestServer) => (await of.call('get_credits')).data.thisServer;
 
 describe('a budget', () => {
   test('is kept: what would pass it is refused before it goes out, with what was spent and how to raise it', async () => {
@@ -157,15 +156,10 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 test('never is more charged than the budget once prices are known, whatever runs at once; the books agree', async () => {
   const browse = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
   const idsOf = async (tool: string, field: string) =>
-    ((await browse.call(tool, { limit: 41, detail: 'full' })).data.items as unknown as Record<string, string>[]).map(
-      (item) => item[field],
-    );
+    (await browse.call(tool, { limit: 41, detail: 'full' })).data.items.map((item) => item[field]);
   const ads = await idsOf('search_ads', 'id');
   const pages = await idsOf('search_pages', 'pageId');
-  const collections = (await browse.call('list_collections')).data.items as unknown as {
-    id: string;
-    adCount: number;
-  }[];
+  const collections = (await browse.call('list_collections')).data.items;
   await browse.close();
   const demoKey = service.library.keys.list().find(({ name }) => name === 'Demo key')?.id ?? '';
   const collectionId = collections.find(({ adCount }) => adCount >= 20)?.id;

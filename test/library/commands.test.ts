@@ -1,8 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import {
   createKey,
   type ImportProgress,
@@ -13,26 +12,19 @@ import {
   serveLibrary,
 } from '../../src/library/commands.ts';
 import { importOutcome, importText, keysText, progressLine } from '../../src/library/report.ts';
+import { databaseTest as test } from './support/fixtures.ts';
 import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
-let folder: string;
-let database: string;
 const now = () => startOfTests;
-const target = () => ({ database, now });
+const target = (database: string) => ({ database, now });
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
-  database = join(folder, 'ad-library.db');
-});
-afterEach(() => rm(folder, { recursive: true }));
-
-test('imports files and standard input, tells how far it is, and what it skipped', async () => {
+test('imports files and standard input, tells how far it is, and what it skipped', async ({ folder, database }) => {
   const file = join(folder, 'ads.jsonl');
   await writeFile(file, `{"id":"${uuid(1)}"}\n{"id":"x"}\n{"pageId":"p","pageName":"P"}\n`);
   const stdin = Readable.from([Buffer.from(`{"id":"${uuid(2)}"}\n`)]);
   const seen: ImportProgress[] = [];
-  const reports = await importFiles(target(), [file, '-'], {
+  const reports = await importFiles(target(database), [file, '-'], {
     stdin,
     onProgress: (progress) => seen.push(progress),
   });
@@ -48,40 +40,44 @@ test('imports files and standard input, tells how far it is, and what it skipped
   ]);
 });
 
-test('an import of a missing file fails and changes nothing', async () => {
+test('an import of a missing file fails and changes nothing', async ({ folder, database }) => {
   const files = [join(folder, 'nowhere.jsonl')];
-  await expect(importFiles(target(), files, { stdin: Readable.from([]) })).rejects.toThrow(/ENOENT.*nowhere\.jsonl/);
+  await expect(importFiles(target(database), files, { stdin: Readable.from([]) })).rejects.toThrow(
+    /ENOENT.*nowhere\.jsonl/,
+  );
 });
 
-test('what was imported and which keys there are outlives the process', async () => {
-  const made = await createKey(target(), { name: 'Kept', credits: 5 });
-  await importFiles(target(), ['-'], { stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]) });
-  const served = await serveLibrary({ ...target(), listen: onLoopback });
+test('what was imported and which keys there are outlives the process', async ({ database }) => {
+  const made = await createKey(target(database), { name: 'Kept', credits: 5 });
+  await importFiles(target(database), ['-'], {
+    stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]),
+  });
+  const served = await serveLibrary({ ...target(database), listen: onLoopback });
   const response = await fetch(`${served.url}/v1/ads/${uuid(1)}`, { headers: { Authorization: `Bearer ${made.key}` } });
   expect(await response.json()).toEqual({ id: uuid(1), headline: 'Kept' });
   expect(response.headers.get('x-service-credits-remaining')).toBe('4');
   await served.close();
-  const { id } = await revokeKey(target(), made.keyPrefix);
-  expect(keysText(await listKeys(target()))).toBe(
+  const { id } = await revokeKey(target(database), made.keyPrefix);
+  expect(keysText(await listKeys(target(database)))).toBe(
     `${made.keyPrefix}…  ${id}  made 2026-03-15  revoked 2026-03-15  Kept  ${made.scopes.join(',')}`,
   );
 });
 
-test('a port that is taken is an error, and the database is free again', async () => {
+test('a port that is taken is an error, and the database is free again', async ({ database }) => {
   const first = await serveDemoLibrary({ listen: onLoopback, now });
   const port = Number(new URL(first.url).port);
-  await expect(serveLibrary({ ...target(), listen: (fetch) => onLoopback(fetch, { port }) })).rejects.toThrow(
+  await expect(serveLibrary({ ...target(database), listen: (fetch) => onLoopback(fetch, { port }) })).rejects.toThrow(
     /EADDRINUSE/,
   );
-  expect(await listKeys(target())).toEqual([]);
+  expect(await listKeys(target(database))).toEqual([]);
   await first.close();
 });
 
-test.each([
+test.for([
   ['0.0.0.0', /^http:\/\/127\.0\.0\.1:\d+$/],
   ['::1', /^http:\/\/\[::1\]:\d+$/],
-])('served on %s, it names an address that this machine can reach', async (host, address) => {
-  const served = await serveLibrary({ ...target(), listen: (fetch) => onLoopback(fetch, { host }) });
+] as const)('served on %s, it names an address that this machine can reach', async ([host, address], { database }) => {
+  const served = await serveLibrary({ ...target(database), listen: (fetch) => onLoopback(fetch, { host }) });
   expect(served.url).toMatch(address);
   expect((await fetch(`${served.url}/v1/whoami`)).status).toBe(401);
   await served.close();

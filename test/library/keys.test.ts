@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ServedLibrary, serveLibrary } from './support/served-library.ts';
+import { expect } from 'vitest';
+import { libraryTest as test } from './support/fixtures.ts';
+import { serveLibrary } from './support/served-library.ts';
 
-let served: ServedLibrary;
-beforeAll(async () => {
-  served = await serveLibrary();
-});
-afterAll(() => served.close());
-
-test('a key looks as documented, and only a hash of it is kept', async () => {
+test('a key looks as documented, and only a hash of it is kept', async ({ served }) => {
   const { key, keyPrefix } = served.library.keys.create({ name: 'Mine' });
   expect(key).toMatch(/^svc_live_[0-9a-f]{40}$/);
   expect(key.startsWith(keyPrefix)).toBe(true);
@@ -16,7 +11,9 @@ test('a key looks as documented, and only a hash of it is kept', async () => {
   expect(JSON.stringify(served.library.keys.list())).not.toContain(key);
 });
 
-test('a key can be revoked by itself, its id, its prefix or part of it, and stops working at once', async () => {
+test('a key can be revoked by itself, its id, its prefix or part of it, and stops working at once', async ({
+  served,
+}) => {
   for (const name of ['key', 'id', 'keyPrefix', 'part'] as const) {
     const made = served.library.keys.create();
     expect((await served.ask('GET', '/v1/whoami', { key: made.key })).status).toBe(200);
@@ -27,12 +24,12 @@ test('a key can be revoked by itself, its id, its prefix or part of it, and stop
   }
 });
 
-test.each([
+test.for([
   ['svc_live_', /No key has/],
   [`svc_live_${'0'.repeat(40)}`, /^No key has that id or prefix\. "library key list" shows them\.$/],
   ['svc_live_zzz', /No key has/],
   ['', /No key has/],
-])('%j revokes nothing', (name, message) => {
+] as const)('%j revokes nothing', ([name, message], { served }) => {
   const before = served.library.keys.list();
   expect(() => served.library.keys.revoke(name)).toThrow(message);
   expect(served.library.keys.list()).toEqual(before);
@@ -47,7 +44,9 @@ test('a prefix that several keys share revokes none of them', async () => {
   await own.close();
 });
 
-test('every key has an account of its own with the two default collections, unless it shares one', async () => {
+test('every key has an account of its own with the two default collections, unless it shares one', async ({
+  served,
+}) => {
   const first = served.key();
   const list = async (key: string) => (await served.ask('GET', '/v1/collections', { key })).body.items;
   const mine = await list(first);
@@ -59,21 +58,21 @@ test('every key has an account of its own with the two default collections, unle
   expect((await list(served.key()))[0].id).not.toBe(mine[0].id);
 });
 
-test.each([
+test.for([
   [{ scopes: ['ads:read', 'cats:read'] }, /Unknown scope cats:read\. Known: account:read/],
   [{ scopes: [] }, /at least one scope/],
   [{ credits: -1 }, /credits takes a whole number/],
   [{ hourlyLimit: 1.5 }, /hourlyLimit takes a whole number/],
   [{ dailyLimit: Number.NaN }, /dailyLimit takes a whole number/],
   [{ accountOf: 'nobody' }, /No key has/],
-])('%j is refused and leaves nothing behind', (options, message) => {
+] as const)('%j is refused and leaves nothing behind', ([options, message], { served }) => {
   const accounts = () => served.library.context.database.all('SELECT * FROM accounts').length;
   const before = accounts();
   expect(() => served.library.keys.create(options)).toThrow(message);
   expect(accounts()).toBe(before);
 });
 
-test('the header is read as HTTP says: the scheme in any case, spaces around', async () => {
+test('the header is read as HTTP says: the scheme in any case, spaces around', async ({ served }) => {
   const key = served.key();
   for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) {
     expect((await served.ask('GET', '/v1/whoami', { headers: { Authorization: value } })).status).toBe(200);

@@ -1,27 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rm } from 'node:fs/promises';
+import { expect } from 'vitest';
 import { createKey, importFiles, listKeys, serveLibrary } from '../../src/library/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { startChild } from './support/child.ts';
+import { databaseTest as test } from './support/fixtures.ts';
 import { onLoopback } from './support/on-loopback.ts';
 import { linesOf, uuid } from './support/served-library.ts';
 
-let folder: string;
-let database: string;
-const undo: (() => unknown)[] = [];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
-  database = join(folder, 'ad-library.db');
-});
-afterEach(async () => {
-  for (const step of undo.splice(0).reverse()) await step();
-  await rm(folder, { recursive: true });
-});
-
 const timing = { renew: 20, expire: 500, poll: 5, patience: 20_000 };
-const target = () => ({ database, now: Date.now, timing });
+const target = (database: string) => ({ database, now: Date.now, timing });
 
 const bytes = async function* (records: unknown[]) {
   for await (const line of linesOf(records)) yield Buffer.from(line);
@@ -50,17 +37,20 @@ async function saved(url: string, key: string): Promise<string[]> {
   return page.items.map(({ id }) => id);
 }
 
-test('a server that was suspended until another took over writes nothing more and exits with a message', async () => {
+test('a server that was suspended until another took over writes nothing more and exits with a message', async ({
+  database,
+  undo,
+}) => {
   const ids = Array.from({ length: 90 }, (_, at) => uuid(at));
-  const { key } = await createKey(target(), {});
-  await importFiles(target(), ['-'], { stdin: bytes(ids.map((id) => ({ id }))) });
+  const { key } = await createKey(target(database), {});
+  await importFiles(target(database), ['-'], { stdin: bytes(ids.map((id) => ({ id }))) });
   const first = await startChild('./serving-child.ts', { database, timing });
   undo.push(first.kill);
 
   const before = await saveAll(first.ready.url ?? '', key, ids.slice(0, 30));
   const under = saveAll(first.ready.url ?? '', key, ids.slice(30, 60));
   first.signal('SIGSTOP');
-  const second = await serveLibrary({ ...target(), listen: onLoopback });
+  const second = await serveLibrary({ ...target(database), listen: onLoopback });
   undo.push(second.close);
   const after = await saveAll(second.url, key, ids.slice(60));
   first.signal('SIGCONT');
@@ -73,23 +63,26 @@ test('a server that was suspended until another took over writes nothing more an
   expect(await saved(second.url, key)).toEqual(expect.arrayContaining([...before, ...meanwhile, ...after]));
 });
 
-test('a transaction interrupted by the suspension is not acknowledged and damages nothing', async () => {
+test('a transaction interrupted by the suspension is not acknowledged and damages nothing', async ({
+  database,
+  undo,
+}) => {
   const first = await startChild('./holding-child.ts', { database, timing, suspended: true });
   undo.push(first.kill);
-  const made = [await createKey(target(), { name: 'Later' })];
+  const made = [await createKey(target(database), { name: 'Later' })];
   first.signal('SIGCONT');
   expect(await first.next()).toEqual({ refused: expect.stringContaining('Another process has taken over') });
   await first.ended;
-  made.push(await createKey(target(), { name: 'Last' }));
-  expect((await listKeys(target())).map(({ name }) => name)).toEqual(['Committed', 'Later', 'Last']);
+  made.push(await createKey(target(database), { name: 'Last' }));
+  expect((await listKeys(target(database))).map(({ name }) => name)).toEqual(['Committed', 'Later', 'Last']);
   const { context, close } = await openLibrary({ database, now: Date.now });
   expect(context.database.get('PRAGMA integrity_check')).toEqual({ integrity_check: 'ok' });
   close();
 });
 
-test('a process that lost its file answers 503 to every call', async () => {
-  const first = await serveLibrary({ ...target(), listen: onLoopback });
-  const { key } = await createKey(target(), {});
+test('a process that lost its file answers 503 to every call', async ({ database }) => {
+  const first = await serveLibrary({ ...target(database), listen: onLoopback });
+  const { key } = await createKey(target(database), {});
   // Without its note, the process must assume that another one has taken over.
   await rm(`${database}.owner`);
   const answer = await fetch(`${first.url}/v1/whoami`, { headers: { Authorization: `Bearer ${key}` } });

@@ -1,41 +1,31 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import * as z from 'zod';
 import { readArguments } from '../../src/mcp/read-arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { ad, documented, type Upstream } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_arguments', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-beforeEach(() => upstream.does(documented));
+const test = upstreamTest({ config: { cacheSeconds: 0 } })
+  /** Refused before anything went out, in words that name the argument. */
+  .extend(
+    'expectRefused',
+    ({ upstream, server }) =>
+      async (tool: string, args: Record<string, unknown>, ...words: (string | RegExp)[]) => {
+        const { error, text } = await server.call(tool, args);
+        expect(error).toEqual({ kind: 'invalid_request', retryable: false });
+        for (const word of words) expect(text).toMatch(word);
+        expect(text).toContain('Nothing was sent, nothing was charged.');
+        expect(upstream.requests).toEqual([]);
+      },
+  );
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
-const sent = () => upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)));
-
-/** Refused before anything went out, in words that name the argument. */
-async function expectRefused(
-  tool: string,
-  args: Record<string, unknown>,
-  ...words: (string | RegExp)[]
-): Promise<void> {
-  const { error, text } = await server.call(tool, args);
-  expect(error).toEqual({ kind: 'invalid_request', retryable: false });
-  for (const word of words) expect(text).toMatch(word);
-  expect(text).toContain('Nothing was sent, nothing was charged.');
-  expect(upstream.requests).toEqual([]);
-}
+const sent = (upstream: Upstream) => upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)));
 
 describe('an argument', () => {
-  test('that is unknown is refused by name, with those there are', async () => {
+  test('that is unknown is refused by name, with those there are', async ({ expectRefused }) => {
     await expectRefused(
       'search_ads',
       { filter: {} },
@@ -44,19 +34,19 @@ describe('an argument', () => {
     await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments');
   });
 
-  test.each(['x', 'x ', '\u202e', '®', '"', '\n'])(
+  test.for(['x', 'x ', '\u202e', '®', '"', '\n'])(
     'whose name is %j a million times does not fill the answer',
-    async (piece) => {
+    async (piece, { expectRefused }) => {
       await expectRefused('whoami', { [piece.repeat(1_000_000)]: 1 }, /^.{0,1500}$/s);
     },
   );
 
-  test('of ten thousand unknown ones does not fill the answer', async () => {
+  test('of ten thousand unknown ones does not fill the answer', async ({ expectRefused }) => {
     const many = Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]);
     await expectRefused('whoami', Object.fromEntries(many), /^.{0,1500}$/s);
   });
 
-  test.each([
+  test.for([
     ['search_ads', { limit: '7' }, { limit: 7 }],
     ['search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
     ['search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
@@ -65,29 +55,39 @@ describe('an argument', () => {
       { collectionId: uuidOf('c'), itemType: 'ads', limit: '7' },
       `/v1/collections/${uuidOf('c')}/items?itemType=ads&limit=7`,
     ],
-  ])('of %s that came as its JSON text is understood', async (tool, args, expected) => {
-    expect((await server.call(tool, args)).isError).toBe(false);
-    expect(sent()).toEqual([expected]);
-  });
+  ] as const)(
+    'of %s that came as its JSON text is understood',
+    async ([tool, args, expected], { upstream, server }) => {
+      expect((await server.call(tool, args)).isError).toBe(false);
+      expect(sent(upstream)).toEqual([expected]);
+    },
+  );
 
-  test.each([
+  test.for([
     ['search_ads', { limit: '', cursor: '', filters: '', detail: '', fresh: '' }, {}],
     ['search_ads', { limit: null, cursor: null, filters: null, detail: null, fresh: null }, {}],
     ['search_ads', { limit: 'null', filters: 'null' }, {}],
     ['get_page', { pageId: '4711', detail: null }, '/v1/pages/4711'],
-  ])('of %s that is empty and optional counts as absent', async (tool, args, expected) => {
-    expect((await server.call(tool, args)).isError).toBe(false);
-    expect(sent()).toEqual([expected]);
-  });
+  ] as const)(
+    'of %s that is empty and optional counts as absent',
+    async ([tool, args, expected], { upstream, server }) => {
+      expect((await server.call(tool, args)).isError).toBe(false);
+      expect(sent(upstream)).toEqual([expected]);
+    },
+  );
 
-  test('that is a text stays one, however it looks', async () => {
+  test('that is a text stays one, however it looks', async ({ upstream, server }) => {
     await server.call('get_page', { pageId: '123456789012345678901' });
     await server.call('get_page', { pageId: 'true' });
     await server.call('get_page', { pageId: '{"a":1}' });
-    expect(sent()).toEqual(['/v1/pages/123456789012345678901', '/v1/pages/true', '/v1/pages/%7B%22a%22%3A1%7D']);
+    expect(sent(upstream)).toEqual([
+      '/v1/pages/123456789012345678901',
+      '/v1/pages/true',
+      '/v1/pages/%7B%22a%22%3A1%7D',
+    ]);
   });
 
-  test.each([
+  test.for([
     ['search_ads', { limit: 'many' }, 'limit'],
     ['search_ads', { limit: 0 }, 'limit'],
     ['search_ads', { limit: 2.5 }, 'limit'],
@@ -105,9 +105,11 @@ describe('an argument', () => {
     ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'ads', limit: 101 }, 'limit'],
     ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: '' }, 'itemId'],
     ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'pages', itemId: '7'.repeat(301) }, /itemId.*300/],
-  ])('of %s that is wrong is refused: %j', (tool, args, word) => expectRefused(tool, args, word));
+  ] as const)('of %s that is wrong is refused: %j', ([tool, args, word], { expectRefused }) =>
+    expectRefused(tool, args, word),
+  );
 
-  test.each([
+  test.for([
     '',
     'x',
     '..',
@@ -118,7 +120,7 @@ describe('an argument', () => {
     ad.id.replaceAll('-', ''),
     ` ${ad.id}`,
     `{${ad.id}}`,
-  ])('that should be a UUID and is %j is refused', async (id) => {
+  ])('that should be a UUID and is %j is refused', async (id, { expectRefused }) => {
     const wrong = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
     await expectRefused('get_ad', { adId: id }, wrong('adId'));
@@ -128,7 +130,7 @@ describe('an argument', () => {
     if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
   });
 
-  test('that is a UUID of any version is sent in lower case, one of a page as it is', async () => {
+  test('that is a UUID of any version is sent in lower case, one of a page as it is', async ({ upstream, server }) => {
     const id = 'ABCDEF01-2345-0789-FFFF-ABCDEF012345';
     await server.call('get_ad', { adId: id });
     await server.call('list_collection_items', { collectionId: id, itemType: 'pages' });
@@ -141,13 +143,13 @@ describe('an argument', () => {
       `/v1/collections/${lower}/items`,
       `/v1/collections/${lower}/items`,
     ]);
-    expect(sent().slice(2)).toEqual([
+    expect(sent(upstream).slice(2)).toEqual([
       { itemType: 'ads', itemId: lower },
       { itemType: 'pages', itemId: id },
     ]);
   });
 
-  test('more than one of which is wrong: all are named at once', () =>
+  test('more than one of which is wrong: all are named at once', ({ expectRefused }) =>
     expectRefused(
       'list_collection_items',
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
@@ -158,19 +160,19 @@ describe('an argument', () => {
     ));
 });
 
-test('filters are sent as they are, and limit and cursor beside them', async () => {
+test('filters are sent as they are, and limit and cursor beside them', async ({ upstream, server }) => {
   const filters = { countries: ['DE'], nested: { deep: [1, null, 'x'] }, 'odd key': '', zero: 0 };
   await server.call('search_pages', { filters, limit: 3, cursor: 'abc' });
-  expect(sent()).toEqual([{ ...filters, limit: 3, cursor: 'abc' }]);
+  expect(sent(upstream)).toEqual([{ ...filters, limit: 3, cursor: 'abc' }]);
 });
 
-test('no arguments at all are none', async () => {
+test('no arguments at all are none', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
   for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
 });
 
-test('a tool that does not exist is an answer that names those that do', async () => {
+test('a tool that does not exist is an answer that names those that do', async ({ server }) => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
@@ -178,7 +180,9 @@ test('a tool that does not exist is an answer that names those that do', async (
   expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async () => {
+test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async ({
+  server,
+}) => {
   const names = fc.constantFrom(
     'filters',
     'limit',

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
-import { ad, documented, json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { expect, onTestFinished } from 'vitest';
+import { connectHttp, connectStdio } from '../support/clients.ts';
+import { ad, documented, json } from '../support/faulty-upstream.ts';
+import { test as base } from '../support/fixtures.ts';
 import { start } from '../support/process.ts';
 
 /**
@@ -14,19 +15,14 @@ const hanging = [
   `${'‼↔'.repeat(20)}\u0301`,
 ];
 
-let upstream: Upstream;
-let client: TestClient;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  const settings = { AD_LIBRARY_API_KEY: 'svc_live_hostile', AD_LIBRARY_BASE_URL: upstream.baseUrl };
-  client = await connectStdio('v1', [], settings);
-});
-afterAll(async () => {
-  await client.close();
-  await upstream.close();
+const test = base.extend('client', { scope: 'file' }, async ({ upstream: { baseUrl } }, { onCleanup }) => {
+  const settings = { AD_LIBRARY_API_KEY: 'svc_live_hostile', AD_LIBRARY_BASE_URL: baseUrl };
+  const client = await connectStdio('v1', [], settings);
+  onCleanup(client.close);
+  return client;
 });
 
-test.each(hanging)('an ad with the copy %j is shown', async (text) => {
+test.for(hanging)('an ad with the copy %j is shown', async (text, { upstream, client }) => {
   const hostile = { ...ad, headline: text, body: text, page: { pageName: text }, [text]: text };
   upstream.does(json(hostile));
   for (const detail of ['brief', 'full'])
@@ -35,13 +31,13 @@ test.each(hanging)('an ad with the copy %j is shown', async (text) => {
   expect((await client.call('search_ads', { filters: { text } })).text).toContain(text.slice(0, 20));
 });
 
-test.each(hanging)('an argument by the name of %j is refused', async (text) => {
+test.for(hanging)('an argument by the name of %j is refused', async (text, { client }) => {
   const { error, text: explanation } = await client.call('get_account', { [text]: 1 });
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(explanation).toContain(text.slice(0, 20));
 });
 
-test('a made-up key does not hang the HTTP server', async () => {
+test('a made-up key does not hang the HTTP server', async ({ upstream }) => {
   upstream.does(documented);
   const running = start(['http', '--port', '0'], { AD_LIBRARY_BASE_URL: upstream.baseUrl });
   onTestFinished(() => void running.child.kill('SIGKILL'));

@@ -1,19 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { everyFact, somePage } from '../present/sample-ads.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { bytes, creditStatus, json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { bytes, creditStatus, json } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_numbers', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 /** JSON has no bound for a number; where JavaScript reads one, it is infinite. */
 const inJson = (value: unknown, huge: string) =>
@@ -45,18 +36,21 @@ const calls = everyTool.flatMap(({ tool, args }) =>
     : [{ tool, args: { ...args } }],
 );
 
-test.each(calls)('$tool with $args leaves out numbers that are too large to be read', async ({ tool, args }) => {
-  for (const huge of ['1e309', '-1e309']) {
-    const items = [tool === 'list_collections' ? collection : whole];
-    upstream.does(bytes(inJson(/^(?:search|list)/.test(tool) ? { ...lists, items } : whole, huge)));
-    const { isError, text, raw } = await server.call(tool, args);
-    expect(isError).toBe(false);
-    expect(text).not.toMatch(/Infinity|NaN|null/);
-    expect(wrongNumbers(raw)).toEqual([]);
-  }
-});
+test.for(calls)(
+  '$tool with $args leaves out numbers that are too large to be read',
+  async ({ tool, args }, { upstream, server }) => {
+    for (const huge of ['1e309', '-1e309']) {
+      const items = [tool === 'list_collections' ? collection : whole];
+      upstream.does(bytes(inJson(/^(?:search|list)/.test(tool) ? { ...lists, items } : whole, huge)));
+      const { isError, text, raw } = await server.call(tool, args);
+      expect(isError).toBe(false);
+      expect(text).not.toMatch(/Infinity|NaN|null/);
+      expect(wrongNumbers(raw)).toEqual([]);
+    }
+  },
+);
 
-test('a difference of two numbers that is too large is left out too', async () => {
+test('a difference of two numbers that is too large is left out too', async ({ upstream, server }) => {
   const usageLimit = { isLimitReached: false, limitType: 'none', hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 };
   upstream.does(json(creditStatus(usageLimit)));
   const { text, raw } = await server.call('get_credits');
@@ -64,7 +58,7 @@ test('a difference of two numbers that is too large is left out too', async () =
   expect(wrongNumbers(raw)).toEqual([]);
 });
 
-test('an error has no such numbers either', async () => {
+test('an error has no such numbers either', async ({ upstream, server }) => {
   const error = { code: 'limit', message: 'Enough.', requestId: 'req-e', details: { limit: 1, left: [2] } };
   upstream.does((_, response) => response.writeHead(429).end(inJson({ error }, '1e309')));
   upstream.credits = bytes(inJson(creditStatus(), '1e309'));

@@ -1,20 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
-import {
-  bareSocket,
-  callOf,
-  goodHeaders,
-  type HttpServer,
-  keepAlive,
-  nameOf,
-  never,
-  startHttp,
-  startUpstream,
-  until,
-} from '../../support/http.ts';
+import { answering, delays, nameOf, startUpstream, type Upstream } from '../../support/faulty-upstream.ts';
+import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp, until } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
-
-type Upstream = Awaited<ReturnType<typeof startUpstream>>;
 
 const identity = (name: string) => ({ authenticated: true, authSource: 'api_key', apiKey: { name } });
 
@@ -32,14 +20,15 @@ describe('callers', () => {
       if (held.length === together) for (const release of held.splice(0).reverse()) release();
     });
   beforeAll(async () => {
-    upstream = await startUpstream(async ({ headers, url }) => {
-      await hold();
-      const name = nameOf(String(headers.authorization).replace('Bearer ', ''));
-      return url === '/v1/whoami'
-        ? identity(name)
-        : { items: [{ id: 'ad', headline: name }], cursor: null, hasMore: false };
-    });
-    server = await startHttp({ baseUrl: upstream.address, apiKey: 'svc_live_of_the_operator' });
+    upstream = await startUpstream(
+      answering(async (name, path) => {
+        await hold();
+        return path === '/v1/whoami'
+          ? identity(name)
+          : { items: [{ id: 'ad', headline: name }], cursor: null, hasMore: false };
+      }),
+    );
+    server = await startHttp({ baseUrl: upstream.baseUrl, apiKey: 'svc_live_of_the_operator' });
   });
   afterAll(async () => {
     await server.close();
@@ -98,10 +87,11 @@ describe('a call under way', () => {
   let upstream: Upstream;
   let server: HttpServer;
   beforeAll(async () => {
-    upstream = await startUpstream(({ url = '' }) =>
-      url.endsWith('/items') ? until(() => mayEnd(url)).then(() => added) : never(),
+    const saves = answering((_, path) => until(() => mayEnd(path)).then(() => added));
+    upstream = await startUpstream((request, response) =>
+      request.url?.endsWith('/items') ? saves(request, response) : delays.hangs(),
     );
-    server = await startHttp({ baseUrl: upstream.address });
+    server = await startHttp({ baseUrl: upstream.baseUrl });
   });
   afterAll(async () => {
     await server.close(0);
@@ -110,8 +100,8 @@ describe('a call under way', () => {
   let released = false;
   let letFirst = false;
   let letSecond = false;
-  const mayEnd = (url: string) =>
-    url.includes(uuidOf('first')) ? letFirst : url.includes(uuidOf('second')) ? letSecond : released;
+  const mayEnd = (path: string) =>
+    path.includes(uuidOf('first')) ? letFirst : path.includes(uuidOf('second')) ? letSecond : released;
   const added = { collection: {}, itemType: 'ads', itemId: uuidOf('i'), added: true };
   const last = () => upstream.requests.at(-1);
 
@@ -170,7 +160,7 @@ describe('a call under way', () => {
   });
 
   test('is left to finish when it is a write that waited for its turn', async () => {
-    const busy = await startHttp({ baseUrl: upstream.address, callsPerKey: 1 });
+    const busy = await startHttp({ baseUrl: upstream.baseUrl, callsPerKey: 1 });
     const client = await connectHttp('v2 auto', busy.url, 'svc_live_waiting');
     const first = client.call('add_collection_item', {
       collectionId: uuidOf('first'),

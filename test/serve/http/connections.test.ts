@@ -1,24 +1,19 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { type ListenOptions, listen } from '../../../src/serve/http/listen.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, until } from '../../support/http.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 type Handler = Parameters<typeof listen>[0];
 
 async function serve(handler: Handler, options: Partial<ListenOptions> = {}) {
   const listener = await listen(handler, { host: '127.0.0.1', port: 0, ...options });
-  closing.push(() => listener.close(0));
+  onTestFinished(() => listener.close(0));
   const port = Number(new URL(listener.address).port);
   const open = () => {
     const connection = bareSocket(port);
-    closing.push(() => connection.socket.destroy());
+    onTestFinished(() => void connection.socket.destroy());
     return { ...connection, connected: once(connection.socket, 'connect') };
   };
   return { open };

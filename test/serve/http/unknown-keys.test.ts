@@ -1,21 +1,17 @@
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import type { ServerResponse } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
 import { createAuthRateLimit } from '../../../src/serve/http/auth-rate-limit.ts';
 import { createKnownKeys } from '../../../src/serve/http/known-keys.ts';
-import { callOf, goodHeaders, keepAlive, startHttp, startUpstream, until } from '../../support/http.ts';
+import { answering, startUpstream } from '../../support/faulty-upstream.ts';
+import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 async function serve(baseUrl: string, refusalsPerMinute: number) {
   const server = await startHttp({ baseUrl, refusalsPerMinute });
   const { send, close } = keepAlive(server.origin);
-  closing.push(() => server.close(0), close);
+  onTestFinished(() => server.close(0));
+  onTestFinished(() => void close());
   const post = (key: string, body: object = callOf('whoami')) =>
     keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
   return { server, send, post };
@@ -24,13 +20,9 @@ async function serve(baseUrl: string, refusalsPerMinute: number) {
 /** A service that answers when a test says so, and never before. */
 async function startHolding() {
   const held: ServerResponse[] = [];
-  const service = createServer((_, response) => void held.push(response));
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  closing.push(
-    () => service.closeAllConnections(),
-    () => service.close(),
-  );
-  return { held, baseUrl: `http://127.0.0.1:${(service.address() as AddressInfo).port}` };
+  const { baseUrl, close } = await startUpstream((_, response) => void held.push(response));
+  onTestFinished(close);
+  return { held, baseUrl };
 }
 
 test('guesses are counted when they come in, not when they come back', async () => {
@@ -48,7 +40,7 @@ test('guesses are counted when they come in, not when they come back', async () 
 
 test('keys that the service refused are counted, keys that it accepted are not, and those pass from then on', async () => {
   const service = await startService();
-  closing.push(service.close);
+  onTestFinished(service.close);
   const { post } = await serve(service.baseUrl, 2);
   const good = [service.apiKey, service.createKey(), service.createKey(), service.createKey()];
   for (const key of good) expect((await post(key)).status).toBe(200);
@@ -62,9 +54,9 @@ test('keys that the service refused are counted, keys that it accepted are not, 
 });
 
 test('requests without a key, or without a call, count nothing', async () => {
-  const upstream = await startUpstream(() => ({ authenticated: true, authSource: 'api_key' }));
-  closing.push(upstream.close);
-  const { post, send } = await serve(upstream.address, 1);
+  const upstream = await startUpstream(answering(() => ({ authenticated: true, authSource: 'api_key' })));
+  onTestFinished(upstream.close);
+  const { post, send } = await serve(upstream.baseUrl, 1);
   const body = JSON.stringify(callOf('whoami'));
   for (let time = 0; time < 10; time++) {
     expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);

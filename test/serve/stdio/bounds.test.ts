@@ -1,17 +1,13 @@
 import { PassThrough } from 'node:stream';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { logCalls } from '../../../src/log/call-event.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { serveStdio } from '../../../src/serve/stdio/serve-stdio.ts';
+import { answering, delays, startUpstream } from '../../support/faulty-upstream.ts';
 import { gateOf } from '../../support/gate.ts';
-import { startUpstream, until } from '../../support/http.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
+import { until } from '../../support/http.ts';
 
 interface Answer {
   id: number;
@@ -25,18 +21,25 @@ const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', argum
 const initialize = (protocolVersion: string) =>
   request(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } });
 
-/** A session over two streams against a service that answers as a test says. */
-async function open({ answer = () => identity as object | Promise<object>, revision = '2025-11-25', drainMs = 2000 }) {
-  const upstream = await startUpstream(answer);
+const identifies = answering(() => identity);
+
+/** Identifies the caller once the gate is open. */
+const heldBy = (gate: ReturnType<typeof gateOf>) => answering(() => gate.opened.then(() => identity));
+
+/** A session over two streams against a service that behaves as a test says. */
+async function open({ behaviour = identifies, revision = '2025-11-25', drainMs = 2000 }) {
+  const upstream = await startUpstream(behaviour);
+  onTestFinished(upstream.close);
   const log = createLog('silent', () => {});
-  const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.address };
+  const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl };
   const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  onTestFinished(() => app.close());
   const stdin = new PassThrough();
   const stdout = new PassThrough();
   const streams = { stdin, stdout, drainMs };
   const { catalog, credentials } = app;
   const ended = serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
-  closing.push(upstream.close, app.close, () => stdin.end());
+  onTestFinished(() => void stdin.end());
   const lines: (Answer | Answer[])[] = [];
   let text = '';
   const read = () =>
@@ -56,7 +59,7 @@ async function open({ answer = () => identity as object | Promise<object>, revis
 describe('calls at once', () => {
   test('are 32 with 256 waiting, and past that busy', async () => {
     const gate = gateOf();
-    const { upstream, send, lines } = await open({ answer: () => gate.opened.then(() => identity) });
+    const { upstream, send, lines } = await open({ behaviour: heldBy(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
     await until(() => lines.length === 300 - 32 - 256);
     for (const line of lines)
@@ -110,7 +113,7 @@ describe('a batch', () => {
     const gate = gateOf();
     const { upstream, send, lines } = await open({
       revision: '2025-03-26',
-      answer: () => gate.opened.then(() => identity),
+      behaviour: heldBy(gate),
     });
     send([whoami(1), request(2, 'ping')]);
     await until(() => upstream.requests.length === 1);
@@ -141,7 +144,7 @@ describe('a batch', () => {
 describe('at the end of input', () => {
   test('calls under way are answered', async () => {
     const gate = gateOf();
-    const { upstream, send, stdin, lines, ended } = await open({ answer: () => gate.opened.then(() => identity) });
+    const { upstream, send, stdin, lines, ended } = await open({ behaviour: heldBy(gate) });
     send(whoami(1), whoami(2));
     stdin.end();
     await until(() => upstream.requests.length === 2);
@@ -151,7 +154,7 @@ describe('at the end of input', () => {
   });
 
   test('calls are aborted that take longer than the drain', async () => {
-    const { upstream, send, stdin, lines, ended } = await open({ answer: () => new Promise(() => {}), drainMs: 200 });
+    const { upstream, send, stdin, lines, ended } = await open({ behaviour: delays.hangs, drainMs: 200 });
     send(whoami(1));
     stdin.end();
     await ended;
@@ -160,7 +163,7 @@ describe('at the end of input', () => {
   });
 
   test('nobody is waited for once the output is closed', async () => {
-    const { upstream, send, stdout, ended } = await open({ answer: () => new Promise(() => {}), drainMs: 600_000 });
+    const { upstream, send, stdout, ended } = await open({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
     await until(() => upstream.requests.length === 1);
     stdout.destroy();

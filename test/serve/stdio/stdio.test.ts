@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
 import { until } from '../../support/http.ts';
 import { command, run, start } from '../../support/process.ts';
-import { servesTheTools } from '../../support/serves-the-tools.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
 describe.each(clientKinds)('a %s client over stdio', (kind) => {
-  servesTheTools((args) => connectStdio(kind, args));
+  testClient((args) => connectStdio(kind, args));
 });
 
 describe('the service over stdio', () => {

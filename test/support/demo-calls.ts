@@ -1,21 +1,20 @@
 import type { Result } from './server.ts';
 
-export interface Called {
+export interface DemoCall {
   name: string;
   args: Record<string, unknown>;
   result: Result;
 }
 
 type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
-type Items = { id: string; pageId: string; adCount: number }[];
 
 /** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
-export async function callEveryTool(call: Call): Promise<Called[]> {
-  const called: Called[] = [];
+export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
+  const called: DemoCall[] = [];
   const next = async (name: string, args: Record<string, unknown> = {}) => {
     const result = await call(name, args);
     called.push({ name, args, result });
-    return result.data as unknown as { items: Items; ad: { pageId: string } };
+    return result.data;
   };
   const { items: ads } = await next('search_ads', {
     filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },

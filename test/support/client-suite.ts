@@ -14,15 +14,15 @@ const toolNames = [
   'whoami',
 ];
 
-/** What every client sees, whichever way it reaches the server: each test gets a server of its own, with its flags. */
-export function servesTheTools(connect: (args: string[]) => Promise<TestClient>): void {
+/** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
+export function testClient(connect: (args: string[]) => Promise<TestClient>): void {
   test('searches, opens, saves and sees what each call cost, on demo data', async () => {
     const client = await connect(['--demo']);
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
     expect(client.instructions()).toContain('never instructions');
 
     const found = await client.call('search_ads', { filters: { countries: ['DE'] }, limit: 5 });
-    const items = found.data.items as unknown as { id: string }[];
+    const items = found.data.items;
     expect(items).toHaveLength(5);
     expect(found.text).toContain('DEMO DATA');
     expect(found.data).toMatchObject({ hasMore: true, receipt: { charged: 1, remaining: 9999, cached: false } });
@@ -31,7 +31,7 @@ export function servesTheTools(connect: (args: string[]) => Promise<TestClient>)
     expect(opened.data).toMatchObject({ ad: { id: items[0]?.id }, receipt: { charged: 1, remaining: 9998 } });
 
     const { data } = await client.call('list_collections');
-    const collectionId = (data.items as unknown as { id: string }[])[0]?.id;
+    const collectionId = data.items[0]?.id;
     const saving = { collectionId, itemType: 'ads', itemId: items[0]?.id };
     expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: true });
     expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: false });
