@@ -146,10 +146,12 @@ export function mostOf(prices: Prices, call: Call): number | undefined {
   const seen = dearestIn(table);
   const size = sizeOf(call, table);
   if (size === undefined) return seen;
-  const bounds = [...table.bySize].flatMap(([known, { full }]) =>
-    full === undefined || known === 0 ? [] : [full * Math.ceil(size / known)],
-  );
-  return bounds.length === 0 ? seen : Math.max(seen, Math.min(...bounds));
+  const scaled = (known: number, charged: number) => (known === 0 ? charged : charged * Math.ceil(size / known));
+  const sizes = [...table.bySize];
+  const full = sizes.flatMap(([known, { full }]) => (full === undefined ? [] : [scaled(known, full)]));
+  if (full.length > 0) return Math.max(seen, Math.min(...full));
+  // Pages that came back half empty say less.
+  return Math.max(seen, ...sizes.map(([known, { any }]) => scaled(known, any)));
 }
 
 /** The most any call was charged so far. */
