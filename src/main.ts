@@ -76,9 +76,8 @@ async function stdio(config: Config, log: Log): Promise<number> {
   if (stdin.isTTY)
     say('ad-library-mcp: speaking MCP over stdio; a host such as Claude Desktop starts this. --help says more.\n');
   const { catalog, credentials } = app;
-  const streams = { stdin, stdout, drainMs: stdioDrain };
-  const served = serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
-  await Promise.race([served, asked()]);
+  const streams = { stdin, stdout, asked: asked(), drainMs: stdioDrain };
+  await serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
   await app.close(stdioDrain);
   // Whatever is still open has nobody left to answer.
   process.exit(0);

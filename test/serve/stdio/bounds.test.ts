@@ -26,6 +26,8 @@ const initialize = (protocolVersion: string) =>
   request(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } });
 
 /** A session over two streams against a service that answers as a test says. */
+const never = new Promise<void>(() => {});
+
 async function open({ answer = () => identity as object | Promise<object>, revision = '2025-11-25', drainMs = 2000 }) {
   const upstream = await startUpstream(answer);
   const log = createLog('silent', () => {});
@@ -35,7 +37,15 @@ async function open({ answer = () => identity as object | Promise<object>, revis
   const stdout = new PassThrough();
   const streams = { stdin, stdout, drainMs };
   const { catalog, credentials } = app;
-  const ended = serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
+  const ended = serveStdio({
+    catalog,
+    credentials,
+    log,
+    now: Date.now,
+    onCall: logCalls(log),
+    asked: never,
+    ...streams,
+  });
   closing.push(upstream.close, app.close, () => stdin.end());
   const lines: (Answer | Answer[])[] = [];
   let text = '';
