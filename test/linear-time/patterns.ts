@@ -6,8 +6,6 @@ import { report, time } from './time.ts';
 
 /** Begins to serve when it is loaded; holds no pattern. */
 const process = 'main.ts';
-/** Reads an archive that its owner downloaded, and takes the square of the time. */
-const known = new Set(['library/public-archive.ts /<[^>]+>/g']);
 /** Made into ads from our own phrases. */
 const ours = /^library\/demo\//;
 
@@ -26,7 +24,7 @@ for (const source of sources.filter(({ file }) => file !== process && !ours.test
   const constants = made.filter(({ stack }) => stack.includes(source.path)).map(({ pattern }) => pattern);
   if (constants.length < constructed)
     report(`${source.file} puts a pattern together in a function: make it a constant`);
-  for (const pattern of [...literals, ...constants].filter((one) => !known.has(`${source.file} ${one}`))) {
+  for (const pattern of [...literals, ...constants]) {
     // All of its matches are looked for, so that it starts at every character.
     const everywhere = new RegExp(pattern, [...new Set(`${pattern.flags}g`)].join(''));
     time(`${source.file} ${pattern}`, (text) => text.replace(everywhere, ''), textsAgainst(pattern));
