@@ -13,7 +13,7 @@ type Call = (...given: unknown[]) => unknown;
 
 const rooms = /^(?:present|mcp|api|tools|prompts|log)\//;
 /** The rest of the library opens files and databases by name. */
-const inLibrary = /^library\/(?:words|request|read-filters|public-archive|search|silhouettes|media)\.ts$/;
+const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|silhouettes|media)\.ts$/;
 /** Of a few sizes, or of no text. */
 const exempt = new Set(['count', 'framed', 'fit', 'runOf', 'add', 'createLog', 'createStructuredLog']);
 

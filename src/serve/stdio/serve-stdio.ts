@@ -17,6 +17,8 @@ export interface StdioOptions {
   onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
+  /** Resolves when the process is asked to end, which is as good as the end of the input. */
+  stopRequested: Promise<void>;
   /** How long calls under way may go on after the end of the input, in milliseconds. */
   drainMs: number;
 }
@@ -24,9 +26,9 @@ export interface StdioOptions {
 /** One host asks for a few calls at once; more than that is a runaway. */
 const limits: CallLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
 
-/** Serves one client over a pair of streams until its input ends; resolves then, with what is still under way aborted. */
+/** Serves one client over a pair of streams until its input ends or the process is to; resolves then, with what is still under way aborted. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
-  const { catalog, credentials, log, stdin, stdout, drainMs } = options;
+  const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const calls = new LimitedCalls(catalog, { limits, now: options.now, onCall: options.onCall });
   const lines = new LineStream(stdin, stdout, {
     onMessage: async (message) => {
@@ -38,7 +40,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     onProblem: (problem) => log.debug('stdio', { problem }),
   });
   const eras = createEras({ catalog: calls.catalog, credentials, output: lines });
-  await Promise.race([lines.readAll(), lines.outputClosed]);
+  await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
   // What came before the end is answered, as long as somebody reads it: `echo … | ad-library-mcp` works.
   await nextTurn();
   const answered = calls

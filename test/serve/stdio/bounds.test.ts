@@ -26,6 +26,8 @@ const identifies = answering(() => identity);
 /** Identifies the caller once the gate is open. */
 const heldBy = (gate: ReturnType<typeof gateOf>) => answering(() => gate.opened.then(() => identity));
 
+const never = new Promise<void>(() => {});
+
 /** A session over two streams against a service that behaves as a test says. */
 async function open({ behaviour = identifies, revision = '2025-11-25', drainMs = 2000 }) {
   const upstream = await startUpstream(behaviour);
@@ -36,7 +38,7 @@ async function open({ behaviour = identifies, revision = '2025-11-25', drainMs =
   onTestFinished(() => app.close());
   const stdin = new PassThrough();
   const stdout = new PassThrough();
-  const streams = { stdin, stdout, drainMs };
+  const streams = { stdin, stdout, stopRequested: never, drainMs };
   const { catalog, credentials } = app;
   const ended = serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());

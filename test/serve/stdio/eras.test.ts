@@ -35,7 +35,17 @@ function startSession() {
   const stdout = new PassThrough();
   const { catalog, credentials } = app;
   const drainMs = 2000;
-  const ended = serveStdio({ catalog, credentials, log, now: Date.now, onCall: () => {}, stdin, stdout, drainMs });
+  const ended = serveStdio({
+    catalog,
+    credentials,
+    log,
+    now: Date.now,
+    onCall: () => {},
+    stopRequested: new Promise(() => {}),
+    stdin,
+    stdout,
+    drainMs,
+  });
   return { stdin, stdout, ended };
 }
 

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
@@ -57,6 +57,25 @@ describe('the service over stdio', () => {
     expect(code).toBe(0);
     await new Promise((resolve) => hanging.close(resolve));
     expect(aborted).toEqual(['/v1/whoami']);
+  });
+
+  test('is waited for when the process is asked to end, so that what is paid for is delivered', async () => {
+    const held: ServerResponse[] = [];
+    const holding = createServer((_, response) => void held.push(response));
+    await new Promise<void>((resolve) => holding.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(holding.address() as AddressInfo).port}`;
+    const running = start(['--log-level', 'debug'], settings(service.apiKey, address));
+    running.child.stdin?.write(`${JSON.stringify(initialize)}\n${JSON.stringify(callOf('search_ads'))}\n`);
+    await until(() => held.length === 1);
+    running.child.kill('SIGTERM');
+    held[0]?.setHeader('x-service-credits-charged', '5').end('{"items":[],"cursor":null,"hasMore":false}');
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      id: 2,
+      result: { structuredContent: { receipt: { charged: 5 } } },
+    });
+    await new Promise((resolve) => holding.close(resolve));
   });
 
   test('is waited for at the end of input, as a shell pipes it', async () => {
