@@ -53,8 +53,8 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
 }
 
 /**
- * The expected cost of a call. A price is known if a full answer of that size was seen, or if all price rules that match
- * the charges seen agree on it. Any other price is unknown.
+ * The expected cost of a call. A price is known if a full answer of that size was seen, or if all price rules that
+ * match the charges seen agree on it. Any other price is unknown.
  */
 export function quote(prices: Prices, call: Call): Quote {
   const table = prices.get(call.operation.name);

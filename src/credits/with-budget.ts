@@ -64,8 +64,8 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
 }
 
 /**
- * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then the
- * balance before and after shows an unstated charge.
+ * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
+ * the balance before and after shows an unstated charge.
  */
 function mayCostMore(call: Call, prices: Prices): boolean {
   const seen = dearestOf(prices, call.operation.name);

@@ -28,9 +28,9 @@ export interface UsageWindowsOptions {
 }
 
 /**
- * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window is
- * known to have less left than a gated call costs, the call is refused without sending it. Any answer of
- * `GET /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
+ * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window
+ * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
+ * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
 export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWindowsOptions): Send {
   const asking = new Map<string, Promise<CreditStatusAnswer | undefined>>();

@@ -163,7 +163,8 @@ test('a service that charges for the balance is asked no more, and what it took 
   let asked = 0;
   upstream.credits = (request, response) => {
     asked++;
-    json({ ...creditStatus(), credits: (balance -= 5) }, { headers: paid(5) })(request, response);
+    balance -= 5;
+    json({ ...creditStatus(), credits: balance }, { headers: paid(5) })(request, response);
   };
   upstream.does(refusal(404));
   expect(await openings(own, 4)).toEqual(Array(4).fill('not_found'));
