@@ -6,8 +6,8 @@ import { type Fields, isNumber, objects, textOf } from './view.ts';
 
 /**
  * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not
- * repeat the service's own format. The still of a video, the advertiser's portrait and other sizes of the same piece are
- * not counted.
+ * repeat the service's own format. The still of a video, the advertiser's portrait and other sizes of the same piece
+ * are not counted.
  */
 export function creativeOf(ad: Fields): string | undefined {
   const parts = mediaParts(ad).join(' + ');

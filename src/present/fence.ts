@@ -6,10 +6,10 @@
  *     cannot close the quotes or start a line (`quote`);
  *   - on lines of its own that start with `> ` (`quoteLines`). None of our lines starts this way;
  *   - in a full view, in the JSON strings after a field's name (`fullText`), which stay on one line.
- * Only what cannot form a sentence stands without quotes: one id, date, domain or constant (`word`), and a list of codes
- * that all have the required form (`codes`). Any other list is quoted as a whole, because words in a row can form a
- * sentence. Everywhere, a space or a look-alike breaks up Markdown links, images and HTML, so that a host that renders
- * the text shows them as text; readers can still read them.
+ * Only what cannot form a sentence stands without quotes: one id, date, domain or constant (`word`), and a list of
+ * codes that all have the required form (`codes`). Any other list is quoted as a whole, because words in a row can form
+ * a sentence. Everywhere, a space or a look-alike breaks up Markdown links, images and HTML, so that a host that
+ * renders the text shows them as text; readers can still read them.
  */
 export const quote = (text: string): string => `"${defuse(text.replace(BREAKS, ' ').trim()).replaceAll('"', "'")}"`;
 

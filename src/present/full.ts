@@ -5,9 +5,9 @@ import { estimateTokens, fitsWithin } from './tokens.ts';
 import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './view.ts';
 
 /**
- * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object larger
- * than `tokens` is cut where it is largest, between items and fields. It says in place what is missing, and once how to
- * get it.
+ * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object
+ * larger than `tokens` is cut where it is largest, between items and fields. It says in place what is missing, and once
+ * how to get it.
  */
 export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const whole = clean(raw, MAX_DEPTH);

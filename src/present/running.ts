@@ -1,6 +1,6 @@
 /**
- * How long an ad has run and whether it is still running, as far as its three dates tell. Days are calendar days in UTC,
- * like the dates shown, so that readers who count get the same number.
+ * How long an ad has run and whether it is still running, as far as its three dates tell. Days are calendar days in
+ * UTC, like the dates shown, so that readers who count get the same number.
  *
  * - `daysRunning`: days from `startedAt` to the end. The end is `endDate` if that is past, and otherwise the last time
  *   it was seen. An ad seen on a single day has run 0 days.

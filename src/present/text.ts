@@ -1,10 +1,10 @@
 /**
  * Makes third-party text safe to read: keeps what a person can see, and removes what is invisible.
  *
- * Removed: control characters except newline and tab, bidi marks, zero-width and other default-ignorable characters (soft
- * hyphen, Hangul fillers, tag block, variation selectors …), non-characters. A lone surrogate becomes U+FFFD.
- * Kept where they carry meaning: the joiner and the selector inside an emoji, the three flags spelled in tags,
- * ZWJ/ZWNJ between letters of scripts that join (Persian, Indic …). A letter keeps at most eight marks.
+ * Removed: control characters except newline and tab, bidi marks, zero-width and other default-ignorable characters
+ * (soft hyphen, Hangul fillers, tag block, variation selectors …), non-characters. A lone surrogate becomes U+FFFD.
+ * Kept where they carry meaning: the joiner and the selector inside an emoji, the three flags spelled in tags, ZWJ/ZWNJ
+ * between letters of scripts that join (Persian, Indic …). A letter keeps at most eight marks.
  */
 export function sanitize(text: string): string {
   if (!UNUSUAL.test(text) || !UNUSUAL_BESIDE_EMOJI.test(text) || !SUSPECT.test(text)) return text;

@@ -49,8 +49,8 @@ const WORD_TOKENS = 12;
 export type FieldType = number | 'number' | 'flag' | 'words';
 
 /**
- * Copies the named fields of a service object, in the given order. Leaves out absent, null and empty values and those of
- * another type; bounds texts and lists.
+ * Copies the named fields of a service object, in the given order. Leaves out absent, null and empty values and those
+ * of another type; bounds texts and lists.
  */
 export function keep(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
   for (const name in types) {

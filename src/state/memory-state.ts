@@ -7,15 +7,15 @@ import type { CursorState } from './cursor-state.ts';
 import { FairStore } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
 
-/** Everything that outlives a call, for all tenants. Asynchronous, so that it can live outside this process. */
+/** Everything that outlives a call, for all tenants. Asynchronous, so that it can be kept outside this process. */
 export interface MemoryState {
   ledger: CreditLedger;
   answers: KeptAnswers;
   seen: SeenAds;
   windows: FullWindows;
-  /** What is behind the cursors of one tenant. */
+  /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
-  /** Forgets what is kept for a tenant; what they spent is not forgotten. */
+  /** Removes what is kept for a tenant, except their spending. */
   forget(tenantId: string): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export interface CursorMemory {
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** Most bytes of kept answers, of ads that lists showed, and behind cursors, for all tenants together. */
+/** Bytes of answers, of ads that lists showed, and of cursors, for all tenants together. */
 const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
 
 /** Tenants whose full usage windows are remembered. */
@@ -39,7 +39,7 @@ const maxWindows = 10_000;
 /** How long a cursor may be used without its filters, in milliseconds: a day. */
 const cursorTtl = 86_400_000;
 
-/** Bytes that a kept answer takes: objects for each character of its JSON, and what comes with the smallest of them. */
+/** Estimates the memory of an answer by the length of its JSON, plus its overhead. */
 const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
 
 /** The state of one process. */

@@ -65,7 +65,7 @@ test('a refusal without the documented body says that something else may have an
   upstream.does((_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'));
   const { text, error } = await server.call('whoami');
   expect(error).toMatchObject({ kind: 'not_found', status: 404 });
-  expect(text).toContain('may come from something else than the API');
+  expect(text).toContain('it may not come from the API');
   expect(text).not.toContain('Not here');
 });
 

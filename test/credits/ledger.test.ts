@@ -40,14 +40,14 @@ describe('what this server spent', () => {
     });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
     expect(text).toContain('3 charged in 1 paid call; 1 answered without a new charge, 3 saved');
-    expect(text).toContain('seen to cost: search_ads 3 for 10 items');
+    expect(text).toContain('prices seen: search_ads 3 for 10 items');
   });
 
   test('is nothing before the first paid call, and no price is known', async ({ upstream, server }) => {
     upstream.does(json(creditStatus()));
     const { data, text } = await server.call('get_credits');
     expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, savedCalls: 0, savedCredits: 0, prices: {} });
-    expect(text).toContain('prices are not known before the first paid call');
+    expect(text).toContain('prices are unknown until the first paid call');
   });
 
   test('includes what a call cost that the service charged and failed', async ({ upstream, server }) => {
@@ -71,7 +71,7 @@ describe('prices', () => {
     }
     upstream.does(json(creditStatus()));
     expect((await server.call('get_credits')).text).toContain(
-      'seen to cost: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items',
+      'prices seen: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items',
     );
   });
 
@@ -170,7 +170,7 @@ describe('a low balance', () => {
   test('of the account is said once, in the text and in the data', async ({ upstream, start }) => {
     expect(await searches({ upstream, start }, [40, 39, 37])).toEqual([
       undefined,
-      'Low balance: the account has 39 credits left, and a call was seen to cost up to 2. Tell the user.',
+      'Low balance: the account has 39 credits left, and calls have cost up to 2. Tell the user.',
       undefined,
     ]);
   });

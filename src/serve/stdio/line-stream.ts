@@ -127,14 +127,11 @@ interface Refusal {
 }
 
 function isMessage(value: unknown): value is JSONRPCMessage {
-  if (!isObject(value) || value.jsonrpc !== '2.0') return false;
-  return typeof value.method === 'string' || 'result' in value || 'error' in value;
+  const fields: Record<string, unknown> = Object(value);
+  return fields.jsonrpc === '2.0' && (typeof fields.method === 'string' || 'result' in fields || 'error' in fields);
 }
 
 function idOf(value: unknown): string | number | null {
-  const id = isObject(value) ? value.id : null;
+  const { id } = Object(value);
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

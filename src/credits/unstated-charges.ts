@@ -5,8 +5,8 @@ import type { Call, Send } from '../api/send.ts';
 import type { CreditLedger } from './credit-ledger.ts';
 
 /**
- * What a call was charged where the service does not say so, found out from the balance before and after. It is asked
- * only for calls of an operation that never stated a charge, which go one at a time.
+ * Finds out what a call was charged if the service does not state it, by the balance before and after. Used only for
+ * calls of unknown price, which run one at a time.
  */
 export interface BalanceOptions {
   send: Send;
@@ -14,10 +14,10 @@ export interface BalanceOptions {
   ledger: CreditLedger;
 }
 
-/** How long a question for the balance may take, in milliseconds: somebody's call waits for it. */
+/** How long asking for the balance may take, in milliseconds, while a call waits for it. */
 const maxAskMs = 5000;
 
-/** Reads the balance before such a call. What an earlier call of unknown fate was charged late is counted now. */
+/** Reads the balance before such a call. Counts late charges of an earlier call whose outcome was unknown. */
 export async function readBalanceBefore({ send, call, ledger }: BalanceOptions): Promise<void> {
   const { tenantId } = call;
   const credits = await askBalance(send, call);
@@ -28,8 +28,8 @@ export async function readBalanceBefore({ send, call, ledger }: BalanceOptions):
 }
 
 /**
- * What the balance fell by since then, less what other calls were charged; undefined where there is no balance to read.
- * A reading that shows no change after a call without an answer is kept: the charge may still come.
+ * By how much the balance has fallen since then, without what other calls were charged; undefined if the balance cannot
+ * be read. After a call without an answer, a reading without a change is kept: the charge may still come.
  */
 export async function balanceChange(
   { send, call, ledger }: BalanceOptions,
@@ -48,8 +48,8 @@ async function askBalance(send: Send, { tenantId, apiKey }: Call): Promise<numbe
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(timeIsUp()), maxAskMs);
   try {
-    const question = { operation: operations.getCredits, path: {}, query: {}, tenantId, apiKey, signal: late.signal };
-    const { value } = await send(question);
+    const request = { operation: operations.getCredits, path: {}, query: {}, tenantId, apiKey, signal: late.signal };
+    const { value } = await send(request);
     return (value as CreditStatusAnswer).credits ?? undefined;
   } catch {
     return undefined;

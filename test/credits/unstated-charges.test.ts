@@ -85,7 +85,7 @@ test('where the balance cannot be asked either, the budget counts as spent', asy
   upstream.does(json({ id: ad.id }));
   expect(await openings(own, 3)).toEqual([undefined, 'credit_budget', 'credit_budget']);
   const { text } = await own.call('get_ad', { adId: ad.id });
-  expect(text).toContain('Budget 12 credits: 0 spent, 12 counted for calls whose charge is not known');
+  expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
 
 test('a budget that counts as spent stays so when calls under way turn out to cost nothing', async () => {
