@@ -146,7 +146,7 @@ test('at shutdown paid calls that were sent get the drain, and what is lost is l
   await upstream.reached(1);
   await own.stop();
   expect((await lost).isError).toBe(true);
-  const line = own.logged.find((logged) => logged.includes('cut off'));
+  const line = own.logged.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
 });
