@@ -36,7 +36,7 @@ describe('callers', () => {
   });
 
   test.each(clientKinds)('60 keys, 4 calls each at once: every answer is its own (%s)', async (kind) => {
-    const sixty = Array.from({ length: 60 }, (_, index) => `svc_live_${kind.replaceAll(' ', '-')}.${index}`);
+    const sixty = Array.from({ length: 60 }, (_, index) => `svc_live_${clientKinds.indexOf(kind)}.${index}`);
     const clients = await Promise.all(sixty.map((key) => connectHttp(kind, server.url, key)));
     /** The same call of every client so many times at once; by each result, whose it must be. */
     const callAll = (times: number, tool: string) =>
