@@ -32,11 +32,11 @@ export interface Quote {
 /** Sizes remembered for one operation. Bounded, because callers choose them. */
 const maxSizes = 32;
 
-/** Learns from a stated charge. An empty answer that was free tells nothing about prices. */
+/** Learns from a stated charge. A free answer that brought or added nothing tells nothing about prices. */
 export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, 'value'>, charged: number): void {
-  const { items, hasMore } = value as { items?: unknown; hasMore?: unknown };
+  const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
   const count = isList(call) && Array.isArray(items) ? items.length : 1;
-  if (count === 0 && charged === 0) return;
+  if (charged === 0 && (count === 0 || added === false)) return;
   const table: PriceTable = prices.get(call.operation.name) ?? { bySize: new Map() };
   prices.set(call.operation.name, table);
   if (hasMore === true && !isSized(call)) table.page = count;

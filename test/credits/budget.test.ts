@@ -122,6 +122,18 @@ describe('a budget', () => {
     expect(await hanging).toBe('left');
   });
 
+  test('holds saves, which may be charged, though saving what was there already was free', async () => {
+    const saved = (added: boolean) =>
+      json({ itemType: 'ads', itemId: uuidOf('x'), added }, { headers: paid(added ? 3 : 0) });
+    upstream.does(saved(false), saved(true));
+    server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_saves', creditBudget: 10 } });
+    const save = (item: string) =>
+      server?.call('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf(item) });
+    await save('there');
+    const results = await Promise.all(Array.from({ length: 10 }, (_, index) => save(`${index}`)));
+    expect(results.filter((result) => result?.isError === false)).toHaveLength(3);
+  });
+
   test('waits no longer for a call that goes alone than the deadline of the call that waits', async () => {
     upstream.does(() => {});
     server = await startServer({
