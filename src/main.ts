@@ -17,6 +17,8 @@ const maxUnreadLog = 1024 * 1024;
 
 // The server continues even if the reader of its log has gone.
 process.stderr.on('error', () => {});
+// The same for its output, as in `--help | head`; over stdio, that ends the session.
+process.stdout.on('error', () => {});
 const say = (line: string): void => {
   if (process.stderr.writableLength < maxUnreadLog) process.stderr.write(line);
 };

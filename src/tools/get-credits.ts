@@ -14,7 +14,7 @@ export const getCredits = defineTool({
   input: noArguments,
   output: z.looseObject({
     thisServer: Spending.extend({
-      prices: z.looseObject({}).describe('by tool: credits charged, by number of items'),
+      prices: z.looseObject({}).describe('by tool: credits, by number of items'),
     }),
   }),
   async run(_, { api, spending, toolName }) {

@@ -84,7 +84,7 @@ describe('a paid read whose fate is unknown', () => {
     await own.call('search_ads', { limit: 1 });
     const { data, text } = await own.call('get_credits');
     expect(data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
-    expect(text).toContain('about 1 more may have been');
+    expect(text).toContain('about 1 more for calls whose charge is unknown');
     upstream.credits = undefined;
   });
 });

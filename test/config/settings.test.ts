@@ -83,8 +83,8 @@ describe('the base address', () => {
     ['file:///etc/passwd', 'address'],
     ['api.example.com', 'address'],
     ['https://', 'address'],
-    ['https://user:secret@api.example.com', 'no user'],
-    ['https://api.example.com?key=secret', 'no user, query'],
+    ['https://user:secret@api.example.com', 'a user'],
+    ['https://api.example.com?key=secret', 'a user, query'],
     ['https://api.example.com#x', 'fragment'],
   ])('may not be %s', (address, reason) => {
     const [problem, ...more] = problemsOf({ AD_LIBRARY_BASE_URL: address });
