@@ -13,7 +13,7 @@ import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/sql-p
 import { summarize } from '../src/dataset/summary.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { makeMarket } from '../src/library/demo/campaigns.ts';
-import { diceFrom } from '../src/library/demo/random.ts';
+import { seededRandom } from '../src/library/demo/seeded-random.ts';
 import { statements } from './dataset-statements.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';
@@ -50,7 +50,7 @@ async function medianOf(work: () => unknown): Promise<number> {
 }
 
 function* generated() {
-  for (let seed = 1; ; seed++) for (const { ads } of makeMarket(diceFrom(seed), gatheredAt)) yield* ads;
+  for (let seed = 1; ; seed++) for (const { ads } of makeMarket(seededRandom(seed), gatheredAt)) yield* ads;
 }
 
 /** Real ads, each as often as it takes, under ids of their own. */

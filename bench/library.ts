@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { makeMarket } from '../src/library/demo/campaigns.ts';
-import { diceFrom } from '../src/library/demo/random.ts';
+import { seededRandom } from '../src/library/demo/seeded-random.ts';
 import { openDemoLibrary } from '../src/library/demo.ts';
 import { openLibrary } from '../src/library/open.ts';
 import { addRow } from './row.ts';
@@ -51,7 +51,7 @@ const file = join(folder, 'ads.jsonl');
 async function* lines() {
   let made = 0;
   for (let seed = 1; made < wanted; seed++) {
-    for (const { page, ads } of makeMarket(diceFrom(seed), today)) {
+    for (const { page, ads } of makeMarket(seededRandom(seed), today)) {
       const kept = ads.slice(0, wanted - made);
       made += kept.length;
       if (kept.length > 0) yield [page, ...kept].map((record) => `${JSON.stringify(record)}\n`).join('');
@@ -68,7 +68,7 @@ demo.library.close();
 
 await pipeline(lines, createWriteStream(file));
 const database = join(folder, 'ads.db');
-const { shop, ...library } = await openLibrary({ database, now: () => today });
+const { context, ...library } = await openLibrary({ database, now: () => today });
 const spent = process.cpuUsage();
 const started = performance.now();
 const report = await library.import(createReadStream(file));
@@ -85,8 +85,8 @@ print(
 
 const { key } = library.keys.create({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
 const statements: { sql: string; values: (string | number)[] }[] = [];
-const { all } = shop.database;
-shop.database.all = (sql, values) => {
+const { all } = context.database;
+context.database.all = (sql, values) => {
   statements.push({ sql, values: values as (string | number)[] });
   return all(sql, values);
 };

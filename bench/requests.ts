@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { Client } from 'undici';
-import { diceFrom } from '../src/library/demo/random.ts';
+import { seededRandom } from '../src/library/demo/seeded-random.ts';
 import { type Question, type SoakCaller, type ToolResult, type Traffic, trafficOf } from './traffic.ts';
 
 /** What became of one request, by the kind it was. */
@@ -32,7 +32,7 @@ const stranger = () => `svc_live_stranger${strangers++}`;
 
 export function httpCaller(origin: string, caller: SoakCaller, number: number): HttpCaller {
   const client = new Client(origin);
-  const dice = diceFrom(number + 1000);
+  const dice = seededRandom(number + 1000);
   const traffic = trafficOf(caller, number);
   const revision = number % 2 ? modern : legacy;
   let id = 0;
@@ -143,5 +143,9 @@ const initialize = JSON.stringify(
 const notice = JSON.stringify(rpc({ method: 'notifications/cancelled', params: { requestId: 'none' } }));
 const write = {
   tool: 'add_collection_item',
-  args: { collectionId: '6a1f7e0c-0000-4000-8000-00000000c011', itemType: 'ads', itemId: '1' },
+  args: {
+    collectionId: '6a1f7e0c-0000-4000-8000-00000000c011',
+    itemType: 'ads',
+    itemId: '6a1f7e0c-0000-4000-8000-000000000001',
+  },
 };

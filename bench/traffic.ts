@@ -1,4 +1,4 @@
-import { type Dice, diceFrom } from '../src/library/demo/random.ts';
+import { type SeededRandom, seededRandom } from '../src/library/demo/seeded-random.ts';
 
 export interface SoakCaller {
   /** What `whoami` says of its key. */
@@ -32,7 +32,7 @@ const longWord = 'x'.repeat(40_000);
 const mostIds = 200;
 
 export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
-  const dice = diceFrom(seed);
+  const dice = seededRandom(seed);
   const ads: string[] = [];
   const pages: string[] = [];
   let collection: string | undefined;
@@ -142,7 +142,7 @@ function bad(tool: string, args: object): Question {
   return { tool, args, right: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
 }
 
-function remember(dice: Dice, known: string[], ids: (string | undefined)[]): void {
+function remember(dice: SeededRandom, known: string[], ids: (string | undefined)[]): void {
   for (const id of ids) {
     if (id === undefined || known.includes(id)) continue;
     if (known.length < mostIds) known.push(id);

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Config } from './config/settings.ts';
+import { logCalls, type OnCall } from './log/call-event.ts';
 import type { Log } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
@@ -11,16 +12,16 @@ import { tools } from './tools/catalog.ts';
 import type { Tool } from './tools/define-tool.ts';
 import { version } from './version.ts';
 
-/** What the process serves, whichever way it is reached. */
+/** What the process serves over any transport. */
 export interface App {
   catalog: Catalog;
-  /** Who pays where no key comes with a call: the person over stdio; in demo mode everybody has the demo's key. */
+  /** The credentials of calls that bring no key: the configured ones, or those of the demo. */
   credentials: Credentials;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /**
-   * Ends all calls, then lets go of everything the app holds. Paid calls that were sent already are waited for, up to
-   * so many milliseconds, since they are charged for all the same.
+   * Ends all calls, then releases all resources. Waits up to `drainMs` for paid calls that were sent, because they are
+   * charged anyway.
    */
   close(drainMs?: number): Promise<void>;
 }
@@ -28,18 +29,20 @@ export interface App {
 export interface AppOptions {
   config: Config;
   log: Log;
+  /** Receives every call that has ended; by default they are logged. */
+  onCall?: OnCall;
   now: () => number;
   random: () => number;
-  /** Where `pictures` will be served; where they are not, the demo's media addresses lead nowhere. */
+  /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
 }
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
 
-/** Of the demo's pictures where nobody serves them. */
+/** Placeholder for picture addresses when no HTTP server runs. */
 const mediaAddress = 'https://media.demo.example/media';
 
-/** What answers the API's calls, and what is said of it to callers. */
+/** The service behind the tools, and what callers should know about it. */
 interface UpstreamService extends Upstream {
   key: string | undefined;
   pictures?: App['pictures'];
@@ -48,14 +51,21 @@ interface UpstreamService extends Upstream {
   close(): Promise<void> | void;
 }
 
-export async function openApp({ config, log, now, random, mediaUrl }: AppOptions): Promise<App> {
+export async function openApp({
+  config,
+  log,
+  onCall = logCalls(log),
+  now,
+  random,
+  mediaUrl,
+}: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
   const closing = new AbortController();
-  // Every call under way listens for it; Node takes more than ten for a leak and says so.
+  // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
-  // What calls need is loaded with the first one: most sessions begin with a list of tools, and some end there.
+  // Loaded with the first call: every session starts with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
-  const service = {
+  const server = {
     tools: chosenTools(config),
     calls: () => {
       calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
@@ -63,6 +73,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
     },
     now,
     log,
+    onCall,
     resultTokens: config.resultTokens,
     timeoutMs: config.timeoutMs,
     keepsAnswers: config.cacheSeconds > 0,
@@ -71,7 +82,7 @@ export async function openApp({ config, log, now, random, mediaUrl }: AppOptions
     closing: closing.signal,
   };
   return {
-    catalog: createCatalog({ service, prompts, version, filterHints: upstream.filterHints }),
+    catalog: createCatalog({ server, prompts, version, filterHints: upstream.filterHints }),
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
     close: async (drainMs = 0) => {
@@ -105,13 +116,12 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     baseUrl: 'http://demo.invalid',
     key: apiKey,
     pictures: (request) => library.fetch(request),
-    notice: 'DEMO DATA: generated, every advertiser and ad is fictional, no real credits are spent.',
+    notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     filterHints: filterHints(libraryFilters),
     close: () => library.close(),
   };
 }
 
-/** The names that the setting for a subset of tools may hold. */
 export const toolNames = tools.map(({ name }) => name);
 
 function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, Tool> {

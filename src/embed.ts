@@ -2,7 +2,7 @@ import { openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './log/log.ts';
 
-/** What `@modelcontextprotocol/sdk` calls a transport, in the part of it that is used. */
+/** The part of `Transport` of `@modelcontextprotocol/sdk` that is used. */
 export interface Transport {
   start(): Promise<void>;
   send(message: never): Promise<void>;
@@ -13,17 +13,17 @@ export interface Transport {
 }
 
 export interface EmbeddedServer {
-  /** Serves one more client, for revisions up to 2025-11-25. Closing its transport ends that. */
+  /** Serves one more client, for revisions up to 2025-11-25, until its transport is closed. */
   connect(transport: Transport): Promise<void>;
-  /** Aborts calls in flight and lets go of everything. */
+  /** Aborts calls in progress and releases all resources. */
   close(): Promise<void>;
 }
 
 /**
- * For programs: the server inside their own process, on transports of theirs. The settings are the command's, by the
- * names of their variables, as in `{ AD_LIBRARY_DEMO: 'true' }`; the process's own environment is not looked at.
- * @param write takes the log, a line at a time
- * @throws Error that names every setting that is wrong
+ * Runs the server inside another program, on that program's transports. Settings are named like the environment
+ * variables, as in `{ AD_LIBRARY_DEMO: 'true' }`; the environment itself is not read.
+ * @param write receives the log line by line
+ * @throws Error naming every invalid setting
  */
 export async function openServer(
   settings: Readonly<Record<string, string | undefined>>,

@@ -21,17 +21,17 @@ import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';
 import { version } from './version.ts';
 
-/** The API as callers have it, until it is closed. */
+/** The API for all callers, until it is closed. */
 export interface OpenCalls {
   callsOf: Calls;
-  /** Waits for paid calls that were sent, up to so many milliseconds, and aborts the rest. */
+  /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
 }
 
-/** What one caller has for the length of one tool call: the API, and what is remembered of earlier calls. */
+/** What a caller has during one tool call: the API, and what is remembered of earlier calls. */
 export type Calls = (caller: Caller) => CallerContext;
 
-/** The service behind the API's `fetch`: the real one, or the local library with demo data inside this process. */
+/** The service that answers: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
   fetch: Fetch;
   baseUrl: string | undefined;
@@ -73,13 +73,13 @@ export function openCalls(options: CallsOptions): OpenCalls {
 /** Everything between a tool and the network, the outermost last. */
 function sendChain({ config, upstream, now, random, state, inFlight }: ChainOptions): Send {
   const { fetch, baseUrl } = upstream;
-  const { ledger, answers, seen } = state;
+  const { ledger, answers, seen, windows } = state;
   const { creditBudget: budget } = config;
-  // Without an address no call gets as far as this.
+  // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget });
-  const windowed = withUsageWindows(budgeted, { ledger, now });
+  const windowed = withUsageWindows(budgeted, { ledger, windows, now });
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
   const forgetful = withRefusedKeys(kept, state.forget);
@@ -93,5 +93,5 @@ async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void
   const { prices } = await ledger.read(call.tenantId);
   const { price, atLeast } = quote(prices, call);
   const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
-  log.warn('a paid call was cut off: the server closed before its answer came', fields);
+  log.warn('a paid call was lost: the server closed before its answer arrived', fields);
 }

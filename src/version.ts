@@ -1,4 +1,4 @@
 import about from '../package.json' with { type: 'json' };
 
-/** The package's own version: `package.json` is its only author. */
+/** The version in `package.json`. */
 export const version = about.version;

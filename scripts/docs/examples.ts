@@ -1,4 +1,4 @@
-import { callEveryTool } from '../../test/support/call-every-tool.ts';
+import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer } from '../../test/support/server.ts';
 
 /** The day the examples are of: demo data is the same on the same day. */
@@ -7,7 +7,7 @@ const day = Date.UTC(2026, 0, 15, 12);
 /** Every tool's call and the text it gives on demo data, as Markdown, by tool. */
 export async function examples(): Promise<Map<string, string>> {
   const server = await startServer({ config: { demo: true }, now: () => day });
-  const called = await callEveryTool(server.call);
+  const called = await makeDemoCalls(server.call);
   await server.close();
   return new Map(
     called.map(({ name, args, result }) => [name, fenced(`${name} ${JSON.stringify(args)}\n\n${result.text}`)]),

@@ -10,7 +10,7 @@ export const withCatalog = (manifest: object): object => ({
   tools: tools.map((tool) => ({ name: tool.name, description: describe(tool) })),
   prompts: prompts.map(({ name, description, arguments: given, write }) => {
     const names = given.map((argument) => argument.name);
-    const text = write(Object.fromEntries(names.map((argument) => [argument, `\${arguments.${argument}}`])));
+    const text = write(Object.fromEntries(names.map((argument) => [argument, `"\${arguments.${argument}}"`])));
     return { name, description, arguments: names, text };
   }),
 });

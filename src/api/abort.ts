@@ -1,6 +1,6 @@
 import { AdLibraryError } from './errors.ts';
 
-/** Settles as the promise does, or rejects with the reason of the signal if that aborts first. */
+/** Settles like the promise, or rejects with the signal's reason if that aborts first. */
 export function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason);
@@ -12,8 +12,8 @@ export function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): 
 }
 
 /**
- * Has the controller abort when any of the signals does; returns what ends that. Nothing is left behind on signals
- * that outlive it, as `AbortSignal.any` would leave it.
+ * Aborts the controller when any of the signals aborts; returns a function that stops this. Unlike `AbortSignal.any`,
+ * it then leaves nothing behind on signals that outlive it.
  */
 export function follow(controller: AbortController, signals: readonly AbortSignal[]): () => void {
   const ends = signals.map((signal) => {
@@ -27,10 +27,10 @@ export function follow(controller: AbortController, signals: readonly AbortSigna
   };
 }
 
-/** The reason of an abort where time is up. */
+/** The reason for an abort at the deadline. */
 export const timeIsUp = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
-/** What became of a call whose signal aborted: the deadline, or a caller who left. */
+/** The error of a call whose signal aborted: at the deadline, or because its caller left. */
 export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryError {
   const late = reason instanceof DOMException && reason.name === 'TimeoutError';
   const problem = late ? undefined : 'The call was cancelled.';

@@ -4,20 +4,20 @@ import { type Operation, type OperationName, operations } from './operations.ts'
 import type { AnswerOf } from './response-schemas.ts';
 import type { Answer, Receipt, Send } from './send.ts';
 
-/** What an operation takes: path parameters by name, query parameters, a JSON body. */
+/** The parameters of an operation, and how to answer it. */
 export interface ApiRequest {
   path?: Record<string, string>;
   query?: Record<string, string | number>;
   body?: Record<string, unknown>;
-  /** Asks the service even where a kept answer would do. */
+  /** Asks the service even if there is a kept answer. */
   fresh?: boolean | undefined;
-  /** Takes an ad as a list showed it, where one is kept. */
+  /** Accepts a kept copy of the ad from a list. */
   seen?: boolean | undefined;
 }
 
 export interface ApiAnswer<Name extends OperationName> {
   value: AnswerOf<Name>;
-  /** The body as it came, for views that hold every field. */
+  /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
   cacheId?: number;
@@ -25,26 +25,26 @@ export interface ApiAnswer<Name extends OperationName> {
   repeated?: true;
 }
 
-/** One method per operation of the document, under its own name. */
+/** One method for each operation of the document. */
 export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
 
-/** Whose credits a call takes. */
+/** The API key that pays for a call. */
 export interface Credentials {
-  /** Undefined where none is set: every call then says so instead of going out. */
+  /** If undefined, every call fails without being sent. */
   apiKey: string | undefined;
-  /** Names the key's share of what the process keeps. */
+  /** Partitions cache, ledger and cursors per API key. */
   tenantId: string;
 }
 
 export interface Caller extends Credentials {
   signal: AbortSignal;
-  /** Told of every answer, so that a result can say what it cost. */
+  /** Receives the receipt of every answer, so that a result can state its cost. */
   onReceipt?: (receipt: Receipt) => void;
 }
 
-/** The API as one caller has it for the length of one tool call. */
+/** Creates the API for one caller and one tool call. */
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
-  // Its methods are made once: over HTTP, thousands of calls a second each have an API of their own.
+  // The methods are shared: over HTTP, thousands of calls a second have an instance each.
   class CallerApi {
     readonly caller: Caller;
     constructor(caller: Caller) {
@@ -80,7 +80,7 @@ async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRe
   }
 }
 
-/** Names all that is missing at once. */
+/** Names all missing settings at once. */
 function missingSettings(apiKey: string | undefined, baseUrl: string | undefined): AdLibraryError {
   const missing = [
     apiKey === undefined && 'AD_LIBRARY_API_KEY',
@@ -90,7 +90,7 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
   return new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
 }
 
-/** What failed, with what its reader must know of the operation. An abort is the deadline, or a caller who left. */
+/** Adds facts about the operation to an error. */
 function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
   const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
   return known === undefined ? error : new AdLibraryError({ ...known.failure, gated, writes }, { cause: error });

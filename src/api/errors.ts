@@ -19,10 +19,10 @@ export const errorKinds = [
 ] as const;
 export type ErrorKind = (typeof errorKinds)[number];
 
-/** What is known of a failed call. Texts from the service are data: whoever shows them makes them safe first. */
+/** What is known about a failed call. Service texts are data: make them safe before showing them. */
 export interface Failure {
   kind: ErrorKind;
-  /** What went wrong, in our words, where the kind alone does not say it. */
+  /** What went wrong, in our words, if the kind alone does not say it. */
   problem?: string | undefined;
   status?: number | undefined;
   /** `error.code`, `error.message`, `error.requestId` and `error.details` of the service's error body. */
@@ -30,20 +30,20 @@ export interface Failure {
   serviceMessage?: string | undefined;
   requestId?: string | undefined;
   details?: unknown;
-  /** Credits the service says it charged although the call failed. */
+  /** Credits that the service stated it charged although the call failed. */
   charged?: number | undefined;
-  /** The service sent a charge in a form that cannot be read. */
+  /** The service stated a charge that cannot be read. */
   chargeUnreadable?: boolean | undefined;
-  /** False when nothing reached the service; undefined when its fate is unknown. */
+  /** False if nothing reached the service; undefined if that is unknown. */
   sent?: boolean | undefined;
-  /** Whether the call is one that is paid for, or one that writes. */
+  /** Whether the operation is gated, and whether it writes. */
   gated?: boolean | undefined;
   writes?: boolean | undefined;
-  /** For 429: what `GET /v1/credits` said afterwards. */
+  /** For 429: the windows that `GET /v1/credits` returned afterwards. */
   usageLimit?: UsageLimitAnswer | undefined;
-  /** For 402: the balance that it told. */
+  /** For 402: the balance that `GET /v1/credits` returned afterwards. */
   creditsLeft?: number | undefined;
-  /** For a refusal of our own that may be over in a moment. */
+  /** For a refusal by this server that may soon be over. */
   transient?: boolean | undefined;
 }
 
@@ -58,9 +58,9 @@ export class AdLibraryError extends Error {
 }
 
 /**
- * Whether the service may have charged for a call although nobody can read how much: its answer is missing, or came from
- * a gateway (502, 504 …) behind which the call may have been carried out. A refusal charges nothing, and neither does a
- * 503 that says nothing of a charge.
+ * Whether the service may have charged for a call without a readable amount: its answer is missing, or comes from a
+ * gateway (502, 504 …) behind which the call may have been carried out. A refusal charges nothing, and neither does a
+ * 503 without a stated charge.
  */
 export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable }: Failure): boolean {
   if (sent === false || charged !== undefined) return false;
@@ -69,7 +69,7 @@ export function mayBeCharged({ kind, status, sent, charged, chargeUnreadable }: 
   return status < 300 || status === 408 || (status >= 500 && status !== 503);
 }
 
-/** Statuses of the document; the rest is `unavailable` from 500 on, and otherwise not an answer it describes. */
+/** The statuses of the document. Others are `unavailable` from 500 on, and unexpected below. */
 const kindByStatus: Partial<Record<number, ErrorKind>> = {
   401: 'unauthorized',
   402: 'payment_required',

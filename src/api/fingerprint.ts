@@ -1,15 +1,15 @@
 import type { OperationName } from './operations.ts';
 import type { Call } from './send.ts';
 
-/** Equal for equal calls, in whatever order their arguments came; says nothing of the key they are made with. */
+/** Equal for equal calls, whatever the order of their arguments and whatever their API key. */
 export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) =>
   canonical([operation.name, path, query, body ?? null]);
 
-/** How the fingerprints of all calls of an operation begin, or of those with these path parameters. */
+/** The common start of the fingerprints of an operation's calls, or of those with these path parameters. */
 export const fingerprintStart = (name: OperationName, path?: Call['path']): string =>
   `${canonical(path ? [name, path] : [name]).slice(0, -1)},`;
 
-/** JSON with the keys of every object in order. */
+/** JSON with the keys of every object sorted. */
 export const canonical = (value: unknown): string => JSON.stringify(value, sorted);
 
 function sorted(_: string, value: unknown): unknown {

@@ -2,30 +2,30 @@ import { abortedError, raceAbort, timeIsUp } from './abort.ts';
 import { AdLibraryError } from './errors.ts';
 import type { Answer, Call, Send, Transit } from './send.ts';
 
-/** A call under way, for one caller or several. */
+/** A call in progress, for one caller or several. */
 export interface InFlightCall {
-  /** The answer for one more caller; rejects with what became of the call where the caller leaves first. */
+  /** Returns the answer to one more caller; rejects if that caller leaves first. */
   join(signal: AbortSignal): Promise<Answer>;
-  /** Resolves when the call has ended, whichever way. */
+  /** Resolves when the call has succeeded or failed. */
   settled: Promise<void>;
-  /** Whether it was given up: there is nothing to join any more. */
+  /** Whether it was aborted, and cannot be joined any more. */
   isAborted(): boolean;
 }
 
 export interface InFlightCalls {
-  /** Throws `busy` where too many are under way. */
+  /** Throws `busy` if too many are in progress. */
   start(call: Call, send: Send): InFlightCall;
-  /** Waits for what was sent, up to so many milliseconds, and aborts the rest. */
+  /** Waits up to `ms` for calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
 }
 
 export interface InFlightOptions {
-  /** How long a call may go on without a caller, in milliseconds: the time that a tool call has. */
+  /** How long a call may continue without a caller, in milliseconds: as long as a tool call. */
   timeoutMs: number;
-  /** Most calls under way, for one tenant and for all: a caller who left makes no room before the call has ended. */
+  /** Calls in progress, per tenant and in total. They count until they end, even if their caller has left. */
   maxPerTenant: number;
   maxInAll: number;
-  /** Is told of calls that were still unanswered when all was closed. */
+  /** Receives the calls that were still unanswered at `close`. */
   onLost(call: Call): void;
 }
 
@@ -37,9 +37,9 @@ interface TrackedCall {
 }
 
 /**
- * Keeps a call going that was sent, until its answer is there, though all its callers have left: the service carries it
- * out and charges for it all the same, and whoever asks again finds the answer kept. A call of which nothing was sent
- * yet ends with its last caller.
+ * Continues calls that were sent until their answer arrives, even if all their callers have left: the service carries
+ * them out and charges for them anyway, and a repeated call finds the answer in the cache. A call that was not sent yet
+ * ends with its last caller.
  */
 export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }: InFlightOptions): InFlightCalls {
   const tracked = new Set<TrackedCall>();
@@ -115,7 +115,7 @@ async function join(entry: TrackedCall, answer: Promise<Answer>, signal: AbortSi
 const tooMany = () =>
   new AdLibraryError({
     kind: 'busy',
-    problem: 'Calls that were cancelled are still waiting for the service.',
+    problem: 'Too many cancelled calls are still waiting for the service.',
     sent: false,
     details: { retryAfterSeconds: 10 },
   });

@@ -5,9 +5,8 @@ type LenientShape<Shape extends z.ZodRawShape, Essential> = {
 };
 
 /**
- * Reads an object as documented, but lets a field that is missing or of another type than documented count as
- * absent: an answer that was paid for is not refused over one field. Only the essential fields, without which the
- * object is not that object at all, must be as documented.
+ * Reads an object as documented, but ignores fields of another type: a paid answer is not rejected because of one
+ * field. Only the essential fields, which make the object what it is, must be as documented.
  */
 export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
   schema: z.ZodObject<Shape, z.core.$loose>,

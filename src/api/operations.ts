@@ -10,7 +10,7 @@ export type OperationName =
   | 'searchPages'
   | 'getPage';
 
-/** One row of the document's endpoint table. `responseSchemas` has what it answers with. */
+/** One row of the document's endpoint table. `responseSchemas` describes its answer. */
 export interface Operation {
   name: OperationName;
   method: 'GET' | 'POST';
@@ -19,13 +19,13 @@ export interface Operation {
   /** Gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
   gated: boolean;
   /**
-   * How often it may be sent again when nobody knows whether it was carried out. A gated read may have been charged,
-   * so never; adding an item twice leaves it there once (*Endpoints*, rule 1), so once.
+   * How often it may be repeated if it is unknown whether it was carried out. Never for a gated read, which may have
+   * been charged. Once for adding an item, because adding it twice is harmless (*Endpoints*, rule 1).
    */
   maxUnsafeRetries: number;
-  /** Changes something at the service. */
+  /** Changes data of the service. */
   writes?: true;
-  /** Answers with a list of items. */
+  /** Returns a page of a list, with as many items as the call asks for. */
   list?: true;
 }
 
@@ -55,7 +55,6 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
     name: 'listCollections',
     method: 'GET',
     path: '/v1/collections',
-    list: true,
     gated: false,
     maxUnsafeRetries: 2,
   },

@@ -3,7 +3,7 @@ import { AdLibraryError } from './errors.ts';
 import { AdAnswer, PageAnswer } from './response-schemas.ts';
 import type { Receipt } from './send.ts';
 
-/** Read the items of a collection as the kind they were asked for: the answer itself does not tell it reliably. */
+/** Reads the items of a collection as the requested type, because the answer does not state it reliably. */
 export const readAds = (answer: Listed) => readItems(AdAnswer, answer);
 export const readPages = (answer: Listed) => readItems(PageAnswer, answer);
 
@@ -13,7 +13,7 @@ function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Ite
   const { charged, requestId } = receipt;
   throw new AdLibraryError({
     kind: 'unexpected_response',
-    problem: 'The items are not of the item type asked for.',
+    problem: 'The items are not of the requested item type.',
     status: 200,
     requestId: requestId ?? undefined,
     charged: charged ?? undefined,

@@ -12,17 +12,17 @@ import {
   UsageLimit,
 } from './schemas.ts';
 
-/** The documented resources as they are read from an answer: see `lenient.ts` for what that forgives. */
+/** The documented resources as they are read from an answer; see `lenient.ts` for what is tolerated. */
 
-/** Most entries of a list that are looked at; the document's largest page holds 100 items. */
+/** Entries of a list; the largest page in the document has 100. */
 const maxEntries = 1000;
-/** A list whose entries are only read when there are not too many: each wrong one costs time and memory. */
+/** Checks the length before the entries, because each wrong entry costs time and memory. */
 const listOf = <Item extends z.ZodType>(item: Item, max = maxEntries) =>
   z.array(z.unknown()).max(max).pipe(z.array(item));
 
 /**
- * What makes an object an ad or a page. Their other fields are shown from the body as it came, and whoever shows one
- * judges it: to read them all here would take longer than to parse them.
+ * What makes an object an ad or a page. Other fields are taken from the received body and checked when they are shown:
+ * checking them all here would take longer than parsing the JSON.
  */
 export const AdAnswer = z.object({ id: z.string() });
 export const PageAnswer = z.object({ pageId: z.string() });
@@ -44,7 +44,7 @@ export type IdentityAnswer = z.infer<typeof IdentityAnswer>;
 export const CollectionAnswer = lenient(Collection, ['id']);
 export type CollectionAnswer = z.infer<typeof CollectionAnswer>;
 
-/** Where the document promises `hasMore` and a service leaves it out, a cursor means that there is more. */
+/** If a service leaves out `hasMore`, a cursor means that there is more. */
 const paging = {
   cursor: z.string().min(1).nullable().catch(null),
   hasMore: z.boolean().optional().catch(undefined),
@@ -55,16 +55,16 @@ const withHasMore = <Answer extends { cursor: string | null; hasMore?: boolean |
   hasMore: answer.hasMore ?? answer.cursor !== null,
 });
 
-const pageOf = <Item extends z.ZodType>(item: Item) =>
+const listAnswer = <Item extends z.ZodType>(item: Item) =>
   z.looseObject({ items: listOf(item), ...paging }).transform(withHasMore);
 
-export const AdListAnswer = pageOf(AdAnswer);
-export const PageListAnswer = pageOf(PageAnswer);
+export const AdListAnswer = listAnswer(AdAnswer);
+export const PageListAnswer = listAnswer(PageAnswer);
 export const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnswer, 10_000) });
 
 const collection = CollectionAnswer.optional().catch(undefined);
 const itemType = ItemType.optional().catch(undefined);
-/** Items are told apart by the item type that was asked for: see `read-items.ts`. */
+/** Items are read by the requested item type: see `read-items.ts`. */
 export const CollectionItemsAnswer = z
   .looseObject({ ...CollectionItemsResult.shape, items: listOf(z.looseObject({})), ...paging, collection, itemType })
   .transform(withHasMore);
@@ -73,7 +73,7 @@ export const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ 
   'added',
 ]);
 
-/** What each operation answers with. */
+/** The schema of each operation's answer. */
 export const responseSchemas = {
   whoami: IdentityAnswer,
   getAccount: AccountAnswer,

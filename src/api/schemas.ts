@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { ItemType } from './item-type.ts';
 
 /**
- * The resources, envelopes and bodies of the API, field by field as its document gives them.
+ * The resources, envelopes and bodies of the API, field by field as in its document.
  *
  * Every object is loose: the document allows extra keys on Ad, Page and MediaAsset, and a key the service adds
- * tomorrow must not turn a paid answer into an error. Reading is laxer still, see `lenient.ts`.
+ * later must not turn a paid answer into an error. Reading tolerates even more, see `lenient.ts`.
  */
 
 const text = z.string().nullish();

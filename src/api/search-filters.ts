@@ -1,14 +1,13 @@
 import * as z from 'zod';
 
 /**
- * The form in which filter keys of a search are described.
+ * Describes the filter keys of a search.
  *
- * The API document does not show the keys beyond `limit` and `cursor` (Endpoints, rule 4). Whoever knows those of a
- * service writes them down in this form: the local library does so for its own, and a JSON file of the same form
- * (`AD_LIBRARY_SEARCH_FILTERS`) does it for any other service.
+ * The API document shows no keys except `limit` and `cursor` (Endpoints, rule 4). The local library describes its own
+ * keys in this form, and a JSON file of the same form (`AD_LIBRARY_SEARCH_FILTERS`) describes those of another service.
  */
 
-/** What a filter takes. `strings` is a list of which any one may match; `date` is an ISO 8601 date or date-time. */
+/** `strings` is a list, any of which may match; `date` is an ISO 8601 date or date-time. */
 export const filterTypes = ['string', 'strings', 'integer', 'number', 'boolean', 'date'] as const;
 
 export const SearchFilter = z
@@ -27,7 +26,7 @@ export type SearchFilter = z.infer<typeof SearchFilter>;
 
 const filterList = z
   .array(SearchFilter)
-  .refine((filters) => new Set(filters.map(({ key }) => key)).size === filters.length, 'each key may stand only once')
+  .refine((filters) => new Set(filters.map(({ key }) => key)).size === filters.length, 'each key may appear only once')
   .default([]);
 
 export const SearchFilters = z

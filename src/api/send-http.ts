@@ -7,7 +7,7 @@ import { ErrorBody } from './schemas.ts';
 import type { Answer, Call, Receipt, Send } from './send.ts';
 import { urlOf } from './url.ts';
 
-/** The one seam to the world: undici on the network, or the local library's handler. */
+/** The only way out: undici on the network, or the handler of the local library. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
 
 export interface HttpRequest {
@@ -15,18 +15,18 @@ export interface HttpRequest {
   headers: Record<string, string>;
   body?: string;
   signal: AbortSignal;
-  /** To be called when the first byte leaves: from then on the service may carry the call out. */
+  /** Must be called when the first byte leaves: from then on the service may carry out the call. */
   onSent(): void;
 }
 
-/** What is used of a web-standard response. */
+/** The part of a web-standard response that is used. */
 export interface HttpResponse {
   status: number;
   headers: { get(name: string): string | null };
   text(): Promise<string>;
 }
 
-/** Sends a call and reads its answer. Throws `AdLibraryError` for everything but a documented 200. */
+/** Sends a call and reads its answer. Throws `AdLibraryError` for anything but a documented 200. */
 export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: string }): Send {
   return async (call) => {
     const { transit = { sent: false }, signal } = call;
@@ -45,15 +45,15 @@ export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: st
     try {
       return await read(call, await fetch(url, body === undefined ? request : { ...request, body }));
     } catch (error) {
-      throw withFate(error, { signal, sent: transit.sent });
-    } finally {
+      const { sent } = transit;
       transit.sent = false;
+      throw withSent(error, { signal, sent });
     }
   };
 }
 
-/** A failure before the first byte left is one of a call that was never made; after it, only an answer tells. */
-function withFate(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
+/** Marks a failure before the first byte left as not sent. */
+function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
     const { failure } = error;
     if (sent || failure.kind !== 'network') return error;
@@ -64,20 +64,18 @@ function withFate(error: unknown, { signal, sent }: { signal: AbortSignal; sent:
 
 async function read(call: Call, response: HttpResponse): Promise<Answer> {
   const { status, headers } = response;
-  const masked = (words: string) => withoutKey(words, call.apiKey);
-  const id = headers.get('x-service-request-id');
   const chargedText = headers.get('x-service-credits-charged');
-  const charged = count(chargedText);
+  const charged = readCredits(chargedText);
   const chargeUnreadable = charged === null && chargedText !== null;
   const receipt: Receipt = {
     charged,
-    remaining: count(headers.get('x-service-credits-remaining')),
+    remaining: readCredits(headers.get('x-service-credits-remaining')),
     cached: false,
-    requestId: id && masked(id),
+    requestId: headers.get('x-service-request-id'),
     ...(chargeUnreadable && { chargeUnreadable }),
   };
   const about = { status, requestId: receipt.requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
-  const body = masked(await response.text().catch((error) => brokenOff(error, call, about)));
+  const body = await response.text().catch((error) => brokenOff(error, call, about));
   const raw = parseJson(body);
   if (status !== 200) {
     throw new AdLibraryError({
@@ -92,24 +90,19 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'
-      : `The answer does not have the form the document describes: ${firstOf(parsed.error)}`;
+      : `The answer does not match the API document: ${firstOf(parsed.error)}`;
   throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
 }
 
-/** A service that repeats the key, in whatever part of its answer, must not make us show it. */
-const withoutKey = (words: string, key: string) => (key.length < shortestKey ? words : words.replaceAll(key, '***'));
-/** Anything shorter is no secret, but may well be a word of an ad. */
-const shortestKey = 12;
-
-/** An answer that broke off in its body: what its head said of the charge still holds. */
+/** An answer that broke off in its body: the charge stated in its headers still applies. */
 function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {
   const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
   if (known === undefined) throw error;
   throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
 }
 
-/** The header values are strings (document, *Endpoints*); of any other form, or absurdly long, they say nothing. */
-function count(header: string | null): number | null {
+/** Header values are strings (document, *Endpoints*); those of any other form are ignored. */
+function readCredits(header: string | null): number | null {
   return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
 }
 
@@ -125,7 +118,7 @@ function firstOf({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
 }
 
-/** The error body of the document's *Errors*, as far as it is one. */
+/** Reads the error body (document, *Errors*), if there is one. */
 function serviceError(body: unknown): Partial<Failure> | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;
@@ -134,7 +127,7 @@ function serviceError(body: unknown): Partial<Failure> | undefined {
 }
 
 const noErrorBody: Partial<Failure> = {
-  problem: 'The answer has no error body as the API documents it: it may come from something else than the API.',
+  problem: 'The answer has no documented error body: it may not come from the API.',
 };
 
 const ServiceError = lenient(ErrorBody.shape.error, []);

@@ -1,79 +1,79 @@
 import type { Operation } from './operations.ts';
 
-/** One call of the API, before anything of it is sent. */
+/** A call of the API. */
 export interface Call {
   operation: Operation;
-  /** Values for the braces of the operation's path. */
+  /** Path parameters by name. */
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number>>;
   /** JSON body of a POST. */
   body?: Readonly<Record<string, unknown>>;
-  /** The API key of the account the call is made for. It goes into one header and nowhere else. */
+  /** Goes into one header and nowhere else. */
   apiKey: string;
-  /** Names the key's share of what the process keeps; over HTTP a hash of the key with a secret. */
+  /** Partitions cache, ledger and cursors per API key; over HTTP a keyed hash of the key. */
   tenantId: string;
-  /** Aborts the call; also carries its deadline. */
+  /** Aborts when the caller leaves or at the deadline. */
   signal: AbortSignal;
-  /** Asks the service even where a kept answer would do. */
+  /** Asks the service even if there is a kept answer. */
   fresh?: boolean;
-  /** Takes an ad as a list showed it, where one is kept. */
+  /** Accepts a kept copy of the ad from a list. */
   seen?: boolean;
-  /** Costs credits: its operation is gated, or was seen to charge although the document says otherwise. */
+  /** Costs credits: its operation is gated, or has charged although the document does not say so. */
   paid?: boolean;
-  /** Where a request of the call is: whoever would abort it asks. */
+  /** Whether a request of the call may be aborted. */
   transit?: Transit;
 }
 
-/** Whether bytes of a request have left and no answer has come yet: its fate is then the service's alone to know. */
+/** Whether a request that did not fail has left: the service carries it out, or has done so. */
 export interface Transit {
   sent: boolean;
-  /** Whether anybody still waits for the answer. */
+  /** Whether a caller still waits for the answer. */
   isWanted?(): boolean;
 }
 
-/** What a call cost, from the headers of the document's *Endpoints*; null where the service sent none. */
+/** What a call cost, from the headers (document, *Endpoints*); null if the service sent none. */
 export interface Receipt {
   charged: number | null;
   remaining: number | null;
-  /** True when nothing was sent. */
+  /** True if nothing was sent. */
   cached: boolean;
   requestId: string | null;
-  /** The service sent a charge in a form that cannot be read. */
+  /** The service stated a charge that cannot be read. */
   chargeUnreadable?: true;
-  /** For a cached answer: milliseconds since the service gave it, and what it was charged then. */
+  /** For a cached answer: its age in milliseconds, and what it cost. */
   age?: number;
   saved?: number | null;
-  /** What its reader should know about what is left. */
+  /** Warns the reader that little is left. */
   warning?: string;
 }
 
 export interface Answer {
-  /** The body as the operation reads it. */
+  /** The body, read with the operation's schema. */
   value: unknown;
-  /** The body as it came, for views that hold every field. */
+  /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
-  /** Length of the body, to bound what is kept. */
+  /** The length of the body, to bound the cache. */
   size: number;
-  /** Names an answer that is kept: the same whenever it is given again. */
+  /** Identifies an answer in the cache. */
   cacheId?: number;
-  /** For an ad as a list showed it: the operation of that list. */
+  /** For an ad copied from a list: the operation of that list. */
   seenIn?: string;
-  /** True when an earlier attempt may have been carried out as well. */
+  /** True if an earlier attempt may have been carried out, too. */
   repeated?: true;
 }
 
-/** The same answer given once more: nothing was sent for it. */
+/** The same answer again, for which nothing was sent. */
 export const replayed = (answer: Answer, age?: number): Answer => {
   const { charged, saved = charged } = answer.receipt;
   const receipt = { ...answer.receipt, charged: 0, cached: true, saved, ...(age !== undefined && { age }) };
   return { ...answer, receipt };
 };
 
-/** The one function that goes out. Retries, ledger, budget and cache wrap it, each with this same signature. */
+/** The function that sends a call. Retries, ledger, budget and cache wrap it, each with the same signature. */
 export type Send = (call: Call) => Promise<Answer>;
 
-/** What is done about paid calls only; all others pass. */
+/** Applies a wrapper to gated operations only. */
 export const gatedOnly =
   (send: Send, paid: Send): Send =>
   (call) =>

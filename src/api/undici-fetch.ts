@@ -2,12 +2,14 @@ import type { Agent, Dispatcher } from 'undici';
 import { AdLibraryError } from './errors.ts';
 import type { Fetch, HttpResponse } from './send-http.ts';
 
-/** A page of 100 full ads is about 1 MB, of very large ones 3; an answer past this is not one of the document's. */
+/** A page of 100 full ads has about 1 MB, and 3 MB if they are very large. */
 const maxAnswerBytes = 8 * 1024 * 1024;
+/** Parts of an answer before they are joined: a part of one byte takes a hundred as an object. */
+const maxParts = 1024;
 
 /**
- * The network behind `Fetch`: one undici agent for all callers, no redirects followed (a redirect could carry the key
- * elsewhere), the answer's size bounded. Dispatched by hand, because only so one learns when a request really leaves.
+ * `Fetch` over the network: one undici agent for all callers, no redirects (they could carry the key elsewhere),
+ * bounded answers. Uses `dispatch`, because only that tells when a request really leaves.
  */
 export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   let loading: Promise<Agent> | undefined;
@@ -29,12 +31,12 @@ export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
   return { fetch, close: async () => (await loading)?.destroy() };
 }
 
-/** Takes longer than starting the rest of the server, so it waits for the first call. */
+/** Loaded with the first call, because it takes longer than starting the rest of the server. */
 async function loadAgent(): Promise<Agent> {
-  // It is CommonJS: only its default export is there whether it was bundled or not.
+  // It is CommonJS: only the default export exists both bundled and unbundled.
   const { Agent } = (await import('undici')).default;
-  // The call's signal carries the only deadline: undici's own timers are coarse and would cut long answers. Connections
-  // are as many as there are calls, which others bound: with fewer, one key's slow calls would hold up another's.
+  // The call's signal is the only deadline: undici's timers are coarse and would cut off long answers. Connections are
+  // not limited, because calls are: with fewer connections, slow calls of one key would delay those of another.
   return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
@@ -44,12 +46,13 @@ interface Exchange {
 }
 
 /**
- * One request and its answer: resolves with the head, whose `text` resolves with the whole body. Rejects at once where
- * the signal aborts, even while the request still waits for a connection.
+ * Sends one request. Resolves with the head of the answer, whose `text` resolves with the whole body. Rejects at once
+ * if the signal aborts, even while the request still waits for a connection.
  */
 function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: Exchange) {
   return new Promise<HttpResponse>((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    let parts: Buffer[] = [];
+    const joined: Buffer[] = [];
     let controller: Dispatcher.DispatchController | undefined;
     let finish: (text: string) => void = () => {};
     let fail: (error: unknown) => void = reject;
@@ -66,22 +69,25 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
         else onSent();
       },
       onResponseStart(_, status, headers) {
-        // 1xx announces the answer and is none.
+        // A 1xx only announces the answer.
         if (status < 200) return;
         const body = new Promise<string>((resolveBody, rejectBody) => {
           finish = resolveBody;
           fail = rejectBody;
         });
-        // Whoever reads the text learns of it; a head alone may be all that is looked at.
+        // Readers of the text get the error; if nobody reads it, it must not count as unhandled.
         body.catch(() => {});
         resolve({ status, headers: { get: (name) => first(headers[name]) }, text: () => body });
       },
       onResponseData(_, chunk) {
-        chunks.push(chunk);
+        parts.push(chunk);
+        if (parts.length < maxParts) return;
+        joined.push(Buffer.concat(parts));
+        parts = [];
       },
       onResponseEnd() {
         release();
-        finish(textOf(Buffer.concat(chunks)));
+        finish(textOf(Buffer.concat([...joined, ...parts])));
       },
       onResponseError(_, error) {
         release();
@@ -92,7 +98,7 @@ function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, o
 }
 
 const decoder = new TextDecoder();
-/** As a part and its end: Node decodes that three times as fast as a whole, where it is long and not all Latin. */
+/** Decodes in two steps, which in Node is three times as fast for long text that is not all Latin. */
 const textOf = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }) + decoder.decode();
 
 const first = (value: string | string[] | undefined): string | null =>
@@ -110,7 +116,7 @@ function networkError(error: unknown, origin: string): AdLibraryError {
   return new AdLibraryError({ kind: 'network', problem: `${origin}: ${code}.` }, { cause: error });
 }
 
-/** The system's or undici's code, or name. The message is left out: it may hold addresses and bytes of the answer. */
+/** The code or name of an error. Not the message, which may contain addresses and bytes of the answer. */
 function codeOf(error: unknown): string {
   const { code, name, cause, errors } = (error ?? {}) as Record<'code' | 'name' | 'cause', unknown> & {
     errors?: unknown[];

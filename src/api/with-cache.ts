@@ -3,15 +3,15 @@ import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.t
 
 export interface KeptAnswer {
   answer: Answer;
-  /** When the service gave it, in milliseconds since the epoch. */
+  /** When the service sent it, in milliseconds since the epoch. */
   at: number;
 }
 
-/** Where paid answers are kept, each tenant's apart; it lets go of the old and of what is too much. */
+/** Stores paid answers, separately for each tenant, for a limited time and in limited memory. */
 export interface KeptAnswers {
   get(tenantId: string, name: string): Promise<KeptAnswer | undefined>;
   set(tenantId: string, name: string, kept: KeptAnswer): Promise<void>;
-  /** Forgets a tenant's answers whose names begin so: with '', all of them. */
+  /** Removes a tenant's answers whose names begin with `start`. */
   drop(tenantId: string, start: string): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ export interface CacheOptions {
   now: () => number;
 }
 
-/** Answers a gated call with what is kept for the same question, at no charge. */
+/** Answers a gated call from the cache, at no charge. */
 export function withCache(send: Send, { answers, now }: CacheOptions): Send {
   return gatedOnly(send, async (call) => {
     const kept = call.fresh ? undefined : await answers.get(call.tenantId, fingerprint(call));
@@ -29,19 +29,19 @@ export function withCache(send: Send, { answers, now }: CacheOptions): Send {
 }
 
 /**
- * Keeps every paid answer, whether or not its caller is still there: nobody pays twice for the same question while the
- * answer is fresh. A write makes the kept items of its collection stale.
+ * Keeps every paid answer, even if its caller has left, so that nobody pays twice for the same call while the answer is
+ * fresh. A write makes the kept items of its collection stale.
  */
 export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
-  /** Reads of a collection's items that are under way, by tenant and collection. */
+  /** Reads of collection items in progress, by tenant and collection. */
   const reads = new Map<string, Set<{ isStale: boolean }>>();
 
   const dropItems = (tenantId: string, start: string) => {
-    // What is read while it is being written to may be from before.
+    // A read during a write may return the old items.
     for (const read of reads.get(`${tenantId} ${start}`) ?? []) read.isStale = true;
     return answers.drop(tenantId, start);
   };
-  // Dropped even when the write fails: it may have been carried out all the same.
+  // Even if the write fails, because it may have been carried out.
   const write: Send = (call) => send(call).finally(() => dropItems(call.tenantId, itemsOf(call)));
 
   const readItems: Send = async (call) => {

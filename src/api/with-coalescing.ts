@@ -4,13 +4,13 @@ import type { InFlightCall, InFlightCalls } from './in-flight-calls.ts';
 import { type Call, gatedOnly, replayed, type Send } from './send.ts';
 
 interface Shared extends InFlightCall {
-  /** Somebody's receipt shows the charge. */
+  /** Whether one caller's receipt shows the charge. */
   isPaid: boolean;
 }
 
 /**
- * Makes equal gated calls of one tenant that are under way at once into one. Only one of the callers who stay pays: the
- * others' receipts say so. A write is nobody else's, but it too is carried to its end once it was sent.
+ * Merges concurrent equal gated calls of one tenant into one. The receipt of one remaining caller shows the charge,
+ * those of the others show none. Writes are not merged, but they are also completed once they were sent.
  */
 export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
   const shared = new Map<string, Shared>();

@@ -1,7 +1,7 @@
 import { AdLibraryError } from './errors.ts';
 import type { Send } from './send.ts';
 
-/** Has all that is kept for a key forgotten when the service refuses it: whoever holds it now has no right to it. */
+/** Removes all that is kept for a key when the service rejects it: its holder has lost the right to it. */
 export function withRefusedKeys(send: Send, forget: (tenantId: string) => Promise<void>): Send {
   return async (call) => {
     try {

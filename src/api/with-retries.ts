@@ -8,14 +8,14 @@ export interface RetryOptions {
 }
 
 const attempts = 3;
-/** Longest wait before the second attempt, in milliseconds; it doubles with each further one. */
+/** Maximum wait before the second attempt, in milliseconds; it doubles with each further one. */
 const base = 300;
 
 /**
- * Sends again what may be sent again, inside the call's deadline: what never left, what a gateway turned down (502,
- * 503, 504), and what costs nothing to repeat. A paid call is repeated only where nothing was sent, or where a 503 says
- * nothing of a charge: whatever else became of it, it may have been charged. 402 and 429 are no passing faults: 429 is a
- * credit window of an hour or a day.
+ * Repeats failed calls within their deadline, if that is safe: calls that never left, calls that a gateway rejected
+ * (502, 503, 504), and calls that cost nothing to repeat. A paid call is only repeated if nothing was sent, or after a
+ * 503 without a stated charge; otherwise it may have been charged. 402 and 429 do not pass soon: 429 is a credit window
+ * of an hour or a day.
  */
 export function withRetries(send: Send, { random }: RetryOptions): Send {
   return async (call) => {
@@ -28,7 +28,7 @@ export function withRetries(send: Send, { random }: RetryOptions): Send {
         const retry = attempt < attempts ? retryOf(error, call, unsafe) : 'no';
         if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
         if (retry === 'unsafe') unsafe++;
-        // Full jitter: callers that failed together do not come back together.
+        // Full jitter: calls that failed together are not repeated together.
         const pause = random() * base * 2 ** (attempt - 1);
         await wait(pause, undefined, { signal: call.signal }).catch(() => {
           throw error;
@@ -38,7 +38,7 @@ export function withRetries(send: Send, { random }: RetryOptions): Send {
   };
 }
 
-/** Whether to send again, and whether that is done without knowing what became of the attempt before. */
+/** Whether to repeat a call; `unsafe` if the failed attempt may have been carried out. */
 function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'unsafe' {
   const { operation, signal, paid = operation.gated } = call;
   if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
@@ -46,7 +46,7 @@ function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'u
   if (kind === 'network' && sent === false) return 'safe';
   if (charged || chargeUnreadable) return 'no';
   if (paid) return status === 503 && charged === undefined ? 'safe' : 'no';
-  const turnedDown = status === 502 || status === 503 || status === 504;
-  if (turnedDown && !operation.writes) return 'safe';
-  return (turnedDown || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
+  const isRejected = status === 502 || status === 503 || status === 504;
+  if (isRejected && !operation.writes) return 'safe';
+  return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }

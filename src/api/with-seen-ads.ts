@@ -9,11 +9,11 @@ export interface SeenAd {
   listedBy: string;
   /** In milliseconds since the epoch. */
   at: number;
-  /** What it takes, estimated. */
+  /** Its estimated memory. */
   bytes: number;
 }
 
-/** The ads that lists showed, each tenant's apart. */
+/** The ads that lists showed, separately for each tenant. */
 export interface SeenAds {
   get(tenantId: string, id: string): Promise<SeenAd | undefined>;
   set(tenantId: string, id: string, ad: SeenAd): Promise<void>;
@@ -25,11 +25,11 @@ export interface SeenAdsOptions {
 }
 
 /**
- * Answers `getAd` with the ad as a paid list showed it, to a caller who asks for that.
+ * Answers `getAd` with the ad as a paid list showed it, if the caller asks for that.
  *
- * Only to a caller who asks: in the document, an ad of a list and the answer of getAd have one schema, in which every
- * key but `id` may be absent, and `appUrl` is shown on list items only. Nothing says that a list holds all that getAd
- * would, so the copy is no answer of getAd: it is passed on with its age and where it is from, never silently.
+ * Only then: list items and `getAd` share one schema in the document, but every key except `id` may be absent, and
+ * nothing says that a list item is as complete as the answer of `getAd`. So the result states the age and the source of
+ * the copy.
  */
 export function withSeenAds(send: Send, { seen, now }: SeenAdsOptions): Send {
   return async (call) => {
@@ -54,13 +54,13 @@ export function withRememberedAds(send: Send, { seen, now }: SeenAdsOptions): Se
     const { items } = raw as { items: readonly { id?: unknown }[] };
     const bytes = Math.ceil((bytesPerCharacter * size) / Math.max(1, items.length));
     const about = { requestId: receipt.requestId, listedBy: operation.name, at: now(), bytes };
-    // The items of a collection are judged by who shows them, so what is no ad may be among them.
+    // Items of a collection are not checked yet, so some may not be ads.
     for (const item of items)
       if (typeof item.id === 'string') await seen.set(tenantId, idOf(item.id), { raw: item, ...about });
   }
 }
 
-/** What a character of JSON takes as objects, seen on real ads: see `bytesOf` in `state/memory-state.ts`. */
+/** Measured on real ads. */
 const bytesPerCharacter = 3;
 
 const idOf = (id = '') => id.toLowerCase();

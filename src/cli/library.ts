@@ -3,20 +3,21 @@ import { SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import {
   createKey,
+  type DatabaseOptions,
+  type ImportProgress,
   importFiles,
   listKeys,
-  type Place,
-  type Progress,
   revokeKey,
   serveDemoLibrary,
   serveLibrary,
 } from '../library/commands.ts';
 import { type KeyOptions, wrongOption } from '../library/keys.ts';
+import type { LeaseTiming } from '../library/lease.ts';
 import type { Library } from '../library/open.ts';
 import { importOutcome, importText, keysText, progressLine } from '../library/report.ts';
 import type { Log } from '../log/log.ts';
-import { addressedTo } from '../serve/http/guards.ts';
 import { listen as listenOn } from '../serve/http/listen.ts';
+import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -24,61 +25,64 @@ export interface LibraryCommandOptions {
   log: Log;
   now: () => number;
   stdin: AsyncIterable<Uint8Array>;
-  /** Writes what a person or a script asked for to standard output. */
+  /** Writes results to standard output. */
   print(text: string): void;
-  /** Writes what a person should know to standard error. */
+  /** Writes messages to standard error. */
   say(text: string): void;
-  /** Whether a person watches standard error. */
-  watched: boolean;
-  /** Resolves when the process is asked to end. */
-  asked(): Promise<void>;
-  /** How long answers under way are waited for then, in milliseconds. */
+  /** Whether standard error is a terminal. */
+  isTerminal: boolean;
+  /** Resolves on SIGINT or SIGTERM. */
+  stopRequested(): Promise<void>;
+  /** How long to wait then for answers in flight, in milliseconds. */
   drainDeadline: number;
+  /** For tests, which cannot wait as long as the default. */
+  timing?: LeaseTiming;
 }
 
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
 
-/** Where keys and data live when nothing else is said. */
 const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print } = options;
-  const place: Place = { database: config.database ?? defaultDatabase, now };
+  const { config, now, print, say, timing } = options;
+  const onWait = (database: string) =>
+    say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
+  const target: DatabaseOptions = { database: config.database ?? defaultDatabase, now, timing, onWait };
   switch (job.name) {
     case 'library serve':
-      return serve(options, place);
+      return serve(options, target);
     case 'library import':
-      return importAll(job.files, place, options);
+      return importAll(job.files, target, options);
     case 'library key create':
-      print(`${(await createKey(place, keyOptions(job.options))).key}\n`);
+      print(`${(await createKey(target, keyOptions(job.options))).key}\n`);
       return 0;
     case 'library key list':
-      print(`${keysText(await listKeys(place))}\n`);
+      print(`${keysText(await listKeys(target))}\n`);
       return 0;
     case 'library key revoke':
-      print(`revoked ${(await revokeKey(place, job.key)).keyPrefix}…\n`);
+      print(`revoked ${(await revokeKey(target, job.key)).keyPrefix}…\n`);
       return 0;
   }
 }
 
-async function importAll(files: string[], place: Place, { stdin, say, watched }: LibraryCommandOptions) {
+async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
   let shown = '';
-  const onProgress = (progress: Progress) => {
+  const onProgress = (progress: ImportProgress) => {
     const line = progressLine(progress);
-    if (watched && line !== shown) say(`\r${line}`);
+    if (isTerminal && line !== shown) say(`\r${line}`);
     shown = line;
   };
-  const reports = await importFiles(place, files, { stdin, onProgress }).catch((error) => {
+  const reports = await importFiles(target, files, { stdin, onProgress }).catch((error) => {
     throw readable(error);
   });
-  for (const report of reports) say(`${watched ? '\n' : ''}${importText(report)}\n`);
+  for (const report of reports) say(`${isTerminal ? '\n' : ''}${importText(report)}\n`);
   const { exitCode, note } = importOutcome(reports);
   if (note) say(`ad-library-mcp: ${note}\n`);
   return exitCode;
 }
 
-/** A file that cannot be read is a wrong word on the command line. */
+/** Reports a file that cannot be read as a wrong argument. */
 function readable(error: NodeJS.ErrnoException): Error {
   const { code, path = 'the file' } = error;
   if (code === 'ENOENT') return new SettingsError([`${path} does not exist`]);
@@ -86,27 +90,32 @@ function readable(error: NodeJS.ErrnoException): Error {
 }
 
 async function serve(
-  { config, log, say, now, asked, drainDeadline }: LibraryCommandOptions,
-  place: Place,
+  { config, log, say, now, stopRequested, drainDeadline }: LibraryCommandOptions,
+  target: DatabaseOptions,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
-  // An import through this server may well take longer than other requests.
+  // Requests have no time limit: an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
-    const { address, close } = await listenOn(addressedTo(allowedHosts ?? [host], fetch), { host, port, requestMs: 0 });
+    const { address, close } = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), {
+      host,
+      port,
+      requestMs: 0,
+    });
     return { address, close: () => close(drainDeadline) };
   };
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const served = await (config.demo
     ? serveDemoLibrary({ listen, now, onError })
-    : serveLibrary({ ...place, listen, onError }));
+    : serveLibrary({ ...target, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   say(`ad-library-mcp: library on ${served.url}\n`);
-  await asked();
+  const lost = await Promise.race([stopRequested(), served.lost]);
+  if (lost) say(`ad-library-mcp: ${lost.message}\n`);
   await served.close();
-  return 0;
+  return lost ? 1 : 0;
 }
 
-/** Texts of flags as the library takes them. */
+/** Turns the texts of flags into options. */
 function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscription }: OptionValues): KeyOptions {
   const options = {
     ...(name !== undefined && { name: String(name) }),

@@ -1,7 +1,7 @@
 import { Command, CommanderError, type OptionValues } from 'commander';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
 
-/** What a command line asks for, with the settings its flags gave. */
+/** The command to run, with the settings from its flags. */
 export type Job =
   | { name: 'stdio'; flags: Flags }
   | { name: 'http'; flags: Flags }
@@ -37,8 +37,8 @@ const listening: SettingName[] = [
 ];
 
 /**
- * Reads a command line. Prints help and the version to standard output and wrong use to standard error; what is left
- * to do is returned, or the exit code where nothing is: 0, or 2 for wrong use.
+ * Reads a command line. Prints help and the version to standard output, and what is wrong to standard error. Returns
+ * the job to do, or the exit code if there is none: 0, or 2 for wrong use.
  */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
@@ -73,7 +73,7 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     job = { name: 'library serve', flags: flagsOf(command.optsWithGlobals()) };
   });
   withSettings(sub(library, 'import', 'load ads and pages into the database'), ['database', 'logLevel'])
-    .argument('<files...>', 'JSON Lines, one ad or page a line; - for standard input')
+    .argument('<files...>', 'JSON Lines, one ad or page on each line; - for standard input')
     .action((files: string[], _, command: Command) => {
       job = { name: 'library import', flags: flagsOf(command.optsWithGlobals()), files };
     });
@@ -95,13 +95,13 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
 function addKeyCommands(library: Command, found: (job: Job) => void): void {
   const key = sub(library, 'key', 'API keys of the local library');
   key.action(() => key.error('error: library key needs a command: create, list or revoke'));
-  withSettings(sub(key, 'create', 'make a key and print it, once'), ['database', 'logLevel'])
+  withSettings(sub(key, 'create', 'create a key and print it once'), ['database', 'logLevel'])
     .option('--name <name>', 'what the key is for')
     .option('--scopes <scopes>', 'comma-separated, for example ads:read,pages:read (default: all)')
-    .option('--credits <number>', 'credits of its account')
-    .option('--hourly-limit <number>', 'credits an hour')
-    .option('--daily-limit <number>', 'credits a day')
-    .option('--no-subscription', 'an account without a subscription')
+    .option('--credits <number>', 'credits of the account per month')
+    .option('--hourly-limit <number>', 'credits per hour')
+    .option('--daily-limit <number>', 'credits per day')
+    .option('--no-subscription', 'create the account without a subscription')
     .action((_, command: Command) => {
       const { name, scopes, credits, hourlyLimit, dailyLimit, subscription } = command.opts();
       const options = { name, scopes, credits, hourlyLimit, dailyLimit, subscription };
@@ -135,7 +135,7 @@ function flagsOf(values: OptionValues): Flags {
   return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
 }
 
-/** A word that is no command is called by its name, and not counted. */
+/** Names an unknown command, where commander would only count arguments. */
 function named(text: string, [word]: readonly string[]): string {
   return text.includes('too many arguments.') && word ? `error: unknown command '${word}'\n` : text;
 }

@@ -1,42 +1,59 @@
-import { openApp } from '../app.ts';
+import { type App, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
+import { logCalls, type OnCall } from '../log/call-event.ts';
 import { createStructuredLog } from '../log/structured-log.ts';
-import { createHttpApp } from '../serve/http/http-app.ts';
+import { createAuthRateLimit } from '../serve/http/auth-rate-limit.ts';
+import { createHttpApp, type HttpOptions } from '../serve/http/http-app.ts';
+import { createKnownKeys } from '../serve/http/known-keys.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/listen.ts';
 
-/** Serves MCP over HTTP as the settings say; closing it answers what is under way, within the deadline. */
+/** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
-  const { metrics: withMetrics, demo, callsAtOnce, callsPerKey, callsWaiting } = config;
-  const plain = createStructuredLog(config.logLevel, write);
-  const metrics = withMetrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
-  const log = metrics?.counting(plain) ?? plain;
-  const mediaUrl = addressOfMedia(config);
-  const app = await openApp({ config, log, now: Date.now, random: Math.random, mediaUrl });
+  const { host, port, allowedHosts, allowedOrigins } = config;
+  const now = Date.now;
+  const log = createStructuredLog(config.logLevel, write);
+  const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
+  const knownKeys = createKnownKeys(now);
+  const authRateLimit = createAuthRateLimit({ knownKeys, perMinute: config.refusalsPerMinute, now });
+  const listeners = [logCalls(log), metrics?.onCall, knownKeys.onCall, authRateLimit.onCall];
+  const onCall: OnCall = (event) => {
+    for (const listener of listeners) listener?.(event);
+  };
+  const app = await openApp({ config, log, onCall, now, random: Math.random, mediaUrl: addressOfMedia(config) });
   const http = createHttpApp({
-    ...config,
     catalog: app.catalog,
     log,
-    now: Date.now,
-    demoKey: demo ? app.credentials.apiKey : undefined,
+    now,
+    onCall,
+    allowed: { host, allowedHosts, allowedOrigins },
+    callers: config.demo ? { demo: app.credentials } : { authRateLimit },
     pictures: app.pictures,
-    limits: { atOnce: callsAtOnce, perKey: demo ? callsAtOnce : callsPerKey, waiting: callsWaiting },
+    limits: limitsOf(config),
     metrics,
   });
-  // A call may be silent for its whole time; past that it is the reader who is slow.
-  const listener = await listen(http.fetch, { ...config, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
-  return {
-    address: listener.address,
-    close: async (deadlineMs) => {
-      const deadline = performance.now() + deadlineMs;
-      await Promise.race([http.drain(), new Promise((resolve) => setTimeout(resolve, deadlineMs).unref())]);
-      await listener.close(Math.max(0, deadline - performance.now()));
-      await app.close();
-    },
-  };
+  // Allow the full call timeout before treating the client as stalled.
+  const listener = await listen(http.fetch, { host, port, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
+  return { address: listener.address, close: (deadlineMs) => close({ http, listener, app }, deadlineMs) };
 }
 
-/** As callers reach it; a port that the system is yet to choose cannot be told beforehand. */
+async function close(
+  { http, listener, app }: { http: { drain(): Promise<void> }; listener: Listener; app: App },
+  deadlineMs: number,
+): Promise<void> {
+  const deadline = performance.now() + deadlineMs;
+  const left = () => Math.max(0, deadline - performance.now());
+  await Promise.race([http.drain(), new Promise((resolve) => setTimeout(resolve, deadlineMs).unref())]);
+  await listener.close(left());
+  await app.close(left());
+}
+
+function limitsOf({ demo, callsAtOnce, callsPerKey, callsWaiting }: Config): HttpOptions['limits'] {
+  const perKey = demo ? callsAtOnce : callsPerKey;
+  return { atOnce: callsAtOnce, perKey, waiting: callsWaiting, waitingPerKey: Math.ceil(callsWaiting / 8) };
+}
+
+/** The address that callers use; undefined if the system is still to choose the port. */
 function addressOfMedia({ host, port, allowedHosts }: Config): string | undefined {
   if (port === 0) return undefined;
   const name = isLoopback(host) ? host : (allowedHosts?.[0] ?? host);

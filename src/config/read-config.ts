@@ -12,13 +12,13 @@ export class SettingsError extends Error {
 }
 
 export interface ReadOptions {
-  /** What settings are checked against that only the rest of the program knows: the names of its tools. */
+  /** The names of all tools, to check the setting that lists some. */
   tools?: readonly string[];
-  /** Whether this run listens on an address, so that where it does matters. */
+  /** Whether this run listens on an address, so that the host is checked. */
   listens?: boolean;
 }
 
-/** Reads every setting, a flag before its variable. Throws `SettingsError` with all the problems at once. */
+/** Reads every setting; a flag takes precedence over its variable. Throws `SettingsError` with all problems at once. */
 export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: ReadOptions = {}): Config {
   const problems: string[] = [];
   const nameOf = (name: SettingName) => {
@@ -28,24 +28,24 @@ export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, op
   const values = Object.entries(settings).map(([key, { variable, schema }]: [string, Setting]) => {
     const name = key as SettingName;
     const result = schema.safeParse(present(flags[name]) ?? present(environment[variable]));
-    if (!result.success) problems.push(`${nameOf(name)} ${result.error.issues[0]?.message ?? 'is not understood'}`);
+    if (!result.success) problems.push(`${nameOf(name)} ${result.error.issues[0]?.message ?? 'is not valid'}`);
     return [name, result.data];
   });
   const config = Object.fromEntries(values) as Config;
   const unknown = config.tools?.filter((tool) => options.tools && !options.tools.includes(tool)) ?? [];
   if (unknown.length > 0) {
-    problems.push(`${nameOf('tools')} names no tool: ${unknown.join(', ')}. Tools: ${options.tools?.join(', ')}`);
+    problems.push(`${nameOf('tools')} lists unknown tools: ${unknown.join(', ')}. Tools: ${options.tools?.join(', ')}`);
   }
   if (options.listens && config.host !== undefined && !isLoopback(config.host) && !config.allowedHosts?.length) {
     problems.push(
-      `${settings.allowedHosts.variable} must name the hosts that requests are addressed to, because ${config.host} is not loopback`,
+      `${settings.allowedHosts.variable} must list the host names that requests use, because ${config.host} is not loopback`,
     );
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return config;
 }
 
-/** Hosts hand over what a person left empty as '' or as the placeholder itself: both mean absent. */
+/** Hosts pass a field that the user left empty as '' or as the placeholder itself: both mean absent. */
 function present(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
   return trimmed === '' || (trimmed !== undefined && /^\$\{[^}]*\}$/.test(trimmed)) ? undefined : trimmed;

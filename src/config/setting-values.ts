@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import * as z from 'zod';
 import { SearchFilters } from '../api/search-filters.ts';
 
-/** What the texts of settings may be. Messages go after the name of the setting. */
+/** The types of settings. Their error messages follow the name of the setting. */
 
 const yes = ['true', '1', 'yes', 'on'];
 const no = ['false', '0', 'no', 'off'];
@@ -13,11 +13,11 @@ export const onOff = z
   .refine((text) => [...yes, ...no].includes(text), 'must be true or false')
   .transform((text) => yes.includes(text));
 
-export const wholeNumber = (least: number, most: number) =>
+export const wholeNumber = (min: number, max: number) =>
   z.coerce
-    .number(`must be a whole number from ${least} to ${most}`)
-    .refine((value) => Number.isInteger(value) && value >= least && value <= most, {
-      error: `must be a whole number from ${least} to ${most}`,
+    .number(`must be a whole number from ${min} to ${max}`)
+    .refine((value) => Number.isInteger(value) && value >= min && value <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
     });
 
 export const names = z.string().transform((text) =>
@@ -27,16 +27,16 @@ export const names = z.string().transform((text) =>
     .filter((name) => name !== ''),
 );
 
-/** In brackets, as it stands in an address, an IPv6 host is the same. */
+/** Accepts an IPv6 host in brackets, too, as in an address. */
 export const hostName = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'));
 
-/** Host names as requests are addressed to them, whatever the port. */
+/** Host names as they appear in requests, without a port. */
 export const hostNames = names.transform((all, context) => {
   const wrong = all.filter((name) => /[/:]/.test(name) && !name.startsWith('['));
   if (wrong.length > 0)
     context.addIssue({
       code: 'custom',
-      message: `must hold host names alone, without scheme or port: ${wrong.join(', ')}`,
+      message: `must contain only host names, without scheme or port: ${wrong.join(', ')}`,
     });
   return all.map((name) => name.toLowerCase());
 });
@@ -44,26 +44,26 @@ export const hostNames = names.transform((all, context) => {
 export const isLoopback = (host: string) =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
 
-/** The key travels with every request, so nothing but loopback may be reached in the clear. */
+/** Every request carries the key, so only loopback addresses may be unencrypted. */
 const address = z.string().superRefine((text, context) => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const problem =
     url === undefined || !/^https?:$/.test(url.protocol)
       ? 'must be an address such as https://api.example.com'
       : url.protocol === 'http:' && !isLoopback(url.hostname)
-        ? 'must begin with https:// (http:// only for this machine)'
+        ? 'must begin with https:// (http:// is only allowed for this machine)'
         : url.username || url.password || url.search || url.hash
-          ? 'must hold no user, query or fragment'
+          ? 'must not contain a user, query or fragment'
           : undefined;
   if (problem) context.addIssue({ code: 'custom', message: problem });
 });
 
-/** In the one form that addresses are compared in: `HTTP://LOCALHOST:80/api/` is `http://localhost/api`. */
-const normalForm = (text: string) => new URL(text).href.replace(/\/+$/, '');
+/** Normalizes an address: `HTTP://LOCALHOST:80/api/` becomes `http://localhost/api`. */
+const normalForm = (text: string) => new URL(text).href.replace(/(?<!\/)\/+$/, '');
 
 export const baseUrl = address.transform(normalForm);
 
-/** The name of a file that describes filter keys; its content takes the place of its name. */
+/** The name of a file that describes filter keys; becomes its content. */
 export const filtersFile = z.string().transform((file, context) => {
   try {
     return SearchFilters.parse(JSON.parse(readFileSync(file, 'utf8')));

@@ -2,126 +2,126 @@ import * as z from 'zod';
 import { logLevels } from '../log/log.ts';
 import { baseUrl, filtersFile, hostName, hostNames, names, onOff, wholeNumber } from './setting-values.ts';
 
-/** One setting: its environment variable, its flag where it has one, and what its text may be. */
+/** A setting: its environment variable, its flag if it has one, and its type. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
   variable: string;
-  /** None for the key: flags show up in process lists. */
+  /** Absent for the key, because process lists show flags. */
   flag?: string;
   schema: Schema;
   secret?: true;
-  /** What the value is called in help, `--base-url <url>`; none for a switch. */
+  /** The name of the value in help, `--base-url <url>`; absent for a switch. */
   value?: string;
   help: string;
 }
 
 const setting = <Schema extends z.ZodType>(record: Setting<Schema>) => record;
 
-/** Every setting there is. README's table, `--help` and the desktop manifest are made from this record. */
+/** All settings. README's table, `--help` and `server.json` are generated from this record. */
 export const settings = {
   apiKey: setting({
     variable: 'AD_LIBRARY_API_KEY',
     schema: z
       .string()
-      .regex(/^[\x21-\x7e]+$/, 'must be the key as the developer portal showed it, without spaces')
+      .regex(/^[\x21-\x7e]+$/, 'must be the key as shown in the developer portal, without spaces')
       .optional(),
     secret: true,
-    help: 'Your API key (stdio only; over HTTP every request brings its own)',
+    help: 'Your API key (stdio only; over HTTP, every request carries its own)',
   }),
   baseUrl: setting({
     variable: 'AD_LIBRARY_BASE_URL',
     flag: '--base-url',
     schema: baseUrl.optional(),
     value: 'url',
-    help: 'Base address of the API; may carry a path prefix; https: unless loopback',
+    help: 'Base address of the API; may include a path prefix; must be https: unless it is loopback',
   }),
   demo: setting({
     variable: 'AD_LIBRARY_DEMO',
     flag: '--demo',
     schema: onOff.default(false),
-    help: 'Serve generated demo data from inside the process: no key, no address, no charge',
+    help: 'Serve generated demo data; needs no key and no address, and costs nothing',
   }),
   host: setting({
     variable: 'AD_LIBRARY_HOST',
     flag: '--host',
     schema: hostName.default('127.0.0.1'),
     value: 'name',
-    help: 'Where http and library serve listen',
+    help: 'Host on which http and library serve listen',
   }),
   port: setting({
     variable: 'AD_LIBRARY_PORT',
     flag: '--port',
     schema: wholeNumber(0, 65_535).default(3000),
     value: 'number',
-    help: 'Port for http and library serve; 0 takes a free one',
+    help: 'Port on which http and library serve listen; 0 picks a free one',
   }),
   allowedHosts: setting({
     variable: 'AD_LIBRARY_ALLOWED_HOSTS',
     flag: '--allowed-hosts',
     schema: hostNames.optional(),
     value: 'names',
-    help: 'Host names requests may be addressed to; required before binding anything but loopback (default: loopback names)',
+    help: 'Host names that requests may use; required unless the host is loopback (default: loopback names)',
   }),
   allowedOrigins: setting({
     variable: 'AD_LIBRARY_ALLOWED_ORIGINS',
     flag: '--allowed-origins',
     schema: hostNames.default([]),
     value: 'names',
-    help: 'Host names of web pages that may call; required before binding anything but loopback if pages shall',
+    help: 'Host names of the browser origins allowed to call; none by default',
   }),
   metrics: setting({
     variable: 'AD_LIBRARY_METRICS',
     flag: '--metrics',
     schema: onOff.default(false),
-    help: 'Serve numbers for Prometheus at GET /metrics (http only)',
+    help: 'Serve Prometheus metrics at GET /metrics (http only)',
   }),
   callsAtOnce: setting({
     variable: 'AD_LIBRARY_CALLS_AT_ONCE',
     flag: '--calls-at-once',
     schema: wholeNumber(1, 10_000).default(256),
     value: 'calls',
-    help: 'Tool calls under way at once (http only)',
+    help: 'Maximum concurrent tool calls (http only)',
   }),
   callsPerKey: setting({
     variable: 'AD_LIBRARY_CALLS_PER_KEY',
     flag: '--calls-per-key',
     schema: wholeNumber(1, 10_000).default(16),
     value: 'calls',
-    help: 'Tool calls under way at once for one key (http only)',
+    help: 'Maximum concurrent tool calls per key (http only)',
   }),
   callsWaiting: setting({
     variable: 'AD_LIBRARY_CALLS_WAITING',
     flag: '--calls-waiting',
     schema: wholeNumber(0, 100_000).default(1024),
     value: 'calls',
-    help: 'Tool calls that may wait for their turn, an eighth of them for one key (http only)',
+    help: 'Maximum tool calls in the queue; one key may hold an eighth of it (http only)',
   }),
   refusalsPerMinute: setting({
     variable: 'AD_LIBRARY_REFUSALS_PER_MINUTE',
     flag: '--refusals-per-minute',
     schema: wholeNumber(0, 1_000_000).default(300),
-    value: 'requests',
-    help: 'Requests with refused keys one address may make in a minute; 0 for any number, behind a proxy that limits (http only)',
+    value: 'keys',
+    help: 'Unknown keys that one address may try per minute; 0 for no limit, behind a proxy that has its own (http only)',
   }),
   creditBudget: setting({
     variable: 'AD_LIBRARY_CREDIT_BUDGET',
     flag: '--credit-budget',
     schema: wholeNumber(0, 1_000_000_000).optional(),
     value: 'credits',
-    help: 'Most credits this process may spend for one key; refused before the call',
+    help: 'Maximum credits this process may spend per key; a call that could exceed them is not sent',
   }),
   cacheSeconds: setting({
     variable: 'AD_LIBRARY_CACHE_SECONDS',
     flag: '--cache-seconds',
     schema: wholeNumber(0, 86_400).default(900),
     value: 'seconds',
-    help: 'How long a paid answer is kept per key; 0 turns it off',
+    help: 'How long paid answers are cached per key; 0 turns the cache off',
   }),
   resultTokens: setting({
     variable: 'AD_LIBRARY_RESULT_TOKENS',
     flag: '--result-tokens',
     schema: wholeNumber(1000, 100_000).default(8000),
     value: 'tokens',
-    help: 'Most tokens of text one result may hold',
+    help: 'Maximum tokens of text in one result',
   }),
   output: setting({
     variable: 'AD_LIBRARY_OUTPUT',
@@ -148,7 +148,7 @@ export const settings = {
     flag: '--timeout-ms',
     schema: wholeNumber(100, 600_000).default(45_000),
     value: 'ms',
-    help: "One tool call's whole time, retries included",
+    help: 'Maximum time for one tool call, including retries',
   }),
   logLevel: setting({
     variable: 'AD_LIBRARY_LOG_LEVEL',
@@ -169,11 +169,11 @@ export const settings = {
     flag: '--search-filters',
     schema: filtersFile.optional(),
     value: 'file',
-    help: 'A JSON file that describes the filter keys the service takes',
+    help: 'JSON file that describes the filter keys of the service',
   }),
 } as const;
 
 export type SettingName = keyof typeof settings;
 export type Config = { [Name in SettingName]: z.output<(typeof settings)[Name]['schema']> };
-/** Texts by setting, as flags gave them. */
+/** The texts of flags, by setting. */
 export type Flags = Partial<Record<SettingName, string | undefined>>;

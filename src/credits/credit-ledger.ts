@@ -1,67 +1,67 @@
 import type { Prices } from './prices.ts';
 
-/** What is known of one tenant's credits. */
+/** What is known about the credits of one tenant. */
 export interface CreditAccount {
-  /** Credits that the service says it charged for calls made here, and in how many calls. */
+  /** Credits that the service stated it charged for calls made here, and the number of those calls. */
   readonly spent: number;
   readonly calls: number;
-  /** Credits of calls that may have been charged, estimated: no charge was stated. A budget counts them as spent. */
+  /** Estimated credits of calls that may have been charged without stating it. A budget counts them as spent. */
   readonly uncertain: number;
-  /** Credits set aside for calls under way, and how many of those are paid. */
+  /** Credits reserved for calls in progress, and how many of those are paid. */
   readonly reserved: number;
   readonly paidUnderWay: number;
-  /** Credits left, as the service last said. */
+  /** Credits left, as the service last stated. */
   readonly remaining: number | undefined;
-  /** Calls that kept answers made unnecessary, and what they would have cost again. */
+  /** Calls that the cache answered, and what they would have cost. */
   readonly savedCalls: number;
   readonly savedCredits: number;
   readonly prices: Prices;
 }
 
-/** What a call wants of its tenant's budget. */
+/** A request to reserve credits of a budget for a call. */
 export interface ReserveRequest {
   budget: number;
-  /** Credits to set aside. */
+  /** Credits to reserve. */
   credits: number;
-  /** Takes one of the places that paid calls have. */
+  /** Counts towards the limit of concurrent paid calls. */
   paid: boolean;
-  /** Calls of unknown price go one at a time: the name of their line. */
+  /** Calls of unknown price run one at a time: the name of their queue. */
   line?: string | undefined;
 }
 
-/** Credits set aside for one call. */
+/** Credits reserved for one call. */
 export interface Lease {
   tenantId: string;
   credits: number;
   paid: boolean;
   line: string | undefined;
-  /** In the order in which leases were given. */
+  /** Counts up with each lease. */
   number: number;
 }
 
 export type Admission =
   | { kind: 'granted'; lease: Lease }
-  /** Something that is under way has to end first: `version` is for `changed`. */
+  /** A call in progress has to end first; pass `version` to `changed`. */
   | { kind: 'wait'; version: number }
   | { kind: 'refused'; account: CreditAccount };
 
-/** How a call ended, for the account. */
+/** How a call ended. */
 export interface Settlement {
-  /** Credits that the service says it charged. */
+  /** Credits that the service stated it charged. */
   charged: number;
-  /** Credits that it may have charged besides. */
+  /** Credits that it may have charged in addition. */
   uncertain: number;
-  /** An answer came that was paid for. */
+  /** Whether the call got an answer that is paid for. */
   isPaidAnswer: boolean;
   remaining?: number | undefined;
-  /** Writes into the prices what was learned. */
+  /** Adds what was learned to the prices. */
   learn?(prices: Prices): void;
 }
 
-/** A reading of the balance, to find out what calls in between were charged. */
+/** A reading of the balance. Two of them show what the calls in between were charged. */
 export interface BalanceReading {
   credits: number;
-  /** Credits stated since for calls that began after the reading. */
+  /** Charges stated since then for calls that began after the reading. */
   explained: number;
   /** Leases up to this number began before the reading. */
   lease: number;
@@ -69,17 +69,17 @@ export interface BalanceReading {
   at: number;
 }
 
-/** The accounts of all tenants. What was spent is never forgotten to make room for tenants who spent nothing. */
+/** The accounts of all tenants. Tenants who spent nothing never displace those who spent something. */
 export interface CreditLedger {
   read(tenantId: string): Promise<CreditAccount>;
-  /** Sets credits aside where the budget allows it now; says to wait, or that they do not fit. */
+  /** Reserves credits if the budget allows it now; otherwise the call has to wait, or is refused. */
   reserve(tenantId: string, request: ReserveRequest): Promise<Admission>;
-  /** Resolves when the account is no longer as it was at that version, or rejects with the signal's reason. */
+  /** Resolves when the account has changed since that version, or rejects with the signal's reason. */
   changed(tenantId: string, version: number, signal: AbortSignal): Promise<void>;
-  /** Writes down how a call ended and gives its lease back, in one step. */
+  /** Records how a call ended and returns its lease, in one step. */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
-  /** A kept answer made a call unnecessary that would have cost so much. */
+  /** Records that the cache answered a call that would have cost so many credits. */
   saved(tenantId: string, credits: number): Promise<void>;
-  /** Keeps a reading of the balance, or forgets it; returns the one before with what explains its change. */
+  /** Stores a reading of the balance, or removes it; returns the previous one. */
   readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined>;
 }

@@ -11,13 +11,13 @@ interface Refused {
   call: Call;
 }
 
-/** Says what the budget holds, where it went, and what the call would cost. */
+/** States the budget, how it was used, and what the call would cost. */
 export function overBudget({ account, budget, quoted, call }: Refused): AdLibraryError {
   const { spent, uncertain, reserved, prices } = account;
   const parts = [
     `${rounded(spent)} spent`,
-    uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is not known`,
-    reserved > 0 && `${rounded(reserved)} set aside for calls under way`,
+    uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is unknown`,
+    reserved > 0 && `${rounded(reserved)} reserved for calls in progress`,
   ];
   const { price, atLeast } = quoted;
   const { name } = call.operation;
@@ -29,7 +29,7 @@ export function overBudget({ account, budget, quoted, call }: Refused): AdLibrar
         : 'the price of this call is not known yet';
   const smaller = isList(call) && fits(cheapestOf(prices, name), budget - used(account));
   const advice = smaller ? ' A smaller limit may fit.' : '';
-  const problem = `Budget ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice}`;
+  const problem = `Budget of ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice}`;
   const transient = fits(price ?? atLeast, budget - spent - uncertain);
   return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
 }

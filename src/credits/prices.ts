@@ -1,42 +1,42 @@
 import type { Answer, Call } from '../api/send.ts';
 
-/** What calls that asked for so many items were charged, at most. */
+/** The highest charges seen for calls that asked for a number of items. */
 interface SizePrice {
-  /** For whatever came back. */
+  /** For any answer. */
   any: number;
   /** For an answer that held as many items as were asked for. */
   full?: number;
 }
 
-/** What one operation was seen to cost. */
+/** The charges seen for one operation. */
 export interface PriceTable {
-  /** By the items asked for; an operation that answers with one object asks for one. */
+  /** By the number of items asked for, which is 1 for operations that return one object. */
   bySize: Map<number, SizePrice>;
-  /** The most a call without a limit was charged while the service's page size is not known, and for how many items. */
+  /** The highest charge of a call without a limit, and its items, while the service's page size is unknown. */
   unsized?: { items: number; charged: number };
-  /** Items on a full page of a call that gave no limit: the service's own page size. */
+  /** The service's default page size. */
   page?: number;
 }
 
-/** By operation. The document does not give prices (*Limits*, 6): all that is known is what was charged. */
+/** By operation. The document gives no prices (*Limits*, 6), so all that is known are charges. */
 export type Prices = Map<string, PriceTable>;
 
-/** What a call can be expected to cost. */
+/** The expected cost of a call. */
 export interface Quote {
-  /** Undefined where the price of such a call is not known yet. */
+  /** Undefined if the price of such a call is not known yet. */
   price: number | undefined;
   /** The least it can cost if prices do not fall. */
   atLeast: number;
 }
 
-/** Sizes remembered of one operation: a caller chooses them. */
+/** Sizes remembered for one operation. Bounded, because callers choose them. */
 const maxSizes = 32;
 
-/** Learns from a charge that the service stated. An empty answer that was free says nothing of a price. */
+/** Learns from a stated charge. A free answer that brought or added nothing tells nothing about prices. */
 export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, 'value'>, charged: number): void {
-  const { items, hasMore } = value as { items?: unknown; hasMore?: unknown };
+  const { items, hasMore, added } = value as { items?: unknown; hasMore?: unknown; added?: unknown };
   const count = isList(call) && Array.isArray(items) ? items.length : 1;
-  if (count === 0 && charged === 0) return;
+  if (charged === 0 && (count === 0 || added === false)) return;
   const table: PriceTable = prices.get(call.operation.name) ?? { bySize: new Map() };
   prices.set(call.operation.name, table);
   if (hasMore === true && !isSized(call)) table.page = count;
@@ -53,8 +53,8 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
 }
 
 /**
- * What a call can be expected to cost. Known is the price of a size that was seen full, and one about which all price
- * rules that fit what was seen agree; anything else has yet to be found out.
+ * The expected cost of a call. A price is known if a full answer of that size was seen, or if all price rules that
+ * match the charges seen agree on it. Any other price is unknown.
  */
 export function quote(prices: Prices, call: Call): Quote {
   const table = prices.get(call.operation.name);
@@ -70,10 +70,10 @@ export function quote(prices: Prices, call: Call): Quote {
   return { price: high === atLeast ? atLeast : undefined, atLeast };
 }
 
-/** Items of which a price rule may count the groups begun: the usual ones. */
+/** Group sizes in price rules that charge for each started group of items. */
 const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 
-/** The lowest and the highest price of a size by all rules that fit two sizes or more: flat, or for each group begun. */
+/** The lowest and highest price of a size by all rules that match at least two sizes: flat, or per started group. */
 function byRules({ bySize }: PriceTable, size: number): [low?: number, high?: number] {
   const seen = [...bySize].flatMap(([items, { full }]) => (full === undefined ? [] : [{ items, charged: full }]));
   const [first] = seen;
@@ -102,42 +102,63 @@ function forgetOne({ bySize }: PriceTable): void {
 }
 
 const isSized = ({ body, query }: Call) => (body?.limit ?? query.limit) !== undefined;
-const goesOn = ({ body, query }: Call) => (body?.cursor ?? query.cursor) !== undefined;
+const isContinued = ({ body, query }: Call) => (body?.cursor ?? query.cursor) !== undefined;
 
-/** Items a call asks for. A cursor without a limit goes on with pages of the size it began with, which may be any seen. */
+/** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
 function sizeOf(call: Call, { bySize, page }: PriceTable): number | undefined {
   if (!isList(call)) return 1;
   if (isSized(call)) {
     const limit = call.body?.limit ?? call.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
   }
-  if (!goesOn(call)) return page;
+  if (!isContinued(call)) return page;
   const sizes = [...bySize.keys(), ...(page === undefined ? [] : [page])];
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
 export const isList = ({ operation }: Call): boolean => operation.list === true;
 
-/** Sizes told of one operation. */
-const maxTold = 4;
+/** Prices shown for one operation. */
+const maxShown = 4;
 
-/** What answers to calls for so many items were charged, the largest last. */
+/** The charges seen by number of items, the largest last. */
 export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const seen = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
-  return (unsized === undefined ? seen : [unsized, ...seen]).slice(-maxTold);
+  return (unsized === undefined ? seen : [unsized, ...seen]).slice(-maxShown);
 }
 
-/** The most calls of one operation were charged so far; undefined where none was. */
+/** The highest charge of an operation so far; undefined if there was none. */
 export function dearestOf(prices: Prices, operation: string): number | undefined {
   const table = prices.get(operation);
-  return table && Math.max(table.unsized?.charged ?? 0, ...[...table.bySize.values()].map(({ any }) => any));
+  return table && dearestIn(table);
 }
 
-/** The most any call was charged so far. */
+const dearestIn = ({ unsized, bySize }: PriceTable): number =>
+  Math.max(unsized?.charged ?? 0, ...[...bySize.values()].map(({ any }) => any));
+
+/**
+ * The maximum cost of a call by the charges seen for its operation, if a page of twice the size costs at most twice as
+ * much; undefined if no charge was seen.
+ */
+export function maxCostOf(prices: Prices, call: Call): number | undefined {
+  const table = prices.get(call.operation.name);
+  if (table === undefined) return undefined;
+  const seen = dearestIn(table);
+  const size = sizeOf(call, table);
+  if (size === undefined) return seen;
+  const scaled = (known: number, charged: number) => (known === 0 ? charged : charged * Math.ceil(size / known));
+  const sizes = [...table.bySize];
+  const full = sizes.flatMap(([known, { full }]) => (full === undefined ? [] : [scaled(known, full)]));
+  if (full.length > 0) return Math.max(seen, Math.min(...full));
+  // Pages that came back half empty say less.
+  return Math.max(seen, ...sizes.map(([known, { any }]) => scaled(known, any)));
+}
+
+/** The highest charge of any call so far. */
 export const dearest = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => dearestOf(prices, operation) ?? 0));
 
-/** The least an operation was charged so far. */
+/** The lowest charge of an operation so far. */
 export function cheapestOf(prices: Prices, operation: string): number {
   const { bySize } = prices.get(operation) ?? { bySize: new Map<number, SizePrice>() };
   return Math.min(...[...bySize.values()].map(({ any }) => any));

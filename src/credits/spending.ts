@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { CreditAccount } from './credit-ledger.ts';
 import { dearestOf, pricesSeen } from './prices.ts';
 
-/** What this process spent and saved for one key, and what operations were seen to cost. */
+/** What this process spent and saved for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
   charged: z.number(),
   paidCalls: z.number(),
@@ -10,7 +10,7 @@ export const Spending = z.looseObject({
   savedCredits: z.number(),
   uncertain: z.number().optional().describe('credits of calls that may have been charged'),
   budget: z.number().optional(),
-  prices: z.looseObject({}).describe('by operation: charged for an answer of so many items'),
+  prices: z.looseObject({}).describe('by operation: credits charged, by number of items'),
 });
 export type Spending = z.infer<typeof Spending> & { prices: Record<string, { items: number; charged: number }[]> };
 
@@ -26,23 +26,23 @@ export function spendingOf(account: CreditAccount, budget: number | undefined): 
   };
 }
 
-/** What was never charged for has no price to tell. */
+/** An operation that was never charged has no price to show. */
 const pricedOperations = ({ prices }: CreditAccount) =>
   [...prices].filter(([operation]) => (dearestOf(prices, operation) ?? 0) > 0);
 
-/** "this server since its start: 12 charged in 5 paid calls …" and what operations were seen to cost. */
+/** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
   const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, prices } = spending;
   const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
-  const maybe = uncertain ? `; about ${uncertain} more may have been, for calls whose charge is not known` : '';
+  const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
   const unspent = Math.max(0, (budget ?? 0) - charged - (uncertain ?? 0));
-  const limit = budget === undefined ? '' : `; budget ${budget}, ${unspent} left of it`;
+  const limit = budget === undefined ? '' : `; budget ${budget}, ${unspent} left`;
   const learned = Object.entries(prices).flatMap(([operation, seen]) =>
     seen.length > 0 ? `${operation} ${seen.map(priceText).join(', ')}` : [],
   );
   return [
-    `this server since its start: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
-    learned.length > 0 ? `seen to cost: ${learned.join('; ')}` : 'prices are not known before the first paid call',
+    `this server since it started: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
+    learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
 }
 

@@ -4,18 +4,18 @@ import type { CreditAccount } from './credit-ledger.ts';
 import { dearest } from './prices.ts';
 import type { BudgetOptions } from './with-budget.ts';
 
-/** An account's credits are low when they pay for fewer calls than this, at the highest price seen. */
+/** An account is low if its credits pay for fewer calls than this, at the highest price seen. */
 const fewCalls = 20;
 /** A budget is low below this share of it. */
 const lowShare = 0.2;
-/** Tenants of whom it is remembered what they were warned of. */
+/** Tenants whose warnings are remembered. */
 const maxWarned = 10_000;
 
 type Low = 'credits' | 'budget';
 
 /**
- * Completes every receipt from the ledger: a kept answer says what is left now and not what was left then, and counts
- * as saved. Warns once when little is left.
+ * Completes every receipt from the ledger: a cached answer states the credits left now, not then, and counts as saved.
+ * Warns once when little is left.
  */
 export function withBalance(send: Send, { ledger, budget }: BudgetOptions): Send {
   const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
@@ -40,18 +40,18 @@ export function withBalance(send: Send, { ledger, budget }: BudgetOptions): Send
       isNews(tenantId, 'budget', isLow.budget) && `the budget of this server has ${inBudget} credits left`,
     ].filter(Boolean);
     if (texts.length === 0) return undefined;
-    return `Low balance: ${texts.join(' and ')}, and a call was seen to cost up to ${price}. Tell the user.`;
+    return `Low balance: ${texts.join(' and ')}, and calls have cost up to ${price}. Tell the user.`;
   }
 
-  /** Each is said once, until there is more of it. */
+  /** Warns of each once, until there is more of it again. */
   function isNews(tenantId: string, what: Low, isLow: boolean): boolean {
-    const said = warned.get(tenantId) ?? new Set();
+    const known = warned.get(tenantId) ?? new Set();
     if (!isLow) {
-      said.delete(what);
+      known.delete(what);
       return false;
     }
-    if (said.has(what)) return false;
-    warned.set(tenantId, said.add(what));
+    if (known.has(what)) return false;
+    warned.set(tenantId, known.add(what));
     return true;
   }
 }

@@ -1,40 +1,41 @@
 import { abortedError } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
+import { type Operation, operations } from '../api/operations.ts';
 import type { CreditStatusAnswer } from '../api/response-schemas.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
-import { used } from './admission.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { dearestOf, learnPrice, type Prices, quote } from './prices.ts';
-import { balanceChange, readBalanceBefore } from './untold-charges.ts';
+import { dearestOf, learnPrice, maxCostOf, type Prices, quote } from './prices.ts';
+import { balanceChange, readBalanceBefore } from './unstated-charges.ts';
 
 export interface BudgetOptions {
   ledger: CreditLedger;
-  /** Undefined: what is spent is written down and not bounded. */
+  /** If undefined, spending is recorded but not bounded. */
   budget: number | undefined;
 }
 
-/** How a call ended: what the service says it charged, `untold` where it may have charged and does not say. */
+/** How a call ended: the stated charge, or `unknown` if the service may have charged without stating it. */
 interface Outcome {
-  charged: number | 'untold';
+  charged: number | 'unknown';
   answer?: Answer;
 }
 
 /**
- * Writes down what every call was charged, and keeps what a tenant spends here within a budget, under any number of
- * calls at once: what a call is expected to cost is set aside before it goes out, and settled after. A call whose price
- * is not known goes alone, so that a budget is passed by one such call at most.
+ * Records what every call was charged, and keeps a tenant's spending within a budget, even with many calls at once: the
+ * expected cost of a call is reserved before it is sent, and settled afterwards. Calls of unknown price run one at a
+ * time, so that at most one such call can exceed the budget.
  */
 export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send {
+  // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
+  const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined });
   return async (call) => {
     const { prices } = await ledger.read(call.tenantId);
     const lease = budget === undefined ? undefined : await admitted(call, { ledger, budget });
-    const paid = lease?.paid ?? isPaid(call, prices);
-    // Where no charge of the operation was ever stated, the balance before and after has to tell.
-    const isMeasured = lease?.line === paidLine && dearestOf(prices, call.operation.name) === undefined;
-    let outcome: Outcome = { charged: 'untold' };
+    const paid = lease?.paid ?? isPaid(call.operation, prices);
+    const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
+    let outcome: Outcome = { charged: 'unknown' };
     try {
-      if (isMeasured) await readBalanceBefore({ send, call, ledger });
+      if (isMeasured) await readBalanceBefore({ send: ask, call, ledger });
       const answer = await send({ ...call, paid });
       outcome = { answer, charged: chargeOf(answer, paid) };
       return answer;
@@ -42,40 +43,48 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
       outcome = { charged: chargeOfFailure(error, paid) };
       throw error;
     } finally {
-      const uncertain = outcome.charged === 'untold' ? await estimate(outcome) : 0;
-      // Only a call of unknown fate may still be charged.
-      if (isMeasured && outcome.charged !== 'untold') await ledger.readBalance(call.tenantId, undefined);
+      const uncertain = outcome.charged === 'unknown' ? await estimate(outcome) : 0;
+      // Only a call whose outcome is unknown may still be charged.
+      if (isMeasured && outcome.charged !== 'unknown') await ledger.readBalance(call.tenantId, undefined);
       await ledger.settle(call.tenantId, settlementOf(call, outcome, uncertain), lease);
     }
 
-    /** A call whose charge nobody states counts as the dearest of its operation, or as what the balance fell by. */
+    /** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
     async function estimate({ answer }: Outcome): Promise<number> {
       const account = await ledger.read(call.tenantId);
-      const reserved = lease?.credits ?? 0;
       const seen = dearestOf(account.prices, call.operation.name);
-      if (seen !== undefined) return Math.max(seen, reserved);
-      if (budget === undefined) return 0;
-      const change = isMeasured ? await balanceChange({ send, call, ledger }, answer !== undefined) : undefined;
-      // Nobody knows: the budget is spent.
-      return change ?? Math.max(1, budget - used(account) + reserved);
+      if (budget === undefined) return seen ?? 0;
+      if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
+      const change = isMeasured ? await balanceChange({ send: ask, call, ledger }, answer !== undefined) : undefined;
+      if (change !== undefined) return Math.max(change, seen ?? 0);
+      // Without any information, it counts as its maximum cost, or as the rest of the budget.
+      return maxCostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
     }
   };
 }
 
-/** The line in which paid calls of unknown price go one at a time. */
+/**
+ * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
+ * the balance before and after shows an unstated charge.
+ */
+function mayCostMore(call: Call, prices: Prices): boolean {
+  const seen = dearestOf(prices, call.operation.name);
+  return seen === undefined || (maxCostOf(prices, call) ?? 0) > seen;
+}
+
+/** The queue in which paid calls of unknown price run one at a time. */
 const paidLine = 'paid';
 
-/** An operation that the document calls free is paid for all the same once it was seen to charge. */
-const isPaid = ({ operation }: Call, prices: Prices): boolean =>
-  operation.gated || (dearestOf(prices, operation.name) ?? 0) > 0;
+/** An operation that the document does not gate counts as paid once it has charged. */
+const isPaid = ({ gated, name }: Operation, prices: Prices): boolean => gated || (dearestOf(prices, name) ?? 0) > 0;
 
-/** Waits until the budget lets a call go; throws where its price does not fit. */
+/** Waits until the budget admits a call; throws if its price does not fit. */
 async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {
   const { tenantId, operation, signal } = call;
   for (;;) {
     const { prices } = await ledger.read(tenantId);
     const quoted = quote(prices, call);
-    const paid = isPaid(call, prices);
+    const paid = isPaid(operation, prices);
     const line = quoted.price !== undefined ? undefined : paid ? paidLine : operation.name;
     const credits = quoted.price ?? quoted.atLeast;
     const admission = await ledger.reserve(tenantId, { budget, credits, paid, line });
@@ -89,19 +98,19 @@ async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; 
 
 function chargeOf({ receipt: { charged, chargeUnreadable } }: Answer, paid: boolean): Outcome['charged'] {
   if (charged !== null) return charged;
-  return paid || chargeUnreadable ? 'untold' : 0;
+  return paid || chargeUnreadable ? 'unknown' : 0;
 }
 
 function chargeOfFailure(error: unknown, paid: boolean): Outcome['charged'] {
-  if (!(error instanceof AdLibraryError)) return 'untold';
+  if (!(error instanceof AdLibraryError)) return 'unknown';
   const { charged, chargeUnreadable } = error.failure;
   if (charged !== undefined) return charged;
-  return (paid || chargeUnreadable) && mayBeCharged(error.failure) ? 'untold' : 0;
+  return (paid || chargeUnreadable) && mayBeCharged(error.failure) ? 'unknown' : 0;
 }
 
 function settlementOf(call: Call, { charged, answer }: Outcome, uncertain: number): Settlement {
   const { operation } = call;
-  const stated = charged === 'untold' ? undefined : charged;
+  const stated = charged === 'unknown' ? undefined : charged;
   const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
   return {
     charged: stated ?? 0,
@@ -109,7 +118,7 @@ function settlementOf(call: Call, { charged, answer }: Outcome, uncertain: numbe
     isPaidAnswer: answer !== undefined && operation.gated,
     remaining: answer?.receipt.remaining ?? balance ?? undefined,
     learn: (prices) => {
-      // What a failure was charged is a price, too; for how many items, nobody knows.
+      // The charge of a failure is a price, too, but for an unknown number of items.
       if (stated !== undefined && (answer || stated > 0)) learnPrice(prices, call, answer ?? noItems, stated);
     },
   };

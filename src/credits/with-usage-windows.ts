@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
@@ -6,59 +5,62 @@ import { type Call, gatedOnly, type Send } from '../api/send.ts';
 import type { CreditLedger } from './credit-ledger.ts';
 import { quote } from './prices.ts';
 
-/** While a window is known to be full, how often the service is asked whether it still is, in milliseconds. */
+/** How long a window counts as full before the service is asked again, in milliseconds. */
 const askAgainAfter = 60_000;
-/** Tenants whose full windows are remembered; one that is forgotten costs a refused call. */
-const maxTenants = 10_000;
 
-/** The usage windows as last seen too full, the credits left in them, and when that was last asked. */
-interface FullWindow {
+/** The usage windows of a tenant, the credits left in them, and when the service was last asked. */
+export interface FullWindow {
   usageLimit: UsageLimitAnswer;
   left: number;
   askedAt: number;
 }
 
+/** The full windows of tenants. One that is forgotten costs a refused call. */
+export interface FullWindows {
+  get(tenantId: string): Promise<FullWindow | undefined>;
+  set(tenantId: string, window: FullWindow | undefined): Promise<void>;
+}
+
 export interface UsageWindowsOptions {
   ledger: CreditLedger;
+  windows: FullWindows;
   now: () => number;
 }
 
 /**
- * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with the balance it states. While
- * a window is known to hold less than a gated call costs, answers it at once without sending it. Any answer of
- * `GET /v1/credits` that shows the windows open lifts this; where there is none when it is asked again, the call
- * itself is the question.
+ * Explains a 429 with the windows of `GET /v1/credits`, which is not gated, and a 402 with its balance. While a window
+ * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
+ * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
-export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOptions): Send {
-  const full = new LRUCache<string, FullWindow>({ max: maxTenants });
+export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWindowsOptions): Send {
   const asking = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
-    if (usageLimit === undefined || !(usageLimit.isLimitReached || refused)) full.delete(tenantId);
-    else full.set(tenantId, { usageLimit, left: roomIn(usageLimit), askedAt: now() });
+    const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
+    return windows.set(tenantId, isFull ? { usageLimit, left: roomIn(usageLimit), askedAt: now() } : undefined);
   };
 
   const status: Send = async (call) => {
     const answer = await send(call);
-    learn(call.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
+    await learn(call.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
     return answer;
   };
 
-  /** The balance and the windows; callers who ask at once share one question. Undefined where there is no answer. */
+  /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
   const askOnce = ({ apiKey, tenantId, signal }: Call): Promise<CreditStatusAnswer | undefined> => {
     const known = asking.get(tenantId);
     if (known) return known;
-    const question = send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
+    const request = send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
       .then(({ value }) => value as CreditStatusAnswer)
       .catch(() => undefined)
       .finally(() => asking.delete(tenantId));
-    asking.set(tenantId, question);
-    return question;
+    asking.set(tenantId, request);
+    return request;
   };
 
-  /** The window that holds less than the call is expected to cost. A call of unknown price may fit where anything is left. */
+  /** The window with less left than the call is expected to cost. A call of unknown price fits if anything is left. */
   const tooFull = async (call: Call): Promise<FullWindow | undefined> => {
-    const window = full.get(call.tenantId);
+    const window = await windows.get(call.tenantId);
     if (window === undefined) return undefined;
     const { prices } = await ledger.read(call.tenantId);
     const { price, atLeast } = quote(prices, call);
@@ -70,13 +72,13 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
     const window = await tooFull(call);
     if (window) {
       if (now() - window.askedAt < askAgainAfter) throw limitReached(window.usageLimit);
-      // Written down before asking, so that calls at once ask once.
-      full.set(tenantId, { ...window, askedAt: now() });
-      learn(tenantId, (await askOnce(call))?.usageLimit);
+      // Recorded before asking, so that concurrent calls ask once.
+      await windows.set(tenantId, { ...window, askedAt: now() });
+      await learn(tenantId, (await askOnce(call))?.usageLimit);
       const still = await tooFull(call);
       if (still) throw limitReached(still.usageLimit);
     }
-    const before = full.get(tenantId);
+    const before = await windows.get(tenantId);
     try {
       return await send(call);
     } catch (error) {
@@ -87,8 +89,8 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
   async function explained(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
     const failure = error instanceof AdLibraryError ? error.failure : undefined;
     if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-    // Another call may have found out while this one was under way.
-    const found = full.get(call.tenantId);
+    // Another call may have found out in the meantime.
+    const found = await windows.get(call.tenantId);
     if (failure.kind === 'usage_limit' && found && found !== before) {
       return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
     }
@@ -96,7 +98,7 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
     if (failure.kind === 'payment_required') {
       return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
     }
-    learn(call.tenantId, status?.usageLimit, true);
+    await learn(call.tenantId, status?.usageLimit, true);
     return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
   }
 
@@ -104,10 +106,10 @@ export function withUsageWindows(send: Send, { ledger, now }: UsageWindowsOption
   return (call) => (call.operation.name === 'getCredits' ? status(call) : gated(call));
 }
 
-/** Credits that the tighter of the two windows still gives out. */
+/** Credits left in the tighter of the two windows. */
 function roomIn({ isLimitReached, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: UsageLimitAnswer): number {
   if (isLimitReached) return 0;
-  const left = (used: number | undefined, most: number | undefined) => (most ?? Infinity) - (used ?? 0);
+  const left = (used: number | undefined, max: number | undefined) => (max ?? Infinity) - (used ?? 0);
   return Math.max(0, Math.min(left(hourlyCredits, hourlyLimit), left(dailyCredits, dailyLimit)));
 }
 

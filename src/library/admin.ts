@@ -4,16 +4,16 @@ import * as z from 'zod';
 import type { ImportReport } from './import.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import type { Library } from './open.ts';
-import type { Owner } from './owner.ts';
+import type { Owner } from './owner-note.ts';
 
 /**
- * How the commands of other processes reach a database that is being served: a few routes outside `/v1`, open to
- * whoever has the token from the owner's note, that is to the user who runs the server.
+ * How commands in other processes reach a database that is being served: a few routes outside `/v1`, open to whoever
+ * can read the token in the owner's note, which is the user who runs the server.
  */
 export type LibraryAccess = {
   createKey(options: KeyOptions): Promise<KeyInfo & { key: string }>;
   listKeys(): Promise<KeyInfo[]>;
-  revokeKey(idOrPrefix: string): Promise<KeyInfo>;
+  revokeKey(keyIdOrPrefix: string): Promise<KeyInfo>;
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
 };
 
@@ -27,7 +27,9 @@ const KeyRequest = z.strictObject({
   accountOf: z.string().optional(),
 });
 
-/** Serves the library, and beside it the admin routes under `/-/`. */
+const RevokeRequest = z.strictObject({ key: z.string() });
+
+/** Serves the library and, under `/-/`, the admin routes. */
 export function withAdmin(library: Library, token: string): (request: Request) => Promise<Response> {
   const admin = new Hono().basePath('/-');
   admin.use(async ({ req }, next) => {
@@ -39,7 +41,9 @@ export function withAdmin(library: Library, token: string): (request: Request) =
   admin.post('/keys', async ({ req, json }) =>
     json(library.keys.create(KeyRequest.parse(await req.json()) as KeyOptions)),
   );
-  admin.delete('/keys/:key', ({ req, json }) => json(library.keys.revoke(req.param('key'))));
+  admin.post('/keys/revoke', async ({ req, json }) =>
+    json(library.keys.revoke(RevokeRequest.parse(await req.json()).key)),
+  );
   admin.post('/import', async ({ req, json }) => json(await library.import(req.raw.body ?? nothing())));
   admin.onError((error, { json }) => json({ message: error.message }, 400));
   return async (request) =>
@@ -53,13 +57,17 @@ function sameText(given: string, expected: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-/** The library of another process, by its note. @throws Error with the owner's own message */
-export function accessOver({ url, token }: Owner): LibraryAccess {
+/** The library of another process, found by its note. @throws Error with the owner's own message */
+export function accessOver({ pid, url, token }: Owner): LibraryAccess {
   async function ask(method: string, path: string, body?: NonNullable<RequestInit['body']>): Promise<unknown> {
     const response = await fetch(`${url}/-${path}`, {
       method,
       headers: { Authorization: `Bearer ${token}` },
       ...(body !== undefined && { body, duplex: 'half' }),
+    }).catch((error: Error) => {
+      throw new Error(
+        `Process ${pid}, which serves the database at ${url}, broke off: ${String(error.cause ?? error)}.`,
+      );
     });
     const answer = await response.json();
     if (!response.ok) throw new Error((answer as { message?: string }).message ?? `HTTP ${response.status}`);
@@ -68,7 +76,7 @@ export function accessOver({ url, token }: Owner): LibraryAccess {
   return {
     createKey: async (options) => (await ask('POST', '/keys', JSON.stringify(options))) as KeyInfo & { key: string },
     listKeys: async () => (await ask('GET', '/keys')) as KeyInfo[],
-    revokeKey: async (key) => (await ask('DELETE', `/keys/${encodeURIComponent(key)}`)) as KeyInfo,
+    revokeKey: async (key) => (await ask('POST', '/keys/revoke', JSON.stringify({ key }))) as KeyInfo,
     import: async (source) => (await ask('POST', '/import', ReadableStream.from(bytesOf(source)))) as ImportReport,
   };
 }

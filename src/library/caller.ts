@@ -1,6 +1,6 @@
 import type { Scope } from './config.ts';
 
-/** Who calls: the key, its account, and the subscription that pays. */
+/** The key of a request, its account, and the subscription that pays. */
 export type Caller = {
   keyId: string;
   keyName: string;

@@ -1,25 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { realpath, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
+import { locateDatabase } from './database-files.ts';
 import { openDemoLibrary } from './demo.ts';
 import type { ImportReport } from './import.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
+import { type LeaseOptions, takeLease } from './lease.ts';
 import { type Library, openLibrary } from './open.ts';
-import { claim, InUse } from './owner.ts';
+import { DatabaseInUse } from './owner-note.ts';
 
-/** What `library serve`, `library import` and `library key` do. Nothing here prints: `library-command.ts` does. */
-export type Place = {
+/** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
+export type DatabaseOptions = Pick<LeaseOptions, 'timing' | 'onWait'> & {
   /** A file, or `:memory:`. */
   database: string;
   /** Unix milliseconds. */
   now: () => number;
 };
 
-/** `http://HOST:PORT` as this machine reaches it; closing it lets answers under way be finished. */
+/** `address` is `http://HOST:PORT` as this machine reaches it; `close` waits for answers in flight. */
 export type Listening = { address: string; close(): Promise<void> };
 
-export type ServeOptions = Place & {
+export type ServeOptions = DatabaseOptions & {
   /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
   listen(fetch: Library['fetch']): Promise<Listening>;
   onError?: (error: unknown) => void;
@@ -28,33 +30,46 @@ export type ServeOptions = Place & {
 export type ServedLibrary = {
   /** `http://HOST:PORT`, as others reach it. */
   url: string;
-  /** In demo mode, the key that was made for it. */
+  /** The key of demo mode. */
   apiKey: string | undefined;
-  /** Finishes the answers under way, then closes the database. */
+  /** Resolves when another process has taken over the database; from then on every call is answered 503. */
+  lost: Promise<Error>;
+  /** Finishes answers in flight, then closes the database. */
   close(): Promise<void>;
 };
 
-/** `library serve`. @throws InUse, or Error when the address cannot be taken */
+/** `library serve`. @throws DatabaseInUse, or Error when the address cannot be taken */
 export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary> {
-  const token = randomBytes(24).toString('hex');
-  const owned = await openOwned(options, token, options.onError);
+  let lose: (error: Error) => void;
+  const lost = new Promise<Error>((resolve) => {
+    lose = resolve;
+  });
+  const owned = await openOwned(options, (error) => lose(error), options.onError);
+  let listening: Listening | undefined;
+  const close = async () => {
+    await listening?.close();
+    owned.close();
+  };
   try {
-    const listening = await options.listen(withAdmin(owned.library, token));
-    await owned.announce(listening.address);
-    const close = async () => {
-      // First, since a note with an address that refuses connections reads as the note of a dead owner.
-      await owned.announce(null);
-      await listening.close();
-      await owned.close();
+    listening = await options.listen(withAdmin(owned.library, owned.token));
+    owned.announce(listening.address);
+    return {
+      url: listening.address,
+      apiKey: undefined,
+      lost,
+      async close() {
+        // First, so that other commands wait for the file instead of calling a server that is closing.
+        owned.announce(null);
+        await close();
+      },
     };
-    return { url: listening.address, apiKey: undefined, close };
   } catch (error) {
-    await owned.close();
+    await close();
     throw error;
   }
 }
 
-/** `library serve --demo`: generated data in memory; `apiKey` is good for it. */
+/** `library serve --demo`: generated data in memory, with a key for it. */
 export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
   const { library, apiKey } = await openDemoLibrary({ now: options.now, onError: options.onError });
   const listening = await options.listen(library.fetch);
@@ -62,25 +77,28 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
     await listening.close();
     library.close();
   };
-  return { url: listening.address, apiKey, close };
+  return { url: listening.address, apiKey, lost: new Promise(() => {}), close };
 }
 
 export type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };
 export type ImportedFile = ImportReport & { name: string };
-/** Bytes read of a file, of how many if that is known. */
-export type Progress = { name: string; bytes: number; of: number | undefined };
+/** Bytes read so far; `of` is the size of the file, if known. */
+export type ImportProgress = { name: string; bytes: number; of: number | undefined };
 
 /**
- * `library import FILE…`; `-` stands for `stdin`. Into the database, or through the process that serves it.
- * @throws InUse; Error when a file cannot be read (those before it are in by then)
+ * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
+ * @throws DatabaseInUse; Error when a file cannot be read (earlier files are already stored)
  */
 export async function importFiles(
-  place: Place,
+  target: DatabaseOptions,
   files: string[],
-  { stdin, onProgress = () => {} }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: Progress) => void },
+  {
+    stdin,
+    onProgress = () => {},
+  }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: ImportProgress) => void },
 ): Promise<ImportedFile[]> {
   const sources = await Promise.all(files.map((file) => sourceOf(file, stdin)));
-  return withLibrary(place, async (library) => {
+  return withLibrary(target, async (library) => {
     const reports: ImportedFile[] = [];
     for (const source of sources) {
       reports.push({ name: source.name, ...(await library.import(counted(source, onProgress))) });
@@ -89,52 +107,64 @@ export async function importFiles(
   });
 }
 
-/** `library key create`: the only time that `key` can be seen. */
-export const createKey = (place: Place, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(place, (library) => library.createKey(options));
+/** `library key create`: `key` is never shown again. */
+export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
+  withLibrary(target, (library) => library.createKey(options));
 
 /** `library key list` */
-export const listKeys = (place: Place): Promise<KeyInfo[]> => withLibrary(place, (library) => library.listKeys());
+export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> =>
+  withLibrary(target, (library) => library.listKeys());
 
-/** `library key revoke ID|PREFIX` */
-export const revokeKey = (place: Place, idOrPrefix: string): Promise<KeyInfo> =>
-  withLibrary(place, (library) => library.revokeKey(idOrPrefix));
+/** `library key revoke KEY|ID|PREFIX` */
+export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
+  withLibrary(target, (library) => library.revokeKey(keyIdOrPrefix));
 
-async function withLibrary<Result>(place: Place, work: (library: LibraryAccess) => Promise<Result>): Promise<Result> {
+async function withLibrary<Result>(
+  target: DatabaseOptions,
+  work: (library: LibraryAccess) => Promise<Result>,
+): Promise<Result> {
   let owned: Owned;
   try {
-    owned = await openOwned(place, randomBytes(24).toString('hex'));
+    owned = await openOwned(target);
   } catch (error) {
-    if (!(error instanceof InUse) || error.owner.url === null) throw error;
+    if (!(error instanceof DatabaseInUse) || !error.owner || !error.reachable) throw error;
     return work(accessOver(error.owner));
   }
   try {
     return await work(accessTo(owned.library));
   } finally {
-    await owned.close();
+    owned.close();
   }
 }
 
-type Owned = { library: Library; announce(url: string | null): Promise<void>; close(): Promise<void> };
+type Owned = { library: Library; token: string; announce(url: string | null): void; close(): void };
 
-async function openOwned(place: Place, token: string, onError?: ServeOptions['onError']): Promise<Owned> {
-  // The note stands beside the file itself, whatever link leads to it.
-  const database = await realpath(place.database).catch(() => place.database);
-  const options = { database, now: place.now, ...(onError && { onError }) };
+async function openOwned(
+  target: DatabaseOptions,
+  onLost?: (error: Error) => void,
+  onError?: ServeOptions['onError'],
+): Promise<Owned> {
+  const database = await locateDatabase(target.database);
+  const token = randomBytes(24).toString('hex');
+  const options = { database, now: target.now, ...(onError && { onError }) };
   if (database === ':memory:') {
     const library = await openLibrary(options);
-    return { library, announce: async () => {}, close: async () => library.close() };
+    return { library, token, announce: () => {}, close: library.close };
   }
-  const { announce, release } = await claim(database, token);
+  const { timing, onWait } = target;
+  const { announce, check, release } = await takeLease(database, { token, timing, onWait, onLost });
   try {
-    const library = await openLibrary(options);
-    const close = async () => {
-      library.close();
-      await release();
+    const library = await openLibrary({ ...options, checkLease: check });
+    const close = () => {
+      try {
+        library.close();
+      } finally {
+        release();
+      }
     };
-    return { library, announce, close };
+    return { library, token, announce, close };
   } catch (error) {
-    await release();
+    release();
     throw error;
   }
 }
@@ -145,12 +175,12 @@ async function sourceOf(file: string, stdin: AsyncIterable<Uint8Array>): Promise
   return { name: file, stream: contentOf(file), bytes: size };
 }
 
-/** Opened when its turn comes. */
+/** Opens the file only when it is read. */
 async function* contentOf(file: string): AsyncGenerator<Uint8Array> {
   yield* createReadStream(file);
 }
 
-async function* counted({ name, stream, bytes: of }: ImportSource, onProgress: (progress: Progress) => void) {
+async function* counted({ name, stream, bytes: of }: ImportSource, onProgress: (progress: ImportProgress) => void) {
   let bytes = 0;
   for await (const chunk of stream) {
     bytes += chunk.length;

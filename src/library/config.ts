@@ -14,7 +14,7 @@ export type Scope = (typeof scopeNames)[number];
 /** Credits per call, or per started group of `perItems` items in the answer (then an empty answer is free). */
 export type Price = { credits: number; perItems?: number };
 
-/** Everything the document leaves open and a real service may decide otherwise; the README beside this lists it. */
+/** Everything the document leaves open, so a real service may differ; README.md in this folder lists it. */
 export type LibraryConfig = {
   /** Base of `appUrl` on list items; absent: the address the request came in at. */
   appUrl: string | undefined;
@@ -24,7 +24,7 @@ export type LibraryConfig = {
   scopes: Partial<Record<OperationName, Scope>>;
   searchLimit: { default: number; maximum: number };
   bodyBytes: number;
-  /** What a new key gets unless it is asked for otherwise. */
+  /** Defaults for the account of a new key. */
   plan: { planId: string; credits: number; hourlyLimit: number; dailyLimit: number };
 };
 

@@ -4,53 +4,61 @@ type Engine = typeof import('node-sqlite3-wasm');
 type Connection = InstanceType<Engine['Database']>;
 type Statement = ReturnType<Connection['prepare']>;
 
-/** Long texts are handed over as UTF-8 bytes, which the engine takes several times faster than a string. */
+/** Pass long texts as UTF-8 bytes: the engine binds them several times faster than strings. */
 export type Value = string | number | null | Uint8Array;
 
-/** A SQLite database, reduced to what the library does with one. All calls are synchronous. */
+/** The part of SQLite that the library uses. All calls are synchronous. */
 export type Database = {
   all<Row>(sql: string, values?: Value[]): Row[];
   get<Row>(sql: string, values?: Value[]): Row | undefined;
   run(sql: string, values?: Value[]): { changes: number; rowid: number };
-  /** Runs `work` whole or not at all; what it returns is on disk once this returns. Nested calls join the outer one. */
+  /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
   transaction<Result>(work: () => Result): Result;
+  /** A transaction that does not wait for the disk: a power cut may undo it until `sync` or the next transaction. */
+  unsynced(work: () => void): void;
+  /** Returns when everything is on disk. */
+  sync(): void;
+  /** @throws LeaseLost when the file belongs to another process by now */
+  checkLease(): void;
   close(): void;
 };
 
-const mostStatements = 200;
+const maxStatements = 200;
 
-/** The engine's text binding ends at a NUL character: what could not be found again must not match by its beginning. */
+/** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
 const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
 
 /**
  * Opens a database file (made when absent) or `:memory:`, and brings it to this version's tables.
  *
- * The caller must be the only process that has the file open: the engine has no shared memory, so write-ahead logging,
- * its only crash-safe mode, works under an exclusive lock alone.
+ * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
+ * mode, needs an exclusive lock.
+ * @param checkLease throws when the caller is that process no longer
  * @throws Error when the file is no library, or was written by a newer version.
  */
-export async function openDatabase(path: string): Promise<Database> {
-  // Loaded here, so that a process that never opens a library does not pay for the engine.
+export async function openDatabase(path: string, checkLease = () => {}): Promise<Database> {
+  // Loaded on demand: most processes never open a library.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
     migrate(connection, path);
   } catch (error) {
-    connection.close();
+    // On a full disk, closing fails too.
+    quietly(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  return wrap(connection);
+  return wrap(connection, checkLease);
 }
 
-function wrap(connection: Connection): Database {
+function wrap(connection: Connection, checkLease: () => void): Database {
   const statements = new Map<string, Statement>();
 
   function prepared(sql: string): Statement {
     const known = statements.get(sql);
     if (known) return known;
-    const oldest = statements.size >= mostStatements ? statements.entries().next().value : undefined;
+    const oldest = statements.size >= maxStatements ? statements.entries().next().value : undefined;
     if (oldest) {
       oldest[1].finalize();
       statements.delete(oldest[0]);
@@ -61,32 +69,61 @@ function wrap(connection: Connection): Database {
   }
 
   const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
+
+  function transaction<Result>(work: () => Result): Result {
+    if (connection.inTransaction) return work();
+    checkLease();
+    connection.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      connection.exec('COMMIT');
+      // Again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
+      checkLease();
+      return result;
+    } catch (error) {
+      if (connection.inTransaction) connection.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
   return {
     all,
-    // Every row is taken, since a statement left half read would keep its read transaction open.
+    // Reads all rows: a half-read statement keeps its read transaction open.
     get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
-    run(sql, values = []) {
-      const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
-      return { changes, rowid: Number(lastInsertRowid) };
-    },
-    transaction(work) {
-      if (connection.inTransaction) return work();
-      connection.exec('BEGIN IMMEDIATE');
+    run: (sql, values = []) =>
+      transaction(() => {
+        const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
+        return { changes, rowid: Number(lastInsertRowid) };
+      }),
+    transaction,
+    unsynced(work) {
+      connection.exec('PRAGMA synchronous = NORMAL');
       try {
-        const result = work();
-        connection.exec('COMMIT');
-        return result;
-      } catch (error) {
-        if (connection.inTransaction) connection.exec('ROLLBACK');
-        throw error;
+        transaction(work);
+      } finally {
+        connection.exec('PRAGMA synchronous = FULL');
       }
     },
+    sync: () => connection.exec('PRAGMA wal_checkpoint'),
+    checkLease,
     close() {
+      // Without the lease, closing would delete the write-ahead log of the new owner.
+      if (!quietly(checkLease)) return;
       for (const statement of statements.values()) statement.finalize();
       statements.clear();
       connection.close();
     },
   };
+}
+
+/** @returns whether it went well */
+function quietly(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const pragma = (connection: Connection, name: string) =>
@@ -102,8 +139,14 @@ function migrate(connection: Connection, path: string): void {
       `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${migrations.length}). Update ad-library-mcp, or name another file.`,
     );
   }
-  if (version === migrations.length) return;
-  connection.exec('BEGIN IMMEDIATE');
-  for (const step of migrations.slice(version)) connection.exec(step);
-  connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
+  // Always writes, so that a database that cannot be written fails now and not at the first call.
+  try {
+    connection.exec('BEGIN IMMEDIATE');
+    for (const step of migrations.slice(version)) connection.exec(step);
+    connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
+  } catch (error) {
+    throw new Error(
+      `${path} cannot be written (${error instanceof Error ? error.message : String(error)}). Is its disk full?`,
+    );
+  }
 }

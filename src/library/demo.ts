@@ -1,41 +1,41 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { makeMarket } from './demo/campaigns.ts';
 import { fillCollections } from './demo/collections.ts';
-import { diceFrom } from './demo/random.ts';
+import { seededRandom } from './demo/seeded-random.ts';
 import { type Library, openLibrary } from './open.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
   now: () => number;
-  /** Base of media addresses; absent: where requests come in, which suits a library served over HTTP. */
+  /** Base of media addresses; default: the origin of the request, which suits a library served over HTTP. */
   mediaUrl?: string;
   appUrl?: string;
-  /** Told of faults that callers only see as a 500. */
+  /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
 
 /**
- * A library in memory, full of generated, fictional data, and a key with 10,000 credits for it. The same day
- * gives the same data and the same key.
+ * A library in memory with generated, fictional data, and a key with 10,000 credits. The same day gives the same data
+ * and the same key.
  *
- * The data is made one advertiser at a time in the turns that the process has to spare, so that opening holds nothing
- * up; the first request waits for the rest.
+ * Opening returns at once: the data is made one advertiser per turn of the event loop, and the first request waits for
+ * the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const { now, mediaUrl, appUrl, onError } = options;
-  const dice = diceFrom(1);
-  const { shop, ...library } = await openLibrary({
+  const random = seededRandom(1);
+  const { context, ...library } = await openLibrary({
     database: ':memory:',
     now,
-    random: diceFrom(2),
+    random: seededRandom(2),
     config: { mediaUrl, appUrl },
     ...(onError && { onError }),
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
-  const filled = fill(shop, userId, makeMarket(dice, now()), stop.signal);
-  // Whoever asks is told of a failure; until then it must not end the process.
+  const filled = fill(context, userId, makeMarket(random, now()), stop.signal);
+  // A failure reaches callers through fetch below; it must not end the process before that.
   filled.catch(() => {});
   return {
     apiKey,
@@ -54,12 +54,12 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
 }
 
 async function fill(
-  shop: Shop,
+  context: ServiceContext,
   userId: string,
   market: ReturnType<typeof makeMarket>,
   stop: AbortSignal,
 ): Promise<void> {
-  const { database, records } = shop;
+  const { database, records } = context;
   await nextTurn();
   for (const { page, ads } of market) {
     if (stop.aborted) return;
@@ -69,5 +69,5 @@ async function fill(
     });
     await nextTurn();
   }
-  if (!stop.aborted) fillCollections(shop, userId);
+  if (!stop.aborted) fillCollections(context, userId);
 }

@@ -1,6 +1,6 @@
 /**
- * The endpoint table of the API document, as far as the pipeline needs it: where an operation lives, whether it is
- * gated by credits (Limits, rules 3 and 4), and which credit headers its 200 carries (Endpoints, response headers).
+ * The endpoint table of the API document: method and path, whether credits gate the operation (Limits, rules 3 and 4),
+ * and which credit headers its 200 carries (Endpoints, response headers).
  */
 export type Endpoint = {
   method: 'GET' | 'POST';

@@ -1,12 +1,12 @@
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
-import { type Measure, type Shelf, shelves, type Tag } from './shelves.ts';
+import { type Measure, type RecordType, recordTypes, type Tag } from './record-type.ts';
 
 /**
- * The filter keys of this library, made from what its shelves can be searched by. Validation, the text of a 422, the
- * OpenAPI document and the description a model reads in demo mode all come from these two lists.
+ * The filter keys of this library, derived from the record types. Validation, the text of a 422, the OpenAPI document
+ * and what a model reads in demo mode all come from these two lists.
  */
 
-const longest = { text: 300, list: 50 };
+const maxLength = { text: 300, list: 50 };
 
 function bounds({ key, about, date }: Measure): SearchFilter[] {
   const type = date ? 'date' : 'number';
@@ -18,16 +18,16 @@ function bounds({ key, about, date }: Measure): SearchFilter[] {
 
 function anyOf({ key, about, values, boolean, example }: Tag): SearchFilter {
   if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}` };
-  const filter: SearchFilter = { key, type: 'strings', description: `Any of: ${about}`, maxLength: longest.list };
+  const filter: SearchFilter = { key, type: 'strings', description: `Any of: ${about}`, maxLength: maxLength.list };
   return { ...filter, ...(values && { values }), ...(example !== undefined && { example }) };
 }
 
-function describe(shelf: Shelf, words: SearchFilter[]): SearchFilter[] {
-  const measures = shelf.measures.map(({ key }) => key);
+function filtersOf(recordType: RecordType, textFilters: SearchFilter[]): SearchFilter[] {
+  const measures = recordType.measures.map(({ key }) => key);
   return [
-    ...words,
-    ...shelf.tags.map(anyOf),
-    ...shelf.measures.flatMap(bounds),
+    ...textFilters,
+    ...recordType.tags.map(anyOf),
+    ...recordType.measures.flatMap(bounds),
     {
       key: 'sort',
       type: 'string',
@@ -42,15 +42,20 @@ const query = (where: string): SearchFilter => ({
   key: 'query',
   type: 'string',
   description: `Words that must all occur in ${where}; "…" for an exact phrase, -word for what must not occur`,
-  maxLength: longest.text,
+  maxLength: maxLength.text,
   example: 'summer sale -shoes',
 });
 
 export const libraryFilters: SearchFilters = {
-  ads: describe(shelves.ads, [
+  ads: filtersOf(recordTypes.ads, [
     query('the copy, headline, product, cards or advertiser name'),
-    { key: 'advertiser', type: 'string', description: 'Words of the advertiser page’s name', maxLength: longest.text },
+    {
+      key: 'advertiser',
+      type: 'string',
+      description: 'Words of the advertiser page’s name',
+      maxLength: maxLength.text,
+    },
     { key: 'active', type: 'boolean', description: 'Whether the ad has no endDate, or one that is still to come' },
   ]),
-  pages: describe(shelves.pages, [query('the page name')]),
+  pages: filtersOf(recordTypes.pages, [query('the page name')]),
 };

@@ -1,9 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
 import { Ad, Page } from '../api/schemas.ts';
+import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
 export type ImportReport = {
   lines: number;
@@ -12,80 +13,127 @@ export type ImportReport = {
   /** Of the ads, those that came in the JSON of the public ad library. */
   fromPublicArchive: number;
   skipped: number;
-  /** The first of the skipped, with why. */
+  /** The first skipped records, each with the reason. */
   problems: { line: number; problem: string }[];
 };
 
-const mostProblems = 50;
-/** Large enough that waiting for the disk once a batch is little, small enough that nobody else waits for long. */
-const batchSize = 500;
-const longestLine = 8 * 1024 * 1024;
+const maxProblems = 50;
+const maxProblemLength = 500;
+const maxLineLength = 8 * 1024 * 1024;
+const maxRecordLength = 1024 * 1024;
+/** Milliseconds of work per transaction, after which other callers get a turn. */
+const sliceMs = 50;
+/** Characters of lines read ahead. */
+const batchLength = 1024 * 1024;
 
 type Line = { number: number; text: string | null };
-/** A checked record; `json` is the line itself, so that what is read back is what was written. */
-type Found = { ad: Ad } | { page: Page };
-type Entry = Found & { json: string };
+/** A checked record. `json` is the line itself, so that records are read back exactly as they were written. */
+type ParsedRecord = { ad: Ad } | { page: Page };
+type Entry = ParsedRecord & { json: string };
 
 /**
- * Loads records, one JSON text a line: ads and pages in the API's shapes, or ads of the public ad library. A line may
- * also hold an array of records, or an object with such an array in `data`. The same id replaces; a bad line is
- * reported and skipped. Memory is bounded by the longest line and one batch; every batch is one transaction, after
- * which other work of the process gets its turn.
+ * Loads JSON Lines: ads and pages in the API's shapes, or ads of the public ad library. A line may also hold an array
+ * of records, or an object with such an array in `data`. A record replaces one with the same id; a bad record is
+ * reported and skipped. Memory is bounded by the longest line and one batch. Work is cut into short transactions, and
+ * other callers get a turn after each.
  */
 export async function importLines(
-  { database, records }: Pick<Shop, 'database' | 'records'>,
+  { database, records }: Pick<ServiceContext, 'database' | 'records'>,
   source: AsyncIterable<string | Uint8Array>,
 ): Promise<ImportReport> {
   const report: ImportReport = { lines: 0, ads: 0, pages: 0, fromPublicArchive: 0, skipped: 0, problems: [] };
-  let batch: Entry[] = [];
-  const flush = async () => {
-    database.transaction(() => {
-      for (const entry of batch)
-        'ad' in entry ? records.putAd(entry.ad, entry.json) : records.putPage(entry.page, entry.json);
-    });
-    for (const entry of batch) 'ad' in entry ? report.ads++ : report.pages++;
-    batch = [];
-    await nextTurn();
+  const put = (entry: Entry) => {
+    if ('ad' in entry) {
+      records.putAd(entry.ad, entry.json);
+      report.ads++;
+    } else {
+      records.putPage(entry.page, entry.json);
+      report.pages++;
+    }
   };
-  for await (const line of linesOf(source)) {
-    report.lines++;
-    for (const entry of entriesOf(line, report)) batch.push(entry);
-    if (batch.length >= batchSize) await flush();
+  for await (const lines of batchesOf(linesOf(source))) {
+    report.lines += lines.length;
+    const entries = entriesOf(lines, report);
+    for (let done = false; !done; ) {
+      const end = performance.now() + sliceMs;
+      database.unsynced(() => {
+        while (!done && performance.now() < end) {
+          const next = entries.next();
+          if (next.done) done = true;
+          else if (next.value) put(next.value);
+        }
+      });
+      await nextTurn();
+    }
   }
-  await flush();
+  database.sync();
   return report;
 }
 
-function* entriesOf(line: Line, report: ImportReport): Generator<Entry> {
-  const skip = (problem: string) => {
-    report.skipped++;
-    if (report.problems.length < mostProblems) report.problems.push({ line: line.number, problem });
-  };
-  if (line.text === null) return skip(`longer than ${longestLine} characters`);
-  let value: unknown;
-  try {
-    value = JSON.parse(line.text);
-  } catch {
-    return skip('not JSON; every line takes one whole record');
+async function* batchesOf(lines: AsyncIterable<Line>): AsyncGenerator<Line[]> {
+  let batch: Line[] = [];
+  let length = 0;
+  for await (const line of lines) {
+    batch.push(line);
+    length += line.text?.length ?? 0;
+    if (length < batchLength) continue;
+    yield batch;
+    batch = [];
+    length = 0;
   }
-  const many = Array.isArray(value) ? value : isObject(value) && Array.isArray(value.data) ? value.data : undefined;
-  for (const one of many ?? [value]) {
-    try {
-      const { mapped, ...found } = readRecord(one);
-      if (mapped) report.fromPublicArchive++;
-      const json = mapped && 'ad' in found ? JSON.stringify(found.ad) : many ? JSON.stringify(one) : line.text;
-      yield { ...found, json };
-    } catch (error) {
-      skip(error instanceof Error ? error.message : String(error));
+  yield batch;
+}
+
+/** One step per record. Skipped records give `undefined`, because skipping takes time too. */
+function* entriesOf(lines: Line[], report: ImportReport): Generator<Entry | undefined, void> {
+  for (const { number, text } of lines) {
+    const skip = (error: unknown) => {
+      report.skipped++;
+      if (report.problems.length === maxProblems) return;
+      const problem = error instanceof Error ? error.message : String(error);
+      report.problems.push({ line: number, problem: problem.slice(0, maxProblemLength) });
+    };
+    for (const read of recordsOf(text)) {
+      try {
+        const { mapped, ...entry } = read();
+        if (mapped) report.fromPublicArchive++;
+        yield entry;
+      } catch (error) {
+        skip(error);
+        yield undefined;
+      }
     }
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The records of a line, as functions that read one each. */
+function* recordsOf(text: string | null): Generator<() => Entry & { mapped?: boolean }> {
+  if (text === null) return yield fail(`longer than ${maxLineLength} characters`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return yield fail('not JSON; every line takes one whole record');
+  }
+  const many = Array.isArray(value) ? value : isJsonObject(value) && Array.isArray(value.data) ? value.data : undefined;
+  if (!many) return yield () => readEntry(value, text);
+  for (const one of many) yield () => readEntry(one);
+}
 
-function readRecord(value: unknown): Found & { mapped?: boolean } {
-  if (!isObject(value)) throw new Error('not a JSON object');
+const fail = (problem: string) => () => {
+  throw new Error(problem);
+};
+
+function readEntry(value: unknown, text?: string): Entry & { mapped?: boolean } {
+  const found = readRecord(value);
+  const json = found.mapped && 'ad' in found ? JSON.stringify(found.ad) : (text ?? JSON.stringify(value));
+  if (json.length > maxRecordLength) throw new Error(`a record of more than ${maxRecordLength} characters`);
+  return { ...found, json };
+}
+
+function readRecord(value: unknown): ParsedRecord & { mapped?: boolean } {
+  if (!isJsonObject(value)) throw new Error('not a JSON object');
+  if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
   if (isPublicArchiveAd(value)) return { ad: checked(Ad, adFromPublicArchive(value)), mapped: true };
   if ('id' in value) {
     const ad = checked(Ad, value);
@@ -103,7 +151,12 @@ const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCr
 function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: unknown): Item {
   const result = schema.safeParse(value);
   if (!result.success) {
-    throw new Error(result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '));
+    throw new Error(
+      result.error.issues
+        .slice(0, 5)
+        .map(({ path, message }) => `${path.join('.')}: ${message}`)
+        .join('; '),
+    );
   }
   for (const key of dates) {
     const date = result.data[key];
@@ -113,7 +166,7 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
   return result.data;
 }
 
-/** Lines that are not blank, in chunks of any size; `text` is null for one that is too long to be kept. */
+/** The lines that are not blank; `text` is null for a line that is too long. */
 async function* linesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Line> {
   const decoder = new TextDecoder();
   const state = { rest: '', number: 0, tooLong: false };
@@ -132,7 +185,7 @@ async function* linesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenera
       yield* take(state.rest);
       state.rest = next;
     }
-    if (state.rest.length > longestLine) {
+    if (state.rest.length > maxLineLength) {
       state.tooLong = true;
       state.rest = '';
     }

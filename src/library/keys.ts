@@ -1,30 +1,30 @@
 import { createHash } from 'node:crypto';
 import { ItemType } from '../api/item-type.ts';
+import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Collections } from './collections.ts';
 import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
 import type { Database } from './database.ts';
-import { Refusal } from './refusal.ts';
 
-/** Where ids and secrets come from; a seeded one makes a library that is the same every time. */
+/** The source of ids and secrets. With a seeded one a library is the same every time. */
 export type Random = { bytes(count: number): Uint8Array; uuid(): string };
 
-/** What a new key may differ in; the rest comes from `config.plan`. */
+/** Options of a new key; defaults come from `config.plan`. */
 export type KeyOptions = {
   name?: string;
-  /** Default: every scope, which is this library's "standard access set". */
+  /** Default: every scope; that is this library's "standard access set". */
   scopes?: readonly string[];
   /** Credits per period (calendar month, UTC). */
   credits?: number;
   hourlyLimit?: number;
   dailyLimit?: number;
-  /** false: no subscription, every gated call is answered 402. */
+  /** false: without a subscription, so gated calls are answered 402. */
   subscription?: boolean;
-  /** Id or prefix of a key whose account the new one shares: same collections, same credits. */
+  /** A key, its id or its prefix. The new key shares its account: same collections, same credits. */
   accountOf?: string;
 };
 
-/** A key without its secret, which is kept nowhere. Times in unix milliseconds. */
+/** A key without its secret, which is not stored. Times are Unix milliseconds. */
 export type KeyInfo = {
   id: string;
   keyPrefix: string;
@@ -36,23 +36,24 @@ export type KeyInfo = {
 };
 
 export type Keys = {
-  /** The secret is returned here and nowhere else. @throws Error naming the option that is wrong */
+  /** Returns the secret, once. @throws Error naming the option that is wrong */
   create(options?: KeyOptions): KeyInfo & { key: string };
   list(): KeyInfo[];
-  /** Revokes at once; revoking twice changes nothing. @throws Error when no key or several keys fit */
-  revoke(idOrPrefix: string): KeyInfo;
+  /** Revokes at once; revoking twice changes nothing. @throws Error when no key or more than one matches */
+  revoke(keyIdOrPrefix: string): KeyInfo;
 };
 
 export type KeyRing = Keys & {
-  /** @throws Refusal 401 when the header names no key that works */
+  /** @throws ApiError 401 when the header names no key that works */
   authenticate(authorization: string | undefined): Caller;
 };
 
 const fixedPrefix = 'svc_live_';
-const shownLetters = 8;
+/** How many characters of a key are ever shown. */
+const prefixLength = fixedPrefix.length + 8;
 const secretBytes = 20;
 
-/** The secret has 160 random bits: a plain hash cannot be reversed by trying, so no slow one is needed. */
+/** A fast hash is enough: 160 random bits cannot be guessed. */
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
 type KeyRow = Omit<KeyInfo, 'scopes'> & { scopes: string };
@@ -73,16 +74,18 @@ export type KeyParts = {
 export function keysIn(parts: KeyParts): KeyRing {
   const { database, now, random } = parts;
   const columns = 'id, keyPrefix, name, scopes, userId, createdAt, revokedAt';
-  const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(shown);
+  const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
-  function one(idOrPrefix: string): KeyInfo {
+  /** Finds a key by itself, its id, its prefix or a part of the prefix. */
+  function one(text: string): KeyInfo {
+    const { id: exact } = database.get<{ id: string }>('SELECT id FROM keys WHERE hash = ?', [hashOf(text)]) ?? {};
     const fits = list().filter(
-      ({ id, keyPrefix }) =>
-        id === idOrPrefix || (idOrPrefix.length > fixedPrefix.length && keyPrefix.startsWith(idOrPrefix)),
+      ({ id, keyPrefix }) => id === (exact ?? text) || (text.length > fixedPrefix.length && keyPrefix.startsWith(text)),
     );
     const [key] = fits;
-    if (!key) throw new Error(`No key has the id or prefix ${idOrPrefix.slice(0, 36)}. "library key list" shows them.`);
-    if (fits.length > 1) throw new Error(`${fits.length} keys begin with ${idOrPrefix}: give more of it, or the id.`);
+    // The message does not repeat the text: it may be a secret that works elsewhere.
+    if (!key) throw new Error('No key has that id or prefix. "library key list" shows them.');
+    if (fits.length > 1) throw new Error(`${fits.length} keys begin with that: give more of it, or the id.`);
     return key;
   }
 
@@ -94,7 +97,7 @@ export function keysIn(parts: KeyParts): KeyRing {
       const userId = options.accountOf ? one(options.accountOf).userId : createAccount(options, parts);
       const row: KeyRow = {
         id: random.uuid(),
-        keyPrefix: secret.slice(0, fixedPrefix.length + shownLetters),
+        keyPrefix: secret.slice(0, prefixLength),
         name: options.name ?? 'Library key',
         scopes: (options.scopes ?? scopeNames).join(' '),
         userId,
@@ -105,27 +108,31 @@ export function keysIn(parts: KeyParts): KeyRing {
         'INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, createdAt) VALUES (?, ?, ?, ?, ?, ?, ?)',
         [row.id, hashOf(secret), row.keyPrefix, row.name, row.scopes, row.userId, row.createdAt],
       );
-      return { ...shown(row), key: secret };
+      return { ...toKeyInfo(row), key: secret };
     });
   }
 
   return {
     create,
     list,
-    revoke: (idOrPrefix) =>
+    revoke: (keyIdOrPrefix) =>
       database.transaction(() => {
-        const { id } = one(idOrPrefix);
+        const { id } = one(keyIdOrPrefix);
         database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
         return one(id);
       }),
     authenticate(authorization) {
       const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
       if (!key) {
-        throw new Refusal(401, 'missing_api_key', 'Send the API key in the header "Authorization: Bearer svc_live_…".');
+        throw new ApiError(
+          401,
+          'missing_api_key',
+          'Send the API key in the header "Authorization: Bearer svc_live_…".',
+        );
       }
       const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
-      if (!row) throw new Refusal(401, 'invalid_api_key', 'This API key is not known here.');
-      if (row.revokedAt !== null) throw new Refusal(401, 'revoked_api_key', 'This API key was revoked.');
+      if (!row) throw new ApiError(401, 'invalid_api_key', 'This API key is not known here.');
+      if (row.revokedAt !== null) throw new ApiError(401, 'revoked_api_key', 'This API key was revoked.');
       return { ...row, scopes: row.scopes.split(' ') as Scope[], isTeamMember: row.isTeamMember === 1 };
     },
   };
@@ -135,9 +142,9 @@ const callerQuery = `
   SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, revokedAt, accounts.*, payers.*
   FROM keys JOIN accounts USING (userId) JOIN payers USING (billingUserId) WHERE hash = ?`;
 
-const shown = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' ') });
+const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' ') });
 
-/** What is wrong with the options of a new key, if anything. */
+/** What is wrong with the options of a new key, or undefined. */
 export function wrongOption({ scopes = scopeNames, ...amounts }: KeyOptions): string | undefined {
   const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
   if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
@@ -149,7 +156,7 @@ export function wrongOption({ scopes = scopeNames, ...amounts }: KeyOptions): st
   return wrong && `${wrong[0]} takes a whole number of credits, 0 or more.`;
 }
 
-/** An account of its own, with the two collections that every account begins with. */
+/** A new account with the two collections that every account starts with. */
 function createAccount(options: KeyOptions, { database, config: { plan }, collections, random }: KeyParts): string {
   const userId = random.uuid();
   const subscribed = options.subscription ?? true;

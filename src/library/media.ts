@@ -3,13 +3,12 @@ import type { Ad } from '../api/schemas.ts';
 import { silhouetteFor } from './silhouettes.ts';
 
 /**
- * Pictures for ads, drawn from what the ad says: a scene in the advertiser's colours, the advertiser, a headline, the
- * call to action. The same ad always gets the same picture. Nothing in them is anybody's but the ad's own words, which
- * are escaped.
+ * Pictures for ads: a scene in the advertiser's colours with the advertiser's name, a headline and the call to action.
+ * The same ad always gets the same picture. All text in it comes from the ad, and is escaped.
  */
 const side = 1080;
 
-/** @param nr 0 is the main picture, 1 and up the cards @param moving drawn as the video of the ad */
+/** @param nr 0 for the main picture, 1 and up for cards @param moving whether to draw the ad's video */
 export function drawAd(ad: Ad, nr: number, moving: boolean): string {
   const advertiser = ad.page?.pageName ?? ad.displayUrl ?? '';
   const card = nr > 0 ? ad.cards?.[nr - 1] : undefined;
@@ -27,19 +26,19 @@ export function drawAd(ad: Ad, nr: number, moving: boolean): string {
       silhouetteFor([card ? title : ad.productTitle, ad.headline, ad.ctaType], colours[0]),
       moving,
     ),
-    words(advertiser, { y: 110, size: 40, most: 30, weight: 600, colour: colours[2] }),
+    textLine(advertiser, { y: 110, size: 40, maxColumns: 30, weight: 600, colour: colours[2] }),
     `<rect y="690" width="${side}" height="390" fill="#fffffff0"/>`,
     ...wrapped(title, 28).map((line, at) =>
-      words(line, { y: 775 + at * 70, size: 54, most: 28, weight: 800, colour: colours[2] }),
+      textLine(line, { y: 775 + at * 70, size: 54, maxColumns: 28, weight: 800, colour: colours[2] }),
     ),
-    words(sub, { y: 925, size: 36, most: 46, weight: 400, colour: '#444' }),
+    textLine(sub, { y: 925, size: 36, maxColumns: 46, weight: 400, colour: '#444' }),
     `<rect x="60" y="960" width="${80 + label.length * 25}" height="76" rx="38" fill="${colours[2]}"/>`,
-    words(label, { y: 1010, x: 100, size: 34, most: 24, weight: 700 }),
+    textLine(label, { y: 1010, x: 100, size: 34, maxColumns: 24, weight: 700 }),
     moving ? '<circle cx="540" cy="380" r="88" fill="#0009"/><path d="M512 332l82 48-82 48z" fill="#fff"/>' : '',
   ]);
 }
 
-/** The advertiser's portrait: its first letter on its colours. */
+/** The advertiser's logo: its first letter on its colours. */
 export function drawLogo(ad: Ad): string {
   const name = ad.page?.pageName ?? ad.displayUrl ?? '?';
   const colours = paletteOf(ad.pageId ?? name);
@@ -65,7 +64,7 @@ function paletteOf(advertiser: string): Palette {
 const gradient = ([light, bright]: Palette) =>
   `<defs><linearGradient id="sky" x2="0.4" y2="1"><stop stop-color="${light}"/><stop offset="1" stop-color="${bright}"/></linearGradient></defs>`;
 
-/** 32 numbers from 0 to 1, always the same for the same text. */
+/** 32 numbers from 0 to 1, derived from a text. */
 const numbersFrom = (text: string) => [...createHash('sha256').update(text).digest()].map((byte) => byte / 255);
 
 /** Hills, a sun and a silhouette of the product. */
@@ -83,16 +82,16 @@ function scene(chance: number[], [light, , dark]: Palette, silhouette: string, m
   ].join('');
 }
 
-type Words = { y: number; x?: number; size: number; most: number; weight: number; colour?: string };
+type TextLine = { y: number; x?: number; size: number; maxColumns: number; weight: number; colour?: string };
 
-function words(text: string, { y, x = 60, size, most, weight, colour = '#fff' }: Words): string {
-  const shown = width(text) > most ? `${cut(text, most - 1)}…` : text;
+function textLine(text: string, { y, x = 60, size, maxColumns, weight, colour = '#fff' }: TextLine): string {
+  const shown = width(text) > maxColumns ? `${cut(text, maxColumns - 1)}…` : text;
   const rightToLeft = /\p{Script=Arabic}|\p{Script=Hebrew}/u.test(shown);
   const start = rightToLeft ? `x="${side - x}" text-anchor="end"` : `x="${x}"`;
   return `<text ${start} y="${y}" font-size="${size}" font-weight="${weight}" fill="${colour}">${escaped(shown)}</text>`;
 }
 
-/** Columns a text takes; East Asian letters take two. */
+/** The columns that a text takes; East Asian letters are wider. */
 const width = (text: string) =>
   [...text].reduce((sum, letter) => sum + (/[\u1100-\u11ff\u2e80-\uffef]/.test(letter) ? 1.8 : 1), 0);
 
@@ -114,7 +113,7 @@ function wrapped(text: string, columns: number): string[] {
   return [first, text.slice(first.length).trim()];
 }
 
-/** Fit for XML: no markup, and no character that XML 1.0 forbids. */
+/** Escapes text for XML, and drops characters that XML 1.0 forbids. */
 const escaped = (text: string) =>
   text
     .replace(/[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu, '')

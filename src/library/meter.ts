@@ -1,22 +1,22 @@
 import type { CreditStatus, UsageLimit } from '../api/schemas.ts';
+import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Price } from './config.ts';
 import type { Database } from './database.ts';
-import { Refusal } from './refusal.ts';
 
 /**
- * Credits. One table, credits spent per billing user and hour, is the only book: balance and windows are sums over it,
- * so they cannot disagree.
+ * Credits. The only record of spending is one table, credits per billing user and hour. The balance and the usage
+ * windows are sums over it, so they cannot disagree.
  *
- * Windows are fixed and aligned to the clock in UTC: the running hour, the running day; the period is the running
- * calendar month, at whose start the balance is full again.
+ * Windows follow the clock in UTC: the current hour and the current day. The period is the current calendar month; the
+ * balance is full again when it starts.
  */
 export type Meter = {
   status(caller: Caller): CreditStatus;
   /**
-   * Takes the price, or nothing at all. To be called inside the transaction that makes the answer.
+   * Takes the whole price or nothing. Call it inside the transaction that produces the answer.
    * @returns credits remaining
-   * @throws Refusal 402 without subscription or credits, 429 when a window would overflow
+   * @throws ApiError 402 without subscription or credits, 429 when a window would overflow
    */
   charge(caller: Caller, credits: number): number;
 };
@@ -24,7 +24,7 @@ export type Meter = {
 const hourLength = 3_600_000;
 const hoursPerDay = 24;
 
-/** What an answer with `items` items costs. */
+/** The price of an answer with `items` items. */
 export const priceOf = (price: Price | undefined, items: number) =>
   price === undefined ? 0 : price.credits * (price.perItems ? Math.ceil(items / price.perItems) : 1);
 
@@ -60,15 +60,15 @@ export function meterIn(database: Database, now: () => number): Meter {
     charge(caller, credits) {
       const { credits: balance, periodEnd, usageLimit } = status(caller);
       if (balance === null) {
-        throw new Refusal(402, 'subscription_required', 'This account has no subscription; the operation needs one.');
+        throw new ApiError(402, 'subscription_required', 'This account has no subscription; the operation needs one.');
       }
       if (balance === 0 || credits > balance) {
         const message =
           balance === 0 ? 'No credits remain' : `This answer costs ${credits} credits and ${balance} remain`;
         const details = { price: credits, credits: balance, periodEnd };
-        throw new Refusal(402, 'credits_exhausted', `${message} until the period ends.`, details);
+        throw new ApiError(402, 'credits_exhausted', `${message} until the period ends.`, details);
       }
-      refuseOverflow(usageLimit, credits, now());
+      throwIfOverLimit(usageLimit, credits, now());
       if (credits > 0) {
         database.run(
           `INSERT INTO spending VALUES (?, ?, ?)
@@ -81,7 +81,7 @@ export function meterIn(database: Database, now: () => number): Meter {
   };
 }
 
-function refuseOverflow(usageLimit: UsageLimit, price: number, at: number): void {
+function throwIfOverLimit(usageLimit: UsageLimit, price: number, at: number): void {
   const { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = usageLimit;
   const full = (used: number, limit: number) => used >= limit || used + price > limit;
   const daily = full(dailyCredits, dailyLimit);
@@ -90,7 +90,7 @@ function refuseOverflow(usageLimit: UsageLimit, price: number, at: number): void
   const [name, used, limit] = daily ? ['daily', dailyCredits, dailyLimit] : ['hourly', hourlyCredits, hourlyLimit];
   const resetsAt = (Math.floor(at / window) + 1) * window;
   const message = `This answer costs ${price} credits; ${used} of the ${name} limit of ${limit} are used. The window ends at ${new Date(resetsAt).toISOString()}.`;
-  throw new Refusal(429, 'usage_limit_exceeded', message, { price, usageLimit, resetsAt: resetsAt / 1000 });
+  throw new ApiError(429, 'usage_limit_exceeded', message, { price, usageLimit, resetsAt: resetsAt / 1000 });
 }
 
 /** The calendar month around `at`, in unix milliseconds. */

@@ -1,12 +1,12 @@
-/** "AdLi", so that no other program's SQLite file is taken for a library. */
+/** "AdLi", which tells a library from the SQLite files of other programs. */
 export const applicationId = 0x41644c69;
 
 /**
- * Three tables a shelf. `ads` is narrow, so that filtering and sorting touch few pages; the record itself is UTF-8 in
- * `ads_json`; `ads_text` finds rows by copy, advertiser and tags, and keeps no second copy of the text. Its tokenizer
- * only splits at spaces: words.ts and search.ts make the tokens.
+ * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the
+ * records; `ads_text` finds rows by copy, advertiser and tags, without storing the text again. Its tokenizer only splits
+ * at spaces: tokenize.ts and search.ts make the tokens.
  */
-const shelf = (name: string, measures: string[], lows: string[]) => `
+const tablesOf = (name: string, measures: string[], lows: string[]) => `
   CREATE TABLE ${name} (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
     ${[...measures, ...lows].map((column) => `"${column}"`).join(', ')}
@@ -23,12 +23,12 @@ const pageMeasures =
   'adsAmount adsTotalDuplicates averageDuplicates audienceReach pageLikes pageIgFollowers trend performance pageCreatedAt';
 
 /**
- * The tables, one step per version of the file; `PRAGMA user_version` counts the steps taken. A released step never
- * changes: a new one follows it.
+ * The schema, one step per version of the file; `PRAGMA user_version` counts the steps taken. A released step never
+ * changes; add a new one instead.
  */
 export const migrations = [
-  `${shelf('ads', adMeasures.split(' '), ['adSpendLow', 'revenueLow'])}
-  ${shelf('pages', pageMeasures.split(' '), [])}
+  `${tablesOf('ads', adMeasures.split(' '), ['adSpendLow', 'revenueLow'])}
+  ${tablesOf('pages', pageMeasures.split(' '), [])}
   CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
   CREATE TABLE payers (
     billingUserId TEXT PRIMARY KEY, planId TEXT, subscriptionStatus TEXT,

@@ -8,7 +8,7 @@ import { type Keys, keysIn, type Random } from './keys.ts';
 import { meterIn } from './meter.ts';
 import { recordsIn } from './records.ts';
 import { serviceOf } from './service.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
 export type LibraryOptions = {
   /** A file, or `:memory:`. */
@@ -17,7 +17,9 @@ export type LibraryOptions = {
   now: () => number;
   config?: Partial<LibraryConfig>;
   random?: Random;
-  /** Told of faults that callers only see as a 500. */
+  /** Throws when another process has taken over the file. */
+  checkLease?: () => void;
+  /** Receives errors that callers only see as a 500. */
   onError?: (error: unknown) => void;
 };
 
@@ -25,7 +27,7 @@ export type Library = {
   /** The HTTP API. */
   fetch(request: Request): Promise<Response>;
   keys: Keys;
-  /** Loads JSON Lines, see import.ts. */
+  /** Loads JSON Lines; see import.ts. */
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
   close(): void;
 };
@@ -33,16 +35,16 @@ export type Library = {
 const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 
 /**
- * Opens a local library. A file must belong to this process alone: commands.ts claims it first, see owner.ts.
- * @throws Error when the file is no library, or one of a newer version
+ * Opens a local library. No other process may use the file: commands.ts takes its lease first (lease.ts).
+ * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
-export async function openLibrary(options: LibraryOptions): Promise<Library & { shop: Shop }> {
+export async function openLibrary(options: LibraryOptions): Promise<Library & { context: ServiceContext }> {
   const { database: path, now, random = systemRandom, onError = () => {} } = options;
   const config = { ...defaultConfig, ...options.config };
-  const database = await openDatabase(path);
+  const database = await openDatabase(path, options.checkLease);
   const collections = collectionsIn(database, random.uuid);
   const keys = keysIn({ database, config, collections, now, random });
-  const shop: Shop = {
+  const context: ServiceContext = {
     config,
     database,
     records: recordsIn(database),
@@ -51,17 +53,17 @@ export async function openLibrary(options: LibraryOptions): Promise<Library & { 
     meter: meterIn(database, now),
     now,
   };
-  const service = serviceOf({ shop, keys, requestId: random.uuid, onError });
+  const service = serviceOf({ context, keys, requestId: random.uuid, onError });
   return {
     fetch: async (request) => service.fetch(request),
     keys,
-    import: (source) => importLines(shop, source),
+    import: (source) => importLines(context, source),
     close: database.close,
-    shop,
+    context,
   };
 }
 
-/** Kept in the database, so that cursors outlive the process. */
+/** Stored in the database, so that cursors outlive the process. */
 function cursorSecret(database: Database, random: Random): string {
   const fresh = Buffer.from(random.bytes(32)).toString('hex');
   database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [fresh]);

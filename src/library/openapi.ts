@@ -8,7 +8,7 @@ import { libraryFilters } from './filters.ts';
 
 type Json = Record<string, unknown>;
 
-/** Result schema by operation, under the names that the document gives them. */
+/** The schema of each operation's result, by its name in the document. */
 const results: Record<OperationName, string> = {
   whoami: 'Identity',
   getAccount: 'Account',
@@ -28,7 +28,7 @@ const summaries: Record<OperationName, string> = {
   getCredits: 'Credits and usage windows',
   listCollections: 'All collections',
   listCollectionItems: 'Ads or pages of a collection',
-  addCollectionItem: 'Save an ad or a page; added is false when it was there before',
+  addCollectionItem: 'Save an ad or a page; added is false when it was already there',
   searchAds: 'Search ads',
   getAd: 'One ad',
   searchPages: 'Search advertiser pages',
@@ -44,7 +44,7 @@ const statusTexts: Record<number, string> = {
   429: 'Usage limit exceeded',
 };
 
-/** The interface as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that answer it. */
+/** The API as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that serve it. */
 export function openApiDocument(config: LibraryConfig, origin: string): Json {
   const paths: Record<string, Json> = {};
   for (const name of operationNames) {
@@ -136,7 +136,7 @@ function parameters(name: OperationName): Json[] {
   ];
 }
 
-/** Every schema of the document under its own name, referring to one another. */
+/** Every schema of the document by its name; schemas refer to each other. */
 function namedSchemas(): Json {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) {

@@ -1,25 +1,27 @@
 import type { ItemType } from '../api/item-type.ts';
 import type { Account, Identity } from '../api/schemas.ts';
+import { notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { OperationName } from './endpoints.ts';
-import { packNumbers, unpackNumbers } from './pack.ts';
 import type { Presenter } from './presenter.ts';
 import type { Records } from './records.ts';
-import { notFound } from './refusal.ts';
 import { readBody, readItem, readItemsQuery, readPageId, readUuid } from './request.ts';
 import { readSearch, runSearch } from './search-request.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
-export type Call = { request: Request; params: Record<string, string>; caller: Caller; present: Presenter };
+export type OperationCall = { request: Request; params: Record<string, string>; caller: Caller; present: Presenter };
 
-/** The body of a 200, and how many items of it the price counts. */
-export type Answer = { body: unknown; items: number };
+/** The body of a 200, and how many of its items the price counts. */
+export type OperationResult = { body: unknown; items: number };
 
 /**
- * An operation in two steps. Reading the request may wait and refuses with 422; what it returns runs inside one
- * transaction together with the charge, so that what is refused is never paid and what is paid is never lost.
+ * An operation in two steps. The first reads the request, may wait, and throws 422. The function it returns runs in one
+ * transaction with the charge, so an error is never charged and a charge never lost.
  */
-export type Operation = (call: Call, shop: Shop) => Promise<() => Answer> | (() => Answer);
+export type Operation = (
+  call: OperationCall,
+  context: ServiceContext,
+) => Promise<() => OperationResult> | (() => OperationResult);
 
 export const operations: Record<OperationName, Operation> = {
   whoami: ({ caller }) => {
@@ -36,8 +38,8 @@ export const operations: Record<OperationName, Operation> = {
   },
   listCollectionItems,
   addCollectionItem,
-  searchAds: (call, shop) => search('ads', call, shop),
-  searchPages: (call, shop) => search('pages', call, shop),
+  searchAds: (call, context) => searchRecords('ads', call, context),
+  searchPages: (call, context) => searchRecords('pages', call, context),
   getAd: ({ params, present }, { records }) => {
     const id = readUuid('The ad id', params.adId ?? '');
     return () => single(present.one('ads', found(records, 'ads', id)));
@@ -48,7 +50,7 @@ export const operations: Record<OperationName, Operation> = {
   },
 };
 
-const single = (body: unknown): Answer => ({ body, items: 1 });
+const single = (body: unknown): OperationResult => ({ body, items: 1 });
 
 function found(records: Records, kind: ItemType, id: string): number {
   const number = records.find(kind, id);
@@ -56,35 +58,36 @@ function found(records: Records, kind: ItemType, id: string): number {
   return number;
 }
 
-async function search(kind: ItemType, { request, present }: Call, shop: Shop) {
-  const wanted = readSearch(kind, await readBody(request, shop.config.bodyBytes), shop);
+async function searchRecords(kind: ItemType, { request, present }: OperationCall, context: ServiceContext) {
+  const search = readSearch(kind, await readBody(request, context.config.bodyBytes), context);
   return () => {
-    const { numbers, ...rest } = runSearch(wanted, shop);
+    const { numbers, ...rest } = runSearch(search, context);
     return { body: { items: present.list(kind, numbers), ...rest }, items: numbers.length };
   };
 }
 
-function listCollectionItems({ request, params, caller, present }: Call, shop: Shop) {
+function listCollectionItems({ request, params, caller, present }: OperationCall, context: ServiceContext) {
   const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
   const { itemType, limit, cursor } = readItemsQuery(new URL(request.url).searchParams);
   const list = `items ${id} ${itemType}`;
-  const [after] = cursor === undefined ? [] : unpackNumbers(shop.cursors.open(list, cursor), 1).numbers;
+  const [after] = cursor === undefined ? [] : (context.cursors.read(list, cursor) as [after: number]);
   return () => {
-    const collection = shop.collections.open(caller, id);
-    const { numbers, hasMore, position } = shop.collections.items(collection, itemType, limit, after ?? undefined);
-    const next = hasMore ? shop.cursors.seal(list, packNumbers([position ?? null])) : null;
+    const { number, collection } = context.collections.open(caller, id);
+    const { numbers, hasMore, position } = context.collections.items(number, itemType, limit, after);
+    const next = hasMore ? context.cursors.write(list, [position]) : null;
     const items = present.list(itemType, numbers);
-    return { body: { collection: collection.shown, itemType, items, cursor: next, hasMore }, items: items.length };
+    return { body: { collection, itemType, items, cursor: next, hasMore }, items: items.length };
   };
 }
 
-async function addCollectionItem({ request, params, caller }: Call, shop: Shop) {
+async function addCollectionItem({ request, params, caller }: OperationCall, context: ServiceContext) {
   const id = readUuid('The collection id', params.collectionId ?? '');
-  const { itemType, itemId } = readItem(await readBody(request, shop.config.bodyBytes));
+  const { itemType, itemId } = readItem(await readBody(request, context.config.bodyBytes));
   return () => {
-    const collection = shop.collections.open(caller, id);
-    const added = shop.collections.add(collection, itemType, found(shop.records, itemType, itemId));
-    return single({ collection: shop.collections.open(caller, id).shown, itemType, itemId, added });
+    const { number } = context.collections.open(caller, id);
+    const added = context.collections.add(number, itemType, found(context.records, itemType, itemId));
+    const { collection } = context.collections.open(caller, id);
+    return single({ collection, itemType, itemId, added });
   };
 }
 
@@ -92,7 +95,7 @@ function account({ userId, billingUserId, planId, isTeamMember, subscriptionStat
   return { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
 }
 
-/** Plan and subscription are never null here, unlike in Account: `none` stands for a missing one. */
+/** Unlike in Account, plan and subscription are never null here: a missing one is `none`. */
 function identity(caller: Caller): Identity {
   const { name, emailAddress, keyId, keyName, keyPrefix, planId, subscriptionStatus, ...rest } = caller;
   const { userId, billingUserId, isTeamMember } = rest;

@@ -2,17 +2,17 @@ import type { ItemType } from '../api/item-type.ts';
 import type { LibraryConfig } from './config.ts';
 import type { Records } from './records.ts';
 
-/** Turns kept records into what the API sends. */
+/** Turns stored records into the objects that the API sends. */
 export type Presenter = {
   one(kind: ItemType, number: number): unknown;
-  /** As `one`, with `appUrl` (the document shows it on list items only). */
+  /** Like `one`, plus `appUrl`, which the document shows on list items only. */
   list(kind: ItemType, numbers: number[]): unknown[];
 };
 
 /**
- * A record is sent as it was written, except that a text beginning with one of the document's placeholders,
- * `{app_url}` or `{media_url}`, gets the address that stands for it here.
- * @param origin where the request came in, such as `http://127.0.0.1:3000`
+ * Records are sent as they were written, except that the document's placeholders `{app_url}` and `{media_url}` at the
+ * start of a text are replaced by addresses.
+ * @param origin of the request, such as `http://127.0.0.1:3000`
  */
 export function presenterFor(records: Records, config: LibraryConfig, origin: string): Presenter {
   const app = config.appUrl ?? origin;

@@ -2,10 +2,9 @@ import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset } from '../api/schemas.ts';
 
 /**
- * Ads as researchers have them from the public ad library, as far as they can be mapped onto the API's Ad without
- * claiming more than they say. Two families: pages as scraped (`ad_archive_id`, `snapshot`; snake or camel case) and
- * answers of the official archive API (`ad_creative_bodies`, `ad_delivery_start_time`, `ad_snapshot_url`).
- * README.md beside this file lists the mapping key by key.
+ * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats: scraped
+ * pages (`ad_archive_id`, `snapshot`; snake or camel case) and answers of the official archive API
+ * (`ad_creative_bodies`, `ad_delivery_start_time`, `ad_snapshot_url`). README.md in this folder lists the mapping.
  */
 type Json = Record<string, unknown>;
 
@@ -22,7 +21,7 @@ export const isPublicArchiveAd = (value: Json): boolean =>
 /** @throws Error when the record has no archive id */
 export function adFromPublicArchive(value: Json): Ad {
   const archiveId = text(first(value, 'ad_archive_id', 'adArchiveID', 'adArchiveId', 'id'));
-  if (!archiveId) throw new Error('ad_archive_id: missing, so that the ad could not be told from others');
+  if (!archiveId) throw new Error('ad_archive_id: missing, so the ad has no identity');
   const snapshot = object(value.snapshot);
   const pageId = text(first(value, 'page_id', 'pageID', 'pageId') ?? snapshot.page_id);
   const link = text(first(snapshot, 'link_url', 'linkUrl'));
@@ -62,7 +61,7 @@ export function adFromPublicArchive(value: Json): Ad {
   }) as Ad;
 }
 
-/** Always the same UUID for the same archive id, so that importing again replaces. */
+/** The same archive id always gives the same UUID, so importing again replaces the ad. */
 function idOf(archiveId: string): string {
   const hex = createHash('sha256').update(`public ad library ${archiveId}`).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
@@ -72,11 +71,11 @@ function bodyOf(value: Json, snapshot: Json): string | undefined {
   const body = object(snapshot.body);
   const markup = text(object(body.markup).__html)
     ?.replace(/<br\s*\/?>/gi, '\n')
-    .replace(/<[^>]+>/g, '');
+    .replace(/<[^<>]+>/g, '');
   return text(body.text ?? markup ?? snapshot.body ?? firstOf(value.ad_creative_bodies));
 }
 
-/** The end of an ad that still runs is only the day it was looked at. */
+/** The end date of an active ad is only the day when it was scraped. */
 function times(value: Json) {
   const end = time(first(value, 'end_date', 'endDate', 'ad_delivery_stop_time'));
   const active = first(value, 'is_active', 'isActive') === true;

@@ -1,12 +1,12 @@
 import type { SearchFilter } from '../api/search-filters.ts';
-import { invalid } from './refusal.ts';
+import { invalid, quoted } from './api-error.ts';
 
 export type FilterValue = string | number | boolean | string[];
 export type FilterValues = Record<string, FilterValue>;
 
 /**
  * Checks the filter keys of a SearchRequest against their description.
- * @throws Refusal 422 that names the key, what it takes and what it got; an unknown key gets the list of known ones.
+ * @throws ApiError 422 that names the key, what it takes and what it got, or lists the known keys
  */
 export function readFilters(filters: SearchFilter[], given: Record<string, unknown>): FilterValues {
   const known = new Map(filters.map((filter) => [filter.key, filter]));
@@ -39,7 +39,7 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
       return readList(filter, value);
     case 'boolean':
       if (typeof value === 'boolean') return value;
-      throw wrong(filter, 'true or false', shown(value));
+      throw wrong(filter, 'true or false', quoted(value));
     case 'integer':
     case 'number':
       return readNumber(filter, value);
@@ -49,18 +49,18 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
 }
 
 function readText(filter: SearchFilter, value: unknown): string {
-  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', shown(value));
+  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', quoted(value));
   if (filter.maxLength !== undefined && value.length > filter.maxLength) {
     throw wrong(filter, `a text of at most ${filter.maxLength} characters`, `${value.length}`);
   }
   return allowed(filter, value);
 }
 
-/** One text stands for a list of one. */
+/** A single text counts as a list of one. */
 function readList(filter: SearchFilter, value: unknown): string[] {
   const list: unknown[] = Array.isArray(value) ? value : [value];
   if (list.length === 0 || !list.every((entry) => typeof entry === 'string' && entry.trim() !== '')) {
-    throw wrong(filter, 'a list of texts', shown(value));
+    throw wrong(filter, 'a list of texts', quoted(value));
   }
   if (filter.maxLength !== undefined && list.length > filter.maxLength) {
     throw wrong(filter, `a list of at most ${filter.maxLength} texts`, `${list.length}`);
@@ -71,7 +71,7 @@ function readList(filter: SearchFilter, value: unknown): string[] {
 function allowed(filter: SearchFilter, value: string): string {
   if (!filter.values) return value;
   const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
-  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, shown(value));
+  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, quoted(value));
   return match;
 }
 
@@ -79,9 +79,9 @@ function readNumber(filter: SearchFilter, value: unknown): number {
   const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = filter;
   const kind = filter.type === 'integer' ? 'a whole number' : 'a number';
   if (typeof value !== 'number' || (filter.type === 'integer' && !Number.isInteger(value)))
-    throw wrong(filter, kind, shown(value));
-  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, shown(value));
-  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, shown(value));
+    throw wrong(filter, kind, quoted(value));
+  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, quoted(value));
+  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, quoted(value));
   return value;
 }
 
@@ -89,14 +89,12 @@ const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\
 
 function readDate(filter: SearchFilter, value: unknown): string {
   if (typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value))) return value;
-  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', shown(value));
+  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', quoted(value));
 }
 
 function wrong(filter: SearchFilter, expected: string, got: string) {
   return invalid(`"${filter.key}" takes ${expected}; got ${got}.`, { key: filter.key, expected });
 }
-
-const shown = (value: unknown) => String(JSON.stringify(value)).slice(0, 100);
 
 /** Levenshtein distance. */
 function editDistance(from: string, to: string): number {

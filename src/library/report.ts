@@ -1,12 +1,12 @@
-import type { ImportedFile, Progress } from './commands.ts';
+import type { ImportedFile, ImportProgress } from './commands.ts';
 import type { KeyInfo } from './keys.ts';
 
-/** What the commands say to a person, as text without a line end. */
+/** The texts that the commands print, without the final line break. */
 
 const barWidth = 24;
 
-/** One line that is written over itself while a file is imported. */
-export function progressLine({ name, bytes, of }: Progress): string {
+/** A progress line, which the terminal overwrites while a file is imported. */
+export function progressLine({ name, bytes, of }: ImportProgress): string {
   const read = `${(bytes / 2 ** 20).toFixed(1)} MB`;
   if (!of) return `${name}  ${read}`;
   const share = Math.min(1, bytes / of);
@@ -18,15 +18,15 @@ const counted = (amount: number, what: string) => `${amount} ${what}${amount ===
 
 export function importText({ name, ads, pages, fromPublicArchive, skipped, problems }: ImportedFile): string {
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s JSON)` : '';
-  const unsaid = skipped - problems.length;
+  const unlisted = skipped - problems.length;
   return [
     `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${skipped ? `, ${skipped} skipped:` : ''}`,
     ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),
-    ...(unsaid > 0 ? [`  and ${unsaid} more`] : []),
+    ...(unlisted > 0 ? [`  and ${unlisted} more`] : []),
   ].join('\n');
 }
 
-/** How an import ends, for scripts too; `note` says why where the code is not 0. */
+/** The exit code of an import; `note` explains a code other than 0. */
 export function importOutcome(files: Pick<ImportedFile, 'skipped'>[]): { exitCode: number; note?: string } {
   const skipped = files.reduce((sum, file) => sum + file.skipped, 0);
   if (skipped === 0) return { exitCode: 0 };

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
 import { AddCollectionItemRequest } from '../api/schemas.ts';
-import { invalid } from './refusal.ts';
+import { invalid, quoted } from './api-error.ts';
+import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
 
-/** Reads what a request carries; every function here answers what it cannot take with a Refusal 422. */
+/** Reads the parts of a request. Every function throws an ApiError 422 for what it cannot accept. */
 
 const uuidForm = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 export const isUuid = (text: string) => uuidForm.test(text);
@@ -13,30 +14,31 @@ export function readUuid(name: string, text: string): string {
   throw invalid(`${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`);
 }
 
-const longestPageId = 300;
+const maxPageIdLength = 300;
 
 export function readPageId(text: string): string {
-  if (text.length <= longestPageId) return text;
-  throw invalid(`A page id has at most ${longestPageId} characters; this one has ${text.length}.`);
+  if (text.length <= maxPageIdLength) return text;
+  throw invalid(`A page id has at most ${maxPageIdLength} characters; this one has ${text.length}.`);
 }
 
-/** The JSON object in the body: at most `mostBytes` of UTF-8, `Content-Type: application/json`. */
-export async function readBody(request: Request, mostBytes: number): Promise<Record<string, unknown>> {
+/** The JSON object in the body: at most `maxBytes` of UTF-8, `Content-Type: application/json`. */
+export async function readBody(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
   }
-  const body = parse(await readText(request, mostBytes));
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+  const body = parse(await readText(request, maxBytes));
+  if (isTooDeep(body)) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
+  if (isJsonObject(body)) return body;
   throw invalid('The body takes a JSON object.');
 }
 
-async function readText(request: Request, mostBytes: number): Promise<string> {
+async function readText(request: Request, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
-    if (size > mostBytes) throw invalid(`The body takes at most ${mostBytes} bytes.`);
+    if (size > maxBytes) throw invalid(`The body takes at most ${maxBytes} bytes.`);
     chunks.push(chunk);
   }
   try {
@@ -57,19 +59,20 @@ function parse(text: string): unknown {
   }
 }
 
-/** `limit` as a number in bounds; `from` says where it stood, for the text of the refusal. */
+/** `limit` as a number within bounds; `from` says where it was, for the error message. */
 export function readLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
   if (limit === undefined) return bounds.default;
   if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= bounds.maximum) return limit;
-  const got = JSON.stringify(limit)?.slice(0, 100);
-  throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${got}.`);
+  throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoted(limit)}.`);
 }
 
 /** Query of listCollectionItems. */
 export function readItemsQuery(query: URLSearchParams) {
   const itemType = ItemType.safeParse(query.get('itemType'));
   if (!itemType.success)
-    throw invalid(`"itemType" in the query takes ads or pages; got ${shown(query.get('itemType'))}.`);
+    throw invalid(
+      `"itemType" in the query takes ads or pages; got ${query.has('itemType') ? quoted(query.get('itemType')) : 'nothing'}.`,
+    );
   const limit = query.get('limit') ?? undefined;
   return {
     itemType: itemType.data,
@@ -77,8 +80,6 @@ export function readItemsQuery(query: URLSearchParams) {
     cursor: query.get('cursor') ?? undefined,
   };
 }
-
-const shown = (text: string | null) => (text === null ? 'nothing' : JSON.stringify(text.slice(0, 100)));
 
 /** Body of addCollectionItem. */
 export function readItem(body: Record<string, unknown>) {

@@ -1,86 +1,79 @@
 import { isDeepStrictEqual } from 'node:util';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import type { ItemType } from '../api/item-type.ts';
+import { invalid } from './api-error.ts';
 import type { Cursors } from './cursor.ts';
 import { libraryFilters } from './filters.ts';
-import { packNumbers, unpackNumbers } from './pack.ts';
 import { type FilterValues, readFilters } from './read-filters.ts';
-import { invalid } from './refusal.ts';
+import { recordTypes } from './record-type.ts';
 import { readLimit } from './request.ts';
 import { countHits, findPage, type Position, type Search } from './search.ts';
-import { shelves } from './shelves.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
-/** A search that is under way, as its cursor carries it: a cursor alone is enough to go on. */
-type Progress = {
+/** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
+type CursorState = {
   filters: FilterValues;
   limit: number;
   asOf: number;
-  /** Counted once, when the search began. */
+  /** Counted once, with the first page. */
   totalHits: number;
   after: Position;
 };
 
-type Wanted = Omit<Progress, 'totalHits' | 'after'> & { kind: ItemType; totalHits?: number; after?: Position };
-
-/** What filters are packed with: words that they are likely to hold, the likeliest last. */
-const likely = (kind: ItemType) => {
-  const examples = libraryFilters[kind].map(({ key, values, example }) => [values?.join(), example, key]);
-  return Buffer.from(`${JSON.stringify(examples)}{"query":"\\"shipping\\"","countries":["US"],"active":true,"sort":"`);
+export type SearchRequest = Omit<CursorState, 'totalHits' | 'after'> & {
+  kind: ItemType;
+  totalHits?: number;
+  after?: Position;
 };
-const dictionaries = { ads: likely('ads'), pages: likely('pages') };
-/** A cursor from before the filters changed cannot be read any more, so the seal is one of filters, too. */
-const listOf = (kind: ItemType) => `search ${kind} ${dictionaries[kind]}`;
 
-function seal(cursors: Cursors, { kind, filters, limit, asOf, totalHits, after }: Progress & { kind: ItemType }) {
-  const numbers = packNumbers([limit, totalHits, ...after, filters.active === undefined ? null : asOf / 1000]);
-  const none = Object.keys(filters).length === 0;
-  const dictionary = dictionaries[kind];
-  const rest = none ? Buffer.alloc(0) : deflateRawSync(JSON.stringify(filters), { dictionary, level: 9 });
-  return cursors.seal(listOf(kind), Buffer.concat([numbers, rest]));
+const listOf = (kind: ItemType) => `search ${kind}`;
+
+type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
+
+function writeCursor(
+  cursors: Cursors,
+  { kind, filters, limit, asOf, totalHits, after }: CursorState & { kind: ItemType },
+) {
+  const content: Content = [limit, totalHits, ...after, filters.active === undefined ? 0 : asOf, filters];
+  return cursors.write(listOf(kind), content);
 }
 
-function unseal(cursors: Cursors, kind: ItemType, cursor: string, now: number): Progress {
-  const { numbers, rest } = unpackNumbers(cursors.open(listOf(kind), cursor), 5);
-  const [limit, totalHits, value = null, number, asOf] = numbers;
-  const text = rest.length > 0 ? inflateRawSync(rest, { dictionary: dictionaries[kind] }).toString() : '{}';
-  return {
-    filters: JSON.parse(text),
-    limit: Number(limit),
-    totalHits: Number(totalHits),
-    after: [value, Number(number)],
-    asOf: asOf == null ? now : asOf * 1000,
-  };
+function readCursor(cursors: Cursors, kind: ItemType, cursor: string): CursorState {
+  const [limit, totalHits, value, number, asOf, filters] = cursors.read(listOf(kind), cursor) as Content;
+  // Checked again: the cursor may be from a version with other filters.
+  return { limit, totalHits, after: [value, number], asOf, filters: readFilters(libraryFilters[kind], filters) };
 }
 
 /**
  * Reads a SearchRequest.
- * @throws Refusal 422 for unknown keys, wrong values, a bad cursor, or filters other than those the cursor began with
+ * @throws ApiError 422 for unknown keys, wrong values, a bad cursor, or filters other than those the cursor began with
  */
-export function readSearch(kind: ItemType, body: Record<string, unknown>, { cursors, config, now }: Shop): Wanted {
+export function readSearch(
+  kind: ItemType,
+  body: Record<string, unknown>,
+  { cursors, config, now }: ServiceContext,
+): SearchRequest {
   const { limit, cursor, ...given } = body;
   const filters = readFilters(libraryFilters[kind], given);
   if (cursor === undefined) {
-    return { kind, filters, limit: readLimit(limit, 'body', config.searchLimit), asOf: wholeSecond(now()) };
+    return { kind, filters, limit: readLimit(limit, 'body', config.searchLimit), asOf: now() };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
-  const progress = unseal(cursors, kind, cursor, wholeSecond(now()));
-  if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, progress.filters)) {
+  const state = readCursor(cursors, kind, cursor);
+  if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, state.filters)) {
     throw invalid('The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.', {
-      cursorFilters: progress.filters,
+      cursorFilters: state.filters,
     });
   }
-  return { ...progress, kind, limit: readLimit(limit, 'body', { ...config.searchLimit, default: progress.limit }) };
+  return { ...state, kind, limit: readLimit(limit, 'body', { ...config.searchLimit, default: state.limit }) };
 }
 
-const wholeSecond = (time: number) => Math.floor(time / 1000) * 1000;
-
-/** One page of a search: row numbers, and the rest of the documented envelope. */
-export function runSearch(wanted: Wanted, { database, cursors }: Pick<Shop, 'database' | 'cursors'>) {
-  const { kind, filters, limit, asOf } = wanted;
-  const search: Search = { shelf: shelves[kind], filters, asOf };
-  const { numbers, hasMore, position } = findPage(database, search, limit, wanted.after);
-  const totalHits = wanted.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
-  const cursor = hasMore && position ? seal(cursors, { kind, filters, limit, asOf, totalHits, after: position }) : null;
+/** One page of a search: row numbers and the rest of the result envelope. */
+export function runSearch(request: SearchRequest, { database, cursors }: Pick<ServiceContext, 'database' | 'cursors'>) {
+  const { kind, filters, limit, asOf } = request;
+  const search: Search = { recordType: recordTypes[kind], filters, asOf };
+  const { numbers, hasMore, position } = findPage(database, search, limit, request.after);
+  const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
+  const cursor =
+    hasMore && position ? writeCursor(cursors, { kind, filters, limit, asOf, totalHits, after: position }) : null;
   return { numbers, cursor, hasMore, totalHits };
 }

@@ -1,32 +1,32 @@
+import { invalid } from './api-error.ts';
 import type { Database } from './database.ts';
 import type { FilterValues } from './read-filters.ts';
-import { invalid } from './refusal.ts';
-import type { Shelf } from './shelves.ts';
-import { readQuery, type WordQuery } from './words.ts';
+import type { RecordType } from './record-type.ts';
+import { parseQuery, type TextQuery } from './tokenize.ts';
 
-/** The place after which a page of results begins: the last row's sort value (null: it had none) and its number. */
+/** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
 export type Position = [value: number | null, number: number];
 
 export type Search = {
-  shelf: Shelf;
+  recordType: RecordType;
   filters: FilterValues;
-  /** Unix milliseconds; what "active" is measured against, pinned for all pages of one search. */
+  /** Unix milliseconds: the time for which "active" is decided, the same for all pages of a search. */
   asOf: number;
 };
 
 type Condition = { sql: string; values: (string | number)[] };
-type Row = { number: number; value: number | null };
+type HitRow = { number: number; value: number | null };
 
-/** Half a character: nothing can be encoded with one in it. */
+/** Text with a lone surrogate cannot be encoded. */
 const loneSurrogate = /\p{Cs}/gu;
-/** A token that words never make, so that tags and copy cannot be mistaken for one another. */
+/** Begins with a character that no word contains, so that tags and copy are never confused. */
 const tagToken = (key: string, value: string) =>
   `\uE000${key}_${encodeURIComponent(value.toLowerCase().replace(loneSurrogate, ''))}`;
-/** Stands on every row: full text can only say "not" of something. */
+/** A token of every row: a full-text query needs something to exclude from. */
 const everyRow = '\uE000';
 
 /** The tokens under which the full-text index finds a record by its tags. */
-export function tagTokens({ tags }: Pick<Shelf, 'tags'>, item: unknown): string {
+export function tagTokens({ tags }: Pick<RecordType, 'tags'>, item: unknown): string {
   const tokens = tags.flatMap(({ key, of }) => of(item).flatMap((value) => (value ? [tagToken(key, value)] : [])));
   return [everyRow, ...new Set(tokens)].join(' ');
 }
@@ -40,19 +40,19 @@ export function countHits(database: Database, search: Search): number {
 /**
  * The next `limit` rows after `after`, and whether more follow.
  *
- * Ordered by the sort value, ties by row number, rows without a value last. Each page starts from a position and not
- * from a count, so rows that are added meanwhile neither push others out of sight nor show them again.
+ * Ordered by sort value, then by row number; rows without a value come last. Pages start from a position, not from an
+ * offset, so rows added meanwhile make no result appear twice or get lost.
  */
 export function findPage(database: Database, search: Search, limit: number, after?: Position) {
   const { column, order, compare } = direction(search);
   const { from, where, values } = conditions(search);
-  const read = (condition: string, extra: number[], most: number) =>
-    database.all<Row>(
-      `SELECT ${search.shelf.name}.number, ${column} AS value FROM ${from} WHERE ${where} AND ${condition} LIMIT ?`,
-      [...values, ...extra, most],
+  const read = (condition: string, extra: number[], max: number) =>
+    database.all<HitRow>(
+      `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${from} WHERE ${where} AND ${condition} LIMIT ?`,
+      [...values, ...extra, max],
     );
-  const rows: Row[] = [];
-  const number = `${search.shelf.name}.number`;
+  const rows: HitRow[] = [];
+  const number = `${search.recordType.name}.number`;
   if (after === undefined || after[0] !== null) {
     const seek = after ? `(${column}, ${number}) ${compare} (?, ?)` : `${column} IS NOT NULL`;
     rows.push(...read(`${seek} ORDER BY ${column} ${order}, ${number} ${order}`, (after ?? []) as number[], limit + 1));
@@ -68,13 +68,13 @@ export function findPage(database: Database, search: Search, limit: number, afte
   return { numbers: page.map((row) => row.number), hasMore: rows.length > limit, position };
 }
 
-function direction({ shelf, filters }: Search) {
-  const column = `${shelf.name}."${filters.sort ?? shelf.measures[0]?.key}"`;
+function direction({ recordType, filters }: Search) {
+  const column = `${recordType.name}."${filters.sort ?? recordType.measures[0]?.key}"`;
   return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
 }
 
 function conditions(search: Search) {
-  const { name } = search.shelf;
+  const { name } = search.recordType;
   const found = [...rangeConditions(search), ...activeCondition(search)];
   const match = matchExpression(search);
   if (match) found.push({ sql: `${name}_text MATCH ?`, values: [match] });
@@ -87,21 +87,23 @@ function conditions(search: Search) {
 
 const day = 86_400_000;
 
-/** Unix milliseconds of a bound. A date alone, as an upper bound, takes in its whole day. */
+/** Unix milliseconds of a bound. A date without a time includes its whole day as an upper bound. */
 function instant(text: string, upper: boolean): number {
   const wholeDay = upper && !text.includes('T') && !text.includes('t');
   return Date.parse(text) + (wholeDay ? day - 1 : 0);
 }
 
-function rangeConditions({ shelf, filters }: Search): Condition[] {
-  return shelf.measures.flatMap(({ key, low }) => {
+function rangeConditions({ recordType, filters }: Search): Condition[] {
+  return recordType.measures.flatMap(({ key, low }) => {
     const bound = (end: 'From' | 'To', sql: string): Condition[] => {
       const value = filters[key + end];
       if (value === undefined) return [];
       return [{ sql, values: [typeof value === 'string' ? instant(value, end === 'To') : Number(value)] }];
     };
-    const lowest = low ? `coalesce(${shelf.name}."${key}Low", ${shelf.name}."${key}")` : `${shelf.name}."${key}"`;
-    const highest = low ? `coalesce(${shelf.name}."${key}", ${shelf.name}."${key}Low")` : lowest;
+    const lowest = low
+      ? `coalesce(${recordType.name}."${key}Low", ${recordType.name}."${key}")`
+      : `${recordType.name}."${key}"`;
+    const highest = low ? `coalesce(${recordType.name}."${key}", ${recordType.name}."${key}Low")` : lowest;
     return [...bound('From', `${highest} >= ?`), ...bound('To', `${lowest} <= ?`)];
   });
 }
@@ -112,31 +114,31 @@ function activeCondition({ filters, asOf }: Search): Condition[] {
   return [{ sql: filters.active ? `NOT ${ended}` : ended, values: [asOf] }];
 }
 
-/** One expression of the full-text query language for words and tags, or undefined when neither is asked for. */
-function matchExpression({ shelf, filters }: Search): string | undefined {
+/** The full-text expression for words and tags, or undefined without either. */
+function matchExpression({ recordType, filters }: Search): string | undefined {
   const required: string[] = [];
-  const refused: string[] = [];
-  const words = (key: string, columns: string) => {
+  const excluded: string[] = [];
+  const addTerms = (key: string, columns: string) => {
     const text = filters[key];
     if (typeof text !== 'string') return;
-    const { all, none } = someWords(key, readQuery(text));
+    const { all, none } = requireTerms(key, parseQuery(text));
     required.push(...all.map((word) => `{${columns}} : ${word}`));
-    refused.push(...none.map((word) => `{${columns}} : ${word}`));
+    excluded.push(...none.map((word) => `{${columns}} : ${word}`));
   };
-  words('query', 'copy advertiser');
-  words('advertiser', 'advertiser');
-  for (const { key } of shelf.tags) {
+  addTerms('query', 'copy advertiser');
+  addTerms('advertiser', 'advertiser');
+  for (const { key } of recordType.tags) {
     const value = filters[key];
     if (value === undefined) continue;
     const tokens = [value].flat().map((one) => `"${tagToken(key, String(one).trim())}"`);
     required.push(`{tags} : (${tokens.join(' OR ')})`);
   }
-  if (required.length === 0 && refused.length === 0) return undefined;
+  if (required.length === 0 && excluded.length === 0) return undefined;
   const positive = required.length ? required.join(' AND ') : `{tags} : "${everyRow}"`;
-  return refused.length ? `(${positive}) NOT (${refused.join(' OR ')})` : positive;
+  return excluded.length ? `(${positive}) NOT (${excluded.join(' OR ')})` : positive;
 }
 
-function someWords(key: string, words: WordQuery): WordQuery {
-  if (words.all.length + words.none.length > 0) return words;
+function requireTerms(key: string, query: TextQuery): TextQuery {
+  if (query.all.length + query.none.length > 0) return query;
   throw invalid(`"${key}" holds no letter or digit to search for.`, { key });
 }

@@ -1,28 +1,28 @@
 import { Hono } from 'hono';
 import type { ErrorBody } from '../api/schemas.ts';
+import { ApiError, notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import { endpoints, type OperationName, operationNames } from './endpoints.ts';
 import type { KeyRing } from './keys.ts';
 import { drawAd, drawLogo } from './media.ts';
 import { priceOf } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
-import { type Answer, operations } from './operations.ts';
+import { type OperationResult, operations } from './operations.ts';
 import { presenterFor } from './presenter.ts';
-import { notFound, Refusal } from './refusal.ts';
-import type { Shop } from './shop.ts';
+import type { ServiceContext } from './service-context.ts';
 
 export type ServiceParts = {
-  shop: Shop;
+  context: ServiceContext;
   keys: KeyRing;
   requestId: () => string;
-  /** Told of what should not happen; the caller only sees a 500. */
+  /** Receives unexpected errors; callers only see a 500. */
   onError: (error: unknown) => void;
 };
 
 /**
- * The HTTP API of the document as a fetch handler. Checks run in this order, and the first that fails answers: path and
- * method (404, 405), key (401), scope (403), request (422), existence (404), subscription, credits and windows
- * (402, 429). Nothing is charged unless the answer is 200.
+ * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
+ * (404, 405), lease (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
+ * windows (402, 429). Only a 200 is charged.
  */
 export function serviceOf(parts: ServiceParts): Hono {
   const app = new Hono({ strict: false });
@@ -32,46 +32,53 @@ export function serviceOf(parts: ServiceParts): Hono {
   }
   for (const path of new Set(operationNames.map((name) => endpoints[name].path))) {
     const allowed = operationNames.flatMap((name) => (endpoints[name].path === path ? endpoints[name].method : []));
-    app.all(path, ({ req }) => refused(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
+    app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
-  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.shop.config, new URL(req.url).origin)));
+  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
   app.get('/media/ads/:adId/:file{.+\\.svg}', ({ req }) =>
     picture(req.param('adId'), req.param('file'), req.url, parts),
   );
-  app.notFound(({ req }) => refused(noSuchPath(req.path), parts));
-  app.onError((error) => refused(error, parts));
+  app.notFound(({ req }) => errorResponse(noSuchPath(req.path), parts));
+  app.onError((error) => errorResponse(error, parts));
   return app;
 }
 
 const wrongMethod = (method: string, allowed: string[]) =>
-  new Refusal(405, 'method_not_allowed', `This path takes ${allowed.join(' and ')}; got ${method}.`);
+  new ApiError(405, 'method_not_allowed', `This path takes ${allowed.join(' and ')}; got ${method}.`);
 
 const noSuchPath = (path: string) =>
-  new Refusal(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}. /openapi.json describes what is.`);
+  new ApiError(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}. /openapi.json describes what is.`);
 
 async function answer(name: OperationName, request: Request, params: Record<string, string>, parts: ServiceParts) {
-  // Hono answers HEAD by running GET: a caller that sees no body must not pay for one.
+  // Hono answers HEAD by running GET, which would charge for a body that nobody sees.
   const { method } = endpoints[name];
-  if (request.method !== method) return refused(wrongMethod(request.method, [method]), parts, { Allow: method });
-  const { shop, keys } = parts;
+  if (request.method !== method) return errorResponse(wrongMethod(request.method, [method]), parts, { Allow: method });
+  const { context, keys } = parts;
+  // First: a process that lost its database must not judge keys by stale data.
+  context.database.checkLease();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
-  requireScope(caller, name, shop);
-  const present = presenterFor(shop.records, shop.config, new URL(request.url).origin);
-  const run = await operations[name]({ request, params, caller, present }, shop);
-  const { body, headers } = shop.database.transaction(() => paid(name, run(), caller, shop));
+  requireScope(caller, name, context);
+  const present = presenterFor(context.records, context.config, new URL(request.url).origin);
+  const run = await operations[name]({ request, params, caller, present }, context);
+  const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
   return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
 }
 
-function requireScope(caller: Caller, name: OperationName, { config }: Shop): void {
+function requireScope(caller: Caller, name: OperationName, { config }: ServiceContext): void {
   const scope = config.scopes[name];
   if (scope === undefined || caller.scopes.includes(scope)) return;
-  throw new Refusal(403, 'missing_scope', `This API key lacks the scope ${scope}, which ${name} needs.`, {
+  throw new ApiError(403, 'missing_scope', `This API key lacks the scope ${scope}, which ${name} needs.`, {
     requiredScope: scope,
   });
 }
 
-/** Takes the price of an answer, and gives it the credit headers that the document lists for its operation. */
-function paid(name: OperationName, { body, items }: Answer, caller: Caller, { config, meter }: Shop) {
+/** Charges for an answer and adds the credit headers that the document lists for the operation. */
+function paid(
+  name: OperationName,
+  { body, items }: OperationResult,
+  caller: Caller,
+  { config, meter }: ServiceContext,
+) {
   const { gated, headers } = endpoints[name];
   const price = gated ? priceOf(config.prices[name], items) : 0;
   const remaining = gated ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
@@ -84,23 +91,27 @@ function paid(name: OperationName, { body, items }: Answer, caller: Caller, { co
   };
 }
 
-/** The library's own media, which carry no secret and take no key. */
-function picture(adId: string, file: string, url: string, { shop: { records } }: ServiceParts): Response {
+/** The library's own media. They hold no secret and need no key. */
+function picture(adId: string, file: string, url: string, { context: { records } }: ServiceParts): Response {
   const number = records.find('ads', adId);
   const [json] = number === undefined ? [] : records.read('ads', [number]);
   if (!json || !/^(logo|\d{1,3})\.svg$/.test(file)) throw notFound('picture', `${adId}/${file}`);
   const ad = JSON.parse(json);
   const drawn =
     file === 'logo.svg' ? drawLogo(ad) : drawAd(ad, Number.parseInt(file, 10), new URL(url).searchParams.has('play'));
-  // The words in it are an advertiser's: should anything ever slip through the escaping, it must not run.
+  // The text in it is an advertiser's: even if the escaping failed, no script may run.
   const headers = { 'Content-Security-Policy': "default-src 'none'; sandbox", 'X-Content-Type-Options': 'nosniff' };
   return new Response(drawn, { headers: { ...headers, 'Content-Type': 'image/svg+xml' } });
 }
 
-function refused(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}): Response {
-  if (!(error instanceof Refusal)) onError(error);
+function errorResponse(
+  error: unknown,
+  { requestId, onError }: ServiceParts,
+  headers: Record<string, string> = {},
+): Response {
+  if (!(error instanceof ApiError)) onError(error);
   const { status, code, message, details } =
-    error instanceof Refusal
+    error instanceof ApiError
       ? error
       : {
           status: 500,

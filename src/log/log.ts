@@ -1,23 +1,37 @@
+import { spelledOut } from './spelled-out.ts';
+
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** One line per event, fields after the message. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
-/** Keys of the service, whole or in part; nothing of the kind belongs in a log, wherever it came from. */
+/** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
 const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
+const NOT_PLAIN = /[%&\\]|[^\n -~]/;
+/** A word in a line of JSON, in which quotes inside a string have a backslash before them. */
+const WORD = /(?:[^\s"\\]|\\.)+/g;
 
-export const masked = (text: string): string => text.replace(secret, '$1***');
+/** Masks keys in a log line, even escaped ones and those with hidden characters inside. */
+export function masked(line: string): string {
+  const spelled = NOT_PLAIN.test(line) ? line.replace(WORD, maskedWord) : line;
+  return spelled.replace(secret, '$1***');
+}
 
-/** Logs to a stream of its own, never to standard output: that belongs to the protocol. */
+function maskedWord(word: string): string {
+  const plain = spelledOut(word.replace(/[^ -~]+/g, ''));
+  return plain !== word && plain.search(secret) >= 0 ? '***' : word;
+}
+
+/** Never pass it standard output: that belongs to the protocol. */
 export function createLog(level: LogLevel, write: (line: string) => void): Log {
-  const least = logLevels.indexOf(level);
+  const threshold = logLevels.indexOf(level);
   const at =
     (name: keyof Log) =>
     (message: string, fields: Record<string, unknown> = {}) => {
-      if (logLevels.indexOf(name) < least) return;
-      const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-      const details = given.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+      if (logLevels.indexOf(name) < threshold) return;
+      const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+      const details = known.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
       write(masked(`ad-library-mcp: ${name}: ${message}${details.join('')}\n`));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Log, type LogLevel, masked } from './log.ts';
 
-/** One JSON object per line, for machines that collect logs. Whatever looks like a key is masked, wherever it stands. */
+/** One JSON object per line, for log collectors. Anything that looks like a key is masked. */
 export function createStructuredLog(level: LogLevel, write: (line: string) => void): Log {
   const logger = pino(
     {

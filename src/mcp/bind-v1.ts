@@ -1,28 +1,26 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import { Protocol } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   CallToolRequestSchema,
   ErrorCode,
   GetPromptRequestSchema,
+  InitializeRequestSchema,
+  JSONRPCRequestSchema,
   ListPromptsRequestSchema,
   ListToolsRequestSchema,
   McpError,
+  PingRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
-import { credentialsOf } from './credentials-of.ts';
+import type { RequestSchemas } from './check-request.ts';
 
-/**
- * The catalogue on the SDK line that speaks revisions up to 2025-11-25. A server speaks with one client at a
- * time, for the given payer or, over HTTP, for the one that comes with each message.
- */
-export function bindV1(catalog: Catalog, bound?: Credentials): Server {
+/** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
+export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const server = new Server(serverInfo, { capabilities, instructions });
+  const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
-  // The server's own method would look at every call and every result once more than it takes to hand them on.
-  Protocol.prototype.setRequestHandler.call(server, CallToolRequestSchema, ({ params }, { signal, authInfo }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentialsOf(authInfo, bound), signal }),
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
+    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal }),
   );
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
@@ -30,3 +28,21 @@ export function bindV1(catalog: Catalog, bound?: Credentials): Server {
   );
   return server;
 }
+
+/** Validates forms that a user fills in, and this server shows none. Without one, each server would build its own. */
+const noValidator = {
+  getValidator: () => {
+    throw new Error('This server validates no client responses.');
+  },
+};
+
+/** The request schemas of this SDK, by method. */
+export const requestsV1: RequestSchemas = {
+  request: JSONRPCRequestSchema,
+  initialize: InitializeRequestSchema,
+  ping: PingRequestSchema,
+  'tools/list': ListToolsRequestSchema,
+  'tools/call': CallToolRequestSchema,
+  'prompts/list': ListPromptsRequestSchema,
+  'prompts/get': GetPromptRequestSchema,
+};

@@ -1,27 +1,19 @@
-import { ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { ProtocolError, ProtocolErrorCode, Server, specTypeSchemas } from '@modelcontextprotocol/server';
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
-import { credentialsOf } from './credentials-of.ts';
+import type { RequestSchemas } from './check-request.ts';
 
-/** The lists are the same for every caller and change with the process only. */
+/** The lists are the same for every caller and never change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
-/**
- * The catalogue on the SDK line that speaks revision 2026-07-28. A server speaks with one client at a time, for the
- * given payer or, over HTTP, for the one that comes with each message.
- */
-export function bindV2(catalog: Catalog, bound?: Credentials): Server {
+/** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
+export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq, http }) =>
-    catalog.callTool({
-      name: params.name,
-      arguments: params.arguments,
-      ...credentialsOf(http?.authInfo, bound),
-      signal: mcpReq.signal,
-    }),
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
+    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal: mcpReq.signal }),
   );
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>
@@ -29,3 +21,12 @@ export function bindV2(catalog: Catalog, bound?: Credentials): Server {
   );
   return server;
 }
+
+/** The request schemas of this SDK, by method. */
+export const requestsV2: RequestSchemas = {
+  request: specTypeSchemas.JSONRPCRequest,
+  'tools/list': specTypeSchemas.ListToolsRequest,
+  'tools/call': specTypeSchemas.CallToolRequest,
+  'prompts/list': specTypeSchemas.ListPromptsRequest,
+  'prompts/get': specTypeSchemas.GetPromptRequest,
+};

@@ -1,7 +1,9 @@
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
+import type { CallEvent, OnCall } from '../log/call-event.ts';
 import type { Log } from '../log/log.ts';
+import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { Rendered, Tool } from '../tools/define-tool.ts';
@@ -9,24 +11,26 @@ import type { CallerContext, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, viewReceipt } from './receipt.ts';
+import { untrustedText } from './untrusted-text.ts';
 import { withDeadline } from './with-deadline.ts';
 
-/** Tokens kept free for the notice, the credits line and a warning around a tool's text. */
+/** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
 const RECEIPT_TOKENS = 160;
 
-/** What every call of this process shares. */
-export interface Service {
+/** What all calls of this process share. */
+export interface ServerContext {
   tools: ReadonlyMap<string, Tool>;
-  /** How tools call the API, and what the process remembers for a caller. */
+  /** Loads what tools call the API with. */
   calls(): Promise<(caller: Caller) => CallerContext>;
   now: () => number;
   log: Log;
+  onCall: OnCall;
   resultTokens: number;
   timeoutMs: number;
-  /** Whether what was paid for is kept for a while. */
+  /** Whether paid answers are cached. */
   keepsAnswers: boolean;
   output: 'both' | 'text' | 'structured';
-  /** A sentence put into every result, for readers of the text and of the data alike. */
+  /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
   /** Aborted when the process closes. */
   closing: AbortSignal;
@@ -38,7 +42,7 @@ export interface ToolCall extends Credentials {
   signal: AbortSignal;
 }
 
-/** MCP's CallToolResult, in the part of it that both SDK lines share. */
+/** The part of MCP's CallToolResult that both SDKs share. */
 export type ToolResult = {
   content: { type: 'text'; text: string }[];
   structuredContent?: Record<string, unknown>;
@@ -46,54 +50,61 @@ export type ToolResult = {
   _meta?: Record<string, unknown>;
 };
 
-/** What became of a call: what its caller reads, and what the log says of it. */
+/** How a call ended: what its caller reads, and what the log records. */
 interface Outcome {
   result: ToolResult;
-  facts: object;
+  facts: Partial<CallEvent>;
 }
 
-export async function callTool(service: Service, call: ToolCall): Promise<ToolResult> {
-  const started = service.now();
-  const { result, facts } = await answered(service, call).catch((thrown) => failed(service, call, thrown));
-  service.log.info('call', { tool: loggedName(service, call), ms: service.now() - started, ...facts });
-  return result;
+export async function callTool(server: ServerContext, call: ToolCall): Promise<ToolResult> {
+  const started = server.now();
+  const { result, facts } = await answered(server, call).catch((thrown) => failed(server, call, thrown));
+  const ms = server.now() - started;
+  // The service may send the key back anywhere; it must reach no result and no log.
+  const withoutKey = keyMasker(call.apiKey);
+  server.onCall({ tool: loggedName(server, call), tenantId: call.tenantId, ms, ...withoutKey(facts) });
+  return withoutKey(result);
 }
 
 /** Never log unknown tool names: they are caller input. */
-const loggedName = ({ tools }: Service, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
+const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
-async function answered(service: Service, call: ToolCall): Promise<Outcome> {
-  const tool = service.tools.get(call.name);
-  if (tool === undefined) throw unknownTool(call.name, [...service.tools.keys()]);
+async function answered(server: ServerContext, call: ToolCall): Promise<Outcome> {
+  const tool = server.tools.get(call.name);
+  if (tool === undefined) throw unknownTool(call.name, [...server.tools.keys()]);
   const input = readArguments(tool.input, call.arguments);
-  const contextOf = await service.calls();
-  const signals = [call.signal, service.closing];
-  return withDeadline({ signals, ms: service.timeoutMs }, async (signal) => {
+  const contextOf = await server.calls();
+  const signals = [call.signal, server.closing];
+  return withDeadline({ signals, ms: server.timeoutMs }, async (signal) => {
     const { apiKey, tenantId } = call;
-    // A tool makes one call of the API.
+    // Every tool makes at most one API call.
     let receipt: Receipt | undefined;
-    const onReceipt = (given: Receipt) => {
-      receipt = given;
+    const onReceipt = (received: Receipt) => {
+      receipt = received;
     };
     const rendered = await runTool(tool, input, {
       ...contextOf({ apiKey, tenantId, signal, onReceipt }),
-      now: service.now(),
-      resultTokens: service.resultTokens - RECEIPT_TOKENS,
+      now: server.now(),
+      resultTokens: server.resultTokens - RECEIPT_TOKENS,
       toolName,
     });
-    return { result: resultOf(service, rendered, receipt), facts: viewReceipt(receipt) };
+    return { result: resultOf(server, rendered, receipt), facts: viewReceipt(receipt) };
   });
 }
 
-/** A list was cut to fit while it was rendered; any other text is cut here. */
+/** Lists are cut to fit while they are rendered; any other text is cut here. */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<Rendered> {
   if (tool.render === undefined) return tool.run(input, context);
   const data = await tool.run(input, context);
   return { data, text: clampLines(tool.render(data, input, context), context.resultTokens) };
 }
 
-/** Data and text, with what the call cost and what its reader should know. */
-function resultOf({ notice, output }: Service, { data, text }: Rendered, receipt: Receipt | undefined): ToolResult {
+/** Adds the receipt, the notice and a warning to data and text. */
+function resultOf(
+  { notice, output }: ServerContext,
+  { data, text }: Rendered,
+  receipt: Receipt | undefined,
+): ToolResult {
   const { age, warning } = receipt ?? {};
   const view = viewReceipt(receipt);
   const structured = { ...data, receipt: view, ...(notice && { notice }), ...(warning && { warning }) };
@@ -103,18 +114,22 @@ function resultOf({ notice, output }: Service, { data, text }: Rendered, receipt
   return { content: [{ type: 'text', text: shown }], structuredContent: structured };
 }
 
-function failed(service: Service, call: ToolCall, thrown: unknown): Outcome {
-  const isOurs = thrown instanceof AdLibraryError;
-  if (!isOurs) service.log.error('a tool failed', { tool: loggedName(service, call), error: stackOf(thrown) });
-  const { result, error } = refusal(service, thrown);
+function failed(server: ServerContext, call: ToolCall, thrown: unknown): Outcome {
+  const isExpected = thrown instanceof AdLibraryError;
+  if (!isExpected)
+    server.log.error('a tool failed', {
+      tool: loggedName(server, call),
+      error: keyMasker(call.apiKey)(stackOf(thrown)),
+    });
+  const { result, error } = errorResult(server, thrown);
   const { status, requestId } = error;
-  // Nobody reads the result of a cancelled call, and it is no fault of the network.
+  // A cancelled call is not a network failure.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  return { result, facts: { kind, status, requestId, charged: isOurs ? thrown.failure.charged : undefined } };
+  return { result, facts: { kind, status, requestId, charged: isExpected ? thrown.failure.charged : undefined } };
 }
 
-/** What a caller reads instead of a result, and its facts. */
-export function refusal({ notice, tools }: Pick<Service, 'notice' | 'tools'>, thrown: unknown) {
+/** The result that reports an error, and the facts in it. */
+export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown) {
   const { text: explanation, error } = explainError(thrown, [...tools.values()]);
   const text = [notice, explanation].filter(Boolean).join('\n');
   const result: ToolResult = {
@@ -126,7 +141,7 @@ export function refusal({ notice, tools }: Pick<Service, 'notice' | 'tools'>, th
 }
 
 function unknownTool(name: string, known: string[]): AdLibraryError {
-  const problem = `There is no tool ${JSON.stringify(name.slice(0, 64))}. Tools: ${known.join(', ')}.`;
+  const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${known.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }
 

@@ -1,6 +1,6 @@
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
 
-/** What the `filters` argument of each search takes, where that is known, in as few words as a model needs. */
+/** Describes the `filters` argument of each search, where its keys are known, in few tokens. */
 export const filterHints = ({ ads, pages }: SearchFilters): Record<string, string> => ({
   ...(ads.length > 0 && { search_ads: hint(ads) }),
   ...(pages.length > 0 && { search_pages: hint(pages) }),
@@ -8,10 +8,10 @@ export const filterHints = ({ ads, pages }: SearchFilters): Record<string, strin
 
 const hint = (filters: readonly SearchFilter[]) =>
   `Keys: ${merged(filters)
-    .map(({ name, filter }) => `${name}${kind(filter)}`)
+    .map(({ name, filter }) => `${name}${typeText(filter)}`)
     .join('; ')}`;
 
-/** `startedAtFrom` and `startedAtTo` are said as one: `startedAtFrom/To`. */
+/** Merges `startedAtFrom` and `startedAtTo` into `startedAtFrom/To`. */
 function merged(filters: readonly SearchFilter[]) {
   const keys = new Set(filters.map(({ key }) => key));
   return filters.flatMap((filter) => {
@@ -22,7 +22,7 @@ function merged(filters: readonly SearchFilter[]) {
   });
 }
 
-function kind({ type, values, example }: SearchFilter): string {
+function typeText({ type, values, example }: SearchFilter): string {
   const words = {
     string: '',
     strings: 'list',

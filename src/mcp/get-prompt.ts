@@ -1,3 +1,5 @@
+import { quote } from '../present/fence.ts';
+import { sanitizeLine } from '../present/text.ts';
 import type { Prompt } from '../prompts/define-prompt.ts';
 
 export type ListedPrompt = Pick<Prompt, 'name' | 'title' | 'description'> & {
@@ -14,13 +16,13 @@ export type PromptResult = {
   messages: { role: 'user'; content: { type: 'text'; text: string } }[];
 };
 
-/** Longest argument of a prompt, in characters: it is a name or a phrase. */
-const longestArgument = 500;
+/** In characters: a prompt argument is a name or a phrase. */
+const maxArgumentLength = 500;
 
 export const listPrompts = (prompts: readonly Prompt[]): ListedPrompt[] =>
   prompts.map(({ write: _, ...prompt }) => ({ ...prompt, arguments: [...prompt.arguments] }));
 
-/** Writes a prompt out; throws what `invalid` makes of the problem, since the two SDK lines differ in their errors. */
+/** Writes a prompt; throws what `invalid` makes of a problem, because the two SDKs have different error classes. */
 export function getPrompt(
   prompts: readonly Prompt[],
   { name, arguments: values = {} }: PromptRequest,
@@ -28,12 +30,21 @@ export function getPrompt(
 ): PromptResult {
   const prompt = prompts.find((candidate) => candidate.name === name);
   if (!prompt) throw invalid(`There is no such prompt. Prompts: ${prompts.map((known) => known.name).join(', ')}.`);
-  const missing = prompt.arguments.filter((argument) => argument.required && !values[argument.name]?.trim());
+  const long = prompt.arguments.find((argument) => (values[argument.name]?.length ?? 0) > maxArgumentLength);
+  if (long) throw invalid(`${long.name} may have at most ${maxArgumentLength} characters.`);
+  const quoted = Object.fromEntries(
+    prompt.arguments.map((argument) => [argument.name, quoteArgument(values[argument.name])]),
+  );
+  const missing = prompt.arguments.filter((argument) => argument.required && !quoted[argument.name]);
   if (missing.length > 0) throw invalid(`Missing: ${missing.map((argument) => argument.name).join(', ')}.`);
-  const long = prompt.arguments.filter((argument) => (values[argument.name]?.length ?? 0) > longestArgument);
-  if (long.length > 0) throw invalid(`${long[0]?.name} may hold ${longestArgument} characters at most.`);
   return {
     description: prompt.description,
-    messages: [{ role: 'user', content: { type: 'text', text: prompt.write(values) } }],
+    messages: [{ role: 'user', content: { type: 'text', text: prompt.write(quoted) } }],
   };
+}
+
+/** Makes an argument safe and quotes it like any third-party text; undefined if nothing visible is left. */
+function quoteArgument(value = ''): string | undefined {
+  const text = sanitizeLine(value);
+  return text === '' ? undefined : quote(text);
 }

@@ -3,7 +3,7 @@ import { isGated } from '../tools/catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import { ReceiptView } from './receipt.ts';
 
-/** A tool as `tools/list` gives it (MCP specification, *Tools*), in the part that both SDK lines share. */
+/** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
 export interface ListedTool {
   name: string;
   title: string;
@@ -15,9 +15,9 @@ export interface ListedTool {
 type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
 export interface ListOptions {
-  /** Output schemas are left out where no structured content is sent. */
+  /** False where results have no structured content: then no output schemas are listed. */
   withOutput: boolean;
-  /** Describes the `filters` argument of a tool by name, where the filter keys are known. */
+  /** Descriptions of the `filters` argument by tool name, where the filter keys are known. */
   filterHints?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -32,7 +32,7 @@ export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} 
   }));
 }
 
-/** What it does, and whether a call of it is paid. */
+/** What a tool does, and whether a call of it is paid. */
 export const describe = (tool: Tool): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
 
@@ -44,8 +44,8 @@ function inputSchema(input: z.ZodObject, filterHint: string | undefined): Object
 }
 
 /**
- * JSON Schema in the words every host takes: no `$schema`, no union for a nullable value, no bound that only says
- * what a JavaScript number can hold, no empty `additionalProperties`.
+ * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that is only
+ * the limit of a JavaScript number, no empty `additionalProperties`.
  */
 function jsonSchema(schema: z.ZodObject): ObjectSchema {
   const { $schema: _, ...listed } = z.toJSONSchema(schema, {
@@ -56,7 +56,7 @@ function jsonSchema(schema: z.ZodObject): ObjectSchema {
       if (typeof json.additionalProperties === 'object') {
         delete json.additionalProperties;
         if (json.properties && Object.keys(json.properties).length === 0) {
-          // Without the word, some hosts read an object of no named keys as one that must be empty.
+          // Without this, some hosts take an object that names no keys for one that must be empty.
           delete json.properties;
           json.additionalProperties = true;
         }

@@ -1,22 +1,42 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
+import { isObject } from '../present/view.ts';
 import { untrustedWord } from './untrusted-text.ts';
 
 /**
- * Reads a tool's arguments: unknown ones refused by name, so that a typo is an answer and not silence; a number, a flag
- * or an object that arrives as its JSON string understood; '' and null for an optional argument taken as absent.
+ * Reads a tool's arguments. Unknown ones are refused by name, so that a typo is reported and not ignored. A number, a
+ * flag or an object may arrive as its JSON string. '' and null mean that an optional argument is absent.
  */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
-  const parsed = input.safeParse(isObject(given) ? tidied(input, given) : (given ?? {}), { reportInput: true });
+  const read = isObject(given) ? normalized(input, given) : (given ?? {});
+  const deep = Object.entries(read).find(([, value]) => isTooDeep(value));
+  if (deep) throw refused([tooDeep(deep[0])]);
+  const parsed = input.safeParse(read, { reportInput: true });
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape)));
-  throw new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+  throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+const refused = (problems: string[]) =>
+  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
 
-function tidied(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
+/** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
+const maxDepth = 32;
+
+const tooDeep = (name: string) =>
+  `${untrustedWord(name)}: nested too deeply, at most ${maxDepth} levels of objects and lists are allowed.`;
+
+/** Goes level by level: recursion would run out of stack, too. */
+function isTooDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    level = level.filter((inner) => typeof inner === 'object' && inner !== null);
+    if (depth >= maxDepth && level.length > 0) return true;
+    level = level.flatMap((inner) => Object.values(inner as object));
+  }
+  return false;
+}
+
+function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
   const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
     const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
     const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
@@ -38,7 +58,7 @@ function fromJson(field: unknown, text: string): unknown {
 
 function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
   if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
-    const allowed = known.length === 0 ? 'This tool takes none' : `It takes: ${known.join(', ')}`;
+    const allowed = known.length === 0 ? 'This tool takes no arguments' : `It takes: ${known.join(', ')}`;
     const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord(key));
     return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
   }

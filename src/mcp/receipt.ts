@@ -3,7 +3,7 @@ import type { Receipt } from '../api/send.ts';
 import { word } from '../present/fence.ts';
 import { untrustedId } from './untrusted-text.ts';
 
-/** `receipt` of every successful result: numbers, or null where the service sent no header. */
+/** `receipt` of every successful result. Null where the service sent no header. */
 export const ReceiptView = z.looseObject({
   charged: z.number().nullable(),
   remaining: z.number().nullable(),
@@ -19,22 +19,22 @@ export const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
   requestId: receipt?.requestId ? untrustedId(receipt.requestId) : null,
 });
 
-// Made when first needed: the first of these takes a good part of the time in which a process starts.
-let grouped: Intl.NumberFormat | undefined;
-function count(credits: number): string {
+// Created when first needed: the first one takes a good part of the time in which a process starts.
+let numberFormat: Intl.NumberFormat | undefined;
+function formatCredits(credits: number): string {
   if (Number.isInteger(credits) && credits < 1000) return String(credits);
-  grouped ??= new Intl.NumberFormat('en-US');
-  return grouped.format(credits);
+  numberFormat ??= new Intl.NumberFormat('en-US');
+  return numberFormat.format(credits);
 }
 
 /** The credits line of a result. */
 export function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
   const spent = cached
-    ? `nothing charged (${age === undefined ? 'answered together with an equal call' : `answer kept from ${ageText(age)}`})`
+    ? `nothing charged (${age === undefined ? 'shared with an identical call' : `cached ${ageText(age)}`})`
     : charged === null
-      ? 'none stated for this call'
-      : `${count(charged)} charged`;
-  const left = remaining === null ? '' : `, ${count(remaining)} left`;
+      ? 'not reported for this call'
+      : `${formatCredits(charged)} charged`;
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
   return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
 }
 

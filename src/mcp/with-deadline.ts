@@ -1,8 +1,6 @@
 import { follow, timeIsUp } from '../api/abort.ts';
 
-/**
- * Runs work with a signal that aborts when any of the given ones does, or with a `TimeoutError` when time is up.
- */
+/** Runs work with a signal that aborts when any of the given ones does, or with a `TimeoutError` when time is up. */
 export async function withDeadline<Value>(
   { signals, ms }: { signals: readonly AbortSignal[]; ms: number },
   work: (signal: AbortSignal) => Promise<Value>,

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { quote, word } from './fence.ts';
 import { fullView } from './full.ts';
 import { dayOf } from './running.ts';
-import { type Fields, isObject } from './view.ts';
+import { type Fields, isNumber, isObject } from './view.ts';
 
-/** Account, credits and identity are the API's fields as they are, without nulls. */
+/** Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});
 export const IdentityView = z.looseObject({});
 
@@ -13,7 +13,7 @@ const TOKENS = 1500;
 export const viewAccount = (account: unknown): Fields => fullView(account, TOKENS);
 export const viewIdentity = (identity: unknown): Fields => fullView(identity, TOKENS);
 
-/** Beside the API's fields: what is left in each window, and the day the period ends. */
+/** Adds the days of the period, and what is left in each window, to the API's fields. */
 export function viewCredits(status: unknown): Fields {
   const view = fullView(status, TOKENS);
   const ends = dayOf(seconds(view.periodEnd));
@@ -32,15 +32,17 @@ export function viewCredits(status: unknown): Fields {
 
 const seconds = (value: unknown) => (typeof value === 'number' ? value * 1000 : undefined);
 
-const leftOf = (used: unknown, limit: unknown) =>
-  typeof used === 'number' && typeof limit === 'number' ? Math.max(0, limit - used) : undefined;
+function leftOf(used: unknown, limit: unknown): number | undefined {
+  const left = isNumber(used) && isNumber(limit) ? Math.max(0, limit - used) : undefined;
+  return isNumber(left) ? left : undefined;
+}
 
 export function accountText(account: Fields): string {
   return lines([
-    said('Account of user', account.userId),
-    said('billed to user', account.billingUserId),
-    said('plan', account.planId, 'none'),
-    said('subscription', account.subscriptionStatus, 'none'),
+    labelled('account of user', account.userId),
+    labelled('billed to user', account.billingUserId),
+    labelled('plan', account.planId, 'none'),
+    labelled('subscription', account.subscriptionStatus, 'none'),
     member(account.isTeamMember),
   ]);
 }
@@ -51,15 +53,15 @@ export function creditsText(credits: Fields): string {
   const type = usage.limitType;
   return lines([
     left === undefined
-      ? 'credits left: not told'
-      : `credits left: ${shown(left)}${max === undefined ? '' : ` of ${shown(max)}`}`,
-    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${shown(starts)} `}to ${shown(ends)}`,
+      ? 'credits left: unknown'
+      : `credits left: ${valueText(left)}${max === undefined ? '' : ` of ${valueText(max)}`}`,
+    ends === undefined ? '' : `period: ${starts === undefined ? '' : `${valueText(starts)} `}to ${valueText(ends)}`,
     windowText('hourly', usage.hourlyCredits, usage.hourlyLimit),
     windowText('daily', usage.dailyCredits, usage.dailyLimit),
-    usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${shown(type)}`}` : '',
+    usage.isLimitReached === true ? `usage limit reached${type === undefined ? '' : `: ${valueText(type)}`}` : '',
     usage.isLimitReached === false ? 'usage limit not reached' : '',
-    said('plan', credits.planId, 'none'),
-    said('billed to user', credits.billingUserId),
+    labelled('plan', credits.planId, 'none'),
+    labelled('billed to user', credits.billingUserId),
   ]);
 }
 
@@ -73,26 +75,26 @@ export function identityText(identity: Fields): string {
   const user = isObject(identity.user) ? identity.user : {};
   const key = isObject(identity.apiKey) ? identity.apiKey : {};
   return lines([
-    identity.authenticated === false ? 'not authenticated' : said('authenticated by', identity.authSource),
-    said('name', user.name),
-    said('email', user.emailAddress),
+    identity.authenticated === false ? 'not authenticated' : labelled('authenticated by', identity.authSource),
+    labelled('name', user.name),
+    labelled('email', user.emailAddress),
     accountText(user),
-    said('key', key.name),
-    said('key id', key.id),
-    said('key starts with', key.keyPrefix),
-    said('OAuth client', identity.oauthClientId),
+    labelled('key', key.name),
+    labelled('key id', key.id),
+    labelled('key starts with', key.keyPrefix),
+    labelled('OAuth client', identity.oauthClientId),
   ]);
 }
 
 const lines = (parts: string[]) => parts.filter((part) => part).join('\n');
 
-const said = (label: string, value: unknown, otherwise?: string): string =>
-  value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${shown(value)}`;
+const labelled = (label: string, value: unknown, otherwise?: string): string =>
+  value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
 
 const member = (value: unknown) =>
   value === true ? 'a member of a team' : value === false ? 'not a member of a team' : '';
 
-function shown(value: unknown): string {
+function valueText(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
   return typeof value === 'string' ? word(value) : quote(JSON.stringify(value) ?? '');
 }

@@ -3,7 +3,7 @@ import { codes, constant, quote, word } from './fence.ts';
 import { COUNTRY, count } from './list-text.ts';
 import { dayOf, daysBetween } from './running.ts';
 
-/** What advertising people write for the networks anyway. */
+/** The abbreviations that are usual in advertising. */
 export const NETWORKS: ReadonlyMap<string, string> = new Map([
   ['FACEBOOK', 'FB'],
   ['INSTAGRAM', 'IG'],
@@ -13,7 +13,7 @@ export const NETWORKS: ReadonlyMap<string, string> = new Map([
   ['WHATSAPP', 'WA'],
 ]);
 
-/** All that is known of an ad besides its copy, one short phrase a fact, most telling first. */
+/** What is known about an ad besides its copy: one short phrase for each fact, the most useful first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
     [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),

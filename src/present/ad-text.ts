@@ -7,7 +7,7 @@ import { fullText } from './full.ts';
 import { count } from './list-text.ts';
 import { type Detail, FULL_TOKENS } from './view.ts';
 
-/** One ad, whole: who, what is known, then the copy on lines of its own. */
+/** A single ad: the advertiser, the facts, then the copy on lines of its own. */
 export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TOKENS): string {
   if (detail === 'full') return fullText(ad, budget);
   return [
@@ -41,7 +41,7 @@ function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: A
 
 function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdView): string {
   const parts = [
-    best !== undefined && `${best ? '' : 'not '}a best seller of its store platform`,
+    best !== undefined && `${best ? '' : 'not '}a best seller on its store platform`,
     productCreatedAt && `product created ${word(productCreatedAt)}`,
   ];
   return parts.filter((part) => part).join(', ');
@@ -53,15 +53,17 @@ const copyBlock = (label: string, text: string | undefined) =>
   text === undefined ? '' : `${label}${isTemplate(text) ? ', a template' : ''}:\n${quoteLines(text)}`;
 
 function linkDescription({ linkDescription: text, body }: AdView): string {
-  return text !== undefined && text === body ? 'Link description: the same' : copyBlock('Link description', text);
+  return text !== undefined && text === body
+    ? 'Link description: same as the body'
+    : copyBlock('Link description', text);
 }
 
 function mediaLine({ type, url, expired, expires }: MediaLink): string {
-  if (url === undefined) return `media addresses expired on ${expired}`;
+  if (url === undefined) return `media links expired on ${expired}`;
   return `media ${constant(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
 }
 
-/** What several cards say is said once: `1–10. "Free returns"`. */
+/** A text that several cards share appears once: `1–10. "Free returns"`. */
 function cardLines({ cardCopy = [], moreCards }: AdView): string[] {
   if (cardCopy.length === 0) return [];
   const lines = ['Cards:', ...cardCopy.map((copy) => `${copy.cards}. ${cardPhrases(copy)}`)];

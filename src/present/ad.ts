@@ -19,12 +19,12 @@ import {
 } from './view.ts';
 
 /**
- * What is listed of an ad to a client. More would cost every conversation tokens, and make a client refuse a paid
- * answer the day the service sends one of the names with another type.
+ * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid
+ * answer as soon as the service changed the type of a field.
  */
 export const AdView = z.looseObject({ id: z.string() });
 
-/** Fields of the API have its names and values, texts shortened; the others are derived. */
+/** API fields keep their names and values, with texts shortened; the other fields are derived. */
 export type AdView = {
   id: string;
   pageName?: string;
@@ -33,13 +33,13 @@ export type AdView = {
   headline?: string;
   body?: string;
   linkDescription?: string;
-  /** Copy of the first card, where headline or body are an unfilled template or missing. */
+  /** Copy of the first card, if headline or body is missing or an unfilled template. */
   firstCard?: string;
   cardCopy?: CardCopy[];
   moreCards?: number;
   ctaType?: string;
   displayFormat?: string;
-  /** What there is to look at, beyond what `displayFormat` says. */
+  /** The pictures, videos and cards, as far as `displayFormat` does not name them. */
   creative?: string;
   mediaLinks?: MediaLink[];
   landingDomain?: string;
@@ -49,7 +49,7 @@ export type AdView = {
   countries?: string[];
   startedAt?: string;
   lastSeenAt?: string;
-  /** In brief, the day of `lastSeenAt`: the time of day is not worth its ten tokens an ad. */
+  /** The day of `lastSeenAt`, in brief views: the time is not worth ten tokens for each ad. */
   lastSeen?: string;
   endDate?: string;
   duplicates?: number;
@@ -66,16 +66,15 @@ export type AdView = {
   isStorePlatformBestSeller?: boolean;
   sourcePageExternalId?: string;
   appUrl?: string;
-  /** Names of fields that only `full` shows. */
+  /** Names of the fields that only `full` shows. */
   onlyInFull?: string[];
 } & Run;
 
 export interface AdOptions {
-  /** For `full`, `ad` is the object as the service sent it. */
   detail: Detail;
-  /** Milliseconds; what "still running" is measured by. */
+  /** In milliseconds since the epoch; decides what is still running. */
   now: number;
-  /** Most tokens of the text of a full view; the view itself may hold more. */
+  /** Maximum tokens of the text of a full view; its data may hold more. */
   budget?: number;
 }
 
@@ -85,7 +84,7 @@ export function viewAd(ad: object, { detail, now, budget = FULL_TOKENS }: AdOpti
   return detail === 'standard' ? standardView(source, now) : fullAd(source, now, budget);
 }
 
-/** Most tokens of a field's text, else its kind. The order is the order of reading. */
+/** The maximum tokens of a text, or the type of a field. Views show the fields in this order. */
 const BRIEF_FACTS = {
   displayFormat: 12,
   ctaType: 12,
@@ -151,7 +150,7 @@ function standardView(ad: Fields, now: number): AdView {
 
 const DERIVED_TOKENS = 100;
 
-/** All the service sent and, in front, what we derive; where both use a name, the service's word stands. */
+/** Everything the service sent, after the derived fields. If both use a name, the service's value wins. */
 function fullAd(ad: Fields, now: number, budget: number): AdView {
   const id = idOf(ad.id);
   const view: AdView = { id };
@@ -169,29 +168,30 @@ function advertised(ad: Fields, nameTokens: number): AdView {
   return view;
 }
 
-/** Headline and opening of the body together, so that a short one leaves room for the other. */
+/** Shared by the headline and the start of the body, so that a short one leaves room for the other. */
 const COPY_TOKENS = 45;
 const HEADLINE_TOKENS = 28;
 const CARD_TOKENS = 36;
 const OPENING_CHARS = 24;
 
-/** A headline that only repeats the advertiser's name says nothing; a template is told by its first card. */
+/** Leaves out a headline that only repeats the advertiser's name. A template shows its first card. */
 function addOpening(view: AdView, ad: Fields): void {
   const repeats = ad.headline === pageOf(ad).pageName;
   const headline = repeats ? undefined : textOf(ad.headline, HEADLINE_TOKENS);
   const left = COPY_TOKENS - (headline === undefined ? 0 : estimateTokens(headline));
-  const unsaid = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
+  const needsCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
   add(view, {
     headline,
-    body: textOf(ad.body, Math.max(left, leastFor(ad.body))),
-    firstCard: unsaid ? firstCard(ad, CARD_TOKENS) : undefined,
+    body: textOf(ad.body, Math.max(left, minTokensOf(ad.body))),
+    firstCard: needsCard ? firstCard(ad, CARD_TOKENS) : undefined,
   });
 }
 
-/** A few words of the body in any case, even where each letter costs three tokens. */
-const leastFor = (text: unknown) => (typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0);
+/** Enough for a few words of the body, even if every letter costs three tokens. */
+const minTokensOf = (text: unknown) =>
+  typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0;
 
-/** What the ad shows as its address is worth a word only where it is not where the ad leads. */
+/** The address that the ad displays is only shown if the ad leads elsewhere. */
 function addLanding(view: AdView, ad: Fields): void {
   const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
   const landingDomain = site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));

@@ -2,7 +2,7 @@ import { cleanAddress } from './landing.ts';
 import { estimateTokens } from './tokens.ts';
 import { add, type Fields, objects, textOf } from './view.ts';
 
-/** What cards say that their ad does not. What several say is said once, with the numbers of them all. */
+/** Card copy that differs from the ad's own. Cards that share a text are listed together, by number. */
 export interface CardCopy {
   /** `1–4, 6`. */
   cards: string;
@@ -13,7 +13,7 @@ export interface CardCopy {
   landingUrl?: string;
 }
 
-/** Cards are free-form: the spellings seen, and those a service of the same kind would use. */
+/** Cards are free-form: these are the spellings seen, and those that similar services use. */
 const CARD_FIELDS = {
   title: ['title', 'headline', 'name'],
   body: ['body', 'text'],
@@ -22,30 +22,30 @@ const CARD_FIELDS = {
   link: ['link_url', 'linkUrl', 'offerLink', 'url', 'link'],
 };
 
-/** A text of some cards, as long as it came. */
-interface Said {
+/** A text that some cards share, uncut. */
+interface CardText {
   field: keyof Omit<CardCopy, 'cards'>;
   text: string;
   numbers: number[];
 }
 
-/** What the cards say of their own; nothing when none of them does. */
+/** The copy that differs from the ad's own; undefined if there is none. */
 export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] | undefined {
-  const all = [...saidBy(cards, ad).values()];
+  const all = [...textsOf(cards, ad).values()];
   const fitting = fittedTexts(all);
   const copies = new Map<string, CardCopy>();
-  for (const said of all.toSorted(byFirstCard)) {
-    const numbers = rangesOf(said.numbers);
+  for (const text of all.toSorted(byFirstCard)) {
+    const numbers = rangesOf(text.numbers);
     const copy = copies.get(numbers) ?? { cards: numbers };
-    add(copy, { [said.field]: fitting.get(said) });
+    add(copy, { [text.field]: fitting.get(text) });
     if (Object.keys(copy).length > 1) copies.set(numbers, copy);
   }
   return copies.size > 0 ? [...copies.values()] : undefined;
 }
 
-function saidBy(cards: Fields[], ad: Fields): Map<string, Said> {
+function textsOf(cards: Fields[], ad: Fields): Map<string, CardText> {
   const landing = cleanAddress(ad.offerLink, LINK_TOKENS);
-  const all = new Map<string, Said>();
+  const all = new Map<string, CardText>();
   for (const [index, card] of cards.entries()) {
     const own = (field: 'body' | 'linkDescription' | 'ctaType') => {
       const value = cardField(card, field);
@@ -62,35 +62,35 @@ function saidBy(cards: Fields[], ad: Fields): Map<string, Said> {
     for (const [name, text] of Object.entries(texts)) {
       if (text === undefined) continue;
       const field = name as keyof typeof texts;
-      const said = all.get(`${field} ${text}`);
-      if (said) said.numbers.push(index + 1);
+      const known = all.get(`${field} ${text}`);
+      if (known) known.numbers.push(index + 1);
       else all.set(`${field} ${text}`, { field, text, numbers: [index + 1] });
     }
   }
   return all;
 }
 
-const byFirstCard = (a: Said, b: Said) =>
+const byFirstCard = (a: CardText, b: CardText) =>
   (a.numbers[0] ?? 0) - (b.numbers[0] ?? 0) || b.numbers.length - a.numbers.length;
 
-/** All copy shares a budget: what short texts leave over goes to the long ones. */
+/** All texts share this budget: what short ones leave over goes to long ones. */
 const COPY_TOKENS = 600;
-const LEAST_TOKENS = 14;
+const MIN_TOKENS = 14;
 const CTA_TOKENS = 12;
 
-function fittedTexts(all: Said[]): Map<Said, string | undefined> {
-  const fitted = new Map<Said, string | undefined>();
-  const copy: { said: Said; cost: number }[] = [];
-  for (const said of all) {
-    if (said.field === 'landingUrl') fitted.set(said, said.text);
-    else if (said.field === 'ctaType') fitted.set(said, textOf(said.text, CTA_TOKENS));
-    else copy.push({ said, cost: estimateTokens(said.text.slice(0, COPY_TOKENS * 8)) });
+function fittedTexts(all: CardText[]): Map<CardText, string | undefined> {
+  const fitted = new Map<CardText, string | undefined>();
+  const copy: { card: CardText; cost: number }[] = [];
+  for (const card of all) {
+    if (card.field === 'landingUrl') fitted.set(card, card.text);
+    else if (card.field === 'ctaType') fitted.set(card, textOf(card.text, CTA_TOKENS));
+    else copy.push({ card, cost: estimateTokens(card.text.slice(0, COPY_TOKENS * 8)) });
   }
   let left = COPY_TOKENS;
   let waiting = copy.length;
-  for (const { said, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
-    const share = Math.max(LEAST_TOKENS, left / waiting--);
-    fitted.set(said, textOf(said.text, share));
+  for (const { card, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
+    const share = Math.max(MIN_TOKENS, left / waiting--);
+    fitted.set(card, textOf(card.text, share));
     left -= Math.min(cost, share);
   }
   return fitted;
@@ -107,7 +107,7 @@ function rangesOf(numbers: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
 }
 
-/** What the first card says instead of the ad: its title, and its body where the ad has none of its own. */
+/** The first card's title, and its body if the ad has none of its own. */
 export function firstCard(ad: Fields, tokens: number): string | undefined {
   const card = objects(ad.cards)[0];
   const title = filled(cardField(card, 'title'));
@@ -117,7 +117,7 @@ export function firstCard(ad: Fields, tokens: number): string | undefined {
 
 export const linkOf = (card: Fields | undefined): string | undefined => cardField(card, 'link');
 
-/** `{{product.name}}`: what the network fills in from a catalogue, and the ad library does not. */
+/** `{{product.name}}`: the network fills this in from a catalogue, but the ad library does not. */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
 const LINK_TOKENS = 40;

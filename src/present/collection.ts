@@ -33,7 +33,7 @@ export function viewCollection(collection: object): CollectionView {
   return view;
 }
 
-/** A collection on a line: name, id, what is in it, whose it is. */
+/** A collection on one line: name, id, contents, owner. */
 export function collectionText(collection: CollectionView): string {
   const { id, name, type, isDefault, defaultType, isOwner, adCount, pageCount } = collection;
   const facts = [
@@ -54,7 +54,7 @@ export const collectionListText = ({ items, ...frame }: ListFrame & { items: rea
     body: items.map((collection, index) => `${index + (frame.from ?? 1)}. ${collectionText(collection)}`).join('\n'),
   });
 
-/** What became of adding an item. */
+/** Whether an item was added. */
 export function addedText(result: {
   collection?: CollectionView;
   itemType: string;

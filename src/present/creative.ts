@@ -2,11 +2,11 @@ import { expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
 import { sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
-import { type Fields, objects, textOf } from './view.ts';
+import { type Fields, isNumber, objects, textOf } from './view.ts';
 
 /**
- * What there is to look at, in words: `15 s` of a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. What the
- * service's format says is not said again. The still of a video, the advertiser's portrait and other sizes of the same piece
+ * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not
+ * repeat the service's own format. The still of a video, the advertiser's portrait and other sizes of the same piece
  * are not counted.
  */
 export function creativeOf(ad: Fields): string | undefined {
@@ -35,18 +35,18 @@ function mediaParts(ad: Fields): string[] {
 export interface MediaLink {
   type: string;
   url?: string;
-  /** The day a signed address stopped working; it is left out then. */
+  /** The day on which a signed address stopped working; `url` is left out then. */
   expired?: string;
   expires?: string;
 }
 
-/** Longer ones are of no use to a reader, and half an address is of none to anybody. */
+/** Longer addresses are useless to a reader, and a cut one would not work. */
 const WEB_ADDRESS = /^https?:\/\/.{1,2000}$/i;
 const MAX_LINKS = 3;
 const LINK_TOKENS = 400;
 const ALL_LINKS_TOKENS = 600;
 
-/** The addresses worth having: of the creative itself, not of its stills and portraits; a few, and none that is dead. */
+/** A few working addresses of the creative itself, not of its stills and portraits. */
 export function mediaLinks(media: unknown, now: number): MediaLink[] {
   const all = objects(media);
   const videos = pieces(all, /VID/i);
@@ -70,22 +70,22 @@ export function mediaLinks(media: unknown, now: number): MediaLink[] {
   return links;
 }
 
-/** Assets of a role, each place (`nr`) once. */
+/** The assets of a role, one for each position (`nr`). */
 function pieces(media: Fields[], role: RegExp): Fields[] {
   const seen = new Set<unknown>();
   return media.filter((asset) => {
     if (!role.test(String(asset.type ?? ''))) return false;
-    const place = asset.nr ?? asset.filename ?? asset.url;
-    return !seen.has(place) && seen.add(place);
+    const position = asset.nr ?? asset.filename ?? asset.url;
+    return !seen.has(position) && seen.add(position);
   });
 }
 
 const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
 function lengths(videos: Fields[]): string {
-  const seconds = videos.flatMap(({ durationSeconds: s }) => (typeof s === 'number' && s > 0 ? Math.round(s) : []));
+  const seconds = videos.flatMap(({ durationSeconds: s }) => (isNumber(s) && s > 0 ? Math.round(s) : []));
   if (seconds.length === 0) return '';
-  const shortest = Math.min(...seconds);
-  const longest = Math.max(...seconds);
-  return shortest === longest ? ` ${longest} s` : ` ${shortest}–${longest} s`;
+  const min = Math.min(...seconds);
+  const max = Math.max(...seconds);
+  return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }

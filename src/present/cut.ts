@@ -1,9 +1,9 @@
 import { lengthWithin } from './tokens.ts';
 
 /**
- * The start of `text` that fits `tokens`, ending on a word (where a script has spaces, or where its dictionary knows)
- * and never inside a character a person sees as one. What is missing is said, `… (+312 chars)`: the rest of the text
- * and what there was `beyond` it.
+ * The start of `text` that fits into `tokens`. It ends after a word (by spaces, or by the dictionary of a script
+ * without them) and never inside a visible character. The suffix `… (+312 chars)` counts what is missing: the rest of
+ * the text, and the characters `beyond` it that were cut before.
  */
 export function cut(text: string, tokens: number, beyond = 0): string {
   const fits = lengthWithin(text, tokens);
@@ -13,14 +13,14 @@ export function cut(text: string, tokens: number, beyond = 0): string {
   return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
-/** `… (+1234567 chars)` as it is estimated. */
+/** The estimate of `… (+1234567 chars)`. */
 const SUFFIX_TOKENS = 9;
-/** As much of what follows as can belong to the word or the character at the border. */
+/** How far a word or character at the border can reach beyond it. */
 const AFTER = 60;
-/** A space this near is a good enough border, and surely one. */
+/** A space this near is a good enough border. */
 const NEAR = 16;
 
-/** Made when first needed: loading a language's rules takes a good part of the time in which a process starts. */
+/** Created when first needed: loading the rules takes a good part of the time in which a process starts. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
 function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'): number {
   segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });

@@ -3,14 +3,14 @@ import { fitsWithin, lengthWithin } from './tokens.ts';
 
 export interface FitOptions<Item> {
   items: readonly Item[];
-  /** Most tokens the rendered text may hold. */
+  /** Maximum tokens of the rendered text. */
   budget: number;
   render: (items: readonly Item[]) => string;
 }
 
 /**
- * How many of the leading items can be shown so that their text stays within the budget. At least one, if there is
- * any: a single item is bounded by its view. A list that fits is rendered once, any other about log2(n) times.
+ * How many leading items fit into the budget. At least one, if there are any: a single item is bounded by its view. A
+ * list that fits is rendered once, any other about log2(n) times.
  */
 export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
   const fits = (count: number) => fitsWithin(render(items.slice(0, count)), budget);
@@ -25,7 +25,7 @@ export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
   return shown;
 }
 
-/** Last resort for a text that must stay within a budget smaller than one item: whole lines, and how many are missing. */
+/** The last resort if the budget is smaller than one item: keeps whole lines, and says how much is missing. */
 export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
   const end = lengthWithin(text, budget - NOTE_TOKENS);

@@ -2,18 +2,19 @@ import { cut } from './cut.ts';
 import { defuse, quote } from './fence.ts';
 import { sanitize, sanitizeLine } from './text.ts';
 import { estimateTokens, fitsWithin } from './tokens.ts';
-import { DATA_PER_TEXT, type Fields, isObject } from './view.ts';
+import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './view.ts';
 
 /**
- * Every field the service sent, names and texts safe, nulls left out. An object larger than `tokens` is cut where it
- * is largest, at the borders of items and fields, and says what is missing in place, and once how to get it.
+ * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object
+ * larger than `tokens` is cut where it is largest, between items and fields. It says in place what is missing, and once
+ * how to get it.
  */
 export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
   const whole = clean(raw, MAX_DEPTH);
   return isObject(whole) ? bounded(whole, tokens, toGetAll) : {};
 }
 
-/** An ad or a page: as data, which has more room than the text made of it. */
+/** An ad or a page as data, which may be larger than its text. */
 export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, DATA_PER_TEXT * tokens, TO_GET_ALL);
 
 const TO_GET_ALL = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
@@ -27,8 +28,8 @@ function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): F
 }
 
 /**
- * One field a line, its value as JSON: in there, a text can neither end its quotes nor start a line. A name stands bare
- * when it is written as the API writes names, which no line of ours is.
+ * One field on each line, its value as JSON, in which a text can neither end its quotes nor start a line. A name stays
+ * bare if it is written as the API writes names, because none of our lines starts this way.
  */
 export const fullText = (view: object, tokens: number): string =>
   Object.entries(bounded(view as Fields, tokens, TO_GET_ALL))
@@ -47,6 +48,7 @@ const MAX_DEPTH = 8;
 
 function clean(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return sanitize(value);
+  if (typeof value === 'number') return isNumber(value) ? value : undefined;
   if (typeof value !== 'object' || value === null) return value ?? undefined;
   if (depth === 0) return '… (nested deeper)';
   if (Array.isArray(value)) return value.map((item) => clean(item, depth - 1)).filter((item) => item !== undefined);
@@ -59,7 +61,7 @@ function clean(value: unknown, depth: number): unknown {
   return Object.fromEntries(kept);
 }
 
-/** Names made safe. One that was safe as it came stands; another that would read the same gets a number. */
+/** Makes names safe. A safe name stays as it is; another one that becomes equal to it gets a number. */
 function namesIn(object: object): (name: string) => string {
   if (Object.keys(object).every((name) => PLAIN_NAME.test(name))) return (name) => name;
   const taken = new Set([MISSING]);
@@ -78,10 +80,10 @@ function namesIn(object: object): (name: string) => string {
   };
 }
 
-/** As the API writes names. */
+/** How the API writes names. */
 const PLAIN_NAME = /^[a-z][A-Za-z\d]*$/;
 
-/** The name of what says that fields are missing. */
+/** The name of the field that says what is missing. */
 const MISSING = '…';
 
 const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
@@ -110,7 +112,7 @@ function shrinkArray(items: unknown[], tokens: number): unknown[] {
   return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
 }
 
-/** Each field gets an equal share; what small ones leave over goes to the larger. */
+/** Each field gets an equal share; what small ones leave over goes to larger ones. */
 function shrinkObject(object: Fields, tokens: number): Fields {
   const entries = Object.entries(object);
   const costs = new Map(entries.map(([name, value]) => [name, costOf(value)]));

@@ -1,7 +1,7 @@
 import { cut } from './cut.ts';
 import { sanitizeLine } from './text.ts';
 
-/** The host an address leads to, without `www.`; nothing where that is no name of a host. */
+/** The host of an address, without `www.`; undefined if it has none. */
 export function domainOf(address: unknown): string | undefined {
   if (typeof address !== 'string') return;
   const host = HOST.exec(address.slice(0, MAX_HOST))?.[1]?.toLowerCase();
@@ -9,13 +9,13 @@ export function domainOf(address: unknown): string | undefined {
 }
 
 /**
- * An address as a person would pass it on: tracking parameters and unfilled macros (`{{ad.name}}`) gone, percent
- * codes of letters readable, at most `tokens` long.
+ * An address as a person would share it: without tracking parameters and unfilled macros (`{{ad.name}}`), with readable
+ * letters instead of percent codes, at most `tokens` long.
  */
 export function cleanAddress(address: unknown, tokens: number): string | undefined {
   if (typeof address !== 'string' || address.trim() === '') return;
   const whole = address.slice(0, MAX_ADDRESS);
-  // What lies beyond is neither cleaned nor shown; where it is only a fragment, nothing is missing.
+  // The rest is neither cleaned nor shown. If it belongs to a fragment, nothing is missing.
   const beyond = whole.includes('#') ? 0 : address.length - whole.length;
   const [beforeHash = ''] = whole.split('#', 1);
   const mark = beforeHash.indexOf('?');
@@ -31,7 +31,7 @@ export function cleanAddress(address: unknown, tokens: number): string | undefin
   return cut(sanitizeLine(readable(query ? `${path}?${query}` : path)), tokens, beyond) || undefined;
 }
 
-/** When a signed address stops working (milliseconds), where the address itself says so. */
+/** When a signed address stops working, in milliseconds since the epoch, if the address says so. */
 export function expiryOf(address: string): number | undefined {
   const unix = /[?&](?:oe=([0-9a-f]{8})(?![0-9a-f])|(?:expires|exp)=(\d{10})(?!\d))/i.exec(address);
   if (unix) return 1000 * (unix[1] ? Number.parseInt(unix[1], 16) : Number(unix[2]));

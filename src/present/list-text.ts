@@ -1,46 +1,46 @@
 import type { Fields } from './view.ts';
 
-/** What every list says of itself, before and after its items. */
+/** What every list says before and after its items. */
 export interface ListFrame {
-  /** `totalHits`, when the service gives it. */
+  /** `totalHits`, if the service sends it. */
   total?: number | undefined;
-  /** The day of the answer, `2026-11-20`: what "still running" and "days ago" refer to. */
+  /** The day of the answer, `2026-11-20`, to which "running" and "days ago" refer. */
   asOf?: string | undefined;
-  /** How many items the service sent, when more than are shown. */
+  /** How many items the service sent, if not all are shown. */
   of?: number | undefined;
-  /** The number of the first item shown, when it is not the first the service sent. */
+  /** The number of the first item shown, if it is not 1. */
   from?: number | undefined;
   cursor?: string | null | undefined;
   hasMore?: boolean | undefined;
-  /** `{app_url}/ads/<id>`, when every item's link has that form. */
+  /** `{app_url}/ads/<id>`, if every item's link has this form. */
   appUrlPattern?: string | undefined;
 }
 
 export interface FramedList extends ListFrame {
-  /** `ad`, `page`: an s is added. */
+  /** In the singular: `ad`, `page`. */
   noun: string;
   shown: number;
   notes?: (string | false | undefined)[];
   body: string;
 }
 
-/** Counts, notes, items, and the cursor whole on a line of its own. */
+/** Counts, notes, items, and the cursor on a line of its own. */
 export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
   const { total, of, from = 1, cursor, hasMore, appUrlPattern } = frame;
   if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
-  const cutShort = of !== undefined && of > shown ? placeText({ noun, from, shown, of }) : count(shown, noun);
+  const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
   return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
 }
 
 /** `12 of 50 ads shown`, `13 to 24 of 50 ads shown`, `ad 25 of 50 shown`. */
-function placeText({ noun, from, shown, of }: { noun: string; from: number; shown: number; of: number }): string {
+function positionText({ noun, from, shown, of }: { noun: string; from: number; shown: number; of: number }): string {
   if (from === 1) return `${shown} of ${of} ${noun}s shown`;
   return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
 }
 
-/** `DE`: a country as `codes` takes it. */
+/** `DE`: the form of a country for `codes`. */
 export const COUNTRY = /^[A-Z]{2}$/;
 
 /** `1 ad`, `2 ads`. */
@@ -51,7 +51,7 @@ function footer({ cursor, hasMore }: ListFrame): string {
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
 }
 
-/** `https://app/ads/<id>`, when every item's `appUrl` is its id behind the same start: then it is said once. */
+/** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */
 export function appUrlPattern(items: readonly object[], idName: 'id' | 'pageId'): string | undefined {
   let pattern: string | undefined;
   for (const item of items as readonly Fields[]) {

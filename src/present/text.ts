@@ -1,13 +1,13 @@
 /**
- * Third-party text made safe to read: what a person would see stays as it is, what nobody sees goes.
+ * Makes third-party text safe to read: keeps what a person can see, and removes what is invisible.
  *
- * Gone: control characters but newline and tab, bidi marks, zero-width and other default-ignorable characters (soft
- * hyphen, Hangul fillers, tag block, variation selectors …), non-characters. A lone surrogate becomes U+FFFD.
- * Kept where they carry meaning: the joiner and the selector inside an emoji, the three flags spelled in tags,
- * ZWJ/ZWNJ between letters of scripts that join (Persian, Indic …). More than eight marks on one letter are cut.
+ * Removed: control characters except newline and tab, bidi marks, zero-width and other default-ignorable characters
+ * (soft hyphen, Hangul fillers, tag block, variation selectors …), non-characters. A lone surrogate becomes U+FFFD.
+ * Kept where they carry meaning: the joiner and the selector inside an emoji, the three flags spelled in tags, ZWJ/ZWNJ
+ * between letters of scripts that join (Persian, Indic …). A letter keeps at most eight marks.
  */
 export function sanitize(text: string): string {
-  if (PLAIN.test(text) || PLAIN_WITH_EMOJI.test(text) || !SUSPECT.test(text)) return text;
+  if (!UNUSUAL.test(text) || !UNUSUAL_BESIDE_EMOJI.test(text) || !SUSPECT.test(text)) return text;
   return text
     .replace(LINE_BREAK, '\n')
     .replace(BLANK, ' ')
@@ -17,19 +17,23 @@ export function sanitize(text: string): string {
     .replace(JOINERS, '');
 }
 
-/** For a name on one line: keys of free-form objects, advertisers' names. */
+/** The same for a text on one line, such as a name. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
 const MAX_MARKS = 8;
 
-/** The everyday blocks in which nothing is hidden and nothing combines: most copy never gets past this line. */
-const EVERYDAY = String.raw`[\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f]`;
-const PLAIN = new RegExp(`^${EVERYDAY}*$`);
-/** With emoji among it, each with or without its selector: the rest of the copy seldom gets past this one. */
-const PLAIN_WITH_EMOJI = new RegExp(String.raw`^(?:${EVERYDAY}|\p{ExtPict}\ufe0f?|\p{EMod}|\p{RI})*$`, 'u');
+/** Common blocks in which nothing is hidden and nothing combines. */
+const EVERYDAY = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
+/** A single character outside them. Most copy has none, and needs no further check. */
+const UNUSUAL = new RegExp(`[^${EVERYDAY}]`);
+/** The same, but emoji with or without their selector are common, too. Little copy needs a further check. */
+const UNUSUAL_BESIDE_EMOJI = new RegExp(
+  String.raw`[^${EVERYDAY}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
+  'u',
+);
 
 // Default-ignorable code points, controls, annotation marks and non-characters; the joiners and the two emoji
-// selectors are looked at in their context.
+// selectors are checked in their context.
 const ALWAYS_HIDDEN = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
 const TAG_FLAG = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 

@@ -1,27 +1,27 @@
 import { COMMON_PAIRS, ONE_TOKEN_HAN, ONE_TOKEN_HANGUL } from './token-tables.ts';
 
 /**
- * How many tokens a text will cost a model, without a tokenizer: an upper bound in practice, measured against
- * o200k_base. Words of a script cost by their letters; ASCII words by their length and their unusual pairs of letters,
- * which tell a word from noise; what is rare costs what it costs at worst.
+ * Estimates how many tokens a text costs a model, without a tokenizer: an upper bound in practice, measured against
+ * o200k_base. ASCII words cost by their length and their unusual pairs of letters, which tell a word from noise. Other
+ * scripts cost by the letter, and rare characters cost their worst case.
  */
 export const estimateTokens = (text: string): number => Math.ceil(scan(text, Number.POSITIVE_INFINITY).tokens);
 
-/** Whether the estimate of `text` stays within `tokens`; told at once of a text that is short, or far too long. */
+/** Whether the estimate of `text` stays within `tokens`. Fast for texts that are short or far too long. */
 export const fitsWithin = (text: string, tokens: number): boolean =>
-  MOST_PER_UNIT * text.length <= tokens || scan(text, tokens).end === text.length;
+  MAX_PER_UNIT * text.length <= tokens || scan(text, tokens).end === text.length;
 
-/** What a code unit costs at most. */
-const MOST_PER_UNIT = 3;
+/** The maximum cost of a code unit. */
+const MAX_PER_UNIT = 3;
 
 /** The length of the longest start of `text` that stays within `tokens`. */
 export const lengthWithin = (text: string, tokens: number): number => scan(text, tokens).end;
 
-/** Up to a code point: what a character costs, what it costs after another of its kind, and after 14 of them. */
+/** For characters below `end`: the cost of the first in a row, of the next 13 of its kind, and of further ones. */
 type Kind = [end: number, first: number, next: number, long: number];
 
 const KINDS: Kind[] = [
-  [0x80, 1, 0.75, 0.75], // ASCII punctuation; letters, digits and spaces are looked at one by one
+  [0x80, 1, 0.75, 0.75], // ASCII punctuation; letters, digits and spaces are handled by `scan`
   [0x100, 0.7, 1.05, 1.05],
   [0x180, 0.85, 1.45, 1.45],
   [0x300, 1.95, 1.95, 1.95],
@@ -87,15 +87,15 @@ const COSTS = Float64Array.from(KINDS.flatMap(([, first, next, long]) => [first,
 const ASTRAL_KINDS = KINDS.findIndex(([end]) => end > 0x10000);
 
 interface Tables {
-  /** By code unit: its row in KINDS. */
+  /** The row in KINDS of each code unit. */
   kindOf: Uint8Array;
-  /** By two letters (`pairOf`): what a word costs more for having them side by side. */
+  /** By pair (`pairOf`): the extra cost of a word that contains it. */
   pairCost: Float64Array;
-  /** By its length: what a word costs besides. */
+  /** By length: the basic cost of a word. */
   wordCost: Float64Array;
 }
 
-/** Filled when first needed: a process that only lists its tools estimates nothing. */
+/** Filled when first needed: a process that only lists its tools needs no estimates. */
 let tables: Tables | undefined;
 
 function fillTables(): Tables {
@@ -106,10 +106,10 @@ function fillTables(): Tables {
   }
   markOneToken(kindOf, { gaps: ONE_TOKEN_HAN, from: 0x4e00, kind: HAN });
   markOneToken(kindOf, { gaps: ONE_TOKEN_HANGUL, from: 0xac00, kind: HANGUL });
-  return { kindOf, pairCost: pairCosts(), wordCost: Float64Array.from({ length: LONGEST_WORD + 1 }, wordCostOf) };
+  return { kindOf, pairCost: pairCosts(), wordCost: Float64Array.from({ length: MAX_WORD_LENGTH + 1 }, wordCostOf) };
 }
 
-/** A pair costs more where words rarely hold it, and where a word goes on in capitals or changes to them. */
+/** Pairs that are rare in words cost more, and so do capitals inside a word. */
 function pairCosts(): Float64Array {
   const costs = new Float64Array(64 * 64).fill(0.83);
   for (const [index, seconds] of COMMON_PAIRS.split(' ').entries()) {
@@ -125,10 +125,10 @@ function pairCosts(): Float64Array {
   return costs;
 }
 
-/** Of two letters, each in either case. */
+/** The index of two letters, each in either case. */
 const pairOf = (first: number, second: number) => ((first & 63) << 6) | (second & 63);
 
-/** Words this long are rare in any language, so what is longer is taken for noise. */
+/** Words longer than `LONG` are rare in any language, and taken for noise. */
 const wordCostOf = (_: unknown, length: number) =>
   0.82 + 0.1 * length + (length > 7 ? 0.15 * (length - 7) : 0) + (length > LONG ? 0.3 * (length - LONG) : 0);
 
@@ -147,14 +147,13 @@ const VIETNAMESE = KINDS.findIndex(([end]) => end > 0x1ea0);
 const SPACE = 32;
 const PUNCTUATION = 0;
 const LONG = 14;
-const LONGEST_WORD = 64;
+const MAX_WORD_LENGTH = 64;
 const isLetter = (code: number) => ((code | 32) - 97) >>> 0 < 26;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
 /**
- * Looks at every character of every result. The engine looks a method up by the making of the text it is called on
- * (put together, a part of another, in one byte or two a character), and gives up when there are too many: taken from
- * the prototype it stays the fast one.
+ * Reads every character of every result. The engine caches `charCodeAt` by the internal form of the string (joined,
+ * sliced, one or two bytes a character), and gives up on too many forms. Taken from the prototype, it stays fast.
  */
 function scan(text: string, limit: number): { tokens: number; end: number } {
   tables ??= fillTables();
@@ -172,7 +171,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
     if (isLetter(code)) {
       let pairs = 0;
       let before = code;
-      for (const end = Math.min(length, start + LONGEST_WORD); i < end; i++) {
+      for (const end = Math.min(length, start + MAX_WORD_LENGTH); i < end; i++) {
         const letter = unitAt.call(text, i);
         if (!isLetter(letter)) break;
         pairs += pairCost[pairOf(before, letter)] ?? 0;
@@ -182,7 +181,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
       last = -1;
     } else if (code === SPACE) {
-      // To look beyond the end, even once, makes every look slower from then on.
+      // Reading beyond the end even once makes every later read slower.
       cost = spaceCost(i < length ? unitAt.call(text, i) : 0, kindOf);
       last = -1;
     } else if (code >= 128) {
@@ -210,7 +209,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
   return { tokens, end: i };
 }
 
-/** How much of a word that does not fit does: of one that never ends, something is to be seen. */
+/** How many letters of a word fit that does not fit as a whole, so that an endless word still shows its start. */
 function within(word: string, tokens: number, { pairCost, wordCost }: Tables): number {
   let pairs = 0;
   for (let end = 1; end < word.length; end++) {
@@ -226,7 +225,7 @@ function astralKind(point: number): number {
   return kind;
 }
 
-/** A space is part of the word after it, and a token of its own before a digit, another space or what is rare. */
+/** A space is part of the word after it, but a token of its own before a digit, a space or a rare character. */
 function spaceCost(next: number, kindOf: Uint8Array): number {
   if (next === SPACE || isDigit(next)) return 1;
   return next >= 128 && (COSTS[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;

@@ -1,16 +1,16 @@
 import { cut } from './cut.ts';
 import { sanitize } from './text.ts';
 
-/** Lists are brief, single objects standard, unless the caller wants every field. */
+/** Lists are brief and single objects standard by default; full shows every field. */
 export type Detail = 'brief' | 'standard' | 'full';
 
 /** Twice a UUID. */
 export const ID_TOKENS = 48;
 
-/** A full view with its surroundings stays below the default result budget of 8,000. */
+/** A full view and its frame stay below the default result budget of 8,000. */
 export const FULL_TOKENS = 7500;
 
-/** Most tokens of data for each token of text that a result may hold: what a text says once, data may say often. */
+/** Maximum tokens of data for each token of text: data repeats what a text states once. */
 export const DATA_PER_TEXT = 2;
 
 export type Fields = Record<string, unknown>;
@@ -18,14 +18,17 @@ export type Fields = Record<string, unknown>;
 export const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** The objects of a list, as far as one looks; of anything else none. */
+/** Excludes infinity, which is what `1e309` becomes when JSON is parsed. */
+export const isNumber = (value: unknown): value is number => Number.isFinite(value);
+
+/** The objects among the first entries of a list; none for anything else. */
 export const objects = (value: unknown): Fields[] =>
-  Array.isArray(value) ? value.slice(0, MOST_OBJECTS).filter(isObject) : [];
+  Array.isArray(value) ? value.slice(0, MAX_OBJECTS).filter(isObject) : [];
 
-/** No ad has that many cards or media; a list that never ends has. */
-const MOST_OBJECTS = 1000;
+/** No ad has that many cards or media. */
+const MAX_OBJECTS = 1000;
 
-/** A text with something in it, safe and at most `tokens` long; of anything else nothing. */
+/** A safe text of at most `tokens`; undefined for anything but a text with visible content. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
   const enough = CHARS_PER_TOKEN * (tokens + 8);
@@ -34,32 +37,31 @@ export function textOf(value: unknown, tokens: number): string | undefined {
   return text === '' && beyond === 0 ? undefined : cut(text, tokens, beyond);
 }
 
-/** An id is always there and always text: it is what a client is promised. */
-export const idOf = (value: unknown): string =>
-  textOf(typeof value === 'number' ? String(value) : value, ID_TOKENS) ?? '';
+/** The output schemas promise clients that an id is always present and always text. */
+export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, ID_TOKENS) ?? '';
 
-/** No text has more by our estimate: what lies further on is not even looked at. */
+/** By our estimate no text has more, so the rest is not even read. */
 const CHARS_PER_TOKEN = 8;
 const MAX_WORDS = 12;
 const WORD_TOKENS = 12;
 
-/** What a field is to be: a text of at most so many tokens, a number, a flag, a list of words. */
-export type Kind = number | 'number' | 'flag' | 'words';
+/** The type of a field: the maximum tokens of a text, a number, a flag, a list of words. */
+export type FieldType = number | 'number' | 'flag' | 'words';
 
 /**
- * Takes over the named fields of a service's object with the values it sent, in the order named. Absent, null and empty
- * ones are left out, and so is what is not of its kind; texts and lists are bounded.
+ * Copies the named fields of a service object, in the given order. Leaves out absent, null and empty values and those
+ * of another type; bounds texts and lists.
  */
-export function keep(view: object, source: Fields, kinds: Readonly<Record<string, Kind>>): void {
-  for (const name in kinds) {
+export function keep(view: object, source: Fields, types: Readonly<Record<string, FieldType>>): void {
+  for (const name in types) {
     const value = source[name];
     if (value === undefined || value === null) continue;
-    const kept = keepValue(value, kinds[name]);
+    const kept = keepValue(value, types[name]);
     if (kept !== undefined) (view as Fields)[name] = kept;
   }
 }
 
-/** Adds what is derived and known. */
+/** Adds derived fields, without those that are undefined. */
 export function add(view: object, fields: object): void {
   for (const name in fields) {
     const value = (fields as Fields)[name];
@@ -67,10 +69,10 @@ export function add(view: object, fields: object): void {
   }
 }
 
-function keepValue(value: unknown, kind: Kind | undefined): unknown {
-  if (kind === 'number') return typeof value === 'number' ? value : undefined;
-  if (kind === 'flag') return typeof value === 'boolean' ? value : undefined;
-  return kind === 'words' ? wordsOf(value) : textOf(value, kind ?? 0);
+function keepValue(value: unknown, type: FieldType | undefined): unknown {
+  if (type === 'number') return isNumber(value) ? value : undefined;
+  if (type === 'flag') return typeof value === 'boolean' ? value : undefined;
+  return type === 'words' ? wordsOf(value) : textOf(value, type ?? 0);
 }
 
 function wordsOf(value: unknown): string[] | undefined {

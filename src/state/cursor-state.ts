@@ -1,6 +1,6 @@
-/** What is remembered of a cursor, for a caller who leaves the filters out. */
+/** What is remembered about a cursor, for callers who leave the filters out. */
 export interface CursorState {
   searchParams: Readonly<Record<string, unknown>>;
-  /** The service's cursor, where it is too long to be part of ours. */
+  /** The service's cursor, if it is too long to be part of ours. */
   serviceCursor?: string | undefined;
 }

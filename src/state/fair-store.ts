@@ -1,4 +1,4 @@
-/** What a tenant keeps in a `FairStore`, by name, the least used first. */
+/** The entries of a tenant, the least recently used first. */
 interface Share<Value> {
   entries: Map<string, Entry<Value>>;
   bytes: number;
@@ -7,24 +7,24 @@ interface Share<Value> {
 interface Entry<Value> {
   value: Value;
   bytes: number;
-  /** When it ends, in milliseconds since the epoch. */
+  /** When it expires, in milliseconds since the epoch. */
   until: number;
 }
 
 export interface FairStoreOptions {
-  /** Most bytes for all tenants together. */
+  /** For all tenants together. */
   maxBytes: number;
   /** How long an entry is kept, in milliseconds. */
   ttl: number;
   now: () => number;
 }
 
-/** What an entry costs besides its content: two maps, the entry, its name. */
+/** The overhead of an entry: two maps, the entry, its name. */
 const entryBytes = 1024;
 
 /**
- * Bounded memory with a fair share for each tenant: where room is wanted, whoever holds most gives up what they used
- * least. So no tenant can push out what others hold by keeping much itself.
+ * Bounded memory with a fair share for each tenant: when it is full, the tenants who hold the most lose their least
+ * recently used entries. So nobody can displace the entries of others by storing a lot.
  */
 export class FairStore<Value> {
   private readonly shares = new Map<string, Share<Value>>();
@@ -48,13 +48,13 @@ export class FairStore<Value> {
       this.remove(tenantId, name);
       return undefined;
     }
-    // Used last, so given up last.
+    // Moves it to the end: the most recently used.
     share.entries.delete(name);
     share.entries.set(name, entry);
     return entry.value;
   }
 
-  /** @param bytes what the value takes, by the caller's estimate; one that takes more than all there is is not kept */
+  /** @param bytes the caller's estimate; a value larger than the whole store is not kept */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, ttl, now } = this.options;
     this.remove(tenantId, name);
@@ -68,7 +68,7 @@ export class FairStore<Value> {
     if (this.total > maxBytes) this.makeRoom();
   }
 
-  /** Forgets a tenant's entries whose names begin so: with '', all of them. */
+  /** Removes a tenant's entries whose names begin with `start`. */
   drop(tenantId: string, start: string): void {
     for (const name of [...(this.shares.get(tenantId)?.entries.keys() ?? [])])
       if (name.startsWith(start)) this.remove(tenantId, name);
@@ -84,15 +84,19 @@ export class FairStore<Value> {
     if (share.entries.size === 0) this.shares.delete(tenantId);
   }
 
-  /** Makes a little more room than is wanted, so that not every entry has to look at all tenants. */
+  /** Frees a little more than necessary, so that not every new entry has to go through all tenants. */
   private makeRoom(): void {
     this.dropEnded();
+    const wanted = this.options.maxBytes * 0.95;
+    const largestFirst = [...this.shares].sort(([, a], [, b]) => b.bytes - a.bytes);
     const level = fairLevel(
-      [...this.shares.values()].map(({ bytes }) => bytes),
-      this.options.maxBytes * 0.95,
+      largestFirst.map(([, { bytes }]) => bytes),
+      wanted,
     );
-    for (const [tenantId, share] of this.shares)
+    // An entry may be much of a share: once there is room, nobody gives up more.
+    for (const [tenantId, share] of largestFirst)
       for (const name of share.entries.keys()) {
+        if (this.total <= wanted) return;
         if (share.bytes <= level) break;
         this.remove(tenantId, name);
       }
@@ -105,9 +109,8 @@ export class FairStore<Value> {
   }
 }
 
-/** The most that each may hold so that all together hold no more than `wanted`. */
-function fairLevel(sizes: number[], wanted: number): number {
-  const descending = sizes.sort((a, b) => b - a);
+/** The maximum for each tenant with which all together hold no more than `wanted`. */
+function fairLevel(descending: readonly number[], wanted: number): number {
   let rest = descending.reduce((sum, size) => sum + size, 0);
   for (const [index, size] of descending.entries()) {
     rest -= size;

@@ -18,28 +18,28 @@ type Account = { -readonly [Field in keyof CreditAccount]: CreditAccount[Field] 
   underWay: number;
   balance: BalanceReading | undefined;
   version: number;
-  /** Resolved, and made anew, with each change. */
+  /** Resolved and replaced with each change. */
   change: { promise: Promise<void>; resolve: () => void };
   paidAt: number;
 };
 
 export interface MemoryLedgerOptions {
   now: () => number;
-  /** Tenants remembered who spent nothing: anybody can make them up. */
+  /** Remembered tenants who spent nothing. Bounded, because anybody can make them up. */
   maxStrangers?: number;
-  /** Tenants who spent something. Each of them paid the service to be here. */
+  /** Remembered tenants who spent something. Nobody can make these up without paying the service. */
   maxSpenders?: number;
 }
 
-/** What was spent counts for so long after a tenant's last paid call, in milliseconds: 30 days. */
+/** How long spending counts after a tenant's last paid call, in milliseconds: 30 days. */
 const spendingEndsAfter = 30 * 86_400_000;
 
-/** After that, others on the same account may have spent too much for the balance to tell anything, in milliseconds. */
+/** After this time, in milliseconds, others may have spent too much of the same balance for a comparison. */
 const readingHoldsFor = 600_000;
 
 /**
- * The ledger of one process. Whoever spent something, or has a call under way, stays; strangers make room for each
- * other only. When there is no place for one more who spends, their paid calls are refused before they are sent.
+ * The ledger of one process. Tenants who spent something or have a call in progress stay; strangers only displace each
+ * other. When there is no room for another spender, paid calls of new tenants are refused before they are sent.
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxStrangers = 10_000, maxSpenders = 200_000 } = options;
@@ -54,7 +54,7 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
     return account;
   };
 
-  /** Puts an account where it belongs after it changed, and wakes whoever waits for that. */
+  /** Files a changed account as a spender or a stranger, and wakes the calls that wait for a change. */
   const changed = (tenantId: string, account: Account) => {
     const hasSpent = account.spent + account.uncertain > 0;
     const stays = account.underWay > 0 || (hasSpent && (spenders.has(tenantId) || spenders.size < maxSpenders));
@@ -67,7 +67,7 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
     account.change = deferred();
   };
 
-  const makePlace = (tenantId: string) => {
+  const makeRoom = (tenantId: string) => {
     if (spenders.has(tenantId) || spenders.size < maxSpenders) return;
     for (const [id, { underWay, paidAt }] of spenders)
       if (underWay === 0 && now() - paidAt > spendingEndsAfter) spenders.delete(id);
@@ -84,7 +84,7 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
       return account;
     },
     reserve: async (tenantId, request) => {
-      makePlace(tenantId);
+      makeRoom(tenantId);
       const account = accountOf(tenantId);
       const admission = reserveIn(account, tenantId, request);
       if (admission.kind === 'granted') changed(tenantId, account);
@@ -97,7 +97,7 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
     settle: async (tenantId, settlement, lease) => {
       const account = accountOf(tenantId);
       settleIn(account, settlement, lease);
-      if (settlement.isPaidAnswer || settlement.uncertain > 0) account.paidAt = now();
+      if (settlement.isPaidAnswer || settlement.charged + settlement.uncertain > 0) account.paidAt = now();
       changed(tenantId, account);
     },
     saved: async (tenantId, credits) => {
@@ -136,7 +136,7 @@ function settleIn(account: Account, settlement: Settlement, lease: Lease | undef
   learn?.(account.prices);
   if (lease === undefined) return;
   account.underWay--;
-  // Without anything under way nothing is set aside, whatever fractions have added up to.
+  // Without calls in progress nothing is reserved, despite rounding errors.
   account.reserved = account.underWay === 0 ? 0 : account.reserved - lease.credits;
   if (lease.paid) account.paidUnderWay--;
   if (lease.line !== undefined) account.lines.delete(lease.line);
@@ -173,6 +173,6 @@ const emptyAccount = (): Account => ({
 const full = () =>
   new AdLibraryError({
     kind: 'busy',
-    problem: 'This server keeps the spending of as many keys as it has room for.',
+    problem: 'This server cannot track the spending of any more keys.',
     sent: false,
   });

@@ -1,18 +1,21 @@
+import { LRUCache } from 'lru-cache';
 import type { KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
 import type { SeenAd, SeenAds } from '../api/with-seen-ads.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
+import type { FullWindow, FullWindows } from '../credits/with-usage-windows.ts';
 import type { CursorState } from './cursor-state.ts';
 import { FairStore } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
 
-/** Everything that outlives a call, for all tenants. Asynchronous, so that it can live outside this process. */
+/** Everything that outlives a call, for all tenants. Asynchronous, so that it can be kept outside this process. */
 export interface MemoryState {
   ledger: CreditLedger;
   answers: KeptAnswers;
   seen: SeenAds;
-  /** What is behind the cursors of one tenant. */
+  windows: FullWindows;
+  /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
-  /** Forgets what is kept for a tenant; what they spent is not forgotten. */
+  /** Removes what is kept for a tenant, except their spending. */
   forget(tenantId: string): Promise<void>;
 }
 
@@ -27,13 +30,16 @@ export interface CursorMemory {
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** Most bytes of kept answers, of ads that lists showed, and behind cursors, for all tenants together. */
+/** Bytes of answers, of ads that lists showed, and of cursors, for all tenants together. */
 const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
+
+/** Tenants whose full usage windows are remembered. */
+const maxWindows = 10_000;
 
 /** How long a cursor may be used without its filters, in milliseconds: a day. */
 const cursorTtl = 86_400_000;
 
-/** Bytes that a kept answer takes: objects for each character of its JSON, and what comes with the smallest of them. */
+/** Estimates the memory of an answer by the length of its JSON, plus its overhead. */
 const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
 
 /** The state of one process. */
@@ -41,6 +47,7 @@ export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
   const answers = new FairStore<KeptAnswer>({ maxBytes: maxBytes.answers, ttl, now });
   const seen = new FairStore<SeenAd>({ maxBytes: maxBytes.seen, ttl, now });
   const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
+  const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
     ledger: memoryCreditLedger({ now }),
     answers: {
@@ -51,6 +58,10 @@ export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
     seen: {
       get: async (tenantId, id) => seen.get(tenantId, id),
       set: async (tenantId, id, value) => seen.set(tenantId, id, { value, bytes: value.bytes }),
+    },
+    windows: {
+      get: async (tenantId) => windows.get(tenantId),
+      set: async (tenantId, window) => void windows.set(tenantId, window),
     },
     cursorsOf: (tenantId) => ({
       remember: async (cursor, value) =>

@@ -2,23 +2,25 @@ import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
 import { word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';
-import { collectionId, itemType } from './params.ts';
+import { collectionId, isShort, isUuid, itemType, mustBeAdId, mustBeShort } from './params.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
-const addedOrThere =
-  'The item is in the collection. The first request got no clear answer and was sent again, so whether this call added it or it was there before is unknown.';
+const unknownIfAdded =
+  'The item is in the collection. The first request got no clear answer and was sent again, so it is unknown whether this call added it or it was there before.';
 
 export const addCollectionItem = defineTool({
   name: 'add_collection_item',
   title: 'Save to a collection',
-  description: 'Save an ad or a page to a collection. Saving it twice keeps one.',
+  description: 'Save an ad or page to a collection. Saving it again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   operations: ['addCollectionItem'],
-  input: z.strictObject({
-    collectionId,
-    itemType,
-    itemId: z.string().min(1).describe('ad id for ads, pageId for pages'),
-  }),
+  input: z
+    .strictObject({
+      collectionId,
+      itemType,
+      itemId: z.string().min(1).refine(isShort, mustBeShort).describe('ad id for ads, pageId for pages'),
+    })
+    .refine(({ itemType, itemId }) => itemType === 'pages' || isUuid(itemId), { path: ['itemId'], error: mustBeAdId }),
   output: z.looseObject({
     collection: CollectionView.optional(),
     itemType: z.string(),
@@ -26,7 +28,8 @@ export const addCollectionItem = defineTool({
     added: z.boolean(),
     note: z.string().optional(),
   }),
-  async run({ collectionId, itemType, itemId }, { api }) {
+  async run({ collectionId, itemType, itemId: id }, { api }) {
+    const itemId = itemType === 'ads' ? id.toLowerCase() : id;
     const { value, repeated } = await api.addCollectionItem({ path: { collectionId }, body: { itemType, itemId } });
     const { collection, added } = value;
     return {
@@ -34,7 +37,7 @@ export const addCollectionItem = defineTool({
       itemType,
       itemId,
       added,
-      ...(repeated && !added && { note: addedOrThere }),
+      ...(repeated && !added && { note: unknownIfAdded }),
     };
   },
   render: (output) => {

@@ -11,7 +11,7 @@ import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
 import { whoami } from './whoami.ts';
 
-/** One tool per operation of the API, in the order hosts list them: what a person asks for most comes first. */
+/** One tool per operation of the API, in the order that hosts list them: the most useful come first. */
 export const tools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -28,12 +28,12 @@ export const tools: readonly Tool[] = [
 /** Whether a call of the tool may be charged. */
 export const isGated = (tool: Tool): boolean => tool.operations.some((name) => operations[name].gated);
 
-/** The tools that are gated, or those that are not, in a sentence: `search_ads, get_ad and get_page`. */
-export function namesOf(some: readonly Tool[]): string {
-  const names = some.map(({ name }) => name);
+/** Tool names for a sentence: `search_ads, get_ad and get_page`. */
+export function namesOf(listed: readonly Tool[]): string {
+  const names = listed.map(({ name }) => name);
   return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
 }
 
-/** The tool that makes the call of an operation: a model knows operations by no other name. */
+/** The name of the tool that calls an operation. Models know operations by tool names only. */
 export const toolName = (operation: string): string =>
   tools.find(({ operations: called }) => called.some((name) => name === operation))?.name ?? operation;

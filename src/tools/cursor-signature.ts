@@ -5,8 +5,8 @@ import { AdLibraryError } from '../api/errors.ts';
 const SIGNATURE_LENGTH = 11;
 
 /**
- * Signs under the key of one caller, so that every process the key is used with reads the same cursors, and no other
- * key's. What is signed with is derived from the key: a signature tells nothing that helps to find it.
+ * Signs with a secret derived from the caller's API key, so that every process reads the cursors of that key and no
+ * other's. A signature gives away nothing about the key.
  */
 export function cursorSigner(apiKey: string | undefined): (text: string) => string {
   let secret: Buffer | undefined;

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import type { OperationName } from '../api/operations.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** MCP's tool annotations, all four of them (specification, *Tools*). */
+/** All four tool annotations of MCP (specification, *Tools*). */
 export interface Annotations {
   readOnlyHint: boolean;
   destructiveHint: boolean;
@@ -10,7 +10,6 @@ export interface Annotations {
   openWorldHint: boolean;
 }
 
-/** Reads from the service and changes nothing there. */
 export const readOnly: Annotations = {
   readOnlyHint: true,
   destructiveHint: false,
@@ -18,38 +17,38 @@ export const readOnly: Annotations = {
   openWorldHint: true,
 };
 
-/** What every tool says of itself. */
+/** What every tool declares. */
 interface ToolDescription<Input extends z.ZodObject> {
   name: string;
   title: string;
   description: string;
   annotations: Annotations;
-  /** What it calls of the API. Whether it is paid for follows from them. */
+  /** The API operations that it calls. Whether the tool is paid follows from them. */
   operations: readonly OperationName[];
   input: Input;
-  /** What is listed of its data: loose at every level, so that a new key of the service breaks no client. */
+  /** The schema that clients see. Loose at every level, so that a new key of the service breaks no client. */
   output: z.ZodObject;
 }
 
 /**
- * A tool: what it is called, what it takes, what it gives, how it runs, how it reads. It knows nothing of MCP or of
- * credits, and throws what goes wrong: who calls it adds the receipt and explains errors.
+ * A tool: its name, what it takes, what it returns, how it runs and how its result reads. It knows nothing of MCP or of
+ * credits, and throws its errors: its caller adds the receipt and explains what went wrong.
  */
 export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Data extends object = object>
   extends ToolDescription<Input> {
   /** Returns data that fits `output`. */
   run(input: z.output<Input>, context: ToolContext): Promise<Data>;
-  /** Turns that data into a text that is complete on its own. */
+  /** Turns the data into a text that is complete on its own. */
   render(data: Data, input: z.output<Input>, context: ToolContext): string;
 }
 
-/** A tool that lists: its text is written while the list is cut to fit, and so returned with the data. */
+/** A tool that returns a list. Cutting the list to fit means writing its text, so `run` returns both. */
 export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolDescription<Input> {
   run(input: z.output<Input>, context: ToolContext): Promise<Rendered>;
   render?: never;
 }
 
-/** Data that fits `output`, and a text that fits a result. */
+/** Data that fits `output`, and a text that fits into a result. */
 export interface Rendered {
   data: object;
   text: string;

@@ -5,25 +5,24 @@ import type { ItemViews } from './item-views.ts';
 import { frameOf, type ListPage, type Paging } from './paging.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** A page of a list as the service answered it. */
+/** A page of a list as the service sent it. */
 export interface ListAnswer {
   value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The body as it came: its items are shown with whatever fields they have. */
+  /** The body as it was received: items are shown with whatever fields they have. */
   raw: unknown;
-  /** Names the answer where it is kept. */
+  /** Identifies an answer that is cached. */
   cacheId?: number | undefined;
-  /** What the result holds and says before its items. */
+  /** What comes before the items, in the data and in the text. */
   heading?: { data: object; text: string | undefined };
 }
 
 interface FitOptions<View> {
   answer: ListAnswer;
-  /** What was asked for, and from which item on. */
   listing: PageListing;
   views: ItemViews<View>;
 }
 
-/** The text is written to measure it, and what was measured is the text of the result. */
+/** Shows as many items as fit. The text is written to measure it, and then used as it is. */
 export function fitPage<View>(options: FitOptions<View>, { cursors, resultTokens }: ToolContext): ListPage {
   const { answer, listing, views } = options;
   const { heading } = answer;
@@ -33,18 +32,18 @@ export function fitPage<View>(options: FitOptions<View>, { cursors, resultTokens
   const { atATime = left.length } = views;
   const items: View[] = [];
   const texts = new Map<number, string>();
-  const render = (some: readonly View[]): string => {
-    const written = texts.get(some.length);
+  const render = (leading: readonly View[]): string => {
+    const written = texts.get(leading.length);
     if (written !== undefined) return written;
-    const { paging } = pageEnd(some.length, options, cursors);
-    const list = views.text({ ...frameOf({ ...paging, ...shared }), items: some });
+    const { paging } = pageEnd(leading.length, options, cursors);
+    const list = views.text({ ...frameOf({ ...paging, ...shared }), items: leading });
     const text = heading?.text ? `${heading.text}\n${list}` : list;
-    texts.set(some.length, text);
+    texts.set(leading.length, text);
     return text;
   };
 
   let fitting = 0;
-  // Condensed a few at a time: of a page of full objects only the first ones are shown.
+  // A few at a time: of a page of full objects, only the first ones fit.
   while (fitting === items.length && fitting < left.length) {
     const more = left.slice(fitting, fitting + Math.max(atATime, fitting));
     items.push(...more.map((item) => views.view(item)));
@@ -58,7 +57,7 @@ export function fitPage<View>(options: FitOptions<View>, { cursors, resultTokens
 
 const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
 
-/** Where a result that shows so many items ends, and where the list goes on. */
+/** Where a result with this many items ends, and where the list continues. */
 function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;

@@ -4,23 +4,18 @@ import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens } from './item-views.ts';
-import { detail, fresh, seen } from './params.ts';
+import { adId, detail, fresh, seen } from './params.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',
   title: 'One ad',
-  description: 'One ad with its whole copy, cards, landing address and media.',
+  description: 'Get one ad with its full copy, cards, landing address and media.',
   annotations: readOnly,
   operations: ['getAd'],
-  input: z.strictObject({
-    adId: z.string().describe('id of an ad from a search or a collection'),
-    detail,
-    fresh,
-    seen,
-  }),
+  input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({
     ad: AdView,
-    seenIn: z.string().optional().describe('the ad as this list showed it, which may be less than all'),
+    seenIn: z.string().optional().describe('the list that this copy is from; it may be incomplete'),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });
@@ -29,6 +24,6 @@ export const getAd = defineTool({
   },
   render: ({ ad, seenIn }, { detail }, { resultTokens }) => {
     const text = adText(ad, detail, itemTokens(resultTokens));
-    return seenIn ? `As ${seenIn} listed it; get_ad without seen may show more.\n${text}` : text;
+    return seenIn ? `Copy from ${seenIn}; get_ad without seen may show more.\n${text}` : text;
   },
 });

@@ -8,13 +8,13 @@ export const getCredits = defineTool({
   name: 'get_credits',
   title: 'Credits left',
   description:
-    'Credits left, billing period, hourly and daily usage windows, and what this server spent and what calls were seen to cost.',
+    'Show credits left, billing period, hourly and daily usage windows, what this server spent, and what calls have cost.',
   annotations: readOnly,
   operations: ['getCredits'],
   input: noArguments,
   output: z.looseObject({
     thisServer: Spending.extend({
-      prices: z.looseObject({}).describe('by tool: what answers of so many items cost'),
+      prices: z.looseObject({}).describe('by tool: credits, by number of items'),
     }),
   }),
   async run(_, { api, spending, toolName }) {

@@ -8,7 +8,7 @@ import { detail, fresh } from './params.ts';
 export const getPage = defineTool({
   name: 'get_page',
   title: 'One advertiser page',
-  description: 'One advertiser page: counts, reach, countries, languages.',
+  description: 'Get one advertiser page: counts, reach, countries, languages.',
   annotations: readOnly,
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad'), detail, fresh }),

@@ -5,30 +5,30 @@ import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { dayOf } from '../present/running.ts';
 import type { Detail } from '../present/view.ts';
 
-/** What holds for all items of a list: the day they are as of, and the form of their links. */
+/** What all items of a list share: the day of the answer, and the form of their links. */
 export interface SharedFacts {
   asOf?: string;
   appUrlPattern?: string;
 }
 
-/** How the items of a list are condensed, and how the list of them reads. */
+/** How the items of a list are condensed, and how the list reads. */
 export interface ItemViews<View> {
-  /** Equal for views that make the same of the same items. */
+  /** The same for views that give the same result. */
   name: string;
-  /** Of an item as the service sent it, whatever its fields hold. */
+  /** Condenses an item as the service sent it, whatever its fields hold. */
   view(item: object): View;
   shared?(items: readonly object[]): SharedFacts;
   text(list: { items: readonly View[] } & ListFrame): string;
-  /** How many to condense before looking whether more fit: of full ones few do. */
+  /** How many items to condense before checking whether more fit. Few full ones do. */
   atATime?: number;
 }
 
-interface Room {
+interface ViewOptions {
   now: number;
   resultTokens: number;
 }
 
-export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<AdView> {
+export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
   const asOf = dayOf(now);
   const today: SharedFacts = asOf === undefined ? {} : { asOf };
   return {
@@ -40,7 +40,7 @@ export function adViews(detail: Detail, { now, resultTokens }: Room): ItemViews<
   };
 }
 
-export function pageViews(detail: Detail, { resultTokens }: Room): ItemViews<PageView> {
+export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
   return {
     name: `pages ${detail}`,
     view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
@@ -55,5 +55,5 @@ function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFact
   return pattern === undefined ? {} : { appUrlPattern: pattern };
 }
 
-/** A single item leaves room for what frames it. */
+/** The tokens of a single item, which leave room for the frame around it. */
 export const itemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);

@@ -11,7 +11,7 @@ import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './par
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',
   title: 'Items of a collection',
-  description: 'The ads or the pages of a collection.',
+  description: 'List the ads or pages in a collection.',
   annotations: readOnly,
   operations: ['listCollectionItems'],
   input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
@@ -32,7 +32,7 @@ export const listCollectionItems = defineListTool({
         fetch: async ({ limit, cursor }) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
-          // Loaded with the first call, as everything is that reads answers.
+          // Loaded with the first call, like everything that reads answers.
           const { readAds, readPages } = await import('../api/read-items.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);

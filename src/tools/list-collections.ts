@@ -13,11 +13,11 @@ const views: ItemViews<CollectionView> = {
   text: collectionListText,
 };
 
-/** The document's list of collections has no pages; a cursor comes only with a result that was cut to fit. */
+/** The API does not page its list of collections; only a result that was cut to fit has a cursor. */
 export const listCollections = defineListTool({
   name: 'list_collections',
   title: 'Collections',
-  description: 'The collections of ads and pages, with their ids and counts.',
+  description: 'List the collections of ads and pages, with ids and counts.',
   annotations: readOnly,
   operations: ['listCollections'],
   input: z.strictObject({ cursor }),

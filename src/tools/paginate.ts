@@ -7,13 +7,13 @@ import type { ToolContext } from './tool-context.ts';
 
 interface PageRequest<View> extends ListRequest {
   views: ItemViews<View>;
-  /** Asks the service, with the limit and cursor of one of its pages. */
+  /** Fetches a page of the service. */
   fetch(params: SearchParams & { limit?: number; cursor?: string }): Promise<ListAnswer>;
 }
 
 /**
- * A page of a list, as data and as text that fits. Its cursor goes on with the next item: on the same page of the
- * service, which is kept and not paid again, or else on its next page.
+ * A page of a list, as data and as text that fits. Its cursor continues with the next item: on the same page of the
+ * service, which is cached and not charged again, or on the next one.
  */
 export async function paginate<View>(request: PageRequest<View>, context: ToolContext): Promise<ListPage> {
   const { views } = request;
@@ -26,7 +26,7 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   });
   const { cacheId } = answer;
-  // An answer that is kept reads the same from the same item on.
+  // The same cached answer, shown from the same item in the same view, gives the same text.
   const name = `${views.name} ${JSON.stringify(listing)}`;
   let page = cacheId === undefined ? undefined : viewMemo.get(cacheId, name);
   if (page === undefined) {

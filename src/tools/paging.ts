@@ -3,7 +3,7 @@ import type { ListFrame } from '../present/list-text.ts';
 import type { PageListing } from './cursor.ts';
 import type { SharedFacts } from './item-views.ts';
 
-/** What every list result holds besides its items. `shown` is there when the service's page was cut to fit. */
+/** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
 export const paging = {
   cursor: z.string().nullable(),
   hasMore: z.boolean(),
@@ -20,15 +20,15 @@ export interface Paging extends SharedFacts {
   shown?: { from: number; to: number; of: number };
 }
 
-/** As much of a list as fits a result, as data and as text. */
+/** As much of a list as fits into a result, as data and as text. */
 export interface ListPage {
   data: Paging & { items: readonly unknown[] };
   text: string;
-  /** Where the cursor in it goes on. */
+  /** Where its cursor continues. */
   next: PageListing | undefined;
 }
 
-/** How a list result reads before and after its items. */
+/** What a list says before and after its items. */
 export const frameOf = ({ cursor, hasMore, totalHits, shown, asOf, appUrlPattern }: Paging): ListFrame => ({
   cursor,
   hasMore,

@@ -1,27 +1,36 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
 
-/** Arguments that several tools take. Listed schemas stay flat: some hosts refuse a whole list for one union. */
-
-/** Objects and lists in one another: what goes far beyond that is no filter of anybody's. */
-const MAX_LEVELS = 20;
-const isNestedWithin = (value: unknown, levels: number): boolean =>
-  typeof value !== 'object' ||
-  value === null ||
-  (levels > 0 && Object.values(value).every((inner) => isNestedWithin(inner, levels - 1)));
+/** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
 
 export const noArguments = z.strictObject({});
 export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
 export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
 export const filters = z
   .looseObject({})
-  .refine((value) => isNestedWithin(value, MAX_LEVELS), `nested deeper than ${MAX_LEVELS} levels`)
   .optional()
-  .describe('Filter keys of the service, sent as they are. If it refuses one, its error says what it takes.');
-/** Bounds for searches are not shown in the document, so the service is the judge. */
+  .describe('Filter keys, sent to the service unchanged. If it rejects one, its error says what is allowed.');
+/** The document gives no bounds for searches, so the service judges. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
-export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may hold less');
-export const fresh = z.boolean().optional().describe('true: pay again instead of using a kept answer');
-export const collectionId = z.string().describe('id from list_collections');
-export const itemType = ItemType;
+export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may be incomplete');
+export const fresh = z.boolean().optional().describe('true: pay again instead of using a cached answer');
+
+const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+export const isUuid = (text: string): boolean => uuidForm.test(text);
+const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
+/**
+ * In lower case, so that one id makes one call. Not `z.uuid()`: that adds a long pattern to the listed schema, and
+ * rejects ids that do not follow RFC 9562.
+ */
+const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
+
+/** The same bound as for ids in a path. */
+const maxIdLength = 300;
+export const isShort = (id: string): boolean => id.length <= maxIdLength;
+export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
+
+export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
+export const mustBeAdId = mustBeUuid('a search or a collection');
+export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
+export const itemType = ItemType.describe('a collection may hold both');

@@ -8,8 +8,8 @@ export interface ListRequest extends Listing {
 }
 
 /**
- * Where a call goes on, and with which filters. A cursor of the service's own is taken as it is; one of ours must be
- * what would be written for these arguments. Throws before anything is sent.
+ * Finds where a list continues, and with which filters. A cursor of the service is passed on; one of this server must
+ * be the cursor that these arguments would give. Throws before anything is sent.
  */
 export async function readCursor(request: ListRequest, cursors: Cursors): Promise<PageListing> {
   const { list, cursor, limit, searchParams } = request;
@@ -20,11 +20,13 @@ export async function readCursor(request: ListRequest, cursors: Cursors): Promis
   const position = positionIn(cursor, state);
   const leftOut = Object.keys(searchParams).length === 0;
   const candidates = state && leftOut ? [searchParams, state.searchParams] : [searchParams];
-  const own = candidates.find((params) => writeCursor({ list, searchParams: params, position }, cursors) === cursor);
-  if (own === undefined) throw foreignCursor();
-  // A page that is not begun yet may be asked for in another size.
+  const matching = candidates.find(
+    (params) => writeCursor({ list, searchParams: params, position }, cursors) === cursor,
+  );
+  if (matching === undefined) throw foreignCursor();
+  // The page size may change before the first item of a page is shown.
   const resized = position.shown === 0 && limit !== undefined;
-  return { list, searchParams: own, position: resized ? { ...position, limit } : position };
+  return { list, searchParams: matching, position: resized ? { ...position, limit } : position };
 }
 
 const FORM = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
@@ -45,10 +47,10 @@ const refused = (problem: string) => new AdLibraryError({ kind: 'invalid_request
 
 export const foreignCursor = () =>
   refused(
-    'This cursor does not belong to these arguments, or its filters are not remembered here. Pass the cursor exactly as the result gave it, to the same tool and together with the same filters (or collection and item type); to start over, leave it out.',
+    'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',
   );
 
 const forgottenCursor = () =>
   refused(
-    "What this cursor stands for is no longer remembered: the service's own cursor was too long to be part of it. Repeat the call that gave it and use the cursor of that result, or leave the cursor out to start over.",
+    "This cursor has expired: the service's own cursor was too long to fit into it, and is no longer remembered. Repeat the call that returned it and use the new cursor, or leave the cursor out to start over.",
   );

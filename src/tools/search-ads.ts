@@ -10,7 +10,7 @@ export const searchAds = defineListTool({
   name: 'search_ads',
   title: 'Search ads',
   description:
-    'Search ads: advertiser, opening of the copy, call to action, format, dates, days running, duplicates, reach, landing domain of each.',
+    'Search ads. Shows advertiser, start of the copy, call to action, format, dates, days running, duplicates, reach and landing domain.',
   annotations: readOnly,
   operations: ['searchAds'],
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),

@@ -10,7 +10,7 @@ export const searchPages = defineListTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
   description:
-    'Search advertiser pages: name, number of ads, duplicates, likes, followers, countries, languages of each.',
+    'Search advertiser pages. Shows name, number of ads, duplicates, likes, followers, countries and languages.',
   annotations: readOnly,
   operations: ['searchPages'],
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),

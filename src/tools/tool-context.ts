@@ -3,20 +3,20 @@ import type { Spending } from '../credits/spending.ts';
 import type { Cursors } from './cursor.ts';
 import type { ViewMemo } from './view-memo.ts';
 
-/** What a tool may reach: the API on its caller's account, the time, and the room its text may take. */
+/** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext {
   api: Api;
   /** Milliseconds since the epoch. */
   now: number;
-  /** Most tokens of text the tool's part of a result may hold. */
+  /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
-  /** What this process spent for the caller so far. */
+  /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
   viewMemo: ViewMemo;
   cursors: Cursors;
-  /** The tool that makes an operation's call: a model knows operations by no other name. */
+  /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
 }
 
-/** The part of it that a caller brings, for the length of one call. */
+/** The part that belongs to one caller, for one call. */
 export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'viewMemo' | 'cursors'>;

@@ -7,14 +7,14 @@ interface View {
   size: number;
 }
 
-/** Most characters of text and data that are kept, of all answers together. */
+/** Characters of text and data kept for all answers together. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
-/** Whoever reads an answer again reads it in one or two ways; more are made up. */
+/** Views of one answer: real callers use one or two. */
 const MAX_VIEWS = 4;
 
-/** Pages made of answers that are kept, so that an answer given again is not condensed again. */
+/** Rendered pages of cached answers, so that an answer from the cache is not condensed again. */
 export interface ViewMemo {
-  /** The page of that name, of the kept answer with that id. */
+  /** The page of that name, made from the cached answer with that id. */
   get(cacheId: number, name: string): ListPage | undefined;
   set(cacheId: number, name: string, page: ListPage): void;
   /** Characters held. */

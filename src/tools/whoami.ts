@@ -5,7 +5,7 @@ import { noArguments } from './params.ts';
 export const whoami = defineTool({
   name: 'whoami',
   title: 'Who am I',
-  description: 'Whose API key this is.',
+  description: 'Show whose API key this is.',
   annotations: readOnly,
   operations: ['whoami'],
   input: noArguments,

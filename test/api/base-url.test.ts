@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { readConfig } from '../../src/config/read-config.ts';
-import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { ad, documented } from '../support/faulty-upstream.ts';
+import { test } from '../support/fixtures.ts';
 import { freePort } from '../support/free-port.ts';
 import { startServer } from '../support/server.ts';
 
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  upstream.does(documented);
-});
-afterAll(() => upstream.close());
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
 const started = (settings: Record<string, string>) =>
   startServer({ config: readConfig({ AD_LIBRARY_API_KEY: 'svc_live_address', ...settings }) });
 
 describe('a base address', () => {
-  test.each([
+  test.for([
     'http://127.1:PORT',
     'HTTP://127.0.0.1:PORT/',
     'http://LOCALHOST:PORT',
@@ -23,7 +19,7 @@ describe('a base address', () => {
     'http://2130706433:PORT',
     'http://127.0.0.1:PORT/a/../',
     ' http://127.0.0.1:PORT// ',
-  ])('works as %s', async (spelling) => {
+  ])('works as %s', async (spelling, { upstream }) => {
     const port = new URL(upstream.baseUrl).port;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: spelling.replace('PORT', port) });
     expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);

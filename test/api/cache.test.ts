@@ -1,44 +1,32 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import type { TestServer } from '../support/server.ts';
 
-let service: TestService;
-let server: TestServer;
 let clock = Date.now();
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
-beforeEach(async () => {
-  await server?.close();
-  // A key of its own for every test: the books of one do not disturb another.
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.createKey() }, now: () => clock });
+/** A key of its own for every test: no ledger disturbs another. */
+const test = freshServiceTest({ now: () => clock });
+test.beforeEach(({ service }) => {
   service.requests.length = 0;
 });
-afterAll(() => server.close());
-
-const listOf = ({ data }: { data: Record<string, never> }) => data.items as unknown as { id: string; pageId: string }[];
-const receiptOf = ({ data }: { data: Record<string, never> }) =>
-  data.receipt as unknown as { charged: number; remaining: number };
 
 describe('the same question', () => {
-  test('asked sixteen times in a row goes out once and is charged once', async () => {
+  test('asked sixteen times in a row goes out once and is charged once', async ({ service, server }) => {
     const results = [];
     for (let time = 0; time < 16; time++)
       results.push(await server.call('search_ads', { filters: { countries: ['DE'] } }));
     expect(service.paid()).toBe(1);
-    const charges = results.map((result) => receiptOf(result).charged);
+    const charges = results.map((result) => result.data.receipt.charged);
     expect(charges).toEqual([2, ...Array(15).fill(0)]);
     expect(results[15]?.data.items).toEqual(results[0]?.data.items);
     expect(results[15]?.data.receipt).toMatchObject({ cached: true, remaining: 9998 });
   });
 
-  test('asked twelve times at once goes out once and is charged once', async () => {
+  test('asked twelve times at once goes out once and is charged once', async ({ service, server }) => {
     const results = await Promise.all(Array.from({ length: 12 }, () => server.call('search_ads', { limit: 5 })));
     expect(service.paid()).toBe(1);
-    expect(results.reduce((sum, result) => sum + receiptOf(result).charged, 0)).toBe(1);
-    expect(results.filter(({ text }) => text.includes('answered together with an equal call'))).toHaveLength(11);
+    expect(results.reduce((sum, result) => sum + result.data.receipt.charged, 0)).toBe(1);
+    expect(results.filter(({ text }) => text.includes('shared with an identical call'))).toHaveLength(11);
     expect((await server.call('get_credits')).data.thisServer).toMatchObject({
       charged: 1,
       paidCalls: 1,
@@ -47,27 +35,27 @@ describe('the same question', () => {
     });
   });
 
-  test('is the same whatever the order of its keys and whether a number came as text', async () => {
+  test('is the same whatever the order of its keys and whether a number came as text', async ({ service, server }) => {
     await server.call('search_ads', { filters: { countries: ['DE'], query: 'tea' }, limit: 5 });
     await server.call('search_ads', { limit: '5', filters: '{"query":"tea","countries":["DE"]}' });
     expect(service.paid()).toBe(1);
   });
 
-  test('in another detail is answered from what is kept', async () => {
+  test('in another detail is answered from what is kept', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     const full = await server.call('search_ads', { limit: 2, detail: 'full' });
-    expect(receiptOf(full).charged).toBe(0);
-    expect(listOf(full)[0]).toHaveProperty('media');
+    expect(full.data.receipt.charged).toBe(0);
+    expect(full.data.items[0]).toHaveProperty('media');
   });
 
-  test('with another limit, filter or kind is another question', async () => {
+  test('with another limit, filter or kind is another question', async ({ service, server }) => {
     for (const args of [{ limit: 2 }, { limit: 3 }, { limit: 2, filters: { countries: ['DE'] } }])
       await server.call('search_ads', args);
     await server.call('search_pages', { limit: 2 });
     expect(service.paid()).toBe(4);
   });
 
-  test('of another key is charged to that key', async () => {
+  test('of another key is charged to that key', async ({ service, server }) => {
     const other = await server.as(service.createKey());
     await server.call('search_ads', { limit: 2 });
     const { data } = await other.call('search_ads', { limit: 2 });
@@ -81,11 +69,11 @@ describe('the same question', () => {
   });
 });
 
-test('a session that repeats itself costs what its first half cost', async () => {
+test('a session that repeats itself costs what its first half cost', async ({ server }) => {
   const found = await server.call('search_ads', { limit: 10 });
-  const ids = listOf(found).map(({ id }) => id);
+  const ids = found.data.items.map(({ id }) => id);
   for (const adId of ids.slice(0, 5)) await server.call('get_ad', { adId });
-  const half = (await server.call('get_credits')).data.thisServer as unknown as { charged: number };
+  const half = (await server.call('get_credits')).data.thisServer;
   await server.call('search_ads', { limit: 10 });
   for (const adId of ids.slice(0, 2)) await server.call('get_ad', { adId });
   expect((await server.call('get_credits')).data.thisServer).toMatchObject({
@@ -97,46 +85,46 @@ test('a session that repeats itself costs what its first half cost', async () =>
 });
 
 describe('a kept answer', () => {
-  test('tells its age, and what is left now', async () => {
+  test('tells its age, and what is left now', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
     const again = await server.call('search_ads', { limit: 2 });
-    expect(again.text).toContain('nothing charged (answer kept from 3 min ago), 9,998 left');
-    expect(receiptOf(again).remaining).toBe(9998);
+    expect(again.text).toContain('nothing charged (cached 3 min ago), 9,998 left');
+    expect(again.data.receipt.remaining).toBe(9998);
   });
 
-  test('is not used once its time is over', async () => {
+  test('is not used once its time is over', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 900_000 - 1;
-    expect(receiptOf(await server.call('search_ads', { limit: 2 })).charged).toBe(0);
+    expect((await server.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(0);
     clock += 1;
-    expect(receiptOf(await server.call('search_ads', { limit: 2 })).charged).toBe(1);
+    expect((await server.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
   });
 
-  test('gives way to a fresh one where the caller asks for it, and that one is kept', async () => {
+  test('gives way to a fresh one where the caller asks for it, and that one is kept', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 60_000;
-    expect(receiptOf(await server.call('search_ads', { limit: 2, fresh: true })).charged).toBe(1);
-    expect((await server.call('search_ads', { limit: 2 })).text).toContain('kept from just now');
+    expect((await server.call('search_ads', { limit: 2, fresh: true })).data.receipt.charged).toBe(1);
+    expect((await server.call('search_ads', { limit: 2 })).text).toContain('cached just now');
   });
 
-  test('is never one of an error', async () => {
-    expect((await server.call('get_ad', { adId: 'no-uuid' })).isError).toBe(true);
-    await server.call('get_ad', { adId: 'no-uuid' });
+  test('is never one of an error', async ({ service, server }) => {
+    expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
+    await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(service.paid()).toBe(2);
   });
 
-  test('does not exist where keeping is turned off', async () => {
-    const forgetful = await startServer({
-      config: { baseUrl: service.baseUrl, apiKey: service.createKey(), cacheSeconds: 0 },
-    });
+  test('does not exist where keeping is turned off', async ({ start }) => {
+    const forgetful = await start({ cacheSeconds: 0 });
     await forgetful.call('search_ads', { limit: 2 });
-    expect(receiptOf(await forgetful.call('search_ads', { limit: 2 })).charged).toBe(1);
-    await forgetful.close();
+    expect((await forgetful.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
   });
 
-  test('of what costs nothing does not exist: the account and the collections are always asked', async () => {
+  test('of what costs nothing does not exist: the account and the collections are always asked', async ({
+    service,
+    server,
+  }) => {
     for (const tool of ['whoami', 'get_account', 'get_credits', 'list_collections']) {
       service.requests.length = 0;
       await server.call(tool);
@@ -147,25 +135,25 @@ describe('a kept answer', () => {
 });
 
 describe('saving to a collection', () => {
-  const items = async (collectionId: string | undefined) =>
+  const items = async (server: TestServer, collectionId: string | undefined) =>
     server.call('list_collection_items', { collectionId, itemType: 'ads' });
 
-  test('shows in its items at once, and leaves other answers as they are', async () => {
-    const [first, second] = listOf(await server.call('list_collections'));
-    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
-    await items(first?.id);
-    await items(second?.id);
+  test('shows in its items at once, and leaves other answers as they are', async ({ service, server }) => {
+    const [first, second] = (await server.call('list_collections')).data.items;
+    const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+    await items(server, first?.id);
+    await items(server, second?.id);
     await server.call('add_collection_item', { collectionId: first?.id.toUpperCase(), itemType: 'ads', itemId: ad });
     service.requests.length = 0;
-    expect(listOf(await items(first?.id)).map(({ id }) => id)).toEqual([ad]);
-    await items(second?.id);
+    expect((await items(server, first?.id)).data.items.map(({ id }) => id)).toEqual([ad]);
+    await items(server, second?.id);
     await server.call('search_ads', { limit: 1 });
     expect(service.paid()).toBe(1);
   });
 
-  test('while its items are read does not leave the old ones behind', async () => {
-    const collectionId = listOf(await server.call('list_collections'))[0]?.id;
-    const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+  test('while its items are read does not leave the old ones behind', async ({ service, server }) => {
+    const collectionId = (await server.call('list_collections')).data.items[0]?.id;
+    const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const { fetch } = service.library;
     const [read, gate] = [gateOf(), gateOf()];
     service.library.fetch = async (request) => {
@@ -175,43 +163,22 @@ describe('saving to a collection', () => {
       await gate.opened;
       return answer;
     };
-    const reading = items(collectionId);
+    const reading = items(server, collectionId);
     await read.opened;
     await server.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ad });
     service.library.fetch = fetch;
     gate.open();
-    expect(listOf(await reading)).toEqual([]);
-    expect(listOf(await items(collectionId)).map(({ id }) => id)).toEqual([ad]);
+    expect((await reading).data.items).toEqual([]);
+    expect((await items(server, collectionId)).data.items.map(({ id }) => id)).toEqual([ad]);
   });
 });
 
-test('what one tenant saves makes nobody else pay again', async () => {
-  const other = await server.as(service.createKey());
-  const ids = listOf(await server.call('list_collections')).map(({ id }) => id);
-  const ad = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
-  const theirs = listOf(await other.call('list_collections'))[0]?.id;
-  await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
-  await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
-  service.requests.length = 0;
-  await server.call('add_collection_item', { collectionId: ids[0], itemType: 'ads', itemId: ad });
-  await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
-  await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
-  expect(service.paid()).toBe(1);
-});
-
-test('what is kept for a key is forgotten when the service refuses it', async () => {
-  const key = service.createKey();
-  const revoked = await server.as(key);
-  const search = { limit: 3, filters: { countries: ['US'] } };
-  await revoked.call('search_ads', search);
-  service.library.keys.revoke(key.slice(0, 17));
-  expect((await revoked.call('whoami')).error?.kind).toBe('unauthorized');
-  expect((await revoked.call('search_ads', search)).error?.kind).toBe('unauthorized');
-});
-
 describe('an ad that a list showed', () => {
-  test('is opened at no charge where the caller says that will do, with its age and where it is from', async () => {
-    const ad = listOf(await server.call('search_ads', { limit: 2 }))[1]?.id ?? '';
+  test('is opened at no charge where the caller says that will do, with its age and where it is from', async ({
+    service,
+    server,
+  }) => {
+    const ad = (await server.call('search_ads', { limit: 2 })).data.items[1]?.id ?? '';
     clock += 40_000;
     const opened = await server.call('get_ad', { adId: ad.toUpperCase(), seen: true });
     expect(opened.data).toMatchObject({
@@ -219,31 +186,31 @@ describe('an ad that a list showed', () => {
       seenIn: 'search_ads',
       receipt: { charged: 0, cached: true, remaining: 9999 },
     });
-    expect(opened.text).toContain('As search_ads listed it; get_ad without seen may show more.');
-    expect(opened.text).toContain('kept from 40 s ago');
+    expect(opened.text).toContain('Copy from search_ads; get_ad without seen may show more.');
+    expect(opened.text).toContain('cached 40 s ago');
     expect(service.paid()).toBe(1);
   });
 
-  test('is as old as the list that was paid for, not as the last look at it', async () => {
-    const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+  test('is as old as the list that was paid for, not as the last look at it', async ({ server }) => {
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     clock += 60_000;
     await server.call('search_ads', { limit: 1 });
-    expect((await server.call('get_ad', { adId, seen: true })).text).toContain('kept from 60 s ago');
+    expect((await server.call('get_ad', { adId, seen: true })).text).toContain('cached 60 s ago');
   });
 
-  test('is asked for where the caller does not say so, or wants it fresh', async () => {
-    const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+  test('is asked for where the caller does not say so, or wants it fresh', async ({ server }) => {
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const asked = await server.call('get_ad', { adId });
     expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
     expect(asked.data.seenIn).toBeUndefined();
-    expect(receiptOf(await server.call('get_ad', { adId, seen: true, fresh: true })).charged).toBe(1);
+    expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('is asked for where no list showed it, another key saw it, or its time is over', async () => {
-    const adId = listOf(await server.call('search_ads', { limit: 1 }))[0]?.id;
+  test('is asked for where no list showed it, another key saw it, or its time is over', async ({ service, server }) => {
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const other = await server.as(service.createKey());
-    expect(receiptOf(await other.call('get_ad', { adId, seen: true })).charged).toBe(1);
+    expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
     clock += 900_000;
-    expect(receiptOf(await server.call('get_ad', { adId, seen: true })).charged).toBe(1);
+    expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
   });
 });

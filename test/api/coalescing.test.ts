@@ -1,19 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Behaviour, documented, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { expect } from 'vitest';
+import { type Behaviour, documented, paid } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_merging', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 /** Answers only once it is let. */
 function held(): { behaviour: Behaviour; answer: () => void } {
@@ -24,9 +17,12 @@ function held(): { behaviour: Behaviour; answer: () => void } {
 }
 
 /** A round trip to the server: what was sent before has arrived there. */
-const arrived = () => server.client.ping();
+const arrived = (server: TestServer) => server.client.ping();
 
-test('whoever of equal callers cancels leaves the others unharmed, and exactly one of those who stay pays', async () => {
+test('whoever of equal callers cancels leaves the others unharmed, and exactly one of those who stay pays', async ({
+  upstream,
+  server,
+}) => {
   // Each run has a question of its own: what nobody waits for any more may still be under way.
   let limit = 1000;
   await fc.assert(
@@ -39,13 +35,13 @@ test('whoever of equal callers cancels leaves the others unharmed, and exactly o
       const settled = Promise.allSettled(calls);
       await upstream.reached(1);
       for (const [index, leave] of leaves.entries()) if (leave) callers[index]?.abort();
-      await arrived();
+      await arrived(server);
       const stay = leaves.filter((leave) => !leave).length;
       answer();
       const results = await settled;
       expect(results.map(({ status }) => status)).toEqual(leaves.map((leave) => (leave ? 'rejected' : 'fulfilled')));
       const receipts = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value.data.receipt] : []));
-      const charges = receipts.map((receipt) => (receipt as unknown as { charged: number }).charged);
+      const charges = receipts.map((receipt) => receipt.charged);
       expect(charges.reduce((sum, charge) => sum + charge, 0)).toBe(stay === 0 ? 0 : 4);
       expect(charges.filter((charge) => charge > 0)).toHaveLength(stay === 0 ? 0 : 1);
       expect(upstream.requests).toHaveLength(1);
@@ -54,20 +50,23 @@ test('whoever of equal callers cancels leaves the others unharmed, and exactly o
   );
 });
 
-test('what is written leaves alone who asks for something else', async () => {
+test('what is written leaves alone who asks for something else', async ({ upstream, server }) => {
   const { behaviour, answer } = held();
   upstream.does(behaviour, documented);
   const calls = [server.call('search_ads', { limit: 6 })];
   await upstream.reached(1);
-  await server.call('add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: 'x' });
+  await server.call('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') });
   calls.push(server.call('search_ads', { limit: 6 }));
-  await arrived();
+  await arrived(server);
   answer();
   for (const { isError } of await Promise.all(calls)) expect(isError).toBe(false);
-  expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', '/v1/collections/c/items']);
+  expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', `/v1/collections/${uuidOf('c')}/items`]);
 });
 
-test('a caller who comes after everybody left gets the call that is still under way, and pays for it once', async () => {
+test('a caller who comes after everybody left gets the call that is still under way, and pays for it once', async ({
+  upstream,
+  server,
+}) => {
   const { behaviour, answer } = held();
   upstream.does(behaviour, documented);
   const first = new AbortController();
@@ -76,20 +75,20 @@ test('a caller who comes after everybody left gets the call that is still under 
   first.abort();
   expect(await call).toBe('left');
   const second = server.call('search_ads', { limit: 8 });
-  await arrived();
+  await arrived(server);
   answer();
   expect((await second).data).toMatchObject({ receipt: { charged: 4, cached: false } });
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('an error is shared as well: equal calls at once fail as one', async () => {
+test('an error is shared as well: equal calls at once fail as one', async ({ upstream, server }) => {
   upstream.does((_, response) => response.socket?.resetAndDestroy());
   const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
   expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('a hundred calls at once are no reason to warn of a leak', async () => {
+test('a hundred calls at once are no reason to warn of a leak', async ({ upstream, server }) => {
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
@@ -99,14 +98,14 @@ test('a hundred calls at once are no reason to warn of a leak', async () => {
   expect(warnings).toEqual([]);
 });
 
-test('saving twice at once is two requests: what writes is never merged', async () => {
+test('saving twice at once is two requests: what writes is never merged', async ({ upstream, server }) => {
   upstream.does(documented);
-  const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+  const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
   await Promise.all([server.call('add_collection_item', saving), server.call('add_collection_item', saving)]);
   expect(upstream.requests).toHaveLength(2);
 });
 
-test('a list asked for after a save is not the one that was under way before it', async () => {
+test('a list asked for after a save is not the one that was under way before it', async ({ upstream, server }) => {
   const gate = gateOf();
   const items = (ids: string[]) =>
     JSON.stringify({
@@ -121,10 +120,10 @@ test('a list asked for after a save is not the one that was under way before it'
     documented,
     (_, response) => void response.writeHead(200, paid(1)).end(items(['saved'])),
   );
-  const listing = { collectionId: 'c', itemType: 'ads' };
+  const listing = { collectionId: uuidOf('c'), itemType: 'ads' };
   const before = server.call('list_collection_items', listing);
   await upstream.reached(1);
-  await server.call('add_collection_item', { ...listing, itemId: 'saved' });
+  await server.call('add_collection_item', { ...listing, itemId: uuidOf('saved') });
   const after = await server.call('list_collection_items', listing);
   gate.open();
   expect((await before).data.items).toEqual([]);

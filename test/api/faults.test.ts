@@ -1,40 +1,32 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
-import { delays, documented, faults, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { type Result, startServer, type TestServer } from '../support/server.ts';
+import { delays, documented, faults } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import type { Result, TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 /** Looked for in everything that comes out. */
 const canary = 'svc_live_CANARY0123456789abcdef';
 
-let upstream: Upstream;
-let server: TestServer;
-let impatient: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  // Nothing kept: every call goes out.
-  const config = { baseUrl: upstream.baseUrl, apiKey: canary, cacheSeconds: 0 };
-  server = await startServer({ config });
-  impatient = await startServer({ config: { ...config, timeoutMs: 150 } });
-});
-afterAll(async () => {
-  await Promise.all([server.close(), impatient.close()]);
-  await upstream.close();
-});
-beforeEach(() => upstream.does(documented));
+/** Nothing is kept: every call goes out. */
+const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } }).extend('impatient', ({ start }) =>
+  start({ timeoutMs: 150 }),
+);
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
 /** A result of the right kind that a person could act on, and nothing of ours in it that should not be. */
-function expectError(result: Result, kinds: readonly string[]): void {
+function expectError({ logged }: TestServer, result: Result, kinds: readonly string[]): void {
   expect(result.raw.structuredContent).toBeUndefined();
   expect(result.isError).toBe(true);
   expect(kinds).toContain(result.error?.kind);
   expect(result.error?.retryable).toBeTypeOf('boolean');
-  expect(result.text).toMatch(/Trying (again|the same call again) can/);
+  expect(result.text).toMatch(/Retrying (may|the same call will not) help/);
   expect(result.text.length).toBeLessThan(3000);
-  expectNothingLeaked(result);
+  expectNothingLeaked(logged, result);
 }
 
-function expectNothingLeaked(result: Result): void {
-  const everything = JSON.stringify(result.raw) + server.logged.join('') + impatient.logged.join('');
+function expectNothingLeaked(logged: string[], result: Result): void {
+  const everything = JSON.stringify(result.raw) + logged.join('');
   expect(everything).not.toContain('CANARY');
   expect(JSON.stringify(result.raw)).not.toMatch(/\bat .+\.(ts|js):\d+/);
   expect(everything).not.toContain('a tool failed');
@@ -44,20 +36,20 @@ function expectNothingLeaked(result: Result): void {
 const mostRequests = (tool: string, gated: boolean) => (gated ? 1 : tool === 'add_collection_item' ? 2 : 3);
 
 describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
-  test('gives its result when the service is as documented', async () => {
+  test('gives its result when the service is as documented', async ({ server }) => {
     const result = await server.call(tool, args);
     expect(result.isError).toBe(false);
     expect(result.data).toMatchObject({
       receipt: { charged: gated ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' },
     });
-    expectNothingLeaked(result);
+    expectNothingLeaked(server.logged, result);
   });
 
-  test.each(Object.keys(faults) as (keyof typeof faults)[])('a service that %s', async (fault) => {
+  test.for(Object.keys(faults) as (keyof typeof faults)[])('a service that %s', async (fault, { upstream, server }) => {
     upstream.does(faults[fault]);
     const result = await server.call(tool, args);
     const isCut = ['resets', 'closes without a word', 'breaks off in the body'].includes(fault);
-    expectError(result, [isCut ? 'network' : 'unexpected_response']);
+    expectError(server, result, [isCut ? 'network' : 'unexpected_response']);
     expect(upstream.requests).toHaveLength(isCut ? mostRequests(tool, gated) : 1);
     if (gated) expect(result.text).toContain('unknown whether the service charged');
 
@@ -65,30 +57,32 @@ describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
     expect((await server.call(tool, args)).isError).toBe(false);
   });
 
-  test.each(Object.keys(delays) as (keyof typeof delays)[])('a service that %s', async (delay) => {
-    upstream.does(delays[delay]);
-    const started = performance.now();
-    const result = await impatient.call(tool, args);
-    expect(performance.now() - started).toBeLessThan(1000);
-    expectError(result, ['timeout']);
-    expect(upstream.requests).toHaveLength(1);
-    await upstream.requests[0]?.left;
+  test.for(Object.keys(delays) as (keyof typeof delays)[])(
+    'a service that %s',
+    async (delay, { upstream, impatient }) => {
+      upstream.does(delays[delay]);
+      const started = performance.now();
+      const result = await impatient.call(tool, args);
+      expect(performance.now() - started).toBeLessThan(1000);
+      expectError(impatient, result, ['timeout']);
+      expect(upstream.requests).toHaveLength(1);
+      await upstream.requests[0]?.left;
 
-    upstream.does(documented);
-    expect((await impatient.call(tool, args)).isError).toBe(false);
-  });
+      upstream.does(documented);
+      expect((await impatient.call(tool, args)).isError).toBe(false);
+    },
+  );
 });
 
-test('a service that is not there is said to be out of reach, with nothing sent', async () => {
-  const nowhere = await startServer({ config: { baseUrl: 'http://127.0.0.1:9', apiKey: canary } });
+test('a service that is not there is said to be out of reach, with nothing sent', async ({ start }) => {
+  const nowhere = await start({ baseUrl: 'http://127.0.0.1:9' });
   const result = await nowhere.call('search_ads');
-  expectError(result, ['network']);
+  expectError(nowhere, result, ['network']);
   expect(result.text).toContain('could not be reached');
   expect(result.text).toContain('Nothing was sent, nothing was charged.');
-  await nowhere.close();
 });
 
-test('a charge that was stated before the answer broke off is told', async () => {
+test('a charge that was stated before the answer broke off is told', async ({ upstream, server }) => {
   upstream.does((_, response) => {
     response.writeHead(200, {
       'x-service-credits-charged': '3',
@@ -104,14 +98,14 @@ test('a charge that was stated before the answer broke off is told', async () =>
   expect(text).toContain('Request id: req-7');
 });
 
-test('answers that come in another order than they were asked go to those who asked', async () => {
+test('answers that come in another order than they were asked go to those who asked', async ({ upstream, server }) => {
   const held: (() => void)[] = [];
   upstream.does((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);
     held.push(() => response.writeHead(200, {}).end(JSON.stringify({ id, headline: `Ad ${id}` })));
     if (held.length === 5) for (const answer of held.reverse()) answer();
   });
-  const ids = ['a', 'b', 'c', 'd', 'e'];
+  const ids = ['a', 'b', 'c', 'd', 'e'].map(uuidOf);
   const results = await Promise.all(ids.map((adId) => server.call('get_ad', { adId })));
-  expect(results.map(({ data }) => (data.ad as unknown as { id: string }).id)).toEqual(ids);
+  expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
 });

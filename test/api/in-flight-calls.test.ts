@@ -1,5 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ad, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  type Behaviour,
+  creditStatus,
+  documented,
+  json,
+  startUpstream,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
@@ -59,6 +67,28 @@ test('ten callers who leave one after the other cost one call, not ten', async (
   expect(upstream.requests).toHaveLength(1);
 });
 
+test('an answer whose charge is still being found out is not asked for again when its caller leaves', async () => {
+  const { call } = await start({ creditBudget: 50 });
+  const gate = gateOf();
+  const balance: Behaviour = json(creditStatus());
+  let asked = 0;
+  upstream.credits = (...exchange) =>
+    void (++asked === 2 ? gate.opened : Promise.resolve()).then(() => balance(...exchange));
+  upstream.does(json(ad));
+  const caller = new AbortController();
+  const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
+  await upstream.reached(3);
+  caller.abort();
+  expect(await left).toBe('left');
+  await call('whoami');
+  const second = call('get_ad', opening);
+  await call('whoami');
+  gate.open();
+  expect((await second).isError).toBe(false);
+  expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
+  upstream.credits = undefined;
+});
+
 test('a call that costs nothing is dropped at the service when its caller leaves', async () => {
   const { call } = await start();
   held();
@@ -116,7 +146,7 @@ test('at shutdown paid calls that were sent get the drain, and what is lost is l
   await upstream.reached(1);
   await own.stop();
   expect((await lost).isError).toBe(true);
-  const line = own.logged.find((logged) => logged.includes('cut off'));
+  const line = own.logged.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
 });

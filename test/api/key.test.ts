@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { connectStdio } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { bytes, json, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { start } from '../support/process.ts';
-import { startServer } from '../support/server.ts';
+import { bytes, json, refusal } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { start as startCommand } from '../support/process.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 const key = 'svc_live_CANARY0123456789abcdef';
 
-let upstream: Upstream;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
+const test = upstreamTest({ config: { apiKey: key } });
 
 /** A service that repeats the key wherever it can. */
 const echoes = {
@@ -24,10 +21,10 @@ const echoes = {
   },
 };
 
-test.each(Object.keys(echoes) as (keyof typeof echoes)[])(
+test.for(Object.keys(echoes) as (keyof typeof echoes)[])(
   'a service that repeats the key %s does not make us show it',
-  async (where) => {
-    const server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: key } });
+  async (where, { upstream, start }) => {
+    const server = await start();
     upstream.does(echoes[where]);
     for (const { tool, args } of everyTool) {
       const result = await server.call(tool, { ...args, ...('adId' in args && { detail: 'full' }) });
@@ -35,18 +32,16 @@ test.each(Object.keys(echoes) as (keyof typeof echoes)[])(
     }
     expect(server.logged.join('')).not.toContain('CANARY');
     expect(server.logged.length).toBeGreaterThan(0);
-    await server.close();
   },
 );
 
-test('a word that happens to be a short key is left alone in an ad', async () => {
-  const server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'shoes' } });
+test('a word that happens to be a short key is left alone in an ad', async ({ upstream, start }) => {
+  const server = await start({ apiKey: 'shoes' });
   upstream.does(json({ id: 'x', headline: 'New shoes' }));
-  expect((await server.call('get_ad', { adId: 'x' })).text).toContain('New shoes');
-  await server.close();
+  expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('New shoes');
 });
 
-test('the key is in nothing that the process writes, at the most talkative level', async () => {
+test('the key is in nothing that the process writes, at the most talkative level', async ({ upstream }) => {
   const settings = { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_LOG_LEVEL: 'debug' };
   upstream.does(echoes['in a message']);
   const client = await connectStdio('v1', [], settings);
@@ -54,7 +49,7 @@ test('the key is in nothing that the process writes, at the most talkative level
   expect(JSON.stringify(results)).not.toContain('CANARY');
   await client.close();
 
-  const running = start([], settings);
+  const running = startCommand([], settings);
   const messages = [
     {
       id: 1,
@@ -73,8 +68,8 @@ test('the key is in nothing that the process writes, at the most talkative level
   expect(stderr).not.toContain('CANARY');
 });
 
-test('a key that cannot stand in a header is refused at the start, without being shown', async () => {
-  const running = start([], {
+test('a key that cannot stand in a header is refused at the start, without being shown', async ({ upstream }) => {
+  const running = startCommand([], {
     AD_LIBRARY_API_KEY: 'svc_live_CANARY with spaces\u00e9',
     AD_LIBRARY_BASE_URL: upstream.baseUrl,
   });

@@ -1,28 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
-import {
-  type Behaviour,
-  documented,
-  faults,
-  json,
-  paid,
-  refusal,
-  startUpstream,
-  type Upstream,
-} from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { type Behaviour, documented, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_retries', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
+const test = upstreamTest({ config: { cacheSeconds: 0 } });
 
 /** What a service may do, and whether the call's fate is known then. */
 const outcomes = {
@@ -55,7 +38,7 @@ function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: bool
   return sent;
 }
 
-test('is sent again exactly where the rules allow it, whatever the service does', async () => {
+test('is sent again exactly where the rules allow it, whatever the service does', async ({ upstream, server }) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -73,48 +56,43 @@ test('is sent again exactly where the rules allow it, whatever the service does'
 });
 
 describe('a paid read whose fate is unknown', () => {
-  test('is not sent again, and the answer says why', async () => {
+  test('is not sent again, and the answer says why', async ({ upstream, server }) => {
     upstream.does(faults.resets, documented);
     const { text, error } = await server.call('search_ads');
     expect(upstream.requests).toHaveLength(1);
     expect(error).toMatchObject({ kind: 'network', retryable: false });
-    expect(text).toContain('unknown whether the service charged for this call, so it was not sent a second time');
+    expect(text).toContain('unknown whether the service charged for this call, so it was not sent again');
   });
 
-  test.each([502, 504, 500] as const)(
+  test.for([502, 504, 500] as const)(
     'is not sent again after HTTP %i, and says that a second try may cost',
-    async (status) => {
+    async (status, { upstream, server }) => {
       upstream.does(refusal(status), documented);
       const { text, error } = await server.call('search_ads');
       expect(upstream.requests).toHaveLength(1);
       expect(error).toMatchObject({ kind: 'unavailable', status, retryable: false });
       expect(text).toContain('unknown whether the service charged for this call');
-      expect(text).toContain('may be charged a second time');
+      expect(text).toContain('may be charged again');
     },
   );
 
-  test('is counted apart from what was charged, at what such calls cost', async () => {
-    const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_fate', creditBudget: 100, cacheSeconds: 0 },
-    });
+  test('is counted apart from what was charged, at what such calls cost', async ({ upstream, start }) => {
+    const own = await start({ creditBudget: 100, cacheSeconds: 0 });
     upstream.credits = documented;
     upstream.does(documented, faults.resets);
     await own.call('search_ads', { limit: 1 });
     await own.call('search_ads', { limit: 1 });
     const { data, text } = await own.call('get_credits');
     expect(data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
-    expect(text).toContain('about 1 more may have been');
-    await own.close();
+    expect(text).toContain('about 1 more for calls whose charge is unknown');
     upstream.credits = undefined;
   });
 });
 
-test.each(['nonsense', '-1', ''])(
+test.for(['nonsense', '-1', ''])(
   'a 503 whose charge reads "%s" is not sent again, and counts as charged',
-  async (charge) => {
-    const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_unreadable', creditBudget: 10, cacheSeconds: 0 },
-    });
+  async (charge, { upstream, start }) => {
+    const own = await start({ creditBudget: 10, cacheSeconds: 0 });
     upstream.credits = documented;
     upstream.does(
       json({ id: 'x' }, { headers: paid(3) }),
@@ -125,66 +103,67 @@ test.each(['nonsense', '-1', ''])(
     expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
     expect(text).toContain('unknown whether the service charged');
     expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });
-    await own.close();
     upstream.credits = undefined;
   },
 );
 
-test('an operation that the document calls free is not repeated blindly once it was seen to charge', async () => {
-  const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_charging' } });
+test('an operation that the document calls free is not repeated blindly once it was seen to charge', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start();
   const saving = everyTool[6].args;
   upstream.does(json({ added: true }, { headers: paid(5) }), faults.resets);
   await own.call('add_collection_item', saving);
   expect((await own.call('add_collection_item', saving)).isError).toBe(true);
   expect(upstream.requests).toHaveLength(2);
-  await own.close();
 });
 
-test('a failure that was charged is not sent again', async () => {
+test('a failure that was charged is not sent again', async ({ upstream, server }) => {
   upstream.does(json({}, { status: 503, headers: paid(2) }), documented);
   const { text, error } = await server.call('search_ads');
   expect(upstream.requests).toHaveLength(1);
   expect(text).toContain('charged 2 credits');
-  expect(text).toContain('may be charged a second time');
+  expect(text).toContain('may be charged again');
   expect(error?.retryable).toBe(false);
 });
 
 describe('saving an item', () => {
-  const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+  const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
   const answer = (added: boolean) =>
-    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: 'x', added });
+    json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: uuidOf('x'), added });
 
-  test('that was there before says so', async () => {
+  test('that was there before says so', async ({ upstream, server }) => {
     upstream.does(answer(false));
     expect((await server.call('add_collection_item', saving)).text).toContain('was already in');
   });
 
-  test('that is a page is called one', async () => {
+  test('that is a page is called one', async ({ upstream, server }) => {
     upstream.does(faults.resets, json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }));
     const { text } = await server.call('add_collection_item', { ...saving, itemType: 'pages', itemId: '4711' });
     expect(text).toMatch(/^Page 4711: The item is in the collection\./);
   });
 
-  test.each(['resets', 'turns down (504)'] as const)(
+  test.for(['resets', 'turns down (504)'] as const)(
     'after a service that %s is sent again once, and does not claim what it cannot know',
-    async (failure) => {
+    async (failure, { upstream, server }) => {
       upstream.does(outcomes[failure], answer(false));
       const { text, data } = await server.call('add_collection_item', saving);
       expect(upstream.requests).toHaveLength(2);
       expect(data).toMatchObject({ added: false, note: expect.stringContaining('unknown') });
-      expect(text).toContain('whether this call added it or it was there before is unknown');
+      expect(text).toContain('unknown whether this call added it or it was there before');
       expect(text).not.toContain('already');
     },
   );
 
-  test('that was added by the repeat says so plainly', async () => {
+  test('that was added by the repeat says so plainly', async ({ upstream, server }) => {
     upstream.does(faults.resets, answer(true));
     const { text, data } = await server.call('add_collection_item', saving);
     expect(data.note).toBeUndefined();
-    expect(text).toContain('Ad x added to');
+    expect(text).toContain(`Ad ${uuidOf('x')} added to`);
   });
 
-  test('that failed both times says that saving again is safe', async () => {
+  test('that failed both times says that saving again is safe', async ({ upstream, server }) => {
     upstream.does(faults.resets);
     const { text } = await server.call('add_collection_item', saving);
     expect(upstream.requests).toHaveLength(2);
@@ -192,33 +171,33 @@ describe('saving an item', () => {
   });
 });
 
-test('waits between attempts are drawn from zero up to a bound that doubles', async () => {
+test('waits between attempts are drawn from zero up to a bound that doubles', async ({ upstream, start }) => {
   const draws: number[] = [];
-  const waiting = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_jitter', timeoutMs: 5000 },
-    random: () => {
-      draws.push(0.05);
-      return 0.05;
+  const waiting = await start(
+    { timeoutMs: 5000 },
+    {
+      random: () => {
+        draws.push(0.05);
+        return 0.05;
+      },
     },
-  });
+  );
   upstream.does(refusal(503));
   const started = performance.now();
   await waiting.call('whoami');
   expect(draws).toHaveLength(2);
   expect(performance.now() - started).toBeGreaterThanOrEqual(0.05 * 300 + 0.05 * 600 - 5);
-  await waiting.close();
 });
 
-test('no wait outlasts the deadline of the call, whose answer is then what the service said last', async () => {
-  const impatient = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_deadline', timeoutMs: 200 },
-    random: () => 1,
-  });
+test('no wait outlasts the deadline of the call, whose answer is then what the service said last', async ({
+  upstream,
+  start,
+}) => {
+  const impatient = await start({ timeoutMs: 200 }, { random: () => 1 });
   upstream.does(refusal(503));
   const started = performance.now();
   const { error } = await impatient.call('whoami');
   expect(error).toMatchObject({ kind: 'unavailable', status: 503 });
   expect(performance.now() - started).toBeLessThan(1000);
   expect(upstream.requests).toHaveLength(1);
-  await impatient.close();
 });

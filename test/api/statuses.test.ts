@@ -1,19 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
-import { bytes, documented, json, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { bytes, documented, json, refusal, startUpstream } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_statuses', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-beforeEach(() => upstream.does(documented));
+const test = upstreamTest({ config: { apiKey: 'svc_live_statuses', cacheSeconds: 0 } });
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
 const kinds: Record<number, string> = {
   401: 'unauthorized',
@@ -29,9 +21,9 @@ const statuses = [
 ];
 
 describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
-  test.each([...statuses, ...gateway, ...Object.keys(kinds).map(Number)])(
+  test.for([...statuses, ...gateway, ...Object.keys(kinds).map(Number)])(
     'turns HTTP %i into a result of its kind, and repeats what may be repeated',
-    async (status) => {
+    async (status, { upstream, server }) => {
       upstream.does(
         status === 204 || status === 304 ? (_, response) => response.writeHead(status).end() : refusal(status),
       );
@@ -57,7 +49,7 @@ describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
   );
 });
 
-test('a redirect is not followed, so the key goes nowhere else', async () => {
+test('a redirect is not followed, so the key goes nowhere else', async ({ upstream, server }) => {
   const elsewhere = await startUpstream();
   upstream.does((_, response) => response.writeHead(307, { location: `${elsewhere.baseUrl}/v1/whoami` }).end());
   const { error } = await server.call('whoami');
@@ -66,28 +58,31 @@ test('a redirect is not followed, so the key goes nowhere else', async () => {
   await elsewhere.close();
 });
 
-test('a refusal without the documented body says that something else may have answered', async () => {
+test('a refusal without the documented body says that something else may have answered', async ({
+  upstream,
+  server,
+}) => {
   upstream.does((_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'));
   const { text, error } = await server.call('whoami');
   expect(error).toMatchObject({ kind: 'not_found', status: 404 });
-  expect(text).toContain('may come from something else than the API');
+  expect(text).toContain('it may not come from the API');
   expect(text).not.toContain('Not here');
 });
 
-test.each([
+test.for([
   ['an error that is a text', { error: 'no' }],
   ['an error that is null', { error: null }],
   ['an error that is a list', { error: [] }],
   ['fields of other types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
   ['nothing', null],
-])('an error body with %s is still an error of its status', async (_, body) => {
+] as const)('an error body with %s is still an error of its status', async ([_, body], { upstream, server }) => {
   upstream.does(json(body, { status: 422 }));
   const { isError, error } = await server.call('search_ads');
   expect(isError).toBe(true);
   expect(error).toMatchObject({ kind: 'invalid_request', status: 422 });
 });
 
-test('the request carries one key, in one header, and says who asks', async () => {
+test('the request carries one key, in one header, and says who asks', async ({ upstream, server }) => {
   upstream.does(documented);
   for (const { tool, args } of everyTool) await server.call(tool, args);
   expect(upstream.requests).toHaveLength(10);
@@ -101,38 +96,38 @@ test('the request carries one key, in one header, and says who asks', async () =
   }
 });
 
-test.each([
+test.for([
   ['negative', '-3'],
   ['words', 'three'],
   ['a number too long to be one', '9'.repeat(400)],
   ['nothing', ''],
   ['hexadecimal', '0x10'],
   ['several values', '1, 2'],
-])('a credit header with %s counts as none', async (_, value) => {
+] as const)('a credit header with %s counts as none', async ([_, value], { upstream, server }) => {
   upstream.does(
     json({ id: 'x' }, { headers: { 'x-service-credits-charged': value, 'x-service-credits-remaining': value } }),
   );
-  const { data } = await server.call('get_ad', { adId: 'x' });
+  const { data } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: 'req-1' });
 });
 
-test('fractions of credits are credits', async () => {
+test('fractions of credits are credits', async ({ upstream, server }) => {
   upstream.does(
     json({ id: 'x' }, { headers: { 'x-service-credits-charged': '0.5', 'x-service-credits-remaining': '9.5' } }),
   );
-  const { data, text } = await server.call('get_ad', { adId: 'x' });
+  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toMatchObject({ charged: 0.5, remaining: 9.5 });
   expect(text).toContain('0.5 charged, 9.5 left');
 });
 
-test('an answer without any header says that none was stated', async () => {
+test('an answer without any header says that none was stated', async ({ upstream, server }) => {
   upstream.does((_, response) => response.writeHead(200).end('{"id":"x"}'));
-  const { data, text } = await server.call('get_ad', { adId: 'x' });
+  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: null });
-  expect(text).toContain('Credits: none stated for this call');
+  expect(text).toContain('Credits: not reported for this call');
 });
 
-test('JSON that calls itself something else is read', async () => {
+test('JSON that calls itself something else is read', async ({ upstream, server }) => {
   upstream.does(bytes('{"id":"x","headline":"Read"}', { 'content-type': 'text/plain' }));
-  expect((await server.call('get_ad', { adId: 'x' })).text).toContain('Read');
+  expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('Read');
 });

@@ -1,31 +1,26 @@
-import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 import { request } from 'undici';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type LibraryJob, runLibrary } from '../../src/cli/library.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
+import { databaseTest as test } from '../library/support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
 import { until } from '../support/http.ts';
-
-let folder: string;
-let database: string;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'library-command-'));
-  database = join(folder, 'ads.db');
-});
-afterEach(() => rm(folder, { recursive: true }));
+import { command, run as runCommand } from '../support/process.ts';
 
 interface Surroundings {
   input?: string;
   watched?: boolean;
 }
 
-/** The words of a command line after `library`, run to where they say nothing more until the process is asked to end. */
+/** Runs a command line after `library`; `end` stands for SIGTERM. */
 function begin(words: string[], { input = '', watched = false }: Surroundings = {}) {
   const written = { out: '', err: '' };
   const ending = gateOf();
@@ -44,8 +39,8 @@ function begin(words: string[], { input = '', watched = false }: Surroundings = 
     stdin: Readable.from([Buffer.from(input)]),
     print,
     say,
-    watched,
-    asked: () => ending.opened,
+    isTerminal: watched,
+    stopRequested: () => ending.opened,
     drainDeadline: 200,
   });
   return { written, ended, end: ending.open };
@@ -57,26 +52,48 @@ async function run(words: string[], surroundings?: Surroundings) {
   return { code, ...written };
 }
 
-const at = () => ['--database', database];
+const at = (database: string) => ['--database', database];
 
 describe('keys', () => {
-  test('are made, listed and revoked, and only the new key itself is printed', async () => {
-    const made = await run(['key', 'create', '--name', 'Ci', '--scopes', 'ads:read, pages:read', ...at()]);
+  test('are made, listed and revoked, and only the new key itself is printed', async ({ database }) => {
+    const made = await run(['key', 'create', '--name', 'Ci', '--scopes', 'ads:read, pages:read', ...at(database)]);
     expect(made).toEqual({ code: 0, out: expect.stringMatching(/^svc_live_[0-9a-f]{40}\n$/), err: '' });
-    const listed = await run(['key', 'list', ...at()]);
+    const listed = await run(['key', 'list', ...at(database)]);
     expect(listed.out).toMatch(
       /^svc_live_[0-9a-f]+… {2}\S+ {2}made 2026-03-15 {2}active {2}Ci {2}ads:read,pages:read\n$/,
     );
     const prefix = made.out.slice(0, 17);
-    expect((await run(['key', 'revoke', prefix, ...at()])).out).toMatch(/^revoked svc_live_[0-9a-f]+…\n$/);
-    expect((await run(['key', 'list', ...at()])).out).toContain('revoked 2026-03-15');
+    expect((await run(['key', 'revoke', prefix, ...at(database)])).out).toMatch(/^revoked svc_live_[0-9a-f]+…\n$/);
+    expect((await run(['key', 'list', ...at(database)])).out).toContain('revoked 2026-03-15');
   });
 
-  test('have the account that the options describe', async () => {
+  test('can be revoked by the key itself, which is never printed', async ({ database }) => {
+    const key = (await run(['key', 'create', ...at(database)])).out.trim();
+    const serving = begin(['serve', '--port', '0', ...at(database)]);
+    await until(() => serving.written.err.includes('library on'));
+    const revoked = await run(['key', 'revoke', key, ...at(database)]);
+    expect(revoked).toEqual({ code: 0, out: `revoked ${key.slice(0, 17)}…\n`, err: '' });
+    serving.end();
+    await serving.ended;
+    const other = key.replace(/.{8}$/, 'ffffffff');
+    const problem = await run(['key', 'revoke', other, ...at(database)]).catch((error: Error) => error.message);
+    expect(problem).toBe('No key has that id or prefix. "library key list" shows them.');
+  });
+
+  test('are all created when many commands run at once', async ({ database }) => {
+    const made = await Promise.all(
+      Array.from({ length: 12 }, () => runCommand(['library', 'key', 'create', ...at(database)])),
+    );
+    expect(made.map(({ code }) => code)).toEqual(made.map(() => 0));
+    const { out } = await run(['key', 'list', ...at(database)]);
+    for (const { stdout } of made) expect(out).toContain(stdout.slice(0, 17));
+  }, 60_000);
+
+  test('have the account that the options describe', async ({ database }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];
-    const { out: subscribed } = await run(['key', 'create', ...limits, ...at()]);
-    const { out: not } = await run(['key', 'create', '--no-subscription', ...at()]);
-    const serving = begin(['serve', '--port', '0', ...at()]);
+    const { out: subscribed } = await run(['key', 'create', ...limits, ...at(database)]);
+    const { out: not } = await run(['key', 'create', '--no-subscription', ...at(database)]);
+    const serving = begin(['serve', '--port', '0', ...at(database)]);
     await until(() => serving.written.err.includes('library on'));
     const [url] = /http:\S+/.exec(serving.written.err) ?? [];
     const creditsOf = async (key: string) => {
@@ -89,11 +106,11 @@ describe('keys', () => {
     expect(await serving.ended).toBe(0);
   });
 
-  test.each([
+  test.for([
     [['--credits', 'many'], /--credits|credits takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
-  ])('with %j are refused before a database is made', async (options, problem) => {
-    await expect(run(['key', 'create', ...options, ...at()])).rejects.toThrow(problem);
+  ] as const)('with %j are refused before a database is made', async ([options, problem], { folder, database }) => {
+    await expect(run(['key', 'create', ...options, ...at(database)])).rejects.toThrow(problem);
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -108,42 +125,42 @@ describe('keys', () => {
 describe('an import', () => {
   const good = '{"pageId":"p","pageName":"P"}\n';
 
-  test('whose lines are all good ends with 0', async () => {
-    const { code, out, err } = await run(['import', '-', ...at()], { input: good });
+  test('whose lines are all good ends with 0', async ({ database }) => {
+    const { code, out, err } = await run(['import', '-', ...at(database)], { input: good });
     expect({ code, out, err }).toEqual({ code: 0, out: '', err: 'standard input: 0 ads and 1 page\n' });
   });
 
-  test('that skipped lines ends with 1, names the first of them and counts the rest', async () => {
-    const { code, err } = await run(['import', '-', ...at()], { input: '{"id":"x"}\n'.repeat(500) });
+  test('that skipped lines ends with 1, names the first of them and counts the rest', async ({ database }) => {
+    const { code, err } = await run(['import', '-', ...at(database)], { input: '{"id":"x"}\n'.repeat(500) });
     expect(code).toBe(1);
     expect(err).toContain('0 ads and 0 pages, 500 skipped:\n  line 1: id: ');
     expect(err).toMatch(/\n {2}and \d+ more\n/);
     expect(err).toMatch(/\nad-library-mcp: exit code 1: some lines were skipped; everything else is stored\n$/);
   });
 
-  test('says how many ads came in the public ad library’s form', async () => {
-    const { err } = await run(['import', '-', ...at()], { input: '{"ad_archive_id":"1","page_id":"2"}\n' });
+  test('says how many ads came in the public ad library’s form', async ({ database }) => {
+    const { err } = await run(['import', '-', ...at(database)], { input: '{"ad_archive_id":"1","page_id":"2"}\n' });
     expect(err).toContain('1 ad (1 from the public ad library’s JSON)');
   });
 
-  test('that a person watches shows how far it is on one line', async () => {
+  test('that a person watches shows how far it is on one line', async ({ folder, database }) => {
     const file = join(folder, 'pages.jsonl');
     await writeFile(file, good);
-    const { err } = await run(['import', file, ...at()], { watched: true });
+    const { err } = await run(['import', file, ...at(database)], { watched: true });
     expect(err).toBe(`\r${file}  ${'█'.repeat(24)} 100 %  0.0 MB\n${file}: 0 ads and 1 page\n`);
   });
 
-  test('of a file that is not there, or is a folder, says which word was wrong', async () => {
+  test('of a file that is not there, or is a folder, says which word was wrong', async ({ folder, database }) => {
     const nowhere = join(folder, 'nowhere.jsonl');
-    await expect(run(['import', nowhere, ...at()])).rejects.toThrow(`${nowhere} does not exist`);
+    await expect(run(['import', nowhere, ...at(database)])).rejects.toThrow(`${nowhere} does not exist`);
     const inside = join(folder, 'inside');
     await mkdir(inside);
-    await expect(run(['import', inside, ...at()])).rejects.toThrow(/is a folder; name the files in it/);
+    await expect(run(['import', inside, ...at(database)])).rejects.toThrow(/is a folder; name the files in it/);
   });
 
-  test('into a file that is no library fails as it is', async () => {
+  test('into a file that is no library fails as it is', async ({ database }) => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
-    await expect(run(['import', '-', ...at()])).rejects.toThrow(/is not a database of the ad library/);
+    await expect(run(['import', '-', ...at(database)])).rejects.toThrow(/is not a database of the ad library/);
   });
 });
 
@@ -155,8 +172,10 @@ function beginRequest(url: URL): Promise<void> {
   return new Promise((resolve) => socket.write(`${head}content-length: 9\r\n\r\n{`, () => resolve()));
 }
 
-test('a served library is asked by its own names only, and ends though somebody never finishes', async () => {
-  const serving = begin(['serve', '--port', '0', '--allowed-hosts', 'ads.example.com', ...at()]);
+test('a served library is asked by its own names only, and ends though somebody never finishes', async ({
+  database,
+}) => {
+  const serving = begin(['serve', '--port', '0', '--allowed-hosts', 'ads.example.com', ...at(database)]);
   await until(() => serving.written.err.includes('library on'));
   const url = new URL(/http:\S+/.exec(serving.written.err)?.[0] ?? '');
   const statusFor = async (host: string) =>
@@ -190,4 +209,34 @@ test('a served demo says its key and its address, and ends when it is asked to',
   );
   serving.end();
   expect(await serving.ended).toBe(0);
+});
+
+/** Runs the command where no file may grow past so many kilobytes, as if the disk were full. */
+function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
+  const { command: node, args } = command(['library', ...words, ...at(database)]);
+  const limited = ['-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
+  return promisify(execFile)('bash', limited, { timeout: 15_000 }).then(
+    ({ stderr }) => ({ code: 0, stderr }),
+    ({ code, stderr }) => ({ code, stderr }),
+  );
+}
+
+describe.skipIf(process.platform === 'win32')('a disk that is full', () => {
+  test.for([
+    ['serve', ['serve', '--port', '0']],
+    ['import', ['import', '-']],
+    ['key create', ['key', 'create']],
+    ['key list', ['key', 'list']],
+  ] as const)('%s reports it and exits with 1', async ([_, words], { folder, database }) => {
+    await run(['key', 'list', ...at(database)]);
+    const before = await readdir(folder);
+    for (const kilobytes of [0, 1]) {
+      const { code, stderr } = await runOnFullDisk(database, kilobytes, words);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /^ad-library-mcp: (Nothing can be written in .*|.*ad-library\.db cannot be written .*)\n$/,
+      );
+    }
+    expect(await readdir(folder)).toEqual(before);
+  });
 });

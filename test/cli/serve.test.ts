@@ -1,19 +1,16 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../src/config/settings.ts';
+import { answering, startUpstream } from '../support/faulty-upstream.ts';
 import { freePort } from '../support/free-port.ts';
 import { gateOf } from '../support/gate.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, startUpstream, until } from '../support/http.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../support/http.ts';
 import { startService } from '../support/service.ts';
-
-const closing: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of closing.splice(0).reverse()) await close();
-});
 
 async function serve(config: Partial<Config>) {
   const server = await startHttp(config);
   const client = keepAlive(server.origin);
-  closing.push(() => server.close(0), client.close);
+  onTestFinished(() => server.close(0));
+  onTestFinished(() => void client.close());
   return { server, client };
 }
 
@@ -41,9 +38,9 @@ test.skipIf(process.platform === 'darwin')('a server on another address of this 
 describe('a server that is closed', () => {
   test('delivers what is under way, and refuses what is new on connections that are open', async () => {
     const gate = gateOf();
-    const upstream = await startUpstream(() => gate.opened.then(() => ({ authenticated: true })));
-    closing.push(upstream.close);
-    const { server, client } = await serve({ baseUrl: upstream.address });
+    const upstream = await startUpstream(answering(() => gate.opened.then(() => ({ authenticated: true }))));
+    onTestFinished(upstream.close);
+    const { server, client } = await serve({ baseUrl: upstream.baseUrl });
     const other = keepAlive(server.origin);
     const ready = () => other.send({ method: 'GET', path: '/readyz' });
     expect((await ready()).json).toEqual({ status: 'ready' });
@@ -67,13 +64,13 @@ test('without an address, a caller’s key goes nowhere, and the answer says wha
   const { client } = await serve({});
   const { status, text } = await client.call('whoami', {}, 'svc_live_lost');
   expect(status).toBe(200);
-  expect(text).toContain('Missing: AD_LIBRARY_BASE_URL.');
+  expect(text).toContain('Missing: AD_LIBRARY_BASE_URL');
   expect(text).not.toContain('svc_live_lost');
 });
 
 test('numbers say how many credits each tool was charged', async () => {
   const service = await startService();
-  closing.push(service.close);
+  onTestFinished(service.close);
   const { client } = await serve({ baseUrl: service.baseUrl, metrics: true });
   for (const limit of [10, 20]) await client.call('search_ads', { limit }, service.apiKey);
   const { text } = await client.send({ method: 'GET', path: '/metrics' });

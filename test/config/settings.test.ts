@@ -83,8 +83,8 @@ describe('the base address', () => {
     ['file:///etc/passwd', 'address'],
     ['api.example.com', 'address'],
     ['https://', 'address'],
-    ['https://user:secret@api.example.com', 'no user'],
-    ['https://api.example.com?key=secret', 'no user, query'],
+    ['https://user:secret@api.example.com', 'a user'],
+    ['https://api.example.com?key=secret', 'a user, query'],
     ['https://api.example.com#x', 'fragment'],
   ])('may not be %s', (address, reason) => {
     const [problem, ...more] = problemsOf({ AD_LIBRARY_BASE_URL: address });
@@ -125,7 +125,7 @@ test('all problems are told at once, those of flags by the flag', () => {
 });
 
 test('a name that is no tool is told with the names that are', () => {
-  const told = '--tools names no tool: nope, x. Tools: search_ads, get_ad';
+  const told = '--tools lists unknown tools: nope, x. Tools: search_ads, get_ad';
   expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { tools: 'nope,search_ads,x' })).toEqual([expect.anything(), told]);
 });
 

@@ -24,10 +24,10 @@ beforeAll(async () => {
     catalog: withFixtures(app.catalog),
     log,
     now: Date.now,
-    allowedOrigins: ['localhost'],
-    demoKey: app.credentials.apiKey,
-    limits: { atOnce: 16, perKey: 16, waiting: 64 },
-    refusalsPerMinute: 0,
+    onCall: () => {},
+    allowed: { allowedOrigins: ['localhost'] },
+    callers: { demo: app.credentials },
+    limits: { atOnce: 16, perKey: 16, waiting: 64, waitingPerKey: 64 },
   });
   listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   results = await mkdtemp(join(tmpdir(), 'conformance-'));

@@ -4,6 +4,7 @@ import { documented, json, paid, startUpstream, type Upstream } from '../support
 import { gateOf } from '../support/gate.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 let service: TestService;
 let upstream: Upstream;
@@ -28,8 +29,7 @@ const withBudget = async (creditBudget: number, apiKey = service.createKey()) =>
   service.requests.length = 0;
   return server;
 };
-const spentOf = async (of: TestServer) =>
-  (await of.call('get_credits')).data.thisServer as unknown as { charged: number; uncertain?: number };
+const spentOf = async (of: TestServer) => (await of.call('get_credits')).data.thisServer;
 
 describe('a budget', () => {
   test('is kept: what would pass it is refused before it goes out, with what was spent and how to raise it', async () => {
@@ -38,7 +38,7 @@ describe('a budget', () => {
     expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
     const { text, error } = await call('search_ads', { limit: 20, filters: { countries: ['DE'] } });
     expect(error).toEqual({ kind: 'credit_budget', retryable: false });
-    expect(text).toContain('Budget 4 credits: 3 spent; this call is expected to cost 2. A smaller limit may fit.');
+    expect(text).toContain('Budget of 4 credits: 3 spent; this call is expected to cost 2. A smaller limit may fit.');
     expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
     expect(text).toContain('Nothing was sent, nothing was charged.');
     expect(service.paid()).toBe(2);
@@ -63,8 +63,8 @@ describe('a budget', () => {
   test('does not advise a smaller limit where there is none', async () => {
     upstream.does(json({ id: 'x' }, { headers: paid(2) }));
     server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_budget', creditBudget: 3 } });
-    await server.call('get_ad', { adId: 'x' });
-    const { text } = await server.call('get_ad', { adId: 'y' });
+    await server.call('get_ad', { adId: uuidOf('x') });
+    const { text } = await server.call('get_ad', { adId: uuidOf('y') });
     expect(text).toContain('this call is expected to cost 2.');
     expect(text).not.toContain('smaller limit');
   });
@@ -82,7 +82,7 @@ describe('a budget', () => {
       });
     });
     server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_alone', creditBudget: 50 } });
-    const calls = [1, 2, 3, 4].map((number) => server?.call('get_ad', { adId: `ad-${number}` }));
+    const calls = [1, 2, 3, 4].map((number) => server?.call('get_ad', { adId: uuidOf(`ad-${number}`) }));
     await upstream.reached(1);
     // What is not held back overtakes it, there and back.
     await server.call('whoami');
@@ -106,6 +106,32 @@ describe('a budget', () => {
     expect((await server.call('whoami')).isError).toBe(false);
     leave.abort();
     expect(await hanging).toBe('left');
+  });
+
+  test('holds up no call of an operation that was seen to be free while another hangs', async () => {
+    upstream.does(documented, () => {}, documented);
+    server = await startServer({
+      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_hanging', creditBudget: 5, timeoutMs: 2000 },
+    });
+    await server.call('list_collections');
+    const leave = new AbortController();
+    const hanging = server.call('list_collections', {}, { signal: leave.signal }).catch(() => 'left');
+    await upstream.reached(2);
+    expect((await server.call('list_collections')).isError).toBe(false);
+    leave.abort();
+    expect(await hanging).toBe('left');
+  });
+
+  test('holds saves, which may be charged, though saving what was there already was free', async () => {
+    const saved = (added: boolean) =>
+      json({ itemType: 'ads', itemId: uuidOf('x'), added }, { headers: paid(added ? 3 : 0) });
+    upstream.does(saved(false), saved(true));
+    server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_saves', creditBudget: 10 } });
+    const save = (item: string) =>
+      server?.call('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf(item) });
+    await save('there');
+    const results = await Promise.all(Array.from({ length: 10 }, (_, index) => save(`${index}`)));
+    expect(results.filter((result) => result?.isError === false)).toHaveLength(3);
   });
 
   test('waits no longer for a call that goes alone than the deadline of the call that waits', async () => {
@@ -142,15 +168,10 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 test('never is more charged than the budget once prices are known, whatever runs at once; the books agree', async () => {
   const browse = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
   const idsOf = async (tool: string, field: string) =>
-    ((await browse.call(tool, { limit: 41, detail: 'full' })).data.items as unknown as Record<string, string>[]).map(
-      (item) => item[field],
-    );
+    (await browse.call(tool, { limit: 41, detail: 'full' })).data.items.map((item) => item[field]);
   const ads = await idsOf('search_ads', 'id');
   const pages = await idsOf('search_pages', 'pageId');
-  const collections = (await browse.call('list_collections')).data.items as unknown as {
-    id: string;
-    adCount: number;
-  }[];
+  const collections = (await browse.call('list_collections')).data.items;
   await browse.close();
   const demoKey = service.library.keys.list().find(({ name }) => name === 'Demo key')?.id ?? '';
   const collectionId = collections.find(({ adCount }) => adCount >= 20)?.id;

@@ -1,19 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ad, creditStatus, documented, json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { describe, expect } from 'vitest';
+import { ad, creditStatus, documented, json, paid, type Upstream } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest, type Start } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
-beforeEach(async () => {
+const test = freshUpstreamTest();
+test.beforeEach(({ upstream }) => {
   upstream.does(documented);
-  upstream.credits = undefined;
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_ledger' } });
+  upstream.credits = json(creditStatus());
 });
-afterEach(() => server.close());
 
 const listing = (count: number, charged: number, hasMore = false) =>
   json(
@@ -26,7 +20,7 @@ const listing = (count: number, charged: number, hasMore = false) =>
   );
 
 describe('what this server spent', () => {
-  test('is told by get_credits beside what the service says', async () => {
+  test('is told by get_credits beside what the service says', async ({ upstream, server }) => {
     upstream.does(listing(10, 3));
     await server.call('search_ads', { limit: 10 });
     await server.call('search_ads', { limit: 10 });
@@ -46,17 +40,17 @@ describe('what this server spent', () => {
     });
     expect(text).toContain('hourly: 1 of 400 used, 399 left');
     expect(text).toContain('3 charged in 1 paid call; 1 answered without a new charge, 3 saved');
-    expect(text).toContain('seen to cost: search_ads 3 for 10 items');
+    expect(text).toContain('prices seen: search_ads 3 for 10 items');
   });
 
-  test('is nothing before the first paid call, and no price is known', async () => {
+  test('is nothing before the first paid call, and no price is known', async ({ upstream, server }) => {
     upstream.does(json(creditStatus()));
     const { data, text } = await server.call('get_credits');
     expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, savedCalls: 0, savedCredits: 0, prices: {} });
-    expect(text).toContain('prices are not known before the first paid call');
+    expect(text).toContain('prices are unknown until the first paid call');
   });
 
-  test('includes what a call cost that the service charged and failed', async () => {
+  test('includes what a call cost that the service charged and failed', async ({ upstream, server }) => {
     upstream.does(json({ items: 'none' }, { headers: paid(2) }));
     const { text } = await server.call('search_ads');
     expect(text).toContain('The service says it charged 2 credits for this call.');
@@ -66,7 +60,7 @@ describe('what this server spent', () => {
 });
 
 describe('prices', () => {
-  test('that follow the number of items are told by number of items', async () => {
+  test('that follow the number of items are told by number of items', async ({ upstream, server }) => {
     for (const [limit, charged] of [
       [10, 1],
       [50, 5],
@@ -77,114 +71,122 @@ describe('prices', () => {
     }
     upstream.does(json(creditStatus()));
     expect((await server.call('get_credits')).text).toContain(
-      'seen to cost: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items',
+      'prices seen: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items',
     );
   });
 
   type Seen = [limit: number | undefined, ReturnType<typeof listing>];
-  const refusedAt = async (creditBudget: number, asked: { limit?: number; cursor?: string }, ...seen: Seen[]) => {
-    const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_prices', creditBudget, cacheSeconds: 0 },
-    });
+  const refusedAt = async (
+    { upstream, start }: { upstream: Upstream; start: Start },
+    creditBudget: number,
+    asked: { limit?: number; cursor?: string },
+    ...seen: Seen[]
+  ) => {
+    const own = await start({ creditBudget, cacheSeconds: 0 });
     for (const [seenLimit, answer] of seen) {
       upstream.does(answer);
       await own.call('search_ads', seenLimit === undefined ? {} : { limit: seenLimit });
     }
     upstream.does(listing(1, 0));
     const { text } = await own.call('search_ads', { filters: { other: 1 }, ...asked });
-    await own.close();
     return /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
   };
 
-  test('of a larger page are known once two sizes tell by which rule they grow', async () => {
+  test('of a larger page are known once two sizes tell by which rule they grow', async ({ upstream, start }) => {
     const perTen: Seen[] = [
       [10, listing(10, 1)],
       [20, listing(20, 2)],
     ];
-    expect(await refusedAt(12, { limit: 100 }, ...perTen)).toBe('10');
-    expect(await refusedAt(13, { limit: 100 }, ...perTen)).toBeUndefined();
+    expect(await refusedAt({ upstream, start }, 12, { limit: 100 }, ...perTen)).toBe('10');
+    expect(await refusedAt({ upstream, start }, 13, { limit: 100 }, ...perTen)).toBeUndefined();
   });
 
-  test('of a larger page may be no higher: one answer does not tell, so the call is let through', async () => {
-    expect(await refusedAt(10, { limit: 50 }, [1, listing(1, 5)])).toBeUndefined();
-    expect(await refusedAt(9, { limit: 50 }, [1, listing(1, 5)])).toBe('5 or more');
+  test('of a larger page may be no higher: one answer does not tell, so the call is let through', async ({
+    upstream,
+    start,
+  }) => {
+    expect(await refusedAt({ upstream, start }, 10, { limit: 50 }, [1, listing(1, 5)])).toBeUndefined();
+    expect(await refusedAt({ upstream, start }, 9, { limit: 50 }, [1, listing(1, 5)])).toBe('5 or more');
   });
 
-  test('that are flat are known for every size between', async () => {
+  test('that are flat are known for every size between', async ({ upstream, start }) => {
     const flat: Seen[] = [
       [5, listing(5, 3)],
       [90, listing(90, 3)],
     ];
-    expect(await refusedAt(8, { limit: 40 }, ...flat)).toBe('3');
-    expect(await refusedAt(9, { limit: 40 }, ...flat)).toBeUndefined();
+    expect(await refusedAt({ upstream, start }, 8, { limit: 40 }, ...flat)).toBe('3');
+    expect(await refusedAt({ upstream, start }, 9, { limit: 40 }, ...flat)).toBeUndefined();
   });
 
-  test('of a page that came back half empty are at least what it cost', async () => {
-    expect(await refusedAt(1, { limit: 100 }, [100, listing(3, 1)])).toBe('1 or more');
-    expect(await refusedAt(2, { limit: 100 }, [100, listing(3, 1)])).toBeUndefined();
+  test('of a page that came back half empty are at least what it cost', async ({ upstream, start }) => {
+    expect(await refusedAt({ upstream, start }, 1, { limit: 100 }, [100, listing(3, 1)])).toBe('1 or more');
+    expect(await refusedAt({ upstream, start }, 2, { limit: 100 }, [100, listing(3, 1)])).toBeUndefined();
   });
 
-  test('of an empty page that was charged are prices, too', async () => {
-    expect(await refusedAt(9, { limit: 20 }, [20, listing(0, 5)])).toBe('5 or more');
+  test('of an empty page that was charged are prices, too', async ({ upstream, start }) => {
+    expect(await refusedAt({ upstream, start }, 9, { limit: 20 }, [20, listing(0, 5)])).toBe('5 or more');
   });
 
-  test('of a page without a limit follow the page size the service was seen to use', async () => {
-    expect(await refusedAt(3, {}, [undefined, listing(20, 2, true)])).toBe('2');
-    expect(await refusedAt(4, {}, [undefined, listing(20, 2, true)])).toBeUndefined();
+  test('of a page without a limit follow the page size the service was seen to use', async ({ upstream, start }) => {
+    expect(await refusedAt({ upstream, start }, 3, {}, [undefined, listing(20, 2, true)])).toBe('2');
+    expect(await refusedAt({ upstream, start }, 4, {}, [undefined, listing(20, 2, true)])).toBeUndefined();
   });
 
-  test('are the highest seen of a size, not the last', async () => {
-    expect(await refusedAt(12, { limit: 10 }, [10, listing(10, 5)], [10, listing(10, 3)])).toBe('5');
+  test('are the highest seen of a size, not the last', async ({ upstream, start }) => {
+    expect(await refusedAt({ upstream, start }, 12, { limit: 10 }, [10, listing(10, 5)], [10, listing(10, 3)])).toBe(
+      '5',
+    );
   });
 
-  test('of a page that a cursor goes on with may be those of the largest seen', async () => {
+  test('of a page that a cursor goes on with may be those of the largest seen', async ({ upstream, start }) => {
     const seen: Seen[] = [
       [undefined, listing(20, 2, true)],
       [100, listing(100, 10)],
     ];
-    expect(await refusedAt(13, {}, ...seen)).toBe('2');
-    expect(await refusedAt(13, { cursor: 'next' }, ...seen)).toBe('10');
+    expect(await refusedAt({ upstream, start }, 13, {}, ...seen)).toBe('2');
+    expect(await refusedAt({ upstream, start }, 13, { cursor: 'next' }, ...seen)).toBe('10');
   });
 });
 
 describe('a low balance', () => {
-  const searches = async (remaining: readonly number[], options = {}) => {
-    const own = await startServer({
-      config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_little', cacheSeconds: 0, ...options },
-    });
+  const searches = async (
+    { upstream, start }: { upstream: Upstream; start: Start },
+    remaining: readonly number[],
+    options = {},
+  ) => {
+    const own = await start({ cacheSeconds: 0, ...options });
     const warnings: (string | undefined)[] = [];
     for (const left of remaining) {
       upstream.does(json({ id: 'x' }, { headers: paid(2, left) }));
-      const { data, text } = await own.call('get_ad', { adId: 'x' });
-      const warning = data.warning as unknown as string | undefined;
+      const { data, text } = await own.call('get_ad', { adId: uuidOf('x') });
+      const warning = data.warning;
       if (warning) expect(text).toContain(warning);
       else expect(text).not.toContain('Low balance');
       warnings.push(warning);
     }
-    await own.close();
     return warnings;
   };
 
-  test('of the account is said once, in the text and in the data', async () => {
-    expect(await searches([40, 39, 37])).toEqual([
+  test('of the account is said once, in the text and in the data', async ({ upstream, start }) => {
+    expect(await searches({ upstream, start }, [40, 39, 37])).toEqual([
       undefined,
-      'Low balance: the account has 39 credits left, and a call was seen to cost up to 2. Tell the user.',
+      'Low balance: the account has 39 credits left, and calls have cost up to 2. Tell the user.',
       undefined,
     ]);
   });
 
-  test('is said again after there was more', async () => {
-    expect((await searches([39, 37, 100, 39])).map(Boolean)).toEqual([true, false, false, true]);
+  test('is said again after there was more', async ({ upstream, start }) => {
+    expect((await searches({ upstream, start }, [39, 37, 100, 39])).map(Boolean)).toEqual([true, false, false, true]);
   });
 
-  test('of the budget is said once', async () => {
-    const warnings = await searches([1000, 1000, 1000, 1000, 1000], { creditBudget: 10 });
+  test('of the budget is said once', async ({ upstream, start }) => {
+    const warnings = await searches({ upstream, start }, [1000, 1000, 1000, 1000, 1000], { creditBudget: 10 });
     expect(warnings.map(Boolean)).toEqual([false, false, false, false, true]);
     expect(warnings[4]).toContain('the budget of this server has 0 credits left');
   });
 
-  test('is not said of a service that states nothing', async () => {
+  test('is not said of a service that states nothing', async ({ upstream, server }) => {
     upstream.does(json({ id: 'x' }));
-    expect((await server.call('get_ad', { adId: 'x' })).data.warning).toBeUndefined();
+    expect((await server.call('get_ad', { adId: uuidOf('x') })).data.warning).toBeUndefined();
   });
 });

@@ -1,55 +1,41 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  creditStatus,
-  documented,
-  json,
-  paid,
-  refusal,
-  startUpstream,
-  type Upstream,
-  usage,
-} from '../support/faulty-upstream.ts';
+import { describe, expect } from 'vitest';
+import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
 import { startService } from '../support/service.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
 let clock = 1_790_000_000_000;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterAll(() => upstream.close());
-beforeEach(async () => {
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
+test.beforeEach(({ upstream }) => {
   upstream.does(refusal(429));
   upstream.credits = json(creditStatus(usage(400)));
-  server = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_windows', cacheSeconds: 0 },
-    now: () => clock,
-  });
 });
-afterEach(() => server.close());
 
-const paths = () => upstream.requests.map(({ method, path }) => `${method} ${path}`);
+const paths = (upstream: Upstream) => upstream.requests.map(({ method, path }) => `${method} ${path}`);
 
 describe('a usage limit', () => {
-  test('is explained: which window, used, limit, when it ends as an estimate, and what still works', async () => {
+  test('is explained: which window, used, limit, when it ends as an estimate, and what still works', async ({
+    upstream,
+    server,
+  }) => {
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true, status: 429, usageLimit: usage(400) });
     expect(text).toContain('hourly window 400 of 400 credits used, daily window 400 of 5000 credits used');
     expect(text).toContain('The hourly window is full. It should end within an hour; this is an estimate');
     expect(text).toContain(
-      'Still working: list_collections, add_collection_item, get_credits, get_account and whoami, and what was asked before',
+      'Still working: list_collections, add_collection_item, get_credits, get_account and whoami, and cached answers',
     );
-    expect(paths()).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
+    expect(paths(upstream)).toEqual(['POST /v1/ads/search', 'GET /v1/credits']);
   });
 
-  test('of the day says so', async () => {
+  test('of the day says so', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus({ ...usage(400), limitType: 'daily' }));
     expect((await server.call('search_ads')).text).toContain('The daily window is full. It should end within a day');
   });
 
-  test('that no window shows means that a cheaper call may still fit', async () => {
+  test('that no window shows means that a cheaper call may still fit', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(usage(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
@@ -58,7 +44,7 @@ describe('a usage limit', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
-  test('is a usage limit also where the credits cannot be asked', async () => {
+  test('is a usage limit also where the credits cannot be asked', async ({ upstream, server }) => {
     upstream.credits = refusal(403);
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
@@ -67,7 +53,7 @@ describe('a usage limit', () => {
   });
 });
 
-test('calls that meet the limit while another learns of it ask no more', async () => {
+test('calls that meet the limit while another learns of it ask no more', async ({ upstream, server }) => {
   const gate = gateOf();
   upstream.does(refusal(429), (request, response) => void gate.opened.then(() => refusal(429)(request, response)));
   const first = server.call('search_ads', { limit: 1 });
@@ -77,68 +63,68 @@ test('calls that meet the limit while another learns of it ask no more', async (
   await first;
   gate.open();
   expect((await second).error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
-  expect(paths().filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
+  expect(paths(upstream).filter((path) => path === 'GET /v1/credits')).toHaveLength(1);
 });
 
 describe('while a window is known to be full', () => {
-  beforeEach(async () => {
+  test.beforeEach(async ({ upstream, server }) => {
     await server.call('search_ads');
     upstream.does(documented);
   });
 
-  test('gated calls are answered at once, without going out', async () => {
+  test('gated calls are answered at once, without going out', async ({ upstream, server }) => {
     for (let time = 0; time < 10; time++) {
       const { error, text } = await server.call('search_ads', { limit: time + 1 });
       expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
       expect(text).toContain('Nothing was sent, nothing was charged.');
     }
-    expect(paths()).toEqual([]);
+    expect(paths(upstream)).toEqual([]);
   });
 
-  test('calls that are not gated go out', async () => {
+  test('calls that are not gated go out', async ({ upstream, server }) => {
     for (const tool of ['whoami', 'get_account', 'list_collections'])
       expect((await server.call(tool)).isError).toBe(false);
-    const saving = { collectionId: 'c', itemType: 'ads', itemId: 'x' };
+    const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
     expect((await server.call('add_collection_item', saving)).isError).toBe(false);
     expect(upstream.requests).toHaveLength(4);
   });
 
-  test('get_credits that shows it open lifts this at once', async () => {
+  test('get_credits that shows it open lifts this at once', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(usage(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('it is asked again once a minute, however many call', async () => {
+  test('it is asked again once a minute, however many call', async ({ upstream, server }) => {
     clock += 59_999;
     await server.call('search_ads');
-    expect(paths()).toEqual([]);
+    expect(paths(upstream)).toEqual([]);
     clock += 1;
     await Promise.all([1, 2, 3, 4].map((limit) => server.call('search_ads', { limit })));
-    expect(paths()).toEqual(['GET /v1/credits']);
+    expect(paths(upstream)).toEqual(['GET /v1/credits']);
     clock += 60_000;
     upstream.credits = json(creditStatus(usage(3)));
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('and the credits cannot be asked any more, the call itself is the question', async () => {
+  test('and the credits cannot be asked any more, the call itself is the question', async ({ upstream, server }) => {
     upstream.credits = refusal(500);
     clock += 60_000;
     expect((await server.call('search_ads')).isError).toBe(false);
     expect((await server.call('search_ads', { limit: 2 })).isError).toBe(false);
   });
 
-  test('another key is not held back', async () => {
+  test('another key is not held back', async ({ server }) => {
     const other = await server.as('svc_live_other');
     expect((await other.call('search_ads')).isError).toBe(false);
   });
 });
 
-test('get_credits that shows a full window keeps the next paid call from going out', async () => {
+test('get_credits that shows a full window keeps the next paid call from going out', async ({ upstream, server }) => {
   upstream.does(documented);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
-  expect(paths()).toEqual(['GET /v1/credits']);
+  expect(paths(upstream)).toEqual(['GET /v1/credits']);
 });
 
 test('against the library: the limit is met, said, held, and over with the hour', async () => {
@@ -166,21 +152,24 @@ test('against the library: the limit is met, said, held, and over with the hour'
 describe('a window that has less left than a call costs', () => {
   const tight = { ...usage(398), isLimitReached: false };
 
-  beforeEach(async () => {
+  test.beforeEach(async ({ upstream, server }) => {
     upstream.does(json({ items: [{ id: 'a' }], cursor: null, hasMore: false }, { headers: paid(5) }));
     await server.call('search_ads', { limit: 1 });
     upstream.does(refusal(429));
     upstream.credits = json(creditStatus(tight));
   });
 
-  test('is told as one that a smaller call may fit', async () => {
+  test('is told as one that a smaller call may fit', async ({ server }) => {
     const { text, error } = await server.call('search_ads', { limit: 2 });
-    expect(text).toContain('the call costs more than its window has left');
+    expect(text).toContain('The call costs more credits than its usage window has left');
     expect(text).not.toContain('gives out no more credits');
     expect(error).toMatchObject({ kind: 'usage_limit', retryable: true });
   });
 
-  test('answers calls that cost as much without sending them, until get_credits shows more room', async () => {
+  test('answers calls that cost as much without sending them, until get_credits shows more room', async ({
+    upstream,
+    server,
+  }) => {
     await server.call('search_ads', { limit: 2 });
     const asked = upstream.requests.length;
     expect((await server.call('search_ads', { limit: 3 })).text).toContain('Nothing was sent');

@@ -1,38 +1,33 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect } from 'vitest';
 import {
   createKey,
+  type ImportProgress,
   importFiles,
   listKeys,
-  type Progress,
   revokeKey,
   serveDemoLibrary,
   serveLibrary,
 } from '../../src/library/commands.ts';
 import { importOutcome, importText, keysText, progressLine } from '../../src/library/report.ts';
+import { databaseTest as test } from './support/fixtures.ts';
 import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
-let folder: string;
-let database: string;
 const now = () => startOfTests;
-const place = () => ({ database, now });
+const target = (database: string) => ({ database, now });
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
-  database = join(folder, 'ad-library.db');
-});
-afterEach(() => rm(folder, { recursive: true }));
-
-it('imports files and standard input, tells how far it is, and what it skipped', async () => {
+test('imports files and standard input, tells how far it is, and what it skipped', async ({ folder, database }) => {
   const file = join(folder, 'ads.jsonl');
   await writeFile(file, `{"id":"${uuid(1)}"}\n{"id":"x"}\n{"pageId":"p","pageName":"P"}\n`);
   const stdin = Readable.from([Buffer.from(`{"id":"${uuid(2)}"}\n`)]);
-  const seen: Progress[] = [];
-  const reports = await importFiles(place(), [file, '-'], { stdin, onProgress: (progress) => seen.push(progress) });
+  const seen: ImportProgress[] = [];
+  const reports = await importFiles(target(database), [file, '-'], {
+    stdin,
+    onProgress: (progress) => seen.push(progress),
+  });
   expect(reports.map(importText)).toEqual([
     `${file}: 1 ad and 1 page, 1 skipped:\n  line 2: id: an ad's id is a UUID; got "x"`,
     'standard input: 1 ad and 0 pages',
@@ -45,46 +40,50 @@ it('imports files and standard input, tells how far it is, and what it skipped',
   ]);
 });
 
-it('an import of a file that is not there says so and touches nothing', async () => {
+test('an import of a missing file fails and changes nothing', async ({ folder, database }) => {
   const files = [join(folder, 'nowhere.jsonl')];
-  await expect(importFiles(place(), files, { stdin: Readable.from([]) })).rejects.toThrow(/ENOENT.*nowhere\.jsonl/);
+  await expect(importFiles(target(database), files, { stdin: Readable.from([]) })).rejects.toThrow(
+    /ENOENT.*nowhere\.jsonl/,
+  );
 });
 
-it('what was imported and which keys there are outlives the process', async () => {
-  const made = await createKey(place(), { name: 'Kept', credits: 5 });
-  await importFiles(place(), ['-'], { stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]) });
-  const served = await serveLibrary({ ...place(), listen: onLoopback });
+test('what was imported and which keys there are outlives the process', async ({ database }) => {
+  const made = await createKey(target(database), { name: 'Kept', credits: 5 });
+  await importFiles(target(database), ['-'], {
+    stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]),
+  });
+  const served = await serveLibrary({ ...target(database), listen: onLoopback });
   const response = await fetch(`${served.url}/v1/ads/${uuid(1)}`, { headers: { Authorization: `Bearer ${made.key}` } });
   expect(await response.json()).toEqual({ id: uuid(1), headline: 'Kept' });
   expect(response.headers.get('x-service-credits-remaining')).toBe('4');
   await served.close();
-  const { id } = await revokeKey(place(), made.keyPrefix);
-  expect(keysText(await listKeys(place()))).toBe(
+  const { id } = await revokeKey(target(database), made.keyPrefix);
+  expect(keysText(await listKeys(target(database)))).toBe(
     `${made.keyPrefix}…  ${id}  made 2026-03-15  revoked 2026-03-15  Kept  ${made.scopes.join(',')}`,
   );
 });
 
-it('a port that is taken is an error, and the database is free again', async () => {
+test('a port that is taken is an error, and the database is free again', async ({ database }) => {
   const first = await serveDemoLibrary({ listen: onLoopback, now });
   const port = Number(new URL(first.url).port);
-  await expect(serveLibrary({ ...place(), listen: (fetch) => onLoopback(fetch, { port }) })).rejects.toThrow(
+  await expect(serveLibrary({ ...target(database), listen: (fetch) => onLoopback(fetch, { port }) })).rejects.toThrow(
     /EADDRINUSE/,
   );
-  expect(await listKeys(place())).toEqual([]);
+  expect(await listKeys(target(database))).toEqual([]);
   await first.close();
 });
 
-it.each([
+test.for([
   ['0.0.0.0', /^http:\/\/127\.0\.0\.1:\d+$/],
   ['::1', /^http:\/\/\[::1\]:\d+$/],
-])('served on %s, it names an address that this machine can reach', async (host, address) => {
-  const served = await serveLibrary({ ...place(), listen: (fetch) => onLoopback(fetch, { host }) });
+] as const)('served on %s, it names an address that this machine can reach', async ([host, address], { database }) => {
+  const served = await serveLibrary({ ...target(database), listen: (fetch) => onLoopback(fetch, { host }) });
   expect(served.url).toMatch(address);
   expect((await fetch(`${served.url}/v1/whoami`)).status).toBe(401);
   await served.close();
 });
 
-it('a served demo answers with its key, and its pictures are where it says', async () => {
+test('a served demo answers its key, and serves its pictures', async () => {
   const { url, apiKey, close } = await serveDemoLibrary({ listen: onLoopback, now });
   const response = await fetch(`${url}/v1/ads/search`, {
     method: 'POST',
@@ -99,7 +98,7 @@ it('a served demo answers with its key, and its pictures are where it says', asy
   await close();
 });
 
-it('the bar grows with what is read', () => {
+test('the bar grows with what is read', () => {
   const name = 'ads.jsonl';
   expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl  ························   0 %  0.0 MB');
   expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl  ████████████············  50 %  0.5 MB');

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ServedLibrary, serveLibrary, startOfTests, uuid } from './support/served-library.ts';
 
 const hour = 3_600_000;
@@ -17,7 +17,7 @@ const read = (key: string, path = ad) => served.ask('GET', path, { key });
 const search = (key: string, limit: number) => served.ask('POST', '/v1/ads/search', { key, body: { limit } });
 
 describe('prices', () => {
-  it.each([
+  test.each([
     [1, 1],
     [10, 1],
     [11, 2],
@@ -30,13 +30,13 @@ describe('prices', () => {
     expect(await status(key)).toMatchObject({ credits: 100 - price, creditsMax: 100 });
   });
 
-  it('an answer without items is free', async () => {
+  test('an answer without items is free', async () => {
     const key = served.key({ credits: 1 });
     const { headers } = await served.ask('POST', '/v1/ads/search', { key, body: { query: 'nowhere' } });
     expect(headers.get('x-service-credits-charged')).toBe('0');
   });
 
-  it('can be set', async () => {
+  test('can be set', async () => {
     const dear = await serveLibrary({ prices: { getAd: { credits: 7 } } });
     await dear.load({ id: uuid(1) });
     const key = dear.key();
@@ -49,7 +49,7 @@ describe('prices', () => {
 });
 
 describe('60 paid reads at once', () => {
-  it('with 20 credits: exactly what 20 credits buy, and the books are equal', async () => {
+  test('with 20 credits: exactly what 20 credits buy, and the books are equal', async () => {
     const key = served.key({ credits: 20 });
     const answers = await Promise.all(Array.from({ length: 60 }, () => read(key)));
     const paid = answers.filter(({ status }) => status === 200);
@@ -62,7 +62,7 @@ describe('60 paid reads at once', () => {
     expect(usageLimit).toMatchObject({ hourlyCredits: 20, dailyCredits: 20 });
   });
 
-  it('in any mix, for two keys of one account: charged, remaining and books agree', async () => {
+  test('in any mix, for two keys of one account: charges, remaining credits and spending agree', async () => {
     const call = fc.constantFrom('ad', 'page', 'small', 'large', 'missing', 'wrong', 'empty');
     await fc.assert(
       fc.asyncProperty(
@@ -103,7 +103,7 @@ describe('60 paid reads at once', () => {
 });
 
 describe('windows and period', () => {
-  it('an hourly window opens again with the next hour of the clock, a daily one with the next day', async () => {
+  test('an hourly window opens again with the next hour of the clock, a daily one with the next day', async () => {
     const key = served.key({ hourlyLimit: 2, dailyLimit: 3 });
     const at = async (time: number) => {
       served.clock.now = time;
@@ -129,7 +129,7 @@ describe('windows and period', () => {
     served.clock.now = startOfTests;
   });
 
-  it('a window that has room for less than the price says so and takes nothing', async () => {
+  test('a window with less room than the price answers 429 and charges nothing', async () => {
     const key = served.key({ hourlyLimit: 2 });
     const { status: refused, body } = await search(key, 30);
     expect(refused).toBe(429);
@@ -138,7 +138,7 @@ describe('windows and period', () => {
     expect((await search(key, 20)).status).toBe(200);
   });
 
-  it('credits are full again with the next month', async () => {
+  test('credits are renewed at the start of a month', async () => {
     const key = served.key({ credits: 1 });
     expect((await read(key)).status).toBe(200);
     expect((await read(key)).body.error).toMatchObject({
@@ -154,14 +154,14 @@ describe('windows and period', () => {
     served.clock.now = startOfTests;
   });
 
-  it('too few credits for an answer: 402 with price and balance, and a smaller one is still to be had', async () => {
+  test('too few credits for an answer: 402 with price and balance; a smaller answer still works', async () => {
     const key = served.key({ credits: 2 });
     const { body } = await search(key, 30);
     expect(body.error).toMatchObject({ code: 'credits_exhausted', details: { price: 3, credits: 2 } });
     expect((await search(key, 20)).status).toBe(200);
   });
 
-  it('without a subscription there is no period and no balance', async () => {
+  test('without a subscription there is no period and no balance', async () => {
     const key = served.key({ subscription: false });
     expect(await status(key)).toMatchObject({
       planId: null,

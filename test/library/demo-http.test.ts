@@ -1,9 +1,9 @@
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import { serveHttp } from '../../src/cli/serve.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { freePort } from '../support/free-port.ts';
 
-it('in demo mode, http serves the pictures that its ads name, and nothing else of the library', async () => {
+test('in demo mode, http serves the pictures that its ads name, and nothing else of the library', async () => {
   const config = { ...readConfig({}), demo: true, port: await freePort() };
   const served = await serveHttp(config, () => {});
   try {

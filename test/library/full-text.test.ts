@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { searchAll, serveRich, uuid } from './support/served-library.ts';
 
 const { served, key } = await serveRich();
@@ -25,7 +25,7 @@ describe('full text', () => {
   const ids = Object.fromEntries(Object.keys(copies).map((name, at) => [name, uuid(9000 + at)]));
   beforeAll(() => served.load(...Object.entries(copies).map(([name, body]) => ({ id: ids[name], body }))));
 
-  it.each([
+  test.each([
     ['수분', ['korean']],
     ['촉촉', ['korean']],
     ['촉', ['korean']],
@@ -66,7 +66,7 @@ describe('full text', () => {
     expect(found.sort()).toEqual(names.map((name) => ids[name]).sort());
   });
 
-  it('never fails, whatever is typed', async () => {
+  test('never fails, whatever is typed', async () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),
       fc
@@ -110,7 +110,7 @@ describe('full text', () => {
     expect(served.errors).toEqual([]);
   });
 
-  it('finds every word of any text that is kept', async () => {
+  test('finds every word of any stored text', async () => {
     const letters = fc.constantFrom(...'abcßéñ수분세럼後味コのعطرकाไทИж1 -,.!🔥\u0301\u200d');
     const texts = fc.array(
       fc.array(letters, { minLength: 1, maxLength: 30 }).map((all) => all.join('')),

@@ -1,17 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { linesOf, type ServedLibrary, searchAll, serveRich } from './support/served-library.ts';
+import { describe, expect } from 'vitest';
+import { freshLibraryTest as test } from './support/fixtures.ts';
+import { linesOf, type ServedLibrary, searchAll } from './support/served-library.ts';
 
-let served: ServedLibrary;
-let key: string;
-beforeEach(async () => {
-  ({ served, key } = await serveRich());
-});
-afterEach(() => served.close());
-
-const get = async (path: string) => (await served.ask('GET', path, { key })).body;
+const get = async ({ served, key }: { served: ServedLibrary; key: string }, path: string) =>
+  (await served.ask('GET', path, { key })).body;
 
 describe('ads of the public ad library', () => {
   const scraped = {
@@ -40,7 +35,7 @@ describe('ads of the public ad library', () => {
     },
   };
 
-  it('are mapped as scrapers write them', async () => {
+  test('are mapped as scrapers write them', async ({ served, key }) => {
     const report = await served.load(scraped, scraped);
     expect(report).toMatchObject({ ads: 2, fromPublicArchive: 2, skipped: 0 });
     const { items, totalHits } = await searchAll(served, '/v1/ads/search', key, {
@@ -78,10 +73,10 @@ describe('ads of the public ad library', () => {
       website: { siteDomain: 'shop.example' },
       impressions: { lower_bound: '1000' },
     });
-    expect((await get('/v1/pages/42')).pageName).toBe('Made-up Page');
+    expect((await get({ served, key }, '/v1/pages/42')).pageName).toBe('Made-up Page');
   });
 
-  it('as the official archive answers, in its envelope', async () => {
+  test('as the official archive answers, in its envelope', async ({ served, key }) => {
     await served.load({
       data: [
         {
@@ -115,7 +110,7 @@ describe('ads of the public ad library', () => {
     ]);
   });
 
-  it('nothing that claims to be one makes the import fail', async () => {
+  test('no malformed one makes the import fail', async ({ served }) => {
     const value = fc.jsonValue({ maxDepth: 4 });
     const names = [
       'page_id',
@@ -148,19 +143,19 @@ describe.skipIf(!existsSync(join(data, 'ads.jsonl')))(
         .split('\n')
         .map((line) => JSON.parse(line));
 
-    it('every field is read back as it was, by id and by search', async () => {
+    test('every field is read back as it was, by id and by search', async ({ served, key }) => {
       const ads = records('ads.jsonl');
       const pages = records('pages.jsonl');
       expect(await served.library.import(linesOf([...pages, ...ads]))).toMatchObject({ skipped: 0 });
-      for (const ad of ads) expect(await get(`/v1/ads/${ad.id}`)).toEqual(ad);
-      for (const page of pages) expect(await get(`/v1/pages/${page.pageId}`)).toEqual(page);
+      for (const ad of ads) expect(await get({ served, key }, `/v1/ads/${ad.id}`)).toEqual(ad);
+      for (const page of pages) expect(await get({ served, key }, `/v1/pages/${page.pageId}`)).toEqual(page);
       const byId = (items: { id: string }[]) => [...items].sort((left, right) => (left.id < right.id ? -1 : 1));
       const { items, totalHits } = await searchAll(served, '/v1/ads/search', key, { limit: 7 });
       expect(totalHits).toBe(ads.length);
       expect(byId(items.map(({ appUrl, ...ad }: { appUrl: string; id: string }) => ad))).toEqual(byId(ads));
     });
 
-    it('every advertiser is found by its name, every ad by words of its headline', async () => {
+    test('every advertiser is found by its name, every ad by words of its headline', async ({ served, key }) => {
       const ads = records('ads.jsonl');
       await served.library.import(linesOf(ads));
       for (const ad of ads) {

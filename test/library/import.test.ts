@@ -1,18 +1,13 @@
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type ServedLibrary, searchAll, serveRich, uuid } from './support/served-library.ts';
+import { describe, expect } from 'vitest';
+import { freshLibraryTest as test } from './support/fixtures.ts';
+import { type ServedLibrary, searchAll, uuid } from './support/served-library.ts';
 
-let served: ServedLibrary;
-let key: string;
-beforeEach(async () => {
-  ({ served, key } = await serveRich());
-});
-afterEach(() => served.close());
-
-const get = async (path: string) => (await served.ask('GET', path, { key })).body;
+const get = async ({ served, key }: { served: ServedLibrary; key: string }, path: string) =>
+  (await served.ask('GET', path, { key })).body;
 
 describe('records in the API’s shapes', () => {
-  it('are read back as they were, extra keys and all, by id and by search', async () => {
+  test('are read back as they were, extra keys and all, by id and by search', async ({ served, key }) => {
     const extras = fc.dictionary(
       fc.string({ minLength: 1, maxLength: 8 }).filter((name) => !['__proto__', 'appUrl', 'data'].includes(name)),
       fc.jsonValue({ maxDepth: 3 }),
@@ -24,17 +19,21 @@ describe('records in the API’s shapes', () => {
         const ad = JSON.parse(JSON.stringify({ ...extra, ...text, id, pageId: id }));
         const report = await served.load(ad);
         fc.pre(report.skipped === 0);
-        expect(await get(`/v1/ads/${id.toUpperCase()}`)).toEqual(ad);
+        expect(await get({ served, key }, `/v1/ads/${id.toUpperCase()}`)).toEqual(ad);
         const { items } = await searchAll(served, '/v1/ads/search', key, { pageId: id });
         expect(items).toEqual([{ ...ad, appUrl: `${served.base}/ads/${id}` }]);
       }),
     );
   });
 
-  it('the same id replaces, and what it said before is found no more', async () => {
+  test('a record replaces one with the same id, also in searches', async ({ served, key }) => {
     await served.load({ id: uuid(1), headline: 'Old words', countries: ['US'] });
     await served.load({ id: uuid(1), headline: 'New words', countries: ['DE'] });
-    expect(await get(`/v1/ads/${uuid(1)}`)).toEqual({ id: uuid(1), headline: 'New words', countries: ['DE'] });
+    expect(await get({ served, key }, `/v1/ads/${uuid(1)}`)).toEqual({
+      id: uuid(1),
+      headline: 'New words',
+      countries: ['DE'],
+    });
     const hits = async (body: object) => (await served.ask('POST', '/v1/ads/search', { key, body })).body.totalHits;
     expect([
       await hits({ query: 'old' }),
@@ -44,10 +43,10 @@ describe('records in the API’s shapes', () => {
     ]).toEqual([0, 1, 0, 1]);
   });
 
-  it('a page made from an ad gives way to the page itself, and does not replace it', async () => {
+  test('a page made from an ad is replaced by the page itself, and never replaces it', async ({ served, key }) => {
     const ad = { id: uuid(1), pageId: 'p', page: { pageName: 'From the ad', adsAmount: 3 }, countries: ['FR'] };
     await served.load(ad);
-    expect(await get('/v1/pages/p')).toEqual({
+    expect(await get({ served, key }, '/v1/pages/p')).toEqual({
       pageId: 'p',
       pageName: 'From the ad',
       adsAmount: 3,
@@ -56,10 +55,10 @@ describe('records in the API’s shapes', () => {
     });
     await served.load({ pageId: 'p', pageName: 'Itself' });
     await served.load(ad, { ...ad, id: uuid(2) });
-    expect(await get('/v1/pages/p')).toEqual({ pageId: 'p', pageName: 'Itself' });
+    expect(await get({ served, key }, '/v1/pages/p')).toEqual({ pageId: 'p', pageName: 'Itself' });
   });
 
-  it('bad lines are reported by number and skipped', async () => {
+  test('bad lines are reported by number and skipped', async ({ served }) => {
     const report = await served.load(
       { id: uuid(1) },
       '',
@@ -86,7 +85,10 @@ describe('records in the API’s shapes', () => {
     ]);
   });
 
-  it('lines may be cut anywhere, end in CRLF, begin with a byte order mark, or lack the last line end', async () => {
+  test('lines may be cut anywhere, end in CRLF, begin with a byte order mark, or lack the last line end', async ({
+    served,
+    key,
+  }) => {
     const text = `\uFEFF{"id":"${uuid(1)}","headline":"수분 🔥"}\r\n\r\n{"id":"${uuid(2)}","body":"é"}`;
     const bytes = Buffer.from(text);
     await fc.assert(
@@ -96,12 +98,12 @@ describe('records in the API’s shapes', () => {
           for (const [index, from] of at.slice(0, -1).entries()) yield bytes.subarray(from, at[index + 1]);
         }
         expect(await served.library.import(chunks())).toMatchObject({ ads: 2, skipped: 0 });
-        expect((await get(`/v1/ads/${uuid(1)}`)).headline).toBe('수분 🔥');
+        expect((await get({ served, key }, `/v1/ads/${uuid(1)}`)).headline).toBe('수분 🔥');
       }),
     );
   });
 
-  it('a line without end is skipped and not kept in memory', async () => {
+  test('an endless line is skipped and not kept in memory', async ({ served }) => {
     async function* endless() {
       const chunk = Buffer.alloc(1024 * 1024, 'x');
       for (let megabyte = 0; megabyte < 64; megabyte++) yield chunk;
@@ -111,7 +113,7 @@ describe('records in the API’s shapes', () => {
     expect(report).toMatchObject({ ads: 1, skipped: 1, problems: [{ line: 1 }] });
   });
 
-  it('other requests are answered while an import runs', async () => {
+  test('other requests are answered while an import runs', async ({ served, key }) => {
     let answered = 0;
     async function* slowly() {
       for (let at = 0; at < 1000; at++) {

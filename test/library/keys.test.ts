@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type ServedLibrary, serveLibrary } from './support/served-library.ts';
+import { expect } from 'vitest';
+import { libraryTest as test } from './support/fixtures.ts';
+import { serveLibrary } from './support/served-library.ts';
 
-let served: ServedLibrary;
-beforeAll(async () => {
-  served = await serveLibrary();
-});
-afterAll(() => served.close());
-
-it('a key looks as documented, and only a hash of it is kept', async () => {
+test('a key looks as documented, and only a hash of it is kept', async ({ served }) => {
   const { key, keyPrefix } = served.library.keys.create({ name: 'Mine' });
   expect(key).toMatch(/^svc_live_[0-9a-f]{40}$/);
   expect(key.startsWith(keyPrefix)).toBe(true);
-  const rows = served.library.shop.database.all('SELECT * FROM keys');
+  const rows = served.library.context.database.all('SELECT * FROM keys');
   expect(JSON.stringify(rows)).not.toContain(key.slice('svc_live_'.length));
   expect(JSON.stringify(served.library.keys.list())).not.toContain(key);
 });
 
-it('a revoked key stops at once; its id, its prefix and a part of it name it', async () => {
-  for (const name of ['id', 'keyPrefix', 'part'] as const) {
+test('a key can be revoked by itself, its id, its prefix or part of it, and stops working at once', async ({
+  served,
+}) => {
+  for (const name of ['key', 'id', 'keyPrefix', 'part'] as const) {
     const made = served.library.keys.create();
     expect((await served.ask('GET', '/v1/whoami', { key: made.key })).status).toBe(200);
     const { revokedAt } = served.library.keys.revoke(name === 'part' ? made.keyPrefix.slice(0, -1) : made[name]);
@@ -27,17 +24,18 @@ it('a revoked key stops at once; its id, its prefix and a part of it name it', a
   }
 });
 
-it.each([
+test.for([
   ['svc_live_', /No key has/],
+  [`svc_live_${'0'.repeat(40)}`, /^No key has that id or prefix\. "library key list" shows them\.$/],
   ['svc_live_zzz', /No key has/],
   ['', /No key has/],
-])('%j revokes nothing', (name, message) => {
+] as const)('%j revokes nothing', ([name, message], { served }) => {
   const before = served.library.keys.list();
   expect(() => served.library.keys.revoke(name)).toThrow(message);
   expect(served.library.keys.list()).toEqual(before);
 });
 
-it('a prefix that several keys share revokes none of them', async () => {
+test('a prefix that several keys share revokes none of them', async () => {
   const own = await serveLibrary();
   const prefixes = Array.from({ length: 17 }, () => own.library.keys.create().keyPrefix.slice(0, 10));
   const shared = prefixes.find((prefix, at) => prefixes.indexOf(prefix) !== at) ?? '';
@@ -46,7 +44,9 @@ it('a prefix that several keys share revokes none of them', async () => {
   await own.close();
 });
 
-it('every key has an account of its own with the two default collections, unless it shares one', async () => {
+test('every key has an account of its own with the two default collections, unless it shares one', async ({
+  served,
+}) => {
   const first = served.key();
   const list = async (key: string) => (await served.ask('GET', '/v1/collections', { key })).body.items;
   const mine = await list(first);
@@ -58,21 +58,21 @@ it('every key has an account of its own with the two default collections, unless
   expect((await list(served.key()))[0].id).not.toBe(mine[0].id);
 });
 
-it.each([
+test.for([
   [{ scopes: ['ads:read', 'cats:read'] }, /Unknown scope cats:read\. Known: account:read/],
   [{ scopes: [] }, /at least one scope/],
   [{ credits: -1 }, /credits takes a whole number/],
   [{ hourlyLimit: 1.5 }, /hourlyLimit takes a whole number/],
   [{ dailyLimit: Number.NaN }, /dailyLimit takes a whole number/],
   [{ accountOf: 'nobody' }, /No key has/],
-])('%j is refused and leaves nothing behind', (options, message) => {
-  const accounts = () => served.library.shop.database.all('SELECT * FROM accounts').length;
+] as const)('%j is refused and leaves nothing behind', ([options, message], { served }) => {
+  const accounts = () => served.library.context.database.all('SELECT * FROM accounts').length;
   const before = accounts();
   expect(() => served.library.keys.create(options)).toThrow(message);
   expect(accounts()).toBe(before);
 });
 
-it('the header is read as HTTP says: the scheme in any case, spaces around', async () => {
+test('the header is read as HTTP says: the scheme in any case, spaces around', async ({ served }) => {
   const key = served.key();
   for (const value of [`bearer ${key}`, `BEARER   ${key}`, `Bearer ${key} `]) {
     expect((await served.ask('GET', '/v1/whoami', { headers: { Authorization: value } })).status).toBe(200);

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { SearchFilters } from '../../src/api/search-filters.ts';
 import { endpoints } from '../../src/library/endpoints.ts';
 import { libraryFilters } from '../../src/library/filters.ts';
-import { type ServedLibrary, serveLibrary } from './support/served-library.ts';
-
-let served: ServedLibrary;
-beforeAll(async () => {
-  served = await serveLibrary();
-});
-afterAll(() => served.close());
+import { libraryTest as test } from './support/fixtures.ts';
 
 describe('the interface described', () => {
-  it('is OpenAPI 3.1, version 1.0.0, with every operation and every filter key', async () => {
+  test('is OpenAPI 3.1, version 1.0.0, with every operation and every filter key', async ({ served }) => {
     const { status, body } = await served.ask('GET', '/openapi.json');
     expect(status).toBe(200);
     expect(body).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } });
@@ -28,7 +22,7 @@ describe('the interface described', () => {
     }
   });
 
-  it('the library’s filters fit the form that anybody’s filters are written in', () => {
+  test('the library’s filters have the documented form', () => {
     expect(SearchFilters.parse(libraryFilters)).toEqual(libraryFilters);
     expect(SearchFilters.safeParse({ ads: [{ key: 'a', type: 'text', description: 'b' }] }).success).toBe(false);
     const twice = { key: 'a', type: 'string', description: 'b' };

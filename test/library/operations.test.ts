@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   Account,
   Ad,
@@ -11,14 +11,14 @@ import {
   Page,
   PageListResult,
 } from '../../src/api/schemas.ts';
+import { at, type Case, itemsOf, type SampleLibrary, search, serveSampleLibrary } from './support/sample-library.ts';
 import { uuid } from './support/served-library.ts';
-import { at, type Case, itemsOf, type SockShop, search, serveSockShop } from './support/sock-shop.ts';
 
-let shop: SockShop;
+let sample: SampleLibrary;
 beforeAll(async () => {
-  shop = await serveSockShop();
+  sample = await serveSampleLibrary();
 });
-afterAll(() => shop.served.close());
+afterAll(() => sample.served.close());
 
 /** The document's operations: a call that succeeds, its scope, its 200 body and its headers. */
 const operations = {
@@ -85,8 +85,8 @@ const scoped = names.filter((name) => 'scope' in operations[name]);
 describe.each(names)('%s', (name) => {
   const { call, body, headers } = operations[name];
 
-  it('answers 200 with the documented body and headers', async () => {
-    const answer = await shop.ask(call, shop.keys.good);
+  test('answers 200 with the documented body and headers', async () => {
+    const answer = await sample.ask(call, sample.keys.good);
     expect(answer.status).toBe(200);
     body.parse(answer.body);
     const seen = ['charged', 'remaining'].filter((header) => answer.headers.has(`x-service-credits-${header}`));
@@ -99,24 +99,24 @@ describe.each(names)('%s', (name) => {
     }
   });
 
-  it.each([
+  test.each([
     ['no key', () => undefined, 'missing_api_key'],
     ['an unknown key', () => 'svc_live_0000', 'invalid_api_key'],
-    ['a revoked key', () => shop.keys.revoked, 'revoked_api_key'],
+    ['a revoked key', () => sample.keys.revoked, 'revoked_api_key'],
   ])('answers 401 to %s', async (_, key, code) => {
-    await shop.expectError(call, key(), 401, code);
+    await sample.expectError(call, key(), 401, code);
   });
 });
 
 describe.each(scoped)('%s', (name) => {
   const { call, scope } = operations[name] as { call: Case; scope: string };
-  it('answers 403 without its scope, and 200 with it alone', async () => {
+  test('answers 403 without its scope, and 200 with it alone', async () => {
     const others = new Set(scoped.map((other) => (operations[other] as { scope: string }).scope));
     others.delete(scope);
-    const error = await shop.expectError(call, shop.served.key({ scopes: [...others] }), 403, 'missing_scope');
+    const error = await sample.expectError(call, sample.served.key({ scopes: [...others] }), 403, 'missing_scope');
     expect(error.message).toContain(scope);
-    const key = shop.served.key({ scopes: [scope], accountOf: shop.keys.good.slice(0, 17) });
-    expect((await shop.ask(call, key)).status).toBe(200);
+    const key = sample.served.key({ scopes: [scope], accountOf: sample.keys.good.slice(0, 17) });
+    expect((await sample.ask(call, key)).status).toBe(200);
   });
 });
 
@@ -124,34 +124,34 @@ describe.each(gated)('%s', (name) => {
   const { call } = operations[name];
   const own = async (key: string | undefined): Promise<Case> => {
     if (name !== 'listCollectionItems') return call;
-    const { body } = await shop.served.ask('GET', '/v1/collections', { key });
+    const { body } = await sample.served.ask('GET', '/v1/collections', { key });
     return { ...call, path: at(`/v1/collections/${body.items[0].id}/items?itemType=ads`) };
   };
-  it.each([
+  test.each([
     ['402 without a subscription', 'unsubscribed', 402, 'subscription_required'],
     ['402 without credits', 'empty', 402, 'credits_exhausted'],
     ['429 when a window is full', 'limited', 429, 'usage_limit_exceeded'],
   ] as const)('answers %s', async (_, key, status, code) => {
-    await shop.expectError(await own(shop.keys[key]), shop.keys[key], status, code);
+    await sample.expectError(await own(sample.keys[key]), sample.keys[key], status, code);
   });
 });
 
 describe('ungated operations', () => {
-  it.each(names.filter((name) => !gated.includes(name) && name !== 'addCollectionItem'))(
+  test.each(names.filter((name) => !gated.includes(name) && name !== 'addCollectionItem'))(
     '%s answers without subscription, credits or room in a window',
     async (name) => {
-      for (const key of [shop.keys.unsubscribed, shop.keys.empty, shop.keys.limited]) {
-        expect((await shop.ask(operations[name].call, key)).status).toBe(200);
+      for (const key of [sample.keys.unsubscribed, sample.keys.empty, sample.keys.limited]) {
+        expect((await sample.ask(operations[name].call, key)).status).toBe(200);
       }
     },
   );
 });
 describe('what the document says of single operations', () => {
-  it('added is true once, and the counts follow', async () => {
-    const key = shop.served.key();
-    const [ads] = (await shop.served.ask('GET', '/v1/collections', { key })).body.items;
+  test('added is true once, and the counts match', async () => {
+    const key = sample.served.key();
+    const [ads] = (await sample.served.ask('GET', '/v1/collections', { key })).body.items;
     const add = () =>
-      shop.served.ask('POST', `/v1/collections/${ads.id}/items`, { key, body: { itemType: 'ads', itemId: uuid(1) } });
+      sample.served.ask('POST', `/v1/collections/${ads.id}/items`, { key, body: { itemType: 'ads', itemId: uuid(1) } });
     expect((await add()).body).toEqual({
       collection: { ...ads, adCount: 1 },
       itemType: 'ads',
@@ -161,37 +161,40 @@ describe('what the document says of single operations', () => {
     expect((await add()).body).toMatchObject({ added: false, collection: { adCount: 1 } });
   });
 
-  it('appUrl stands on list items only', async () => {
-    const { body } = await shop.served.ask('POST', '/v1/ads/search', { key: shop.keys.good, body: { query: 'socks' } });
-    expect(body.items[0].appUrl).toBe(`${shop.served.base}/ads/${uuid(1)}`);
-    expect((await shop.served.ask('GET', `/v1/ads/${uuid(1)}`, { key: shop.keys.good })).body).not.toHaveProperty(
+  test('appUrl is on list items only', async () => {
+    const { body } = await sample.served.ask('POST', '/v1/ads/search', {
+      key: sample.keys.good,
+      body: { query: 'socks' },
+    });
+    expect(body.items[0].appUrl).toBe(`${sample.served.base}/ads/${uuid(1)}`);
+    expect((await sample.served.ask('GET', `/v1/ads/${uuid(1)}`, { key: sample.keys.good })).body).not.toHaveProperty(
       'appUrl',
     );
   });
 
-  it('a page that only its ads name can be read', async () => {
-    const { body } = await shop.served.ask('GET', '/v1/pages/page-1', { key: shop.keys.good });
+  test('a page known only from its ads can be read', async () => {
+    const { body } = await sample.served.ask('GET', '/v1/pages/page-1', { key: sample.keys.good });
     expect(body).toEqual({ pageId: 'page-1', pageName: 'Sock Shop', detailsEstimated: true });
   });
 
-  it('a cursor without further pages is null', async () => {
-    const { body } = await shop.served.ask('POST', '/v1/ads/search', {
-      key: shop.keys.good,
+  test('the cursor of the last page is null', async () => {
+    const { body } = await sample.served.ask('POST', '/v1/ads/search', {
+      key: sample.keys.good,
       body: { limit: 1, query: 'socks' },
     });
     expect(body).toMatchObject({ cursor: null, hasMore: false, totalHits: 1 });
   });
 
-  it('whoami names the key and never shows it', async () => {
-    const { body } = await shop.served.ask('GET', '/v1/whoami', { key: shop.keys.good });
-    expect(body.apiKey).toMatchObject({ name: 'Good key', keyPrefix: shop.keys.good.slice(0, 17) });
-    expect(JSON.stringify(body)).not.toContain(shop.keys.good);
+  test('whoami names the key and never shows it', async () => {
+    const { body } = await sample.served.ask('GET', '/v1/whoami', { key: sample.keys.good });
+    expect(body.apiKey).toMatchObject({ name: 'Good key', keyPrefix: sample.keys.good.slice(0, 17) });
+    expect(JSON.stringify(body)).not.toContain(sample.keys.good);
   });
 
-  it('a key is taken from the header only', async () => {
-    await shop.expectError({ path: at(`/v1/account?api_key=${shop.keys.good}`) }, undefined, 401);
+  test('a key is read from the header only', async () => {
+    await sample.expectError({ path: at(`/v1/account?api_key=${sample.keys.good}`) }, undefined, 401);
   });
 });
-it('nothing failed behind a 500', () => {
-  expect(shop.served.errors).toEqual([]);
+test('no request caused an internal error', () => {
+  expect(sample.served.errors).toEqual([]);
 });

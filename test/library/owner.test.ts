@@ -1,32 +1,19 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { createKey, importFiles, listKeys, revokeKey, serveLibrary } from '../../src/library/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
-import { claim } from '../../src/library/owner.ts';
 import { startChild } from './support/child.ts';
+import { databaseTest as test, type Undo } from './support/fixtures.ts';
 import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
-let folder: string;
-let database: string;
 const now = () => startOfTests;
-const cleanUp: (() => unknown)[] = [];
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
-  database = join(folder, 'ad-library.db');
-});
-afterEach(async () => {
-  for (const undo of cleanUp.splice(0).reverse()) await undo();
-  await rm(folder, { recursive: true });
-});
-
-const place = () => ({ database, now });
-const startServer = async () => {
+const target = (database: string) => ({ database, now });
+const startServer = async ({ database, undo }: { database: string; undo: Undo }) => {
   const child = await startChild('./serving-child.ts', { database });
-  cleanUp.push(child.kill);
+  undo.push(child.kill);
   return child;
 };
 const works = async (url: string, key: string) => {
@@ -35,84 +22,73 @@ const works = async (url: string, key: string) => {
 };
 
 describe('a killed server', () => {
-  it('keeps every key whose creation was reported, and those that were revoked stay so', async () => {
-    const server = await startServer();
+  test('keeps every key whose creation was reported, and those that were revoked stay so', async ({
+    database,
+    undo,
+  }) => {
+    const server = await startServer({ database, undo });
     const reported: string[] = [];
-    const revoked = await createKey(place(), { name: 'Revoked' });
-    await revokeKey(place(), revoked.id);
+    const revoked = await createKey(target(database), { name: 'Revoked' });
+    await revokeKey(target(database), revoked.id);
     let killed = false;
     const creating = Array.from({ length: 4 }, async () => {
-      while (!killed) reported.push((await createKey(place(), {})).key);
+      while (!killed) reported.push((await createKey(target(database), {})).key);
     }).map((loop) => loop.catch(() => {}));
     while (reported.length < 25) await new Promise((resolve) => setTimeout(resolve, 5));
     killed = true;
     await server.kill();
     await Promise.all(creating);
 
-    const next = await startServer();
-    for (const key of reported) expect(await works(next.ready.url, key)).toBe(true);
-    expect(await works(next.ready.url, revoked.key)).toBe(false);
-    expect((await listKeys(place())).length).toBeGreaterThanOrEqual(reported.length + 1);
+    const next = await startServer({ database, undo });
+    for (const key of reported) expect(await works(next.ready.url ?? '', key)).toBe(true);
+    expect(await works(next.ready.url ?? '', revoked.key)).toBe(false);
+    expect((await listKeys(target(database))).length).toBeGreaterThanOrEqual(reported.length + 1);
   }, 60_000);
 
-  it('loses nothing acknowledged and keeps nothing half done when killed inside a transaction', async () => {
+  test('loses nothing acknowledged and keeps no half transaction', async ({ folder, database }) => {
     const holder = await startChild('./holding-child.ts', { database });
     await holder.kill();
     expect((await readdir(folder)).sort()).toContain('ad-library.db.lock');
-    const names = (await listKeys(place())).map(({ name }) => name);
+    const names = (await listKeys(target(database))).map(({ name }) => name);
     expect(names).toEqual(['Committed']);
     expect((await readdir(folder)).filter((file) => file !== 'ad-library.db')).toEqual([]);
   });
 });
 
 describe('two processes on one file', () => {
-  it('other commands work through the one that serves', async () => {
-    const { ready } = await startServer();
-    const made = await createKey(place(), { name: 'From outside', scopes: ['ads:read'], credits: 7 });
-    expect(await works(ready.url, made.key)).toBe(true);
-    expect(await listKeys(place())).toMatchObject([{ id: made.id, name: 'From outside', scopes: ['ads:read'] }]);
+  test('other commands work through the one that serves', async ({ folder, database, undo }) => {
+    const { ready } = await startServer({ database, undo });
+    const url = ready.url ?? '';
+    const made = await createKey(target(database), { name: 'From outside', scopes: ['ads:read'], credits: 7 });
+    expect(await works(url, made.key)).toBe(true);
+    expect(await listKeys(target(database))).toMatchObject([
+      { id: made.id, name: 'From outside', scopes: ['ads:read'] },
+    ]);
     const file = join(folder, 'ads.jsonl');
     await writeFile(file, `${JSON.stringify({ id: uuid(1), headline: 'Hello' })}\n`);
-    const [report] = await importFiles(place(), [file], { stdin: process.stdin });
+    const [report] = await importFiles(target(database), [file], { stdin: process.stdin });
     expect(report).toMatchObject({ name: file, ads: 1, skipped: 0 });
-    await revokeKey(place(), made.keyPrefix);
-    expect(await works(ready.url, made.key)).toBe(false);
-    await expect(createKey(place(), { scopes: ['ads:eat'] })).rejects.toThrow(
+    await revokeKey(target(database), made.keyPrefix);
+    expect(await works(url, made.key)).toBe(false);
+    await expect(createKey(target(database), { scopes: ['ads:eat'] })).rejects.toThrow(
       /Unknown scope ads:eat\. Known: account:read/,
     );
   });
 
-  it('a second server is refused with the first one’s process', async () => {
-    const { pid } = await startServer();
-    await expect(serveLibrary({ ...place(), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
-  });
-
-  it('an owner that does not serve is named', async () => {
-    const holder = await startChild('./holding-child.ts', { database });
-    cleanUp.push(holder.kill);
-    await expect(listKeys(place())).rejects.toThrow(`in use by process ${holder.pid}`);
-  });
-
-  it('a link to the file leads to the same owner', async () => {
-    await createKey(place(), {});
-    const link = join(folder, 'link.db');
-    await symlink(database, link);
-    const { pid } = await startServer();
-    const second = serveLibrary({ database: link, now, listen: onLoopback });
-    await expect(second).rejects.toThrow(`in use by process ${pid}`);
-  });
-
-  it('of many that find a dead owner at once, one takes its place', async () => {
-    await writeFile(`${database}.owner`, JSON.stringify({ pid: 2 ** 30, token: 'dead', url: null }));
-    const claims = await Promise.allSettled(Array.from({ length: 8 }, (_, at) => claim(database, `token-${at}`)));
-    expect(claims.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  test('a second server fails and names the process of the first', async ({ database, undo }) => {
+    const { pid } = await startServer({ database, undo });
+    await expect(serveLibrary({ ...target(database), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
   });
 });
 
 describe('the owner’s note', () => {
-  it('is for the user alone, names a token that opens the admin routes, and goes with the owner', async () => {
-    const { url, close } = await serveLibrary({ ...place(), listen: onLoopback });
-    cleanUp.push(close);
+  test('is readable by the user alone, holds the token of the admin routes, and is removed at the end', async ({
+    folder,
+    database,
+    undo,
+  }) => {
+    const { url, close } = await serveLibrary({ ...target(database), listen: onLoopback });
+    undo.push(close);
     const note = `${database}.owner`;
     expect((await stat(note)).mode & 0o777).toBe(0o600);
     const { token } = JSON.parse(await readFile(note, 'utf8'));
@@ -122,58 +98,44 @@ describe('the owner’s note', () => {
     expect((await fetch(`${url}/-/keys`)).status).toBe(404);
     const empty = await fetch(`${url}/-/import`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
     expect(await empty.json()).toMatchObject({ lines: 0, ads: 0, pages: 0 });
-    await cleanUp.pop()?.();
+    await undo.pop()?.();
     expect(await readdir(folder)).toEqual(['ad-library.db']);
-  });
-
-  it.each([
-    [
-      'of a process id that another program has by now',
-      () => ({ pid: process.ppid, token: 'x', url: 'http://127.0.0.1:47109' }),
-    ],
-    ['of this very process id, from before a restart', () => ({ pid: process.pid, token: 'x', url: null })],
-    ['cut short', () => '{"pid":'],
-    ['of something else', () => ({ pid: 'none' })],
-  ])('%s is cleared away', async (_, note) => {
-    const text = note();
-    await writeFile(`${database}.owner`, typeof text === 'string' ? text : JSON.stringify(text));
-    expect(await listKeys(place())).toEqual([]);
   });
 });
 
-it('a note that cannot be read is nobody’s to clear away', async () => {
+test('a note that cannot be read is left alone', async ({ folder, database }) => {
   await mkdir(`${database}.owner`);
-  await expect(listKeys(place())).rejects.toThrow(/EISDIR/);
-  expect(await readdir(folder)).toEqual(['ad-library.db.owner']);
+  await expect(listKeys(target(database))).rejects.toThrow(/EISDIR/);
+  expect((await readdir(folder)).sort()).toEqual(['ad-library.db', 'ad-library.db.owner']);
 });
 
 describe('a file that is no library of this version', () => {
-  it('that another program keeps its tables in is refused, and stays as it was', async () => {
-    const { shop, close } = await openLibrary({ database, now });
-    shop.database.run('PRAGMA application_id = 7');
+  test('that belongs to another program is refused and left unchanged', async ({ folder, database }) => {
+    const { context, close } = await openLibrary({ database, now });
+    context.database.run('PRAGMA application_id = 7');
     close();
-    await expect(listKeys(place())).rejects.toThrow(/ad-library\.db is a database of another program/);
+    await expect(listKeys(target(database))).rejects.toThrow(/ad-library\.db is a database of another program/);
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
-  it('of a newer version is refused', async () => {
-    const { shop, close } = await openLibrary({ database, now });
-    shop.database.run('PRAGMA user_version = 99');
+  test('of a newer version is refused', async ({ folder, database }) => {
+    const { context, close } = await openLibrary({ database, now });
+    context.database.run('PRAGMA user_version = 99');
     close();
-    await expect(listKeys(place())).rejects.toThrow(/written by a newer version .* 99.*Update ad-library-mcp/);
+    await expect(listKeys(target(database))).rejects.toThrow(/written by a newer version .* 99.*Update ad-library-mcp/);
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
-  it('that is no database is refused', async () => {
+  test('that is no database is refused', async ({ database }) => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
-    await expect(listKeys(place())).rejects.toThrow(/is not a database of the ad library/);
+    await expect(listKeys(target(database))).rejects.toThrow(/is not a database of the ad library/);
   });
 
-  it('in a folder that is not there is refused', async () => {
+  test('in a missing folder is refused', async ({ folder, database }) => {
     database = join(folder, 'nowhere', 'a.db');
-    await expect(listKeys(place())).rejects.toThrow(/no such folder/);
+    await expect(listKeys(target(database))).rejects.toThrow(/no such folder/);
     await writeFile(join(folder, 'file'), '');
     database = join(folder, 'file', 'a.db');
-    await expect(listKeys(place())).rejects.toThrow(/cannot be kept in .*file: ENOTDIR/);
+    await expect(listKeys(target(database))).rejects.toThrow(/no such folder/);
   });
 });

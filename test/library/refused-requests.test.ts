@@ -1,52 +1,56 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ErrorBody } from '../../src/api/schemas.ts';
+import { at, type Case, itemsOf, type SampleLibrary, search, serveSampleLibrary } from './support/sample-library.ts';
 import { uuid } from './support/served-library.ts';
-import { at, type Case, itemsOf, type SockShop, search, serveSockShop } from './support/sock-shop.ts';
 
-let shop: SockShop;
+let sample: SampleLibrary;
 beforeAll(async () => {
-  shop = await serveSockShop();
+  sample = await serveSampleLibrary();
 });
-afterAll(() => shop.served.close());
+afterAll(() => sample.served.close());
 
 const add = { method: 'POST', path: itemsOf('/items') };
 
 describe('404', () => {
-  it.each([
+  test.each([
     ['a collection', 'GET', `/v1/collections/${uuid(99)}/items?itemType=ads`, undefined],
     ['a collection to add to', 'POST', `/v1/collections/${uuid(99)}/items`, { itemType: 'ads', itemId: uuid(1) }],
     ['an ad', 'GET', `/v1/ads/${uuid(99)}`, undefined],
     ['a page', 'GET', '/v1/pages/nobody', undefined],
     ['a page by an id that begins like one', 'GET', '/v1/pages/page-1%00x', undefined],
-  ])('for %s that is not there', async (_, method, path, body) => {
-    await shop.expectError({ method, path: at(path), body }, shop.keys.good, 404, 'not_found');
+  ])('for a missing %s', async (_, method, path, body) => {
+    await sample.expectError({ method, path: at(path), body }, sample.keys.good, 404, 'not_found');
   });
 
-  it('for an ad and a page to add that are not there', async () => {
+  test('for a missing ad or page to add', async () => {
     const path = itemsOf('/items');
-    await shop.expectError({ method: 'POST', path, body: { itemType: 'ads', itemId: uuid(99) } }, shop.keys.good, 404);
-    await shop.expectError(
+    await sample.expectError(
+      { method: 'POST', path, body: { itemType: 'ads', itemId: uuid(99) } },
+      sample.keys.good,
+      404,
+    );
+    await sample.expectError(
       { method: 'POST', path, body: { itemType: 'pages', itemId: 'nobody' } },
-      shop.keys.good,
+      sample.keys.good,
       404,
     );
   });
 
-  it('for the collection of somebody else', async () => {
-    await shop.expectError({ path: itemsOf('/items?itemType=ads') }, shop.keys.stranger, 404);
-    await shop.expectError({ ...add, body: { itemType: 'ads', itemId: uuid(1) } }, shop.keys.stranger, 404);
+  test('for the collection of another account', async () => {
+    await sample.expectError({ path: itemsOf('/items?itemType=ads') }, sample.keys.stranger, 404);
+    await sample.expectError({ ...add, body: { itemType: 'ads', itemId: uuid(1) } }, sample.keys.stranger, 404);
   });
 
-  it('for a path that is not served, whoever asks', async () => {
+  test('for an unknown path, with or without a key', async () => {
     for (const path of ['/', '/v1', '/v1/adverts', '/v2/account', '/v1/ads', '/v1/ads/a/b']) {
-      await shop.expectError({ path: at(path) }, undefined, 404, 'no_such_path');
+      await sample.expectError({ path: at(path) }, undefined, 404, 'no_such_path');
     }
   });
 });
 
 describe('422', () => {
-  it.each<[string, Case, RegExp]>([
+  test.each<[string, Case, RegExp]>([
     ['a collection id that is no UUID', { path: at('/v1/collections/7/items?itemType=ads') }, /UUID/],
     ['no itemType', { path: itemsOf('/items') }, /itemType/],
     ['an unknown itemType', { path: itemsOf('/items?itemType=cats') }, /ads or pages.*cats/],
@@ -92,18 +96,18 @@ describe('422', () => {
       /Unknown filter key "languages"/,
     ],
   ])('%s, and charges nothing', async (_, call, message) => {
-    const error = await shop.expectError(call, shop.keys.good, 422, 'invalid_request');
+    const error = await sample.expectError(call, sample.keys.good, 422, 'invalid_request');
     expect(error.message).toMatch(message);
   });
 
-  it('a body of another type, or not in UTF-8', async () => {
+  test('a body of another type, or not in UTF-8', async () => {
     const headers = { 'Content-Type': 'text/plain' };
-    const plain = await shop.served.ask('POST', '/v1/ads/search', { key: shop.keys.good, body: '{}', headers });
+    const plain = await sample.served.ask('POST', '/v1/ads/search', { key: sample.keys.good, body: '{}', headers });
     expect(plain.status).toBe(422);
     expect(plain.body.error.message).toContain('application/json');
-    const response = await fetch(`${shop.served.base}/v1/ads/search`, {
+    const response = await fetch(`${sample.served.base}/v1/ads/search`, {
       method: 'POST',
-      headers: { Authorization: `Bearer ${shop.keys.good}`, 'Content-Type': 'application/json' },
+      headers: { Authorization: `Bearer ${sample.keys.good}`, 'Content-Type': 'application/json' },
       body: new Uint8Array([0x7b, 0xff, 0x7d]),
     });
     expect(response.status).toBe(422);
@@ -112,31 +116,37 @@ describe('422', () => {
 
 describe('the order of the checks', () => {
   const bad = { path: at('/v1/ads/not-a-uuid') };
-  it('is key, scope, request, existence, credits', async () => {
-    await shop.expectError(bad, 'svc_live_x', 401);
-    await shop.expectError(bad, shop.served.key({ scopes: ['pages:read'], credits: 0 }), 403);
-    await shop.expectError(bad, shop.keys.empty, 422);
-    await shop.expectError({ path: at(`/v1/ads/${uuid(99)}`) }, shop.keys.empty, 404);
-    await shop.expectError({ path: at(`/v1/ads/${uuid(1)}`) }, shop.keys.empty, 402);
-    await shop.expectError({ path: at(`/v1/ads/${uuid(1)}`) }, shop.served.key({ credits: 0, hourlyLimit: 0 }), 402);
+  test('is key, scope, request, existence, credits', async () => {
+    await sample.expectError(bad, 'svc_live_x', 401);
+    await sample.expectError(bad, sample.served.key({ scopes: ['pages:read'], credits: 0 }), 403);
+    await sample.expectError(bad, sample.keys.empty, 422);
+    await sample.expectError({ path: at(`/v1/ads/${uuid(99)}`) }, sample.keys.empty, 404);
+    await sample.expectError({ path: at(`/v1/ads/${uuid(1)}`) }, sample.keys.empty, 402);
+    await sample.expectError(
+      { path: at(`/v1/ads/${uuid(1)}`) },
+      sample.served.key({ credits: 0, hourlyLimit: 0 }),
+      402,
+    );
   });
 });
 
 describe('methods', () => {
-  it.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST'])('%s where only GET is served is a 405', async (method) => {
-    await shop.expectError({ method, path: at('/v1/account') }, shop.keys.good, 405, 'method_not_allowed');
-    const { headers } = await shop.served.ask(method, '/v1/account');
+  test.each(['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'POST'])('%s where only GET is served is a 405', async (method) => {
+    await sample.expectError({ method, path: at('/v1/account') }, sample.keys.good, 405, 'method_not_allowed');
+    const { headers } = await sample.served.ask(method, '/v1/account');
     expect(headers.get('allow')).toBe('GET');
   });
 
-  it('HEAD is refused and never paid', async () => {
-    const key = shop.served.key();
-    expect((await shop.served.ask('HEAD', `/v1/ads/${uuid(1)}`, { key })).status).toBe(405);
-    expect((await shop.served.ask('GET', '/v1/credits', { key })).body.credits).toBe(shop.served.config.plan.credits);
+  test('HEAD is refused and never paid', async () => {
+    const key = sample.served.key();
+    expect((await sample.served.ask('HEAD', `/v1/ads/${uuid(1)}`, { key })).status).toBe(405);
+    expect((await sample.served.ask('GET', '/v1/credits', { key })).body.credits).toBe(
+      sample.served.config.plan.credits,
+    );
   });
 });
 describe('any request at all', () => {
-  it('gets an answer in the documented form', async () => {
+  test('gets an answer in the documented form', async () => {
     const piece = fc.oneof(
       fc.constantFrom(
         'v1',
@@ -160,8 +170,8 @@ describe('any request at all', () => {
     const body = fc.oneof(fc.json(), fc.string());
     await fc.assert(
       fc.asyncProperty(method, path, fc.webQueryParameters(), body, async (method, path, query, body) => {
-        const { status, body: answer } = await shop.served.ask(method, `${path}?${query}`, {
-          key: shop.keys.rich,
+        const { status, body: answer } = await sample.served.ask(method, `${path}?${query}`, {
+          key: sample.keys.rich,
           ...(method !== 'GET' && { body }),
         });
         expect(status).toBeLessThan(500);
@@ -171,21 +181,21 @@ describe('any request at all', () => {
     );
   });
 
-  it('a page id may hold any character', async () => {
+  test('a page id may hold any character', async () => {
     const pageId = fc
       .string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
       .filter((id) => id !== '.' && id !== '..');
     await fc.assert(
       fc.asyncProperty(pageId, async (pageId) => {
-        await shop.served.load({ pageId, pageName: 'Any' });
-        const { body } = await shop.served.ask('GET', `/v1/pages/${encodeURIComponent(pageId)}`, {
-          key: shop.keys.rich,
+        await sample.served.load({ pageId, pageName: 'Any' });
+        const { body } = await sample.served.ask('GET', `/v1/pages/${encodeURIComponent(pageId)}`, {
+          key: sample.keys.rich,
         });
         expect(body.pageId).toBe(pageId);
       }),
     );
   });
 });
-it('nothing failed behind a 500', () => {
-  expect(shop.served.errors).toEqual([]);
+test('no request caused an internal error', () => {
+  expect(sample.served.errors).toEqual([]);
 });

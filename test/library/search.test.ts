@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { runOf } from '../../src/present/running.ts';
 import { searchAll, serveLibrary, serveRich, startOfTests, uuid } from './support/served-library.ts';
 
@@ -100,7 +100,7 @@ describe('filters and sorting', () => {
       .map(({ id }) => id);
   }
 
-  it('answers what a plain reading of the filters answers, page by page', async () => {
+  test('answers what a plain reading of the filters answers, page by page', async () => {
     await fc.assert(
       fc.asyncProperty(ads, filters, sorting, fc.integer({ min: 1, max: 30 }), async (all, wanted, sorted, limit) => {
         const own = await serveLibrary();
@@ -120,7 +120,7 @@ describe('filters and sorting', () => {
   }, 60_000);
 });
 
-it('days running are counted from day to day, as they are where they are shown', async () => {
+test('days running are calendar days, as in results', async () => {
   const late = { id: uuid(77), startedAt: '2026-03-01T23:00:00Z', lastSeenAt: '2026-03-02T01:00:00Z' };
   await served.load(late);
   const { items } = await searchAll(served, '/v1/ads/search', key, { daysRunningFrom: 1, daysRunningTo: 1 });
@@ -129,7 +129,7 @@ it('days running are counted from day to day, as they are where they are shown',
 });
 
 describe('searchPages', () => {
-  it('filters by languages and technologies, and finds by name', async () => {
+  test('filters by languages and technologies, and finds by name', async () => {
     await served.load(
       { pageId: 'de-1', pageName: 'Müller Möbel', languages: ['de'], technologySlugs: ['live-chat'], pageLikes: 5 },
       { pageId: 'de-2', pageName: 'Schmidt Möbel', languages: ['de', 'en'], pageLikes: 50 },

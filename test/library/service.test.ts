@@ -1,15 +1,10 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type ServedLibrary, serveLibrary, uuid } from './support/served-library.ts';
+import { expect } from 'vitest';
+import { freshLibraryTest as test } from './support/fixtures.ts';
+import { uuid } from './support/served-library.ts';
 
-let served: ServedLibrary;
-beforeEach(async () => {
-  served = await serveLibrary();
-});
-afterEach(() => served.close());
-
-it('a failure inside is told to whoever serves, and to callers only that there was one', async () => {
+test('an internal error reaches the log in full, and callers as a plain 500', async ({ served }) => {
   const key = served.key();
-  served.library.shop.database.run('DROP TABLE collections');
+  served.library.context.database.run('DROP TABLE collections');
   const { status, headers, body } = await served.ask('GET', '/v1/collections', { key });
   expect(status).toBe(500);
   expect(body.error).toEqual({
@@ -20,13 +15,13 @@ it('a failure inside is told to whoever serves, and to callers only that there w
   expect(served.errors.map(String)).toEqual([expect.stringContaining('collections')]);
 });
 
-it('the picture of an ad that is not there is a 404', async () => {
+test('the picture of a missing ad is a 404', async ({ served }) => {
   const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/0.svg`);
   expect(status).toBe(404);
   expect(body.error.message).toContain('picture');
 });
 
-it('pictures are drawn of whatever little is known of an ad', async () => {
+test('pictures need nothing but the ad’s id', async ({ served }) => {
   await served.load({ id: uuid(1) }, { id: uuid(2), displayUrl: 'tea.example', productTitle: 'Green tea' });
   const drawn = async (id: string, file: string) => (await served.ask('GET', `/media/ads/${id}/${file}`)).body;
   expect(await drawn(uuid(1), 'logo.svg')).toContain('>?</text>');
@@ -35,7 +30,7 @@ it('pictures are drawn of whatever little is known of an ad', async () => {
   for (const words of ['tea.example', 'Green tea']) expect(await drawn(uuid(2), '0.svg')).toContain(words);
 });
 
-it('a body whose type is not said is refused', async () => {
+test('a body without a content type is refused', async ({ served }) => {
   const { status, body } = await served.ask('POST', '/v1/ads/search', { key: served.key() });
   expect(status).toBe(422);
   expect(body.error.message).toContain('takes the header "Content-Type: application/json"; got ""');

@@ -1,82 +1,93 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
+import * as z from 'zod';
+import { readArguments } from '../../src/mcp/read-arguments.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { ad, documented, type Upstream } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
-  server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_arguments', cacheSeconds: 0 } });
-});
-afterAll(async () => {
-  await server.close();
-  await upstream.close();
-});
-beforeEach(() => upstream.does(documented));
+const test = upstreamTest({ config: { cacheSeconds: 0 } })
+  /** Refused before anything went out, in words that name the argument. */
+  .extend(
+    'expectRefused',
+    ({ upstream, server }) =>
+      async (tool: string, args: Record<string, unknown>, ...words: (string | RegExp)[]) => {
+        const { error, text } = await server.call(tool, args);
+        expect(error).toEqual({ kind: 'invalid_request', retryable: false });
+        for (const word of words) expect(text).toMatch(word);
+        expect(text).toContain('Nothing was sent, nothing was charged.');
+        expect(upstream.requests).toEqual([]);
+      },
+  );
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
-const sent = () => upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)));
-
-/** Refused before anything went out, in words that name the argument. */
-async function expectRefused(
-  tool: string,
-  args: Record<string, unknown>,
-  ...words: (string | RegExp)[]
-): Promise<void> {
-  const { error, text } = await server.call(tool, args);
-  expect(error).toEqual({ kind: 'invalid_request', retryable: false });
-  for (const word of words) expect(text).toMatch(word);
-  expect(text).toContain('Nothing was sent, nothing was charged.');
-  expect(upstream.requests).toEqual([]);
-}
+const sent = (upstream: Upstream) => upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)));
 
 describe('an argument', () => {
-  test('that is unknown is refused by name, with those there are', async () => {
+  test('that is unknown is refused by name, with those there are', async ({ expectRefused }) => {
     await expectRefused(
       'search_ads',
       { filter: {} },
       'Unknown argument: filter. It takes: filters, limit, cursor, detail, fresh',
     );
-    await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes none');
+    await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments');
   });
 
-  test('whose name is a page long does not fill the answer', async () => {
-    await expectRefused('whoami', { ['x'.repeat(100_000)]: 1 }, /^.{0,1500}$/s);
+  test.for(['x', 'x ', '\u202e', '®', '"', '\n'])(
+    'whose name is %j a million times does not fill the answer',
+    async (piece, { expectRefused }) => {
+      await expectRefused('whoami', { [piece.repeat(1_000_000)]: 1 }, /^.{0,1500}$/s);
+    },
+  );
+
+  test('of ten thousand unknown ones does not fill the answer', async ({ expectRefused }) => {
+    const many = Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]);
+    await expectRefused('whoami', Object.fromEntries(many), /^.{0,1500}$/s);
   });
 
-  test.each([
+  test.for([
     ['search_ads', { limit: '7' }, { limit: 7 }],
     ['search_ads', { filters: '{"countries":["DE"]}' }, { countries: ['DE'] }],
     ['search_ads', { limit: ' 7 ', fresh: 'true' }, { limit: 7 }],
     [
       'list_collection_items',
-      { collectionId: 'c', itemType: 'ads', limit: '7' },
-      '/v1/collections/c/items?itemType=ads&limit=7',
+      { collectionId: uuidOf('c'), itemType: 'ads', limit: '7' },
+      `/v1/collections/${uuidOf('c')}/items?itemType=ads&limit=7`,
     ],
-  ])('of %s that came as its JSON text is understood', async (tool, args, expected) => {
-    expect((await server.call(tool, args)).isError).toBe(false);
-    expect(sent()).toEqual([expected]);
-  });
+  ] as const)(
+    'of %s that came as its JSON text is understood',
+    async ([tool, args, expected], { upstream, server }) => {
+      expect((await server.call(tool, args)).isError).toBe(false);
+      expect(sent(upstream)).toEqual([expected]);
+    },
+  );
 
-  test.each([
+  test.for([
     ['search_ads', { limit: '', cursor: '', filters: '', detail: '', fresh: '' }, {}],
     ['search_ads', { limit: null, cursor: null, filters: null, detail: null, fresh: null }, {}],
     ['search_ads', { limit: 'null', filters: 'null' }, {}],
     ['get_page', { pageId: '4711', detail: null }, '/v1/pages/4711'],
-  ])('of %s that is empty and optional counts as absent', async (tool, args, expected) => {
-    expect((await server.call(tool, args)).isError).toBe(false);
-    expect(sent()).toEqual([expected]);
-  });
+  ] as const)(
+    'of %s that is empty and optional counts as absent',
+    async ([tool, args, expected], { upstream, server }) => {
+      expect((await server.call(tool, args)).isError).toBe(false);
+      expect(sent(upstream)).toEqual([expected]);
+    },
+  );
 
-  test('that is a text stays one, however it looks', async () => {
+  test('that is a text stays one, however it looks', async ({ upstream, server }) => {
     await server.call('get_page', { pageId: '123456789012345678901' });
     await server.call('get_page', { pageId: 'true' });
     await server.call('get_page', { pageId: '{"a":1}' });
-    expect(sent()).toEqual(['/v1/pages/123456789012345678901', '/v1/pages/true', '/v1/pages/%7B%22a%22%3A1%7D']);
+    expect(sent(upstream)).toEqual([
+      '/v1/pages/123456789012345678901',
+      '/v1/pages/true',
+      '/v1/pages/%7B%22a%22%3A1%7D',
+    ]);
   });
 
-  test.each([
+  test.for([
     ['search_ads', { limit: 'many' }, 'limit'],
     ['search_ads', { limit: 0 }, 'limit'],
     ['search_ads', { limit: 2.5 }, 'limit'],
@@ -84,21 +95,61 @@ describe('an argument', () => {
     ['search_ads', { filters: ['DE'] }, 'filters'],
     ['search_ads', { filters: '["DE"]' }, 'filters'],
     ['search_ads', { filters: 'countries=DE' }, 'filters'],
-    ['search_ads', { filters: `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}` }, 'filters: nested deeper than 20 levels'],
     ['search_ads', { detail: 'everything' }, /detail.*brief.*full/],
     ['search_ads', { cursor: 5 }, 'cursor'],
     ['get_ad', { adId: 5 }, 'adId'],
     ['get_ad', {}, 'adId is required'],
-    ['get_ad', { adId: '' }, 'adId is not an id'],
     ['get_page', { pageId: '..' }, 'pageId is not an id'],
-    ['list_collection_items', { collectionId: 'c' }, 'itemType'],
-    ['list_collection_items', { collectionId: 'c', itemType: 'adverts' }, /itemType.*ads.*pages/],
-    ['list_collection_items', { collectionId: 'c', itemType: 'ads', limit: 101 }, 'limit'],
-    ['add_collection_item', { collectionId: 'c', itemType: 'ads', itemId: '' }, 'itemId'],
-    ['add_collection_item', { collectionId: '../..', itemType: 'ads', itemId: 'x' }, 'collectionId is not an id'],
-  ])('of %s that is wrong is refused: %j', (tool, args, word) => expectRefused(tool, args, word));
+    ['list_collection_items', { collectionId: uuidOf('c') }, 'itemType'],
+    ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'adverts' }, /itemType.*ads.*pages/],
+    ['list_collection_items', { collectionId: uuidOf('c'), itemType: 'ads', limit: 101 }, 'limit'],
+    ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: '' }, 'itemId'],
+    ['add_collection_item', { collectionId: uuidOf('c'), itemType: 'pages', itemId: '7'.repeat(301) }, /itemId.*300/],
+  ] as const)('of %s that is wrong is refused: %j', ([tool, args, word], { expectRefused }) =>
+    expectRefused(tool, args, word),
+  );
 
-  test('more than one of which is wrong: all are named at once', () =>
+  test.for([
+    '',
+    'x',
+    '..',
+    '../..',
+    '4711',
+    ad.id.slice(1),
+    `${ad.id}0`,
+    ad.id.replaceAll('-', ''),
+    ` ${ad.id}`,
+    `{${ad.id}}`,
+  ])('that should be a UUID and is %j is refused', async (id, { expectRefused }) => {
+    const wrong = (name: string) =>
+      new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
+    await expectRefused('get_ad', { adId: id }, wrong('adId'));
+    await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
+    const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
+    await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
+    if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
+  });
+
+  test('that is a UUID of any version is sent in lower case, one of a page as it is', async ({ upstream, server }) => {
+    const id = 'ABCDEF01-2345-0789-FFFF-ABCDEF012345';
+    await server.call('get_ad', { adId: id });
+    await server.call('list_collection_items', { collectionId: id, itemType: 'pages' });
+    await server.call('add_collection_item', { collectionId: id, itemType: 'ads', itemId: id });
+    await server.call('add_collection_item', { collectionId: id, itemType: 'pages', itemId: id });
+    const lower = id.toLowerCase();
+    expect(upstream.requests.map(({ path }) => path)).toEqual([
+      `/v1/ads/${lower}`,
+      `/v1/collections/${lower}/items?itemType=pages`,
+      `/v1/collections/${lower}/items`,
+      `/v1/collections/${lower}/items`,
+    ]);
+    expect(sent(upstream).slice(2)).toEqual([
+      { itemType: 'ads', itemId: lower },
+      { itemType: 'pages', itemId: id },
+    ]);
+  });
+
+  test('more than one of which is wrong: all are named at once', ({ expectRefused }) =>
     expectRefused(
       'list_collection_items',
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
@@ -109,25 +160,29 @@ describe('an argument', () => {
     ));
 });
 
-test('filters are sent as they are, and limit and cursor beside them', async () => {
+test('filters are sent as they are, and limit and cursor beside them', async ({ upstream, server }) => {
   const filters = { countries: ['DE'], nested: { deep: [1, null, 'x'] }, 'odd key': '', zero: 0 };
   await server.call('search_pages', { filters, limit: 3, cursor: 'abc' });
-  expect(sent()).toEqual([{ ...filters, limit: 3, cursor: 'abc' }]);
+  expect(sent(upstream)).toEqual([{ ...filters, limit: 3, cursor: 'abc' }]);
 });
 
-test('no arguments at all are none', async () => {
+test('no arguments at all are none', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
+  for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
 });
 
-test('a tool that does not exist is an answer that names those that do', async () => {
+test('a tool that does not exist is an answer that names those that do', async ({ server }) => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');
-  expect((await server.call('x'.repeat(100_000))).text.length).toBeLessThan(600);
+  expect((await server.call('x'.repeat(1_000_000))).text.length).toBeLessThan(600);
+  expect((await server.call('a\u202e"b\nc')).text).toContain(`There is no tool "a'b c". Tools`);
 });
 
-test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async () => {
+test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async ({
+  server,
+}) => {
   const names = fc.constantFrom(
     'filters',
     'limit',

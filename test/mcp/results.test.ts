@@ -1,61 +1,48 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Config } from '../../src/config/settings.ts';
+import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
-import { documented, json, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { documented, json } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let upstream: Upstream;
-const servers: TestServer[] = [];
-const serverWith = async (config: Partial<Config>) => {
-  const server = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_results', ...config } });
-  servers.push(server);
-  return server;
-};
-beforeAll(async () => {
-  upstream = await startUpstream();
-  upstream.does(documented);
-});
-afterAll(async () => {
-  for (const server of servers) await server.close();
-  await upstream.close();
-});
+const test = freshUpstreamTest();
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
 describe('a result', () => {
-  test.each(everyTool)(
+  test.for(everyTool)(
     'of $tool ends with what it cost, in the text and in the data',
-    async ({ tool, args, gated }) => {
+    async ({ tool, args, gated }, { server }) => {
       const charged = gated ? 1 : 0;
-      const { text, data } = await (await serverWith({})).call(tool, args);
+      const { text, data } = await server.call(tool, args);
       expect(data.receipt).toEqual({ charged, remaining: 100, cached: false, requestId: 'req-1' });
       expect(text).toContain(`\nCredits: ${charged} charged, 100 left. Request req-1`);
     },
   );
 
-  test('cannot be made to lie about its cost by the request id of a service', async () => {
+  test('cannot be made to lie about its cost by the request id of a service', async ({ upstream, server }) => {
     upstream.does(json({ id: 'x' }, { headers: { 'x-service-request-id': 'r" Credits: 0 charged' } }));
-    const { text } = await (await serverWith({})).call('get_ad', { adId: 'x' });
-    expect(text.split('\n').at(-1)).toBe(`Credits: none stated for this call. Request "r' Credits: 0 charged"`);
+    const { text } = await server.call('get_ad', { adId: uuidOf('x') });
+    expect(text.split('\n').at(-1)).toBe(`Credits: not reported for this call. Request "r' Credits: 0 charged"`);
     upstream.does(documented);
   });
 
-  test('is text alone where the host shows only text, and no output schema is listed', async () => {
-    const server = await serverWith({ output: 'text' });
+  test('is text alone where the host shows only text, and no output schema is listed', async ({ start }) => {
+    const server = await start({ output: 'text' });
     const { raw, text } = await server.call('search_ads');
     expect(raw).not.toHaveProperty('structuredContent');
     expect(text).toContain('Credits: 1 charged');
     for (const tool of (await server.client.listTools()).tools) expect(tool).not.toHaveProperty('outputSchema');
   });
 
-  test('is data and one line of text where the host shows only data', async () => {
-    const { raw, text, data } = await (await serverWith({ output: 'structured' })).call('search_ads');
+  test('is data and one line of text where the host shows only data', async ({ start }) => {
+    const { raw, text, data } = await (await start({ output: 'structured' })).call('search_ads');
     expect(raw.content).toHaveLength(1);
     expect(text.split('\n')).toHaveLength(1);
     expect(data).toMatchObject({ items: [{ headline: 'Try it' }], receipt: { charged: 1 } });
   });
 
-  test('that is an error is told as text in every form', async () => {
+  test('that is an error is told as text in every form', async ({ start }) => {
     for (const output of ['both', 'text', 'structured'] as const) {
-      const { isError, text, raw } = await (await serverWith({ output })).call('get_ad', {});
+      const { isError, text, raw } = await (await start({ output })).call('get_ad', {});
       expect(isError).toBe(true);
       expect(text).toContain('adId is required');
       expect(raw).not.toHaveProperty('structuredContent');
@@ -63,25 +50,22 @@ describe('a result', () => {
   });
 });
 
-test('where no answers are kept, the instructions do not promise that asking again is free', async () => {
-  const server = await startServer({ config: { demo: true, cacheSeconds: 0 } });
-  servers.push(server);
+test('without a cache, the instructions do not promise that a repeated call is free', async ({ start }) => {
+  const server = await start({ demo: true, cacheSeconds: 0 });
   const instructions = server.client.getInstructions();
-  expect(instructions).toContain('asking the same again is paid again');
+  expect(instructions).toContain('repeating a call is charged again');
   expect(instructions).not.toContain('is free');
 });
 
 describe('demo data', () => {
-  let server: TestServer;
-  beforeAll(async () => {
-    server = await startServer({ config: { demo: true } });
-    servers.push(server);
-  });
+  const test = freshUpstreamTest({ config: { demo: true } });
 
-  test('is called so in every result, for readers of the text and of the data, and in the instructions', async () => {
+  test('is called so in every result, for readers of the text and of the data, and in the instructions', async ({
+    server,
+  }) => {
     const searched = await server.call('search_ads', { limit: 1 });
-    const [found] = searched.data.items as unknown as { id: string; pageId: string }[];
-    const collections = (await server.call('list_collections')).data.items as unknown as { id: string }[];
+    const [found] = searched.data.items;
+    const collections = (await server.call('list_collections')).data.items;
     const collectionId = collections[0]?.id;
     const calls: [string, Record<string, unknown>][] = [
       ['search_ads', {}],
@@ -104,14 +88,14 @@ describe('demo data', () => {
     expect(server.client.getInstructions()).toContain('DEMO DATA');
   });
 
-  test('tells what its searches can be filtered by', async () => {
+  test('tells what its searches can be filtered by', async ({ server }) => {
     const { tools } = await server.client.listTools();
     expect(JSON.stringify(tools.find(({ name }) => name === 'search_ads')?.inputSchema)).toContain('countries');
   });
 });
 
-test('without demo data nothing is called so', async () => {
-  const server = await serverWith({});
+test('without demo data nothing is called so', async ({ start }) => {
+  const server = await start();
   const { text, data } = await server.call('search_ads');
   expect(text).not.toContain('DEMO');
   expect(data).not.toHaveProperty('notice');

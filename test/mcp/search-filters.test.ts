@@ -40,7 +40,7 @@ test('a file that describes the filters of a service tells them to the model', a
   expect(told).toBe(
     'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number)',
   );
-  expect(pages).toContain('sent as they are');
+  expect(pages).toContain('sent to the service unchanged');
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   accountText,
   creditsText,
@@ -26,7 +26,7 @@ describe('credits', () => {
     },
   };
 
-  it('say what is left in words, and until when', () => {
+  test('say what is left in words, and until when', () => {
     expect(creditsText(viewCredits(status))).toMatchInlineSnapshot(`
       "credits left: 640 of 1000
       period: 2026-11-01 to 2026-12-01
@@ -38,19 +38,19 @@ describe('credits', () => {
     `);
   });
 
-  it('say which limit is reached', () => {
+  test('say which limit is reached', () => {
     const usageLimit = { ...status.usageLimit, isLimitReached: true, limitType: 'hourly', hourlyCredits: 410 };
     expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('hourly: 410 of 400 used, 0 left');
     expect(creditsText(viewCredits({ ...status, usageLimit }))).toContain('usage limit reached: hourly');
   });
 
-  it('say that a limit is reached also where the service does not say which', () => {
+  test('say that a limit is reached also where the service does not say which', () => {
     expect(creditsText(viewCredits({ ...status, usageLimit: { isLimitReached: true } }))).toContain(
       '\nusage limit reached\n',
     );
   });
 
-  it('have the same in data', () => {
+  test('have the same in data', () => {
     expect(viewCredits(status)).toEqual({
       ...status,
       periodStartsOn: '2026-11-01',
@@ -64,7 +64,7 @@ describe('credits', () => {
 describe('account and identity', () => {
   const user = { userId: 'u-1', billingUserId: 'u-2', planId: null, isTeamMember: true, subscriptionStatus: 'active' };
 
-  it('are told without nulls', () => {
+  test('are told without nulls', () => {
     expect(viewAccount(user)).toEqual({
       userId: 'u-1',
       billingUserId: 'u-2',
@@ -72,7 +72,7 @@ describe('account and identity', () => {
       subscriptionStatus: 'active',
     });
     expect(accountText(viewAccount(user))).toMatchInlineSnapshot(`
-      "Account of user: u-1
+      "account of user: u-1
       billed to user: u-2
       plan: none
       subscription: active
@@ -80,11 +80,11 @@ describe('account and identity', () => {
     `);
   });
 
-  it('say it where nobody is authenticated', () => {
+  test('say it where nobody is authenticated', () => {
     expect(identityText(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
   });
 
-  it('say whose key it is', () => {
+  test('say whose key it is', () => {
     const identity = {
       authenticated: true,
       authSource: 'api_key',
@@ -95,7 +95,7 @@ describe('account and identity', () => {
     expect(identityText(viewIdentity(identity))).toMatchInlineSnapshot(`
       "authenticated by: api_key
       name: "Ana 'the boss' Lima"
-      Account of user: u-1
+      account of user: u-1
       billed to user: u-2
       plan: none
       subscription: active

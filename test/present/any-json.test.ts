@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
 import { AdView, viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
@@ -27,7 +27,7 @@ const mutated = (model: object) =>
   );
 
 describe('whatever the service sends', () => {
-  it('an ad is viewed and rendered', () => {
+  test('an ad is viewed and rendered', () => {
     fc.assert(
       fc.property(mutated(everyFact), fc.constantFrom('brief', 'standard', 'full'), (ad, detail) => {
         const view = viewAd(ad, { detail, now });
@@ -38,7 +38,7 @@ describe('whatever the service sends', () => {
     );
   });
 
-  it('a page and a collection are viewed and rendered', () => {
+  test('a page and a collection are viewed and rendered', () => {
     fc.assert(
       fc.property(mutated(somePage), fc.constantFrom('brief', 'standard', 'full'), (page, detail) => {
         const view = viewPage(page, { detail });
@@ -51,7 +51,7 @@ describe('whatever the service sends', () => {
     );
   });
 
-  it('account, credits and identity are viewed and rendered', () => {
+  test('account, credits and identity are viewed and rendered', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(typeof account.accountText(account.viewAccount(value))).toBe('string');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
@@ -58,7 +58,7 @@ const hostileAd = fc.record({
 const few = { numRuns: 15, endOnFailure: true, verbose: 0 } as const;
 
 describe('however hostile the ads, a result keeps its budget', () => {
-  it('as a brief list of fifty', () => {
+  test('as a brief list of fifty', () => {
     fc.assert(
       fc.property(hostileAd, (ad) => {
         const items = Array.from({ length: 50 }, (_, i) =>
@@ -74,7 +74,7 @@ describe('however hostile the ads, a result keeps its budget', () => {
     );
   });
 
-  it('as one ad, standard or full', () => {
+  test('as one ad, standard or full', () => {
     fc.assert(
       fc.property(hostileAd, fc.constantFrom('standard', 'full'), (ad, detail) => {
         const view = viewAd(ad, { detail, now });
@@ -85,7 +85,7 @@ describe('however hostile the ads, a result keeps its budget', () => {
     );
   });
 
-  it('as pages', () => {
+  test('as pages', () => {
     const hostilePage = fc.record({
       pageId: long,
       pageName: long,
@@ -106,7 +106,7 @@ describe('however hostile the ads, a result keeps its budget', () => {
 });
 
 describe('fifty ordinary ads with every fact', () => {
-  it('are all shown', () => {
+  test('are all shown', () => {
     const items = Array.from({ length: 50 }, (_, i) =>
       viewAd({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }, { detail: 'brief', now }),
     );
@@ -117,7 +117,7 @@ describe('fifty ordinary ads with every fact', () => {
 });
 
 describe('no third-party text poses as the server', () => {
-  it('in a list every line is ours, numbered, or quoted', () => {
+  test('in a list every line is ours, numbered, or quoted', () => {
     fc.assert(
       fc.property(hostileAd, (ad) => {
         const text = adListText({

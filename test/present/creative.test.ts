@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { creativeOf, mediaLinks } from '../../src/present/creative.ts';
 import { now } from './sample-ads.ts';
 
@@ -10,14 +10,14 @@ const asset = (type: string, nr?: number, durationSeconds?: number) => ({
 });
 
 describe('what there is to look at', () => {
-  it('is said in words, the format not again', () => {
+  test('is said in words, the format not again', () => {
     expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), asset('THUMB', 0)] })).toBe('15 s');
     expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] })).toBeUndefined();
     expect(creativeOf({ displayFormat: 'DCO', cards: [{}, {}] })).toBe('2 cards');
     expect(creativeOf({ media: [asset('THUMB', 0), asset('THUMB', 1)] })).toBe('2 images');
   });
 
-  it('counts pieces, not their stills and not the portrait', () => {
+  test('counts pieces, not their stills and not the portrait', () => {
     const media = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
     expect(creativeOf({ displayFormat: 'CAROUSEL', media, cards: [{}, {}, {}] })).toBe('3 cards (3 videos 8–10 s)');
     expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), ...media], cards: [{}, {}, {}] })).toBe(
@@ -25,13 +25,13 @@ describe('what there is to look at', () => {
     );
   });
 
-  it('is nothing where nothing is known', () => {
+  test('is nothing where nothing is known', () => {
     expect(creativeOf({})).toBeUndefined();
   });
 });
 
 describe('addresses worth having', () => {
-  it('are those of the videos, or else of the pictures, and few', () => {
+  test('are those of the videos, or else of the pictures, and few', () => {
     expect(mediaLinks([asset('VID', 0), asset('THUMB', 0), asset('PA_PP')], now)).toEqual([
       { type: 'VID', url: 'https://m.example/VID0' },
     ]);
@@ -43,11 +43,11 @@ describe('addresses worth having', () => {
     ).toHaveLength(3);
   });
 
-  it('are called media where their role is not told', () => {
+  test('are called media where their role is not told', () => {
     expect(mediaLinks([{ url: 'https://m.example/1' }], now)).toEqual([{ type: 'media', url: 'https://m.example/1' }]);
   });
 
-  it('are never longer than their share of the result', () => {
+  test('are never longer than their share of the result', () => {
     expect(mediaLinks([{ type: 'VID', url: `https://m.example/${'x1'.repeat(900)}` }], now)).toEqual([]);
   });
 });

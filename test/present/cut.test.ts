@@ -1,16 +1,16 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cut } from '../../src/present/cut.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 
 const SAID = /^(.*)… \(\+(\d+) chars\)$/s;
 
 describe('a text too long', () => {
-  it('stays whole when it fits', () => {
+  test('stays whole when it fits', () => {
     expect(cut('Short and sweet', 40)).toBe('Short and sweet');
   });
 
-  it('ends on a word and says how much is missing', () => {
+  test('ends on a word and says how much is missing', () => {
     const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
     const [, kept = '', missing = '0'] = SAID.exec(cut(text, 20)) ?? [];
     expect(text.startsWith(kept)).toBe(true);
@@ -18,12 +18,12 @@ describe('a text too long', () => {
     expect(kept.length + Number(missing)).toBe(text.length);
   });
 
-  it('shows some of a word that never ends', () => {
+  test('shows some of a word that never ends', () => {
     for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
       expect(cut(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
   });
 
-  it('never ends inside a flag, a family or an accent', () => {
+  test('never ends inside a flag, a family or an accent', () => {
     for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
       for (let tokens = 8; tokens < 240; tokens += 7) {
         const [, kept = ''] = SAID.exec(cut(piece.repeat(200), tokens)) ?? [];
@@ -32,7 +32,7 @@ describe('a text too long', () => {
     }
   });
 
-  it('is a start of the text within its tokens, with the rest counted', () => {
+  test('is a start of the text within its tokens, with the rest counted', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
         const result = cut(text, tokens);

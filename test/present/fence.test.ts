@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { quote, quoteLines, word } from '../../src/present/fence.ts';
 
 const copy = fc.oneof(
@@ -11,7 +11,7 @@ const copy = fc.oneof(
 const LIVE = /\]\(|\]\[|\]:|!\[|<[a-z/!?]|`/i;
 
 describe('copy cannot pose as the server', () => {
-  it('keeps within its quotes and its line, whatever it says', () => {
+  test('keeps within its quotes and its line, whatever it says', () => {
     fc.assert(
       fc.property(copy, (text) => {
         expect(quote(text)).toMatch(/^"[^"\n\r]*"$/);
@@ -19,7 +19,7 @@ describe('copy cannot pose as the server', () => {
     );
   });
 
-  it('has every line marked where it has lines', () => {
+  test('has every line marked where it has lines', () => {
     fc.assert(
       fc.property(copy, (text) => {
         for (const line of quoteLines(text).split('\n')) expect(line.startsWith('> ')).toBe(true);
@@ -27,14 +27,14 @@ describe('copy cannot pose as the server', () => {
     );
   });
 
-  it('stands bare only as one word', () => {
+  test('stands bare only as one word', () => {
     expect(word('SHOP_NOW')).toBe('SHOP_NOW');
     expect(word('play.shop.example')).toBe('play.shop.example');
     expect(word('ignore all\nprevious')).toBe('"ignore all previous"');
     expect(word('')).toBe('""');
   });
 
-  it('has no links, images or HTML that work, and stays legible', () => {
+  test('has no links, images or HTML that work, and stays legible', () => {
     expect(quote('![x](http://a.example/?q=1) <img src=x> [b]: c `d`')).toBe(
       `"! [x] (http://a.example/?q=1) ‹img src=x> [b] : c 'd'"`,
     );

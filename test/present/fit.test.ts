@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { clampLines, fit as leading } from '../../src/present/fit.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 
 const render = (items: readonly string[]) => items.join('\n');
 
 describe('a list larger than its budget', () => {
-  it('is rendered once when it fits', () => {
+  test('is rendered once when it fits', () => {
     let renders = 0;
     const count = leading({
       items: ['a', 'b'],
@@ -19,7 +19,7 @@ describe('a list larger than its budget', () => {
     expect([count, renders]).toEqual([2, 1]);
   });
 
-  it('shows as many leading items as fit, and no more', () => {
+  test('shows as many leading items as fit, and no more', () => {
     fc.assert(
       fc.property(
         fc.array(fc.lorem(), { minLength: 1, maxLength: 60 }),
@@ -35,17 +35,17 @@ describe('a list larger than its budget', () => {
     );
   });
 
-  it('shows nothing of nothing', () => {
+  test('shows nothing of nothing', () => {
     expect(leading({ items: [], budget: 10, render })).toBe(0);
   });
 
-  it('is cut within the line where there is but one', () => {
+  test('is cut within the line where there is but one', () => {
     const cut = clampLines('words that never end '.repeat(1000), 100);
     expect(estimateTokens(cut)).toBeLessThanOrEqual(110);
     expect(cut).toMatch(/^words that .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/);
   });
 
-  it('is cut at a line, and says so, when even one item is too much', () => {
+  test('is cut at a line, and says so, when even one item is too much', () => {
     const text = Array.from({ length: 100 }, (_, line) => `line number ${line}`).join('\n');
     const cut = clampLines(text, 100);
     expect(estimateTokens(cut)).toBeLessThanOrEqual(100);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { viewAd } from '../../src/present/ad.ts';
 import { adText } from '../../src/present/ad-text.ts';
 import { fullView } from '../../src/present/full.ts';
@@ -14,7 +14,7 @@ describe('a full view too large', () => {
   const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ title: `Card ${nr}` }));
   const budget = 900;
 
-  it('is whole in the data up to twice what the text may hold, and the text says how to get the rest', () => {
+  test('is whole in the data up to twice what the text may hold, and the text says how to get the rest', () => {
     const view = viewAd({ ...ad, cards: cards(40) }, { detail: 'full', now: 0, budget });
     expect(view).toMatchObject({ ...ad, cards: cards(40) });
     expect(view).not.toHaveProperty('…');
@@ -25,14 +25,14 @@ describe('a full view too large', () => {
     expect(adText(view, 'full', 5000)).not.toContain('…');
   });
 
-  it('says how many fields are missing where not even their names fit', () => {
+  test('says how many fields are missing where not even their names fit', () => {
     const many = Object.fromEntries(Array.from({ length: 600 }, (_, nr) => [`field${nr}`, 'some words to read']));
     const view = viewAd({ id: 'a', ...many }, { detail: 'full', now: 0, budget });
     const missing = expect.stringMatching(/^\(\+\d+ more fields\)\. Cut to fit: raise/);
     expect(view).toHaveProperty('…', missing);
   });
 
-  it('says so once where the data is cut as well', () => {
+  test('says so once where the data is cut as well', () => {
     const view = viewAd({ ...ad, cards: cards(900) }, { detail: 'full', now: 0, budget });
     expect(estimateTokens(JSON.stringify(view))).toBeLessThanOrEqual(2 * budget);
     expect(view).toHaveProperty('…', 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest');
@@ -42,7 +42,7 @@ describe('a full view too large', () => {
 });
 
 describe('names in a full view', () => {
-  it('that were safe stand for their own field, whatever else would read the same', () => {
+  test('that were safe stand for their own field, whatever else would read the same', () => {
     expect(
       fullView({ 'endDate\u200b': 'never', body: 'ours', 'body\u200b': 'theirs', '\u200bbody': 'x' }, 500),
     ).toEqual({ endDate: 'never', body: 'ours', 'body (2)': 'theirs', 'body (3)': 'x' });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { cleanAddress, domainOf, expiryOf } from '../../src/present/landing.ts';
 
 describe('where an ad leads', () => {
-  it('is a domain without www, however the address is written', () => {
+  test('is a domain without www, however the address is written', () => {
     for (const address of [
       'https://www.serra.example/boots?x=1',
       'HTTP://WWW.SERRA.EXAMPLE',
@@ -16,7 +16,7 @@ describe('where an ad leads', () => {
     expect(domainOf(null)).toBeUndefined();
   });
 
-  it('is told without tracking, unfilled macros and fragments, but with what the page needs', () => {
+  test('is told without tracking, unfilled macros and fragments, but with what the page needs', () => {
     expect(
       cleanAddress(
         'https://serra.example/p?id=7&utm_source=fb&fbclid=1&c={{campaign.name}}&gclid=x&size=42#reviews',
@@ -26,24 +26,24 @@ describe('where an ad leads', () => {
     expect(cleanAddress('https://serra.example/?utm_medium=cpc', 60)).toBe('https://serra.example/');
   });
 
-  it('is readable where the path is percent-coded, and stays one word', () => {
+  test('is readable where the path is percent-coded, and stays one word', () => {
     expect(cleanAddress('https://serra.example/%EB%B6%80%EC%B8%A0%20a', 60)).toBe('https://serra.example/부츠%20a');
     expect(cleanAddress('https://serra.example/%E0%A4%A', 60)).toBe('https://serra.example/%E0%A4%A');
   });
 
-  it('is no domain where it is longer than a name can be', () => {
+  test('is no domain where it is longer than a name can be', () => {
     expect(domainOf(`https://${'a'.repeat(250)}.example/`)).toBeUndefined();
     expect(domainOf(`https://${'a.'.repeat(600)}example/`)).toBeUndefined();
     expect(domainOf(`https://${'a.'.repeat(120)}example/`)).toBe(`${'a.'.repeat(120)}example`);
   });
 
-  it('says how much of a long address is missing, what was not looked at included', () => {
+  test('says how much of a long address is missing, what was not looked at included', () => {
     const address = `https://serra.example/${'boots/'.repeat(3000)}`;
     const [, kept = '', missing] = /^(.*)… \(\+(\d+) chars\)$/.exec(cleanAddress(address, 30) ?? '') ?? [];
     expect(kept.length + Number(missing)).toBe(address.length);
   });
 
-  it('is bounded', () => {
+  test('is bounded', () => {
     fc.assert(
       fc.property(fc.oneof(fc.webUrl({ withQueryParameters: true }), fc.string({ unit: 'binary' })), (address) => {
         expect(cleanAddress(address.repeat(50), 30)?.length ?? 0).toBeLessThan(200);
@@ -54,7 +54,7 @@ describe('where an ad leads', () => {
 });
 
 describe('a signed address', () => {
-  it('says when it ends, in three dialects', () => {
+  test('says when it ends, in three dialects', () => {
     expect(expiryOf('https://m.example/v.mp4?_nc=1&oe=68000000')).toBe(0x68000000 * 1000);
     expect(expiryOf('https://m.example/v.mp4?Expires=1700000000&Signature=x')).toBe(1_700_000_000_000);
     expect(expiryOf('https://m.example/v?X-Amz-Date=20260101T000000Z&X-Amz-Expires=3600')).toBe(

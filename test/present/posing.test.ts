@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
 import { viewAd } from '../../src/present/ad.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
@@ -47,7 +47,7 @@ function expectFenced(rendered: string): void {
   expect(ours).not.toMatch(/Quux:|grue\.(?!\S)/);
 }
 
-it('an ad, listed or alone, says nothing in our name', () => {
+test('an ad, listed or alone, says nothing in our name', () => {
   fc.assert(
     fc.property(filled(everyFact), filled(everyFact), (ad, other) => {
       for (const detail of ['brief', 'standard', 'full'] as const) {
@@ -60,7 +60,7 @@ it('an ad, listed or alone, says nothing in our name', () => {
   );
 });
 
-it('a page and a collection say nothing in our name', () => {
+test('a page and a collection say nothing in our name', () => {
   const collection = { name: '', type: '', defaultType: '', isDefault: true, adCount: 1, id: '' };
   fc.assert(
     fc.property(filled(somePage), filled(collection), (page, fields) => {
@@ -76,7 +76,7 @@ it('a page and a collection say nothing in our name', () => {
   );
 });
 
-it('an account, credits and an identity say nothing in our name', () => {
+test('an account, credits and an identity say nothing in our name', () => {
   const model = {
     ...{ userId: '', billingUserId: '', planId: '', subscriptionStatus: '', isTeamMember: true, authSource: '' },
     ...{ credits: 1, creditsMax: 2, periodStart: 1, periodEnd: 2, periodStartsOn: '', periodEndsOn: '' },
@@ -91,7 +91,7 @@ it('an account, credits and an identity say nothing in our name', () => {
   );
 });
 
-it('ids, dates, domains and constants stand bare, a sentence without spaces does not', () => {
+test('ids, dates, domains and constants stand bare, a sentence without spaces does not', () => {
   for (const bare of [
     'u-1',
     'svc_live_ab',

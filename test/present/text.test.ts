@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sanitize, sanitizeLine } from '../../src/present/text.ts';
 
 /** Texts made of everything that could go wrong, side by side with what must survive. */
@@ -52,7 +52,7 @@ const FORBIDDEN =
   /[^\P{Cc}\n\t]|[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb]|[\u{e0080}-\u{e0fff}]|\p{Cs}|\p{NChar}/u;
 
 describe('third-party text', () => {
-  it('is left alone when there is nothing hidden in it', () => {
+  test('is left alone when there is nothing hidden in it', () => {
     for (const text of [
       'Save 20 % — today only!\n\tNow.',
       '👩🏽‍💻 ❤️‍🔥 🏳️‍🌈 🏃‍♂️ 1️⃣ ✔️ ☀︎',
@@ -64,7 +64,7 @@ describe('third-party text', () => {
       expect(sanitize(text)).toBe(text);
   });
 
-  it('loses what nobody sees: zero-width, bidi, tags, fillers, soft hyphens, controls', () => {
+  test('loses what nobody sees: zero-width, bidi, tags, fillers, soft hyphens, controls', () => {
     expect(sanitize('pay\u200bpal')).toBe('paypal');
     expect(sanitize('\u202egnp.exe\u2066')).toBe('gnp.exe');
     expect(sanitize('hi\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}')).toBe('hi');
@@ -73,33 +73,33 @@ describe('third-party text', () => {
     expect(sanitize('x\u{e0100}\u{e0101}\ufe01')).toBe('x');
   });
 
-  it('keeps a joiner only where it joins', () => {
+  test('keeps a joiner only where it joins', () => {
     expect(sanitize('a\u200db \u200d👩')).toBe('ab 👩');
     expect(sanitize('🏴\u{e0061}\u{e0062}\u{e007f}')).toBe('🏴');
   });
 
-  it('has every line break as a newline', () => {
+  test('has every line break as a newline', () => {
     expect(sanitize('a\r\nb\rc\u2028d\u2029e\x85f\vg')).toBe('a\nb\nc\nd\ne\nf\ng');
   });
 
-  it('has no half characters', () => {
+  test('has no half characters', () => {
     expect(sanitize('a\ud83db')).toBe('a\ufffdb');
   });
 
-  it('has no towers of marks outside the first plane either', () => {
+  test('has no towers of marks outside the first plane either', () => {
     const mark = '\u{1d167}';
     expect(sanitize(`x${mark.repeat(30)}`)).toBe(`x${mark.repeat(8)}`);
   });
 
-  it('has no towers of marks', () => {
+  test('has no towers of marks', () => {
     expect(sanitize(`e${'\u0301'.repeat(500)}x`)).toBe(`e${'\u0301'.repeat(8)}x`);
   });
 
-  it('as a name stands on one line', () => {
+  test('as a name stands on one line', () => {
     expect(sanitizeLine(' Shoes\r\n& more \u200b ')).toBe('Shoes & more');
   });
 
-  it('is the same when cleaned twice, never longer, always valid, with nothing forbidden left', () => {
+  test('is the same when cleaned twice, never longer, always valid, with nothing forbidden left', () => {
     fc.assert(
       fc.property(anyText, (text) => {
         const clean = sanitize(text);
@@ -108,6 +108,24 @@ describe('third-party text', () => {
         expect(clean).not.toMatch(FORBIDDEN);
       }),
       { numRuns: 3000 },
+    );
+  });
+
+  test('is cleaned the same whether or not a shortcut is taken for it', () => {
+    const everyday = fc.array(
+      fc.constantFrom('a', 'ä', '中', '\n', '©', '®', '‼', '↗', '↩', '❤', '👩', '🏽', '🇩', '\ufe0f', '\ufe0e'),
+    );
+    const texts = fc.oneof(
+      everyday.map((parts) => parts.join('')),
+      anyText,
+    );
+    // With a hidden character at its end, no text takes a shortcut.
+    const theLongWay = (text: string) => sanitize(`${text}\u200b`);
+    fc.assert(
+      fc.property(texts, (text) => {
+        expect(sanitize(text)).toBe(theLongWay(text));
+      }),
+      { numRuns: 5000 },
     );
   });
 });

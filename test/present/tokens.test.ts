@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
 import { COMMON_PAIRS } from '../../src/present/token-tables.ts';
 import { estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
@@ -38,7 +38,7 @@ const hostile: Record<string, fc.Arbitrary<string>> = {
 
 describe('the estimate of tokens', () => {
   for (const [name, character] of Object.entries(hostile)) {
-    it(`is not below the truth for ${name}`, () => {
+    test(`is not below the truth for ${name}`, () => {
       fc.assert(
         fc.property(fc.array(character, { minLength: 600, maxLength: 900 }), (characters) => {
           const text = characters.join('');
@@ -50,14 +50,14 @@ describe('the estimate of tokens', () => {
   }
 
   for (const [name, text] of Object.entries(languages)) {
-    it(`is near the truth for ${name}`, () => {
+    test(`is near the truth for ${name}`, () => {
       const ratio = estimateTokens(text) / actual(text);
       expect(ratio).toBeGreaterThanOrEqual(0.98);
       expect(ratio).toBeLessThan(1.5);
     });
   }
 
-  it('is not below the truth for any page of real ads, and near it', ({ skip }) => {
+  test('is not below the truth for any page of real ads, and near it', ({ skip }) => {
     const samples = realSamples() ?? skip(noSamples);
     const copy = samples.ads.map((ad) => `${ad.headline ?? ''}\n${ad.body ?? ''}`);
     for (let i = 0; i < copy.length; i += 10) {
@@ -67,7 +67,7 @@ describe('the estimate of tokens', () => {
     }
   });
 
-  it('tells how long a start of the text fits', () => {
+  test('tells how long a start of the text fits', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 0, max: 60 }), (text, tokens) => {
         const length = lengthWithin(text, tokens);
@@ -77,7 +77,7 @@ describe('the estimate of tokens', () => {
     );
   });
 
-  it('tells whether a text fits as the estimate has it', () => {
+  test('tells whether a text fits as the estimate has it', () => {
     const unit = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 1 }),
       fc.constantFrom('\ud800', 'A', 'q', '7', '😀', '漢'),
@@ -90,7 +90,7 @@ describe('the estimate of tokens', () => {
     );
   });
 
-  it('is off by two at most for invented words that look like real ones', () => {
+  test('is off by two at most for invented words that look like real ones', () => {
     const rows = COMMON_PAIRS.split(' ');
     const following = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
     const word = fc.array(fc.nat(), { minLength: 2, maxLength: 60 }).map((picks) => {

@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packBundle } from '../../scripts/bundle.ts';
-import { callEveryTool } from '../support/call-every-tool.ts';
 import { connectCommand } from '../support/clients.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
 
 const { name, bytes } = packBundle();
 const files = unzipSync(bytes);
@@ -45,7 +45,7 @@ test('the bundle is small, holds what it needs, and is the same whenever it is p
 test('its demo answers every tool from the unpacked files alone', async () => {
   const client = await startedByHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(10);
-  for (const { name, result } of await callEveryTool(client.call)) {
+  for (const { name, result } of await makeDemoCalls(client.call)) {
     expect([name, result.isError]).toEqual([name, false]);
     expect(result.text).toContain('DEMO DATA');
   }

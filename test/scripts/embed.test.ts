@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { expect, test } from 'vitest';
 import { openServer } from '../../src/embed.ts';
-import { callEveryTool } from '../support/call-every-tool.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
 import { readResult } from '../support/server.ts';
 
 test('a program has the server on a transport of its own, for as many clients as it likes', async () => {
@@ -12,7 +12,7 @@ test('a program has the server on a transport of its own, for as many clients as
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     const client = new Client({ name, version: '1' });
     await Promise.all([server.connect(ours), client.connect(theirs)]);
-    const called = await callEveryTool(async (tool, args) =>
+    const called = await makeDemoCalls(async (tool, args) =>
       readResult(await client.callTool({ name: tool, arguments: args ?? {} })),
     );
     expect(called.filter(({ result }) => result.isError)).toEqual([]);

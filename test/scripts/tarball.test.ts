@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { callEveryTool } from '../support/call-every-tool.ts';
 import { clientKinds, connectCommand } from '../support/clients.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));
@@ -41,7 +41,7 @@ test('nothing else has to be installed for it', async () => {
 test.each(clientKinds)('the command it installs answers every tool to a %s client', async (kind) => {
   const bin = join(folder, 'node_modules', 'ad-library-mcp', 'dist', 'main.js');
   const client = await connectCommand(kind, { command: process.execPath, args: [bin, '--demo'], cwd: folder });
-  const called = await callEveryTool(client.call);
+  const called = await makeDemoCalls(client.call);
   expect(called.filter(({ result }) => result.isError)).toEqual([]);
   expect(called).toHaveLength((await client.listTools()).length);
   await client.close();

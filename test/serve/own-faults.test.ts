@@ -30,16 +30,16 @@ test('a fault of the demo library is in the log, and its callers are told no mor
 test('a fault of the HTTP server is a 500 that says nothing of it, and the connection goes on', async () => {
   const { app, config, log, logged } = await openDemo();
   const http = createHttpApp({
-    ...config,
     catalog: app.catalog,
     log,
     now: Date.now,
-    demoKey: app.credentials.apiKey,
+    onCall: () => {},
+    allowed: config,
+    callers: { demo: app.credentials },
     pictures: async () => {
       throw new Error('the paint is dry');
     },
-    limits: { atOnce: 1, perKey: 1, waiting: 1 },
-    metrics: undefined,
+    limits: { atOnce: 1, perKey: 1, waiting: 1, waitingPerKey: 1 },
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   const { send, close } = keepAlive(listener.address);

@@ -39,6 +39,16 @@ test('whoever keeps much gives up their own, and not what others keep', () => {
   expect(store.get('greedy', 'n0')).toBeUndefined();
 });
 
+test('of tenants who hold as much as each other only a few give something up', () => {
+  const store = open(1_000_000);
+  let kept = 0;
+  for (let tenant = 0; kept === store.bytes; tenant++) {
+    kept += 9000 + 2 * 'only'.length + 1024;
+    store.set(`t${tenant}`, 'only', { value: tenant, bytes: 9000 });
+  }
+  expect(store.bytes).toBeGreaterThan(900_000);
+});
+
 test('of one tenant, what was used last stays', () => {
   const store = open(100_000);
   store.set('t', 'used', { value: 1, bytes: 1000 });

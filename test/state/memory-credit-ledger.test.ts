@@ -35,6 +35,17 @@ test('spending ends 30 days after the last paid call', async () => {
   expect((await ledger.read('t')).spent).toBe(0);
 });
 
+test('what a failure, or a call said to be free, was charged counts as long', async () => {
+  let time = 1;
+  const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 1 });
+  await ledger.settle('t', charged(4));
+  time += 29 * 86_400_000;
+  await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
+  time += 2 * 86_400_000;
+  expect((await ledger.read('t')).spent).toBe(10);
+  await expect(ledger.reserve('other', paid)).rejects.toMatchObject({ failure: { kind: 'busy' } });
+});
+
 test('where there is no place for one more who spends, their paid calls are refused and nobody else is forgotten', async () => {
   let time = 1;
   const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 3 });

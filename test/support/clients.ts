@@ -78,9 +78,9 @@ async function connected(kind: ClientKind, transports: Transports): Promise<Test
   if (kind === 'v1') {
     const client = new LegacyClient({ name: 'test', version: '1' });
     await client.connect(transports.legacy() as LegacyStdio);
-    return wrap(client as AnyClient, (params, signal) => client.callTool(params, undefined, signal && { signal }));
+    return wrap(client, (params, signal) => client.callTool(params, undefined, signal && { signal }));
   }
   const client = modernClient(kind);
   await client.connect(transports.modern());
-  return wrap(client as unknown as AnyClient, (params, signal) => client.callTool(params, signal && { signal }));
+  return wrap(client, (params, signal) => client.callTool(params, signal && { signal }));
 }

@@ -44,24 +44,51 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ leave: fc.nat(9) }) },
 );
 
+const planOf = (kinds: Fate[]): fc.Arbitrary<Plan> =>
+  fc.record({ fate: fc.constantFrom(...kinds), isCharged: fc.boolean() });
+
+const withoutLeaving = (one: Step): Step => ('leave' in one ? { answer: one.leave } : one);
+
+/** Faults here and there; or a service that answers a few calls, and then fails all in one way. */
+const faults: fc.Arbitrary<Plan[]> = fc.oneof(
+  { weight: 2, arbitrary: fc.array(planOf(fates), { maxLength: 25 }) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.nat(3), planOf(fates))
+      .map(([answered, plan]) => Array.from({ length: 40 }, (_, call) => (call < answered ? answer : plan))),
+  },
+);
+const answer: Plan = { fate: 'answer', isCharged: true };
+
+/** Calls one after the other: some of one size, then many of another. */
+const inTurn: fc.Arbitrary<Step[]> = fc
+  .tuple(limit, fc.nat(3), limit)
+  .map(([first, times, then]) =>
+    Array.from({ length: 20 }, (_, call) => (call < times ? first : then)).flatMap((size): Step[] => [
+      { begin: 'search', limit: size },
+      { answer: 0 },
+    ]),
+  );
+
 /** @param faulty whether calls may fail, and callers leave */
 export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
   fc.record({
     budget: fc.integer({ min: 0, max: 60 }),
     rule,
-    plans: fc.array(
-      fc.record({ fate: fc.constantFrom(...(faulty ? fates : (['answer'] as Fate[]))), isCharged: fc.boolean() }),
-      { maxLength: 25 },
+    plans: faulty ? faults : fc.constant([]),
+    steps: fc.oneof(
+      { weight: 3, arbitrary: fc.array(faulty ? step : step.map(withoutLeaving), { maxLength: 40 }) },
+      { weight: 1, arbitrary: inTurn },
     ),
-    steps: fc.array(faulty ? step : step.map((one) => ('leave' in one ? { answer: one.leave } : one)), {
-      maxLength: 40,
-    }),
   });
 
 export interface Outcome {
   /** What the service really charged, and its dearest call. */
   charged: number;
   dearest: number;
+  /** By how much calls whose charge nobody stated cost more than any that was stated. */
+  unseenRise: number;
   maxPaidUnderWay: number;
   /** Refused calls that would have fitted beside what was charged and what was under way. */
   wronglyRefused: string[];
@@ -118,6 +145,6 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
   }
   const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
   const { charged, uncertain = 0 } = await spending();
-  const { charged: really, dearest, maxPaidUnderWay } = service;
-  return { charged: really, dearest, maxPaidUnderWay, wronglyRefused, counted: charged + uncertain };
+  const { charged: really, dearest, unseenRise, maxPaidUnderWay } = service;
+  return { charged: really, dearest, unseenRise, maxPaidUnderWay, wronglyRefused, counted: charged + uncertain };
 }

@@ -40,6 +40,9 @@ export class CreditService {
   /** What was really charged, and the dearest single call. */
   charged = 0;
   dearest = 0;
+  /** By how much calls whose charge nobody stated cost more than any that was stated. */
+  unseenRise = 0;
+  private dearestStated = 0;
   paidUnderWay = 0;
   maxPaidUnderWay = 0;
   /** Calls under way that turn out to cost nothing, which nobody knew. */
@@ -100,6 +103,9 @@ export class CreditService {
   }
 
   private answer(fate: Fate, { operation, limit }: Request, price: number): HttpResponse {
+    const isStated = this.rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
+    if (isStated) this.dearestStated = Math.max(this.dearestStated, price);
+    else this.unseenRise += Math.max(0, price - this.dearestStated);
     if (fate === 'reset') throw new AdLibraryError({ kind: 'network' });
     if (fate === 'timeout' || fate === 'late') throw new AdLibraryError({ kind: 'timeout' });
     const charge = this.rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};

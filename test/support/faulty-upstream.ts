@@ -10,7 +10,11 @@ export interface Seen {
   path: string;
   headers: IncomingMessage['headers'];
   body: string;
-  /** Resolves when the caller hung up before it was answered. */
+  /** The caller's key, as its header carries it. */
+  key: string;
+  /** Whether the caller hung up before it was answered. */
+  aborted: boolean;
+  /** Resolves when it did. */
   left: Promise<void>;
 }
 
@@ -27,15 +31,21 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
-export async function startUpstream(): Promise<Upstream> {
-  let turns: Behaviour[] = [json({})];
+/** @param behaviour what it does at first */
+export async function startUpstream(behaviour = json({})): Promise<Upstream> {
+  let turns: Behaviour[] = [behaviour];
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
-    const left = new Promise<void>((resolve) => response.once('close', () => !response.writableEnded && resolve()));
-    let body = '';
-    for await (const chunk of request.setEncoding('utf8')) body += chunk;
-    upstream.requests.push({ method, path, headers, body, left });
+    const left = new Promise<void>((resolve) => {
+      response.once('close', () => {
+        seen.aborted = !response.writableFinished;
+        if (!response.writableEnded) resolve();
+      });
+    });
+    const seen: Seen = { method, path, headers, body: '', key: keyOf(request), aborted: false, left };
+    for await (const chunk of request.setEncoding('utf8')) seen.body += chunk;
+    upstream.requests.push(seen);
     for (const { count, resolve } of waiting) if (upstream.requests.length >= count) resolve();
     const asksCredits = path.endsWith('/v1/credits') && upstream.credits;
     const turn = asksCredits || (turns.length > 1 ? turns.shift() : turns[0]);
@@ -60,6 +70,20 @@ export async function startUpstream(): Promise<Upstream> {
   };
   return upstream;
 }
+
+const keyOf = ({ headers }: IncomingMessage) => (headers.authorization ?? '').replace('Bearer ', '');
+
+/** Whose key it is, in words that are no key: what looks like one is masked wherever it comes back. */
+export const nameOf = (key: string): string => key.replace('svc_live_', 'caller ');
+
+/** Answers once there is an answer; the request id names the caller. */
+export const answering =
+  (answer: (caller: string, path: string) => object | Promise<object>): Behaviour =>
+  async (request, response) => {
+    const caller = nameOf(keyOf(request));
+    const value = await answer(caller, request.url ?? '');
+    json(value, { headers: { 'x-service-request-id': caller } })(request, response);
+  };
 
 export const json =
   (

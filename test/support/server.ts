@@ -26,9 +26,33 @@ export interface CallOptions {
   signal?: AbortSignal;
 }
 
+/** An ad, a page or a collection, as far as tests read it. */
+export interface Item {
+  id: string;
+  pageId: string;
+  name: string;
+  adCount: number;
+  pageCount: number;
+  body: string;
+  [field: string]: unknown;
+}
+
+/** The structured result of any tool. A test that reads a field its tool does not give reads undefined, and fails. */
+export interface ResultData {
+  items: Item[];
+  cursor: string | null;
+  hasMore: boolean;
+  shown?: { from: number; to: number; of: number };
+  ad: Item;
+  thisServer: { charged: number; uncertain?: number; prices: object };
+  receipt: { charged: number; remaining: number };
+  warning?: string;
+  [field: string]: unknown;
+}
+
 export interface Result {
   text: string;
-  data: Record<string, never>;
+  data: ResultData;
   isError: boolean;
   /** `_meta["ad-library/error"]`. */
   error: Record<string, unknown> | undefined;
@@ -81,7 +105,7 @@ export function readResult(result: unknown): Result {
   const raw = result as CallToolResult;
   return {
     text: raw.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n'),
-    data: (raw.structuredContent ?? {}) as Record<string, never>,
+    data: (raw.structuredContent ?? {}) as ResultData,
     isError: raw.isError === true,
     error: raw._meta?.['ad-library/error'] as Record<string, unknown> | undefined,
     raw,

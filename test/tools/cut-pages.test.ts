@@ -1,19 +1,13 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Result, startServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { expect } from 'vitest';
+import { test } from '../support/fixtures.ts';
+import { startServer } from '../support/server.ts';
+import type { TestService } from '../support/service.ts';
 
 const filters = { countries: ['FR'] };
-let service: TestService;
-let every: string[];
-beforeAll(async () => {
-  service = await startService();
-  every = await everyAd();
-});
-afterAll(() => service.close());
 
 /** What the service itself has, in its order. */
-async function everyAd(): Promise<string[]> {
+async function everyAd(service: TestService): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | null = null;
   do {
@@ -29,14 +23,6 @@ async function everyAd(): Promise<string[]> {
   return ids;
 }
 
-interface ListData {
-  items: { id: string }[];
-  cursor: string | null;
-  hasMore: boolean;
-  receipt: { charged: number };
-}
-const listOf = ({ data }: Result) => data as unknown as ListData;
-
 const walks = fc.record({
   limit: fc.option(fc.integer({ min: 1, max: 100 }), { nil: undefined }),
   resultTokens: fc.constantFrom(1000, 2500, 8000, 30_000),
@@ -44,7 +30,10 @@ const walks = fc.record({
   repeats: fc.boolean(),
 });
 
-test('whatever the page size and the room, cursors lead through a list once, and each page is paid once', async () => {
+test('whatever the page size and the room, cursors lead through a list once, and each page is paid once', async ({
+  service,
+}) => {
+  const every = await everyAd(service);
   expect(every.length).toBeGreaterThan(30);
   await fc.assert(
     fc.asyncProperty(walks, async ({ limit, resultTokens, detail, repeats }) => {
@@ -55,7 +44,7 @@ test('whatever the page size and the room, cursors lead through a list once, and
       let cursor: string | null | undefined;
       do {
         const again = cursor === undefined ? { filters, limit } : repeats ? { filters } : {};
-        const page = listOf(await server.call('search_ads', { ...again, detail, cursor }));
+        const page = (await server.call('search_ads', { ...again, detail, cursor })).data;
         seen.push(...page.items.map(({ id }) => id));
         charged += page.receipt.charged;
         expect(page.hasMore).toBe(page.cursor !== null);
@@ -63,15 +52,15 @@ test('whatever the page size and the room, cursors lead through a list once, and
       } while (cursor !== null);
       await server.close();
       expect(seen).toEqual(every);
-      expect(charged).toBe(priceOf(limit ?? 50));
+      expect(charged).toBe(priceOf(every.length, limit ?? 50));
     }),
     { numRuns: 12 },
   );
 }, 60_000);
 
 /** Of the whole list in pages of a size: one credit for each ten items begun. */
-function priceOf(size: number): number {
+function priceOf(items: number, size: number): number {
   let price = 0;
-  for (let left = every.length; left > 0; left -= size) price += Math.ceil(Math.min(size, left) / 10);
+  for (let left = items; left > 0; left -= size) price += Math.ceil(Math.min(size, left) / 10);
   return price;
 }

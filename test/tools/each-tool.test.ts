@@ -1,35 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { json, paid, startUpstream } from '../support/faulty-upstream.ts';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceTest } from '../support/fixtures.ts';
+import { type Item, startServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
-let service: TestService;
-let server: TestServer;
-beforeAll(async () => {
-  service = await startService();
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
-});
-afterAll(async () => {
-  await server.close();
-  await service.close();
-});
-
-type Items = Record<string, never>[];
-const call = async (tool: string, args: Record<string, unknown> = {}) => {
+const test = serviceTest().extend('call', ({ server }) => async (tool: string, args: Record<string, unknown> = {}) => {
   const { data, text, isError } = await server.call(tool, args);
   expect(isError).toBe(false);
-  return { data, text, items: (data.items ?? []) as unknown as Items };
-};
-const collections = async () =>
-  (await call('list_collections')).items as unknown as {
-    id: string;
-    name: string;
-    adCount: number;
-    pageCount: number;
-  }[];
+  return { data, text, items: data.items };
+});
+type Call = (tool: string) => Promise<{ items: Item[] }>;
+
+const collections = async (call: Call) => (await call('list_collections')).items;
 
 describe('search_ads', () => {
-  test('gives of each ad what a strategist asks next, in the text and in the data', async () => {
+  test('gives of each ad what a strategist asks next, in the text and in the data', async ({ call }) => {
     const { text, items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
     expect(items).toHaveLength(10);
     expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
@@ -42,20 +27,20 @@ describe('search_ads', () => {
     expect(text).toContain(String(data.totalHits));
   });
 
-  test('finds nothing without calling that an error', async () => {
+  test('finds nothing without calling that an error', async ({ call }) => {
     const { text, items, data } = await call('search_ads', { filters: { query: 'zxqyjkwv' } });
     expect(items).toEqual([]);
     expect(data).toMatchObject({ hasMore: false, cursor: null });
     expect(text).toContain('No ads found');
   });
 
-  test('passes on what the service says of a filter it does not take', async () => {
+  test('passes on what the service says of a filter it does not take', async ({ server }) => {
     const { error, text } = await server.call('search_ads', { filters: { colour: 'red' } });
     expect(error).toMatchObject({ kind: 'invalid_request', status: 422 });
     expect(text).toContain('colour');
   });
 
-  test('in full holds every field the service sent', async () => {
+  test('in full holds every field the service sent', async ({ service, call }) => {
     const { items } = await call('search_ads', { limit: 1, detail: 'full' });
     const answer = await fetch(`${service.baseUrl}/v1/ads/search`, {
       method: 'POST',
@@ -68,7 +53,7 @@ describe('search_ads', () => {
   });
 });
 
-test('search_pages gives name, number of ads and countries of each', async () => {
+test('search_pages gives name, number of ads and countries of each', async ({ call }) => {
   const { text, items } = await call('search_pages', { limit: 5 });
   expect(items).toHaveLength(5);
   for (const page of items) {
@@ -83,25 +68,28 @@ test('search_pages gives name, number of ads and countries of each', async () =>
 });
 
 describe('get_ad', () => {
-  test('gives the whole copy, cards and landing address of one ad', async () => {
-    const found = (await call('search_ads', { limit: 1, detail: 'full' })).items[0] as unknown as {
-      id: string;
-      body: string;
-    };
+  test('gives the whole copy, cards and landing address of one ad', async ({ call }) => {
+    const [found] = (await call('search_ads', { limit: 1, detail: 'full' })).items as [Item];
     const { text, data } = await call('get_ad', { adId: found.id });
-    expect((data.ad as unknown as { body: string }).body).toBe(found.body);
+    expect(data.ad.body).toBe(found.body);
     for (const line of found.body.split('\n').filter(Boolean)) expect(text).toContain(`> ${line}`);
     expect(text).toContain(`Ad ${found.id}`);
   });
 
-  test('of an unknown id says where ids come from', async () => {
+  test('in whichever case its id is written is one ad, paid for once', async ({ call }) => {
+    const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items;
+    expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
+    expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
+  });
+
+  test('of an unknown id says where ids come from', async ({ server }) => {
     const { error, text } = await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(error).toMatchObject({ kind: 'not_found', status: 404 });
     expect(text).toContain('ad ids for get_ad');
   });
 });
 
-test('get_page gives one page as the search listed it', async () => {
+test('get_page gives one page as the search listed it', async ({ call }) => {
   const [found] = (await call('search_pages', { limit: 1 })).items;
   const { data, text } = await call('get_page', { pageId: found?.pageId });
   expect(data.page).toMatchObject({ pageId: found?.pageId, pageName: found?.pageName, adsAmount: found?.adsAmount });
@@ -109,8 +97,8 @@ test('get_page gives one page as the search listed it', async () => {
 });
 
 describe('a collection', () => {
-  test('takes an ad and shows it, and says when it was there already', async () => {
-    const [saved] = await collections();
+  test('takes an ad and shows it, and says when it was there already', async ({ call }) => {
+    const [saved] = await collections(call);
     const [ad] = (await call('search_ads', { limit: 1 })).items;
     const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
     const first = await call('add_collection_item', saving);
@@ -124,15 +112,15 @@ describe('a collection', () => {
     const second = await call('add_collection_item', saving);
     expect(second.data).toMatchObject({ added: false });
     expect(second.text).toContain('was already in the collection');
-    expect((await collections())[0]?.adCount).toBe((saved?.adCount ?? 0) + 1);
+    expect((await collections(call))[0]?.adCount).toBe((saved?.adCount ?? 0) + 1);
     const listed = await call('list_collection_items', { collectionId: saved?.id, itemType: 'ads' });
     expect(listed.items[0]).toMatchObject({ id: ad?.id });
     expect(listed.data).toMatchObject({ itemType: 'ads', collection: { id: saved?.id }, hasMore: false, cursor: null });
     expect(listed.text).toContain(saved?.name);
   });
 
-  test('takes a page and lists its pages', async () => {
-    const [, saved] = await collections();
+  test('takes a page and lists its pages', async ({ call }) => {
+    const [, saved] = await collections(call);
     const [page] = (await call('search_pages', { limit: 1 })).items;
     await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
     const { items, text } = await call('list_collection_items', { collectionId: saved?.id, itemType: 'pages' });
@@ -140,7 +128,7 @@ describe('a collection', () => {
     expect(text).toContain(String(page?.pageName));
   });
 
-  test('that does not exist is not found', async () => {
+  test('that does not exist is not found', async ({ server }) => {
     const args = { collectionId: '00000000-0000-4000-8000-000000000000', itemType: 'ads' };
     expect((await server.call('list_collection_items', args)).error?.kind).toBe('not_found');
     expect((await server.call('add_collection_item', { ...args, itemId: args.collectionId })).error?.kind).toBe(
@@ -156,7 +144,7 @@ test('items of another type than asked for are an error that says what they cost
   );
   const own = await startServer({ config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_items' } });
   for (const itemType of ['ads', 'pages']) {
-    const { error, text } = await own.call('list_collection_items', { collectionId: 'c', itemType });
+    const { error, text } = await own.call('list_collection_items', { collectionId: uuidOf('c'), itemType });
     expect(error).toMatchObject({ kind: 'unexpected_response', status: 200, requestId: 'req-1' });
     expect(text).toContain('charged 3 credits');
   }
@@ -164,7 +152,7 @@ test('items of another type than asked for are an error that says what they cost
   await upstream.close();
 });
 
-test('get_account, get_credits and whoami say whose account it is and what is left', async () => {
+test('get_account, get_credits and whoami say whose account it is and what is left', async ({ service, call }) => {
   const { data: account } = await call('get_account');
   const { data: credits, text } = await call('get_credits');
   const { data: identity } = await call('whoami');
@@ -179,7 +167,7 @@ test('get_account, get_credits and whoami say whose account it is and what is le
   expect(JSON.stringify(identity)).not.toContain(service.apiKey);
 });
 
-test('every call of the session was one request', async () => {
+test('every call of the session was one request', async ({ service, call }) => {
   service.requests.length = 0;
   await call('get_account');
   await call('search_pages', { limit: 7 });

@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startServer, type TestServer } from '../support/server.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { expect } from 'vitest';
+import { serviceTest } from '../support/fixtures.ts';
 
-let service: TestService;
-let server: TestServer;
-beforeAll(async () => {
-  service = await startService();
-  server = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
-});
-afterAll(async () => {
-  await server.close();
-  await service.close();
-});
+const test = serviceTest();
 
-test('a collection longer than a page of it is read to its end, each item once', async () => {
+test('a collection longer than a page of it is read to its end, each item once', async ({ server }) => {
   const found = await server.call('search_ads', { limit: 5 });
-  const ids = (found.data.items as unknown as { id: string }[]).map(({ id }) => id);
+  const ids = found.data.items.map(({ id }) => id);
   const { data } = await server.call('list_collections');
-  const all = data.items as unknown as { id: string; name: string; adCount: number }[];
+  const all = data.items;
   const empty = all.find(({ adCount }) => adCount === 0) ?? all[0];
   for (const itemId of ids)
     await server.call('add_collection_item', { collectionId: empty?.id, itemType: 'ads', itemId });
@@ -31,8 +21,8 @@ test('a collection longer than a page of it is read to its end, each item once',
       ...(cursor !== undefined && { cursor }),
     });
     expect(page.data).toMatchObject({ collection: { id: empty?.id }, itemType: 'ads' });
-    seen.push(...(page.data.items as unknown as { id: string }[]).map(({ id }) => id));
-    cursor = (page.data.cursor as unknown as string | null) ?? undefined;
+    seen.push(...page.data.items.map(({ id }) => id));
+    cursor = page.data.cursor ?? undefined;
   } while (cursor !== undefined);
   expect(seen).toEqual(expect.arrayContaining(ids));
   expect(new Set(seen).size).toBe(seen.length);

@@ -1,14 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { operations } from '../../src/api/operations.ts';
 import { isGated, namesOf, toolName, tools } from '../../src/tools/catalog.ts';
-import { callEveryTool } from '../support/call-every-tool.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { json, paid, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
-import { type Result, startServer } from '../support/server.ts';
+import { json, paid } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import type { Result } from '../support/server.ts';
 
 /** Names that only the API knows: a model calls tools by another. */
 const operationIds = Object.keys(operations).filter((name) => tools.every((tool) => tool.name !== name));
 const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
+
+const test = upstreamTest();
 
 const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
 
@@ -25,27 +28,19 @@ test('which tools are paid follows from the operations they call, as the documen
 });
 
 describe('what a model reads has the names of tools, never those of operations', () => {
-  let upstream: Upstream;
-  beforeAll(async () => {
-    upstream = await startUpstream();
-  });
-  afterAll(() => upstream.close());
-
-  test('in results, prices among them, in the list of tools and in the instructions', async () => {
-    const server = await startServer({ config: { demo: true } });
-    for (const { result } of await callEveryTool(server.call)) expectToolNames(result);
+  test('in results, prices among them, in the list of tools and in the instructions', async ({ start }) => {
+    const server = await start({ demo: true });
+    for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
     const { data } = await server.call('get_credits');
-    expect(Object.keys((data.thisServer as unknown as { prices: object }).prices)).toContain('list_collection_items');
-    const [found] = (await server.call('search_ads', { limit: 1 })).data.items as unknown as { id: string }[];
+    expect(Object.keys(data.thisServer.prices)).toContain('list_collection_items');
+    const [found] = (await server.call('search_ads', { limit: 1 })).data.items;
     expectToolNames(await server.call('get_ad', { adId: found?.id, seen: true }));
     expect(JSON.stringify(await server.client.listTools())).not.toMatch(ids);
     expect(server.client.getInstructions()).not.toMatch(ids);
-    await server.close();
   });
 
-  test('in errors: an answer of another form, a budget, a cursor', async () => {
-    const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_tool_names', creditBudget: 3 };
-    const server = await startServer({ config });
+  test('in errors: an answer of another form, a budget, a cursor', async ({ upstream, start }) => {
+    const server = await start({ creditBudget: 3 });
     upstream.does(json({ items: 1 }));
     for (const { tool, args } of everyTool) expectToolNames(await server.call(tool, args));
     upstream.does(json({ items: [{ id: 'a' }], cursor: 'b', hasMore: true, id: 'a' }, { headers: paid(2) }));
@@ -54,24 +49,19 @@ describe('what a model reads has the names of tools, never those of operations',
     expect(error?.kind).toBe('credit_budget');
     expectToolNames(refused);
     expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
-    await server.close();
   });
 });
 
 describe('what still works without credits', () => {
-  test('is told of the tools that are offered', async () => {
-    const upstream = await startUpstream();
+  test('is told of the tools that are offered', async ({ upstream, start }) => {
     upstream.does(json({ error: { code: 'c', message: 'm', requestId: 'r' } }, { status: 402 }));
-    const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_offered' };
     const ungated = tools.filter((tool) => !isGated(tool));
-    const all = await startServer({ config });
-    expect((await all.call('search_ads')).text).toContain(`Still working: ${namesOf(ungated)}, and what was asked`);
-    const some = await startServer({ config: { ...config, tools: ['search_ads', 'whoami'] } });
-    expect((await some.call('search_ads')).text).toContain('Still working: whoami, and what was asked');
-    const one = await startServer({ config: { ...config, tools: ['search_ads'] } });
-    expect((await one.call('search_ads')).text).toContain('Still working: what was asked');
-    expect(one.client.getInstructions()).toContain('search_ads is paid in credits');
-    for (const server of [all, some, one]) await server.close();
-    await upstream.close();
+    const all = await start();
+    expect((await all.call('search_ads')).text).toContain(`Still working: ${namesOf(ungated)}, and cached answers.`);
+    const some = await start({ tools: ['search_ads', 'whoami'] });
+    expect((await some.call('search_ads')).text).toContain('Still working: whoami, and cached answers.');
+    const one = await start({ tools: ['search_ads'] });
+    expect((await one.call('search_ads')).text).toContain('Still working: cached answers.');
+    expect(one.client.getInstructions()).toContain('search_ads costs the user credits');
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { undiciFetch } from '../../src/api/undici-fetch.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
@@ -7,16 +7,11 @@ import { toolName } from '../../src/tools/catalog.ts';
 import { writeCursor } from '../../src/tools/cursor.ts';
 import { searchAds } from '../../src/tools/search-ads.ts';
 import type { ToolContext } from '../../src/tools/tool-context.ts';
-import { startService, type TestService } from '../support/service.ts';
-
-let service: TestService;
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+import { test } from '../support/fixtures.ts';
+import type { TestService } from '../support/service.ts';
 
 /** What a tool is given in a call, with the real service behind it. */
-function openContext(cacheSeconds = 900): ToolContext {
+function openContext(service: TestService, cacheSeconds = 900): ToolContext {
   const { baseUrl, apiKey } = service;
   const { callsOf } = openCalls({
     config: { ...readConfig({}), cacheSeconds },
@@ -36,22 +31,22 @@ const pageAfter = (limit: number, shown: number, context: ToolContext) =>
   );
 
 describe('pages of answers that are kept', () => {
-  test('are made once: the same question has the same page', async () => {
-    const context = openContext();
+  test('are made once: the same question has the same page', async ({ service }) => {
+    const context = openContext(service);
     const first = await searchAds.run({ limit: 20 }, context);
     expect(await searchAds.run({ limit: 20 }, context)).toBe(first);
     expect(await searchAds.run({ limit: 20, detail: 'full' }, context)).not.toBe(first);
     expect(await searchAds.run({ limit: 20, fresh: true }, context)).not.toBe(first);
   });
 
-  test('are not kept where answers are not', async () => {
-    const context = openContext(0);
+  test('are not kept where answers are not', async ({ service }) => {
+    const context = openContext(service, 0);
     await searchAds.run({ limit: 5 }, context);
     expect(context.viewMemo.size).toBe(0);
   });
 
-  test('are few for each answer, though a caller with the key signs cursors from any item on', async () => {
-    const context = openContext();
+  test('are few for each answer, though a caller with the key signs cursors from any item on', async ({ service }) => {
+    const context = openContext(service);
     const limits = [96, 97, 98, 99, 100];
     let largest = 0;
     for (const limit of limits) {

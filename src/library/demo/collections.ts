@@ -1,19 +1,19 @@
 import type { ItemType } from '../../api/item-type.ts';
+import { recordTypes } from '../record-type.ts';
 import { findPage } from '../search.ts';
-import { shelves } from '../shelves.ts';
-import type { Shop } from '../shop.ts';
+import type { ServiceContext } from '../service-context.ts';
 
-/** What somebody would have saved: two collections of their own beside the default ones, and one of a colleague. */
-export function fillCollections({ database, collections }: Shop, userId: string): void {
+/** Two collections beside the default ones, and one of a colleague. */
+export function fillCollections({ database, collections }: ServiceContext, userId: string): void {
   const billingUserId = userId;
   const colleague = `c0${userId.slice(2)}`;
-  const best = (kind: ItemType, filters: Record<string, string | string[] | boolean>, most: number) =>
-    findPage(database, { shelf: shelves[kind], filters, asOf: 0 }, most).numbers;
+  const best = (kind: ItemType, filters: Record<string, string | string[] | boolean>, limit: number) =>
+    findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).numbers;
   const make = (owner: string, name: string, type: string, ads: number[], pages: number[]) => {
     const id = collections.create({ userId: owner, billingUserId }, { name, type, defaultType: null });
     const number = database.get<{ number: number }>('SELECT number FROM collections WHERE id = ?', [id])?.number ?? 0;
     for (const [kind, items] of [['ads', ads] as const, ['pages', pages] as const]) {
-      for (const item of items) collections.add({ number }, kind, item);
+      for (const item of items) collections.add(number, kind, item);
     }
   };
   database.transaction(() => {

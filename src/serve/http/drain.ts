@@ -1,40 +1,40 @@
 import type { MiddlewareHandler } from 'hono';
-import { refuse } from './guards.ts';
+import { refuse } from './refuse.ts';
 
-/** Knows the requests under way, and lets no more in once it is shut. */
-export interface Gate {
-  pass: MiddlewareHandler;
-  isShut(): boolean;
-  /** Resolves when everyone who was in is out. */
-  shut(): Promise<void>;
+/** Knows the requests under way, and lets no more in once the server is to end. */
+export interface Drain {
+  middleware: MiddlewareHandler;
+  hasBegun(): boolean;
+  /** Resolves when every request under way is answered. */
+  begin(): Promise<void>;
 }
 
-export function createGate(): Gate {
-  let inside = 0;
-  let isShut = false;
+export function createDrain(): Drain {
+  let underWay = 0;
+  let begun = false;
   let emptied = () => {};
   return {
-    pass: async (context, next) => {
-      if (isShut) {
+    middleware: async (context, next) => {
+      if (begun) {
         context.header('Connection', 'close');
         context.header('Retry-After', '1');
         return refuse(context, 503, 'This server is shutting down.');
       }
-      inside++;
+      underWay++;
       try {
         await next();
       } finally {
-        inside--;
-        if (inside === 0) emptied();
+        underWay--;
+        if (underWay === 0) emptied();
       }
-      if (isShut) context.header('Connection', 'close');
+      if (begun) context.header('Connection', 'close');
     },
-    isShut: () => isShut,
-    shut: () =>
+    hasBegun: () => begun,
+    begin: () =>
       new Promise((resolve) => {
-        isShut = true;
+        begun = true;
         emptied = resolve;
-        if (inside === 0) resolve();
+        if (underWay === 0) resolve();
       }),
   };
 }

@@ -1,6 +1,7 @@
-import type { Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
+import { getRequestListener } from '@hono/node-server';
+import { type ConnectionBounds, serveConnections } from './connections.ts';
 
 export interface Listener {
   /** `http://HOST:PORT` as this machine reaches it; the system chooses the port where 0 was asked for. */
@@ -12,21 +13,28 @@ export interface Listener {
 export interface ListenOptions {
   host: string;
   port: number;
-  /** Longest time a request may take to come in, in milliseconds; 0 for any. */
+  /** How long a request may take to come in, in milliseconds; 0 for any time. */
   requestMs?: number;
-  /** Longest silence on a connection while it is being answered, in milliseconds; one that reads nothing is silent. */
+  /** How long a connection may be silent while its request is being answered, in milliseconds; 0 for any time. */
   idleMs?: number;
   /** Lets answers pass as strings and not as streams, for the whole process; faster where answers are many. */
   fastAnswers?: boolean;
+  bounds?: Partial<ConnectionBounds>;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
 
-/** A request's head must have come in by then; a connection may rest that long between requests. */
-const bounds = { headersTimeout: 10_000, keepAliveTimeout: 65_000, maxHeaderSize: 16 * 1024 };
+const defaultBounds: ConnectionBounds = {
+  maxConnections: 10_000,
+  maxPipelined: 16,
+  maxUnreadBytes: 128 * 1024 * 1024,
+  unreadMs: 30_000,
+};
 
-/** Open connections; further ones are closed at once. */
-const mostConnections = 10_000;
+/** How long the head of a request may take to come in, and how long a connection may rest between requests. */
+const headersMs = 10_000;
+const restMs = 65_000;
+const maxHeaderSize = 16 * 1024;
 
 /** A host as it stands in an address: an IPv6 one in brackets. */
 export const hostInAddress = (host: string): string =>
@@ -34,14 +42,17 @@ export const hostInAddress = (host: string): string =>
 
 /** Listens on a host and port with a fetch-shaped handler. Rejects when the address cannot be had. */
 export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
-  const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false } = options;
-  const server = createAdaptorServer({
-    fetch,
-    overrideGlobalObjects: fastAnswers,
-    serverOptions: { ...bounds, requestTimeout: requestMs, connectionsCheckingInterval: 5000 },
-  }) as Server;
-  server.maxConnections = mostConnections;
+  const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds } = options;
+  const server = createServer({
+    maxHeaderSize,
+    keepAliveTimeout: restMs,
+    headersTimeout: Math.min(headersMs, requestMs || headersMs),
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(5000, (requestMs || headersMs) / 2),
+  });
   server.setTimeout(idleMs);
+  const answer = getRequestListener(fetch, { overrideGlobalObjects: fastAnswers });
+  serveConnections(server, answer, { ...defaultBounds, ...bounds });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

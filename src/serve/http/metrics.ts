@@ -1,10 +1,10 @@
 import type { Handler, MiddlewareHandler } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Log } from '../../log/log.ts';
+import type { OnCall } from '../../log/call-event.ts';
 
 export interface Metrics {
-  /** The same log, counted: what is known of a call is what its log line says. */
-  counting(log: Log): Log;
+  /** Counts a call. */
+  onCall: OnCall;
   /** Shows calls under way and waiting, as they are when asked. */
   show(counts: () => { running: number; waiting: number }): void;
   /** Counts answers by their status. */
@@ -37,18 +37,11 @@ export function createMetrics(): Metrics {
     labelNames: ['status'],
     registers,
   });
-  const count = ({ tool, kind, ms, charged }: Record<string, unknown>) => {
-    calls.observe({ tool: String(tool), outcome: String(kind ?? 'ok') }, Number(ms) / 1000);
-    if (typeof charged === 'number') credits.inc({ tool: String(tool) }, charged);
-  };
   return {
-    counting: (log) => ({
-      ...log,
-      info: (message, fields = {}) => {
-        if (message === 'call') count(fields);
-        log.info(message, fields);
-      },
-    }),
+    onCall: ({ tool, kind = 'ok', ms, charged }) => {
+      calls.observe({ tool, outcome: kind }, ms / 1000);
+      if (charged) credits.inc({ tool }, charged);
+    },
     show: (counts) => {
       for (const state of ['running', 'waiting'] as const) {
         const help = `Tool calls ${state}`;

@@ -1,41 +1,60 @@
-import { readRequestBody } from '@modelcontextprotocol/server';
+import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
+import type { Context } from 'hono';
+import { batchProblem, batchRevision } from '../batch.ts';
+import { withoutNulls } from '../messages.ts';
+import { refuse } from './refuse.ts';
 
-export interface BodyBounds {
-  bytes: number;
-  /** Levels of arrays and objects inside each other: who parses or prints them may do so recursively. */
-  depth: number;
-}
+/** Arguments of a call are ids and filters: a body past this is not one of ours. */
+const maxBytes = 1024 * 1024;
+/** Levels of arrays and objects inside each other: who parses or prints them may do so recursively. */
+const maxDepth = 64;
 
-export type JsonBody = { value: unknown } | { refused: 'too large' | 'too deep' | 'not JSON' };
-
-/** Reads a request's JSON once, within bounds. A body that stops halfway is not JSON. */
-export async function readJson(request: Request, { bytes, depth }: BodyBounds): Promise<JsonBody> {
-  try {
-    const text = await readText(request, bytes);
-    if (text === undefined) return { refused: 'too large' };
-    return nestsDeeper(text, depth) ? { refused: 'too deep' } : { value: JSON.parse(text) };
-  } catch {
-    return { refused: 'not JSON' };
+/** Reads a request's JSON once, within bounds; or answers what is wrong with it. */
+export async function readJson(context: Context): Promise<{ value: unknown } | Response> {
+  const { req } = context;
+  if (!isJsonContentType(req.header('content-type') ?? null)) {
+    return refuse(context, 415, 'The body must be application/json.');
   }
+  const text = await readText(req.raw).catch(() => '');
+  if (text === undefined) {
+    // The rest of the body is still on its way: only a closed connection ends it.
+    context.header('Connection', 'close');
+    return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most.`);
+  }
+  if (nestsDeeper(text, maxDepth)) return refuse(context, 400, `JSON may nest ${maxDepth} levels at most.`, -32_600);
+  const body = parsed(text);
+  if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
+  if (!Array.isArray(body)) return { value: withoutNulls(body) };
+  // Without the header a request is of the revision before the one that brought it (specification, *Transports*).
+  const problem = batchProblem(body, req.header('mcp-protocol-version') ?? batchRevision);
+  return problem ? refuse(context, 400, problem, -32_600) : { value: body.map(withoutNulls) };
 }
 
-async function readText(request: Request, bytes: number): Promise<string | undefined> {
+async function readText(request: Request): Promise<string | undefined> {
   const { headers } = request;
   // A stated length is held to by the HTTP parser, and such a body is read without a stream in between.
   const stated = headers.has('transfer-encoding') ? undefined : Number(headers.get('content-length') ?? 0);
-  if (stated !== undefined) return stated > bytes ? undefined : request.text();
-  const read = await readRequestBody(request, bytes);
+  if (stated !== undefined) return stated > maxBytes ? undefined : request.text();
+  const read = await readRequestBody(request, maxBytes);
   return read.tooLarge ? undefined : read.text;
 }
 
-function nestsDeeper(text: string, most: number): boolean {
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function nestsDeeper(text: string, max: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
     if (character === '"') at = endOfString(text, at);
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
-    if (depth > most) return true;
+    if (depth > max) return true;
   }
   return false;
 }

@@ -1,12 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
 
-/**
- * Names a key's share of what the process keeps, without keeping the key: a hash with a secret of the process, so
- * that nobody else can make it. It is never shown, so a keyed hash would protect nothing more.
- */
-export type Partition = (key: string) => string;
+/** Tenant id of a key: keeps what the process remembers of one key apart from all others, without keeping the key. */
+export type TenantIdOf = (apiKey: string) => string;
 
-export function createPartition(): Partition {
+/** A hash with a secret of the process, so that nobody else can make one. It is never shown. */
+export function createTenantIds(): TenantIdOf {
   const secret = randomBytes(32).toString('hex');
-  return (key) => hash('sha256', `${secret}${key}`, 'base64url');
+  return (apiKey) => hash('sha256', `${secret}${apiKey}`, 'base64url');
 }

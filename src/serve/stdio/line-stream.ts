@@ -1,15 +1,17 @@
 import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage } from './era-transport.ts';
 
-/** What a pipe tells its owner. */
 export interface LineStreamEvents {
-  onMessage(message: JSONRPCMessage): void;
-  /** Something was refused or lost, and the pipe goes on. */
+  /** One message. What comes after it waits until this resolves. */
+  onMessage(message: JSONRPCMessage): Promise<void>;
+  /** Several messages in one line; returns what is wrong with them. */
+  onBatch(messages: JSONRPCMessage[]): string | undefined;
+  /** Something was refused, and the stream goes on. */
   onProblem(problem: string): void;
 }
 
-/** Largest message, in bytes: arguments are ids and filters, so this bounds memory and nothing else. */
-const largestMessage = 10 * 1024 * 1024;
+/** Bytes of one message: arguments are ids and filters, so this bounds memory and nothing else. */
+const maxMessage = 10 * 1024 * 1024;
 const newline = 0x0a;
 
 const parseError = -32_700;
@@ -19,12 +21,13 @@ const invalidRequest = -32_600;
  * The two streams of the stdio transport (MCP specification, *Transports*): one JSON-RPC message a line.
  *
  * Why not one of the SDKs' own: v1's crashes when the reader of its output goes away and does not notice the end of
- * its input; v2's is sound, but brings its whole SDK into sessions that speak to the other one. This one needs
- * neither. What is no message is answered with JSON-RPC's error for it, and the session goes on.
+ * its input; v2's is sound, but brings its whole SDK into sessions that speak to the other one. Neither stops reading
+ * when nobody reads its answers. What is no message is answered with JSON-RPC's error for it, and the session goes on.
  */
 export class LineStream {
-  /** Resolves when the input has ended, or nobody reads the output any more. */
-  readonly ended: Promise<void>;
+  /** Resolves when nobody reads the output any more. */
+  readonly outputClosed: Promise<void>;
+  private readonly stdin: Readable;
   private readonly stdout: Writable;
   private readonly events: LineStreamEvents;
   /** Pieces of a line whose end has not come yet. */
@@ -32,56 +35,82 @@ export class LineStream {
   private held = 0;
 
   constructor(stdin: Readable, stdout: Writable, events: LineStreamEvents) {
+    this.stdin = stdin;
     this.stdout = stdout;
     this.events = events;
-    this.ended = new Promise((resolve) => {
-      for (const end of ['end', 'close', 'error']) stdin.on(end, () => resolve());
+    this.outputClosed = new Promise((resolve) => {
       // A reader that went away is an error of each write; without a listener it would end the process.
       for (const end of ['close', 'error']) stdout.on(end, () => resolve());
     });
-    stdin.on('data', (chunk: Buffer) => this.read(chunk));
+  }
+
+  /** Reads to the end of the input, and no faster than its answers are read. */
+  async readAll(): Promise<void> {
+    try {
+      for await (const chunk of this.stdin) {
+        for (const line of this.linesIn(chunk)) {
+          await this.take(line);
+          await this.drained();
+        }
+      }
+    } catch (error) {
+      this.events.onProblem(String(error));
+    }
   }
 
   /** Resolves when the line has left the process, which is later than at once where the reader is slow. */
-  send(message: JSONRPCMessage | Refusal): Promise<void> {
+  send(message: JSONRPCMessage | JSONRPCMessage[] | Refusal): Promise<void> {
     return new Promise((resolve) => this.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()));
   }
 
-  private read(chunk: Buffer): void {
+  /** Resolves when all that was sent has left the process. */
+  flushed(): Promise<void> {
+    return new Promise((resolve) => this.stdout.write('', () => resolve()));
+  }
+
+  private async drained(): Promise<void> {
+    if (!this.stdout.writableNeedDrain) return;
+    await Promise.race([new Promise((resolve) => this.stdout.once('drain', resolve)), this.outputClosed]);
+  }
+
+  private *linesIn(chunk: Buffer): Generator<string> {
     let from = 0;
     for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
       this.hold(chunk.subarray(from, to));
-      this.finishLine();
       from = to + 1;
+      const line = this.finishLine();
+      if (line !== '') yield line;
     }
     this.hold(chunk.subarray(from));
   }
 
   private hold(piece: Buffer): void {
     this.held += piece.length;
-    if (this.held <= largestMessage) this.pieces.push(piece);
+    if (this.held <= maxMessage) this.pieces.push(piece);
     else this.pieces = [];
   }
 
-  private finishLine(): void {
-    const tooLong = this.held > largestMessage;
+  private finishLine(): string {
+    const tooLong = this.held > maxMessage;
     const line = Buffer.concat(this.pieces).toString('utf8').trim();
     this.pieces = [];
     this.held = 0;
-    if (tooLong) this.refuse(parseError, `A message may hold ${largestMessage / 1024 / 1024} MB at most.`);
-    else if (line !== '') this.take(line);
+    if (tooLong) this.refuse(parseError, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
+    return line;
   }
 
-  private take(line: string): void {
-    let message: unknown;
+  private async take(line: string): Promise<void> {
+    let value: unknown;
     try {
-      message = JSON.parse(line);
+      value = JSON.parse(line);
     } catch {
       this.refuse(parseError, 'Parse error: a line is one JSON value.');
       return;
     }
-    if (isMessage(message)) this.events.onMessage(message);
-    else this.refuse(invalidRequest, 'Invalid request: a line is one JSON-RPC 2.0 message.', idOf(message));
+    if (isMessage(value)) return this.events.onMessage(value);
+    const isBatch = Array.isArray(value) && value.every(isMessage);
+    const problem = isBatch ? this.events.onBatch(value as JSONRPCMessage[]) : 'a line is one JSON-RPC 2.0 message.';
+    if (problem) this.refuse(invalidRequest, `Invalid request: ${problem}`, idOf(value));
   }
 
   private refuse(code: number, message: string, id: string | number | null = null): void {
@@ -98,14 +127,11 @@ interface Refusal {
 }
 
 function isMessage(value: unknown): value is JSONRPCMessage {
-  if (!isObject(value) || value.jsonrpc !== '2.0') return false;
-  return typeof value.method === 'string' || 'result' in value || 'error' in value;
+  const fields: Record<string, unknown> = Object(value);
+  return fields.jsonrpc === '2.0' && (typeof fields.method === 'string' || 'result' in fields || 'error' in fields);
 }
 
 function idOf(value: unknown): string | number | null {
-  const id = isObject(value) ? value.id : null;
+  const { id } = Object(value);
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

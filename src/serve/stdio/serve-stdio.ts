@@ -1,72 +1,52 @@
 import type { Readable, Writable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
 import type { Credentials } from '../../api/client.ts';
+import type { OnCall } from '../../log/call-event.ts';
 import type { Log } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { claimsModern } from '../messages.ts';
-import { EraTransport, type JSONRPCMessage } from './era-transport.ts';
+import { batchProblem } from '../batch.ts';
+import { type CallLimits, LimitedCalls } from '../call-limits.ts';
+import { createEras } from './eras.ts';
 import { LineStream } from './line-stream.ts';
 
 export interface StdioOptions {
   catalog: Catalog;
-  payer: Credentials;
+  credentials: Credentials;
   log: Log;
+  now: () => number;
+  onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
+  /** Resolves when the process is asked to end, which is as good as the end of the input. */
+  stopRequested: Promise<void>;
+  /** How long calls under way may go on after the end of the input, in milliseconds. */
+  drainMs: number;
 }
 
-/**
- * Serves one client over a pair of pipes until its input ends; resolves then, with calls in flight aborted.
- *
- * One `Pipe` owns them. Whoever opens with revision 2026-07-28's envelope gets the SDK line that speaks it,
- * everybody else the line that speaks the revisions before; each is loaded when it is first needed. A
- * `server/discover` is only a question: a client may still go on in the old way (specification, *Lifecycle*).
- */
-export async function serveStdio({ catalog, payer, log, stdin, stdout }: StdioOptions): Promise<void> {
-  const lanes: { modern?: EraTransport; legacy?: EraTransport } = {};
-  let settled: EraTransport | undefined;
+/** One host asks for a few calls at once; more than that is a runaway. */
+const limits: CallLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
 
-  const modern = async () => {
-    if (lanes.modern) return lanes.modern;
-    const lane = new EraTransport(pipe);
-    const [{ bindV2 }, { serveStdio: serveModern }] = await Promise.all([
-      import('../../mcp/bind-v2.ts'),
-      import('@modelcontextprotocol/server/stdio'),
-    ]);
-    serveModern(() => bindV2(catalog, payer), { transport: lane, legacy: 'reject' });
-    lanes.modern = lane;
-    return lane;
-  };
-  const legacy = async () => {
-    const lane = new EraTransport(pipe);
-    const { bindV1 } = await import('../../mcp/bind-v1.ts');
-    await bindV1(catalog, payer).connect(lane);
-    lanes.legacy = lane;
-    return lane;
-  };
-  const laneFor = async (message: JSONRPCMessage): Promise<EraTransport> => {
-    if (settled) return settled;
-    if (!claimsModern(message)) {
-      settled = await legacy();
-      return settled;
-    }
-    const lane = await modern();
-    if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = lane;
-    return lane;
-  };
-
-  // A lane may still be loading when the next message comes in: their order is kept.
-  let queue = Promise.resolve();
-  const onMessage = (message: JSONRPCMessage) => {
-    queue = queue
-      .then(async () => (await laneFor(message)).onmessage?.(message))
-      .catch((error) => log.error('a message was not handled', { error: String(error) }));
-  };
-  const onProblem = (problem: string) => log.debug('stdio', { problem });
-  const pipe = new LineStream(stdin, stdout, { onMessage, onProblem });
-  await pipe.ended;
-  // What came before the end is handed on, and what needs no waiting is answered: `echo … | ad-library-mcp` works.
-  await queue;
+/** Serves one client over a pair of streams until its input ends or the process is to; resolves then, with what is still under way aborted. */
+export async function serveStdio(options: StdioOptions): Promise<void> {
+  const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
+  const calls = new LimitedCalls(catalog, { limits, now: options.now, onCall: options.onCall });
+  const lines = new LineStream(stdin, stdout, {
+    onMessage: async (message) => {
+      const transport = await eras.transportFor(message);
+      transport.receive(message);
+    },
+    onBatch: (messages) =>
+      eras.settled() ? eras.settled()?.receiveBatch(messages) : batchProblem(messages, undefined),
+    onProblem: (problem) => log.debug('stdio', { problem }),
+  });
+  const eras = createEras({ catalog: calls.catalog, credentials, output: lines });
+  await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
+  // What came before the end is answered, as long as somebody reads it: `echo … | ad-library-mcp` works.
   await nextTurn();
-  for (const lane of Object.values(lanes)) lane.onclose?.();
+  const answered = calls
+    .idle()
+    .then(() => nextTurn())
+    .then(() => lines.flushed());
+  await Promise.race([answered, lines.outputClosed, after(drainMs, undefined, { ref: false })]);
+  eras.close();
 }

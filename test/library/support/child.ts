@@ -1,11 +1,34 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 
-/** Runs a TypeScript file of this folder in a process of its own, which writes one line of JSON when it is ready. */
-export async function startChild(file: string, args: Record<string, unknown>) {
+export type Child = {
+  pid: number;
+  /** The first line of JSON that the process wrote. */
+  ready: Record<string, string>;
+  next(): Promise<Record<string, string>>;
+  signal(name: NodeJS.Signals): void;
+  /** SIGKILL, so that nothing can be cleaned up. */
+  kill(): Promise<void>;
+  /** Its exit code and what it wrote to standard error. */
+  ended: Promise<{ code: number | null; errors: string }>;
+};
+
+/** Command and arguments that start another command in a process namespace of its own. */
+const unshare = ['unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child=SIGKILL'];
+
+export const canUnshare = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0;
+
+/** Runs a TypeScript file of this folder in its own process, which writes a line of JSON when it is ready. */
+export async function startChild(
+  file: string,
+  args: Record<string, unknown>,
+  { isolated = false } = {},
+): Promise<Child> {
   const run =
     "const { runnerImport } = await import('vite'); await runnerImport(process.env.CHILD_FILE, { logLevel: 'error' });";
-  const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', run], {
+  const [command = '', ...words] = [...(isolated ? unshare : []), process.execPath, '--input-type=module', '-e', run];
+  const child: ChildProcess = spawn(command, words, {
     env: { ...process.env, CHILD_FILE: new URL(file, import.meta.url).pathname, CHILD_ARGS: JSON.stringify(args) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -13,16 +36,22 @@ export async function startChild(file: string, args: Record<string, unknown>) {
   child.stderr?.on('data', (text) => {
     errors += text;
   });
-  const ended = once(child, 'exit');
-  const ready = await Promise.race([once(child.stdout as NodeJS.ReadableStream, 'data'), ended.then(() => undefined)]);
-  if (ready === undefined) throw new Error(`The child ended before it was ready: ${errors}`);
+  const ended = once(child, 'close').then(([code]) => ({ code, errors }));
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
+  const next = async () => {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`The child ended before it was ready: ${(await ended).errors}`);
+    return JSON.parse(value);
+  };
   return {
-    pid: child.pid as number,
-    ready: JSON.parse(String(ready[0])),
-    /** As if the power of this one process went out. */
+    pid: child.pid ?? 0,
+    ready: await next(),
+    next,
+    signal: (name) => child.kill(name),
     async kill() {
       child.kill('SIGKILL');
       await ended;
     },
+    ended,
   };
 }

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { type ServerType, serve } from '@hono/node-server';
+import { createAdaptorServer } from '@hono/node-server';
 import { defaultConfig, type LibraryConfig } from '../../../src/library/config.ts';
 import type { KeyOptions } from '../../../src/library/keys.ts';
 import { openLibrary } from '../../../src/library/open.ts';
@@ -7,14 +7,14 @@ import { openLibrary } from '../../../src/library/open.ts';
 /** 2026-03-15, half past ten in the morning, UTC. */
 export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);
 
-export type Asked = {
+export type LibraryResponse = {
   status: number;
   headers: Headers;
   // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came
   body: any;
 };
 
-export type Question = { key?: string | undefined; body?: unknown; headers?: Record<string, string> };
+export type AskOptions = { key?: string | undefined; body?: unknown; headers?: Record<string, string> };
 
 /** A library in memory behind a real HTTP server, with a clock that the test moves. */
 export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
@@ -26,13 +26,18 @@ export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
     config,
     onError: (error) => errors.push(error),
   });
-  const server = await new Promise<ServerType>((resolve) => {
-    const listening = serve({ fetch: library.fetch, port: 0, hostname: '127.0.0.1' }, () => resolve(listening));
+  // No idle timeout: after a pause of a loaded machine the server would close a connection on which a request has just
+  // been sent.
+  const server = createAdaptorServer({
+    fetch: library.fetch,
+    overrideGlobalObjects: false,
+    serverOptions: { keepAliveTimeout: 0 },
   });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const key = (options: KeyOptions = {}) => library.keys.create(options).key;
 
-  async function ask(method: string, path: string, { key, body, headers }: Question = {}): Promise<Asked> {
+  async function ask(method: string, path: string, { key, body, headers }: AskOptions = {}): Promise<LibraryResponse> {
     const response = await fetch(base + path, {
       method,
       headers: {
@@ -63,7 +68,7 @@ export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
   };
 }
 
-/** The same with a key that no test can use up. */
+/** The same, with a key that has practically unlimited credits. */
 export async function serveRich() {
   const served = await serveLibrary();
   return { served, key: served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 }) };
@@ -75,16 +80,16 @@ export async function* linesOf(records: unknown[]) {
   for (const record of records) yield `${typeof record === 'string' ? record : JSON.stringify(record)}\n`;
 }
 
-/** The `number`th of a row of UUIDs. */
+/** The UUID with a number. */
 export const uuid = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
 
-/** Every page of a search, by its cursors. */
+/** All pages of a search. */
 export async function searchAll({ ask }: ServedLibrary, path: string, key: string, body: Record<string, unknown>) {
   const items = [];
   let cursor: string | null = null;
-  let first: Asked | undefined;
+  let first: LibraryResponse | undefined;
   do {
-    const answer: Asked = await ask('POST', path, { key, body: cursor === null ? body : { cursor } });
+    const answer: LibraryResponse = await ask('POST', path, { key, body: cursor === null ? body : { cursor } });
     if (answer.status !== 200) throw new Error(`${answer.status}: ${JSON.stringify(answer.body)}`);
     first ??= answer;
     items.push(...answer.body.items);

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectHttp } from '../../support/clients.ts';
 import { callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
-import { servesTheTools } from '../../support/serves-the-tools.ts';
 
 describe.each(clientKinds)('a %s client over HTTP', (kind) => {
-  servesTheTools(async (args) => {
+  testClient(async (args) => {
     const served = await serveHttp(args);
     const client = await connectHttp(kind, served.url, 'svc_live_not_known');
     return {

@@ -30,11 +30,28 @@ const initialize = request(1, 'initialize', {
   clientInfo: { name: 'test', version: '1' },
 });
 
-/** The answers of one session to messages that come one after the other, by their ids. */
-async function session(...messages: object[]) {
+function startSession() {
   const stdin = new PassThrough();
   const stdout = new PassThrough();
-  const ended = serveStdio({ catalog: app.catalog, payer: app.credentials, log, stdin, stdout });
+  const { catalog, credentials } = app;
+  const drainMs = 2000;
+  const ended = serveStdio({
+    catalog,
+    credentials,
+    log,
+    now: Date.now,
+    onCall: () => {},
+    stopRequested: new Promise(() => {}),
+    stdin,
+    stdout,
+    drainMs,
+  });
+  return { stdin, stdout, ended };
+}
+
+/** The answers of one session to messages that come one after the other, by their ids. */
+async function session(...messages: object[]) {
+  const { stdin, stdout, ended } = startSession();
   const answers: Record<string, Record<string, unknown>> = {};
   for (const message of messages) {
     stdin.write(`${JSON.stringify(message)}\n`);
@@ -72,9 +89,7 @@ test('to ask what there is binds nobody to the new way', async () => {
 });
 
 test('what cannot be read is answered, and told to the log of those who debug', async () => {
-  const stdin = new PassThrough();
-  const stdout = new PassThrough();
-  const ended = serveStdio({ catalog: app.catalog, payer: app.credentials, log, stdin, stdout });
+  const { stdin, stdout, ended } = startSession();
   stdin.end('not json\n');
   await ended;
   expect(JSON.parse(String(stdout.read()))).toMatchObject({ error: { code: -32_700 } });

@@ -6,19 +6,24 @@ import { versionKey } from '../../../src/serve/messages.ts';
 import type { JSONRPCMessage } from '../../../src/serve/stdio/era-transport.ts';
 import { LineStream } from '../../../src/serve/stdio/line-stream.ts';
 
-function openPipe() {
+function openStream() {
   const stdin = new PassThrough();
   const stdout = new PassThrough({ highWaterMark: 64 });
   const messages: JSONRPCMessage[] = [];
-  const pipe = new LineStream(stdin, stdout, { onMessage: (message) => messages.push(message), onProblem: () => {} });
+  const lines = new LineStream(stdin, stdout, {
+    onMessage: async (message) => void messages.push(message),
+    onBatch: () => 'no batches here.',
+    onProblem: () => {},
+  });
+  const ended = lines.readAll();
   const answer = async () => JSON.parse(String((await once(stdout, 'data'))[0]));
-  return { stdin, stdout, messages, pipe, answer };
+  return { stdin, stdout, messages, lines, ended, answer };
 }
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('a message may come in any pieces, several at once, with any line ends', async () => {
-  const { stdin, messages } = openPipe();
+  const { stdin, messages } = openStream();
   const greeting = { jsonrpc: '2.0', method: 'x', params: { text: 'Grüße 👋🏽' } };
   for (const byte of Buffer.from(`${JSON.stringify(greeting)}\r\n`)) stdin.write(Buffer.from([byte]));
   stdin.write(`\n${JSON.stringify(ping)}\n${JSON.stringify(ping)}\n{"jsonrpc`);
@@ -33,14 +38,14 @@ test.each([
   ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32_600, 7],
   ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
 ])('%s is answered with %d, and the session goes on', async (line, code, id) => {
-  const { stdin, messages, answer } = openPipe();
+  const { stdin, messages, answer } = openStream();
   stdin.write(`${line}\n${JSON.stringify(ping)}\n`);
   expect(await answer()).toMatchObject({ jsonrpc: '2.0', id, error: { code } });
   expect(messages).toEqual([ping]);
 });
 
 test('a message past the limit is refused without being kept, and the session goes on', async () => {
-  const { stdin, messages, answer } = openPipe();
+  const { stdin, messages, answer } = openStream();
   const answered = answer();
   const piece = Buffer.alloc(1024 * 1024, 'x');
   for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
@@ -51,29 +56,42 @@ test('a message past the limit is refused without being kept, and the session go
 });
 
 test('it ends with its input, also in the middle of a message', async () => {
-  const { stdin, messages, pipe } = openPipe();
+  const { stdin, messages, ended } = openStream();
   stdin.end('{"jsonrpc":"2.0"');
-  await pipe.ended;
+  await ended;
   expect(messages).toEqual([]);
 });
 
-test('it ends when nobody reads its output any more, and sending is still no error', async () => {
-  const { stdout, pipe } = openPipe();
+test('it notices when nobody reads its output any more, and sending is still no error', async () => {
+  const { stdout, lines } = openStream();
   stdout.destroy(Object.assign(new Error('EPIPE'), { code: 'EPIPE' }));
-  await pipe.ended;
-  await pipe.send({ jsonrpc: '2.0', method: 'x' });
+  await lines.outputClosed;
+  await lines.send({ jsonrpc: '2.0', method: 'x' });
 });
 
 test('sending takes as long as the reader does', async () => {
-  const { stdout, pipe } = openPipe();
+  const { stdout, lines } = openStream();
   let left = 0;
-  for (let message = 0; message < 3; message++) void pipe.send(ping as JSONRPCMessage).then(() => left++);
+  for (let message = 0; message < 3; message++) void lines.send(ping as JSONRPCMessage).then(() => left++);
   await turn();
   const before = left;
   stdout.resume();
   await turn();
   expect(before).toBeLessThan(3);
   expect(left).toBe(3);
+});
+
+test('nothing more is read while nobody reads the answers', async () => {
+  const { stdin, stdout, messages, lines } = openStream();
+  const line = `${JSON.stringify(ping)}\n`;
+  void lines.send({ jsonrpc: '2.0', id: 0, result: { text: 'x'.repeat(1000) } });
+  stdin.write(line.repeat(50));
+  await turn();
+  expect(messages.length).toBeLessThan(2);
+  stdout.resume();
+  await turn();
+  await turn();
+  expect(messages).toHaveLength(50);
 });
 
 test('the mark of the new era is the one its SDK knows', () => {

@@ -1,13 +1,15 @@
-import { createServer } from 'node:http';
+import { spawn } from 'node:child_process';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
-import { run, start } from '../../support/process.ts';
-import { servesTheTools } from '../../support/serves-the-tools.ts';
+import { until } from '../../support/http.ts';
+import { command, run, start } from '../../support/process.ts';
 import { startService, type TestService } from '../../support/service.ts';
 
 describe.each(clientKinds)('a %s client over stdio', (kind) => {
-  servesTheTools((args) => connectStdio(kind, args));
+  testClient((args) => connectStdio(kind, args));
 });
 
 describe('the service over stdio', () => {
@@ -45,21 +47,45 @@ describe('the service over stdio', () => {
     await client.close();
   });
 
-  test('that hangs is left at the end of input, at once', async () => {
+  test('that hangs is left soon after the end of input', async () => {
     const aborted: string[] = [];
     const hanging = createServer((request) => request.once('close', () => aborted.push(request.url ?? '')));
     await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
     const address = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
-    const running = start([], settings(service.apiKey, address));
-    const arrived = new Promise((resolve) => hanging.once('request', resolve));
-    running.child.stdin?.write(`${JSON.stringify(initialize)}\n${JSON.stringify(callOf('search_ads'))}\n`);
-    await arrived;
-    const asked = performance.now();
-    running.child.stdin?.end();
-    expect((await running.ended).code).toBe(0);
-    expect(performance.now() - asked).toBeLessThan(2000);
+    const input = `${JSON.stringify(initialize)}\n${JSON.stringify(callOf('whoami'))}\n`;
+    const { code } = await run([], { env: settings(service.apiKey, address), input });
+    expect(code).toBe(0);
     await new Promise((resolve) => hanging.close(resolve));
-    expect(aborted).toEqual(['/v1/ads/search']);
+    expect(aborted).toEqual(['/v1/whoami']);
+  });
+
+  test('is waited for when the process is asked to end, so that what is paid for is delivered', async () => {
+    const held: ServerResponse[] = [];
+    const holding = createServer((_, response) => void held.push(response));
+    await new Promise<void>((resolve) => holding.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${(holding.address() as AddressInfo).port}`;
+    const running = start(['--log-level', 'debug'], settings(service.apiKey, address));
+    running.child.stdin?.write(`${JSON.stringify(initialize)}\n${JSON.stringify(callOf('search_ads'))}\n`);
+    await until(() => held.length === 1);
+    running.child.kill('SIGTERM');
+    held[0]?.setHeader('x-service-credits-charged', '5').end('{"items":[],"cursor":null,"hasMore":false}');
+    const { code, stdout } = await running.ended;
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      id: 2,
+      result: { structuredContent: { receipt: { charged: 5 } } },
+    });
+    await new Promise((resolve) => holding.close(resolve));
+  });
+
+  test('is waited for at the end of input, as a shell pipes it', async () => {
+    const input = `${JSON.stringify(initialize)}\n${JSON.stringify(callOf('whoami'))}\n`;
+    const { code, stdout } = await run([], { env: settings(service.apiKey), input });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      id: 2,
+      result: { structuredContent: { authenticated: true } },
+    });
   });
 });
 
@@ -70,6 +96,13 @@ const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 };
 const callOf = (name: string) => ({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name, arguments: {} } });
+
+const askHttp = (url: string) =>
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(callOf('whoami')),
+  });
 
 describe('the pipes', () => {
   test('carry nothing but the protocol on standard output', async () => {
@@ -100,6 +133,50 @@ describe('the pipes', () => {
     const { code, stderr } = await running.ended;
     expect(code).toBe(0);
     expect(stderr).not.toMatch(/at .*\.js:\d+/);
+  });
+
+  test.each([
+    ['stdio', ['--demo', '--log-level', 'debug']],
+    ['HTTP', ['http', '--demo', '--port', '0', '--log-level', 'debug']],
+  ])('of the log may close on the reading side, and %s goes on', async (_, args) => {
+    const running = start(args);
+    const { child } = running;
+    const listening = args[0] === 'http' ? await running.says(/listening on (\S+)/) : undefined;
+    child.stderr?.destroy();
+    for (let call = 0; call < 5; call++) {
+      if (listening) expect((await askHttp(listening[1] ?? '')).status).toBe(200);
+      else {
+        child.stdin?.write(`not json\n${JSON.stringify(initialize)}\n${JSON.stringify(callOf('whoami'))}\n`);
+        await new Promise((resolve) => child.stdout?.once('data', resolve));
+      }
+    }
+    child.kill('SIGTERM');
+    expect((await running.ended).code).toBe(0);
+  });
+
+  test('of the log may stay unread, and lines are dropped', async () => {
+    const { command: file, args } = command(['--demo', '--log-level', 'debug']);
+    const child = spawn(file, args, { stdio: 'pipe', env: { PATH: process.env.PATH } });
+    const { stdin, stdout, stderr } = child;
+    let answers = 0;
+    stdout.on('data', (bytes: Buffer) => {
+      answers += bytes.toString().split('\n').length - 1;
+    });
+    const problems = 50_000;
+    stdin.write('no message\n'.repeat(problems));
+    await until(() => answers === problems);
+    let logged = '';
+    stderr.on('data', (bytes: Buffer) => {
+      logged += bytes;
+    });
+    stdin.write(`${JSON.stringify(initialize)}\n`);
+    while (!logged.includes('info: call')) {
+      stdin.write(`${JSON.stringify(callOf('whoami'))}\n`);
+      await new Promise((resolve) => stdout.once('data', resolve));
+    }
+    expect(logged.length).toBeLessThan(2 * 1024 * 1024);
+    stdin.end();
+    await new Promise((resolve) => child.once('close', resolve));
   });
 
   test('SIGTERM ends the process cleanly', async () => {

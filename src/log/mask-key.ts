@@ -1,0 +1,77 @@
+import { spelledOut } from './spelled-out.ts';
+
+/** Anything shorter is not a secret, and may be a word in an ad. */
+const minLength = 12;
+/** The service may show this many characters to tell keys apart. */
+const shownLength = 18;
+/** A cut escape may stand between the last character of a cut key and the ellipsis. */
+const escapeLength = 8;
+
+const mask = '***';
+/** Excludes quotes, so that masked text stays inside them. */
+const WORD = /[^\s"]+/g;
+/** The service's cursor inside one of ours, which encodes whatever it holds. */
+const IN_CURSOR = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
+const HIDDEN = /[^ -~]+/g;
+
+/**
+ * Masks a key in texts in which a service may have sent it back: whole or half of it, cut to fit, in another case,
+ * escaped as in JSON, an address or HTML, and in base64 or hexadecimal; in field names, too. Expects texts that were
+ * made safe, without hidden characters.
+ */
+export function keyMasker(key = ''): <Value>(value: Value) => Value {
+  if (key.length < minLength) return (value) => value;
+  const whole = key.toLowerCase();
+  const start = whole.slice(0, minLength);
+  const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
+  // The secret is what follows the prefix, which all keys share.
+  const end = whole.slice(-Math.max(minLength, whole.length / 2));
+  const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
+  const base64 = inBase64(key.slice(0, minLength));
+  const isIn = (text: string): boolean => {
+    if (text.length < minLength) return false;
+    const spelled = spelledOut(text);
+    const plain = spelled.toLowerCase();
+    if (plain.includes(end) || plain.includes(hex) || base64.some((part) => spelled.includes(part))) return true;
+    for (let at = plain.indexOf(start); at >= 0; at = plain.indexOf(start, at + 1)) {
+      const rest = plain.slice(at, at + whole.length + escapeLength);
+      if (rest.startsWith(half) || rest.includes('…')) return true;
+    }
+    return false;
+  };
+  const holdsKey = (text: string): boolean =>
+    isIn(text) || (text.match(IN_CURSOR) ?? []).some((cursor) => isIn(decoded(cursor)));
+  const masked = (text: string): string => {
+    if (!holdsKey(text)) return text;
+    return text.replaceAll(key, mask).replace(WORD, (word) => (holdsKey(word) ? mask : word));
+  };
+  return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
+}
+
+const decoded = (cursor: string) =>
+  Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url')
+    .toString('latin1')
+    .replace(HIDDEN, '');
+
+/** A text in both alphabets of base64, wherever it stands in what is encoded: without what it shares with its neighbours. */
+function inBase64(text: string): string[] {
+  const bytes = Buffer.from(text);
+  const aligned = [0, 1, 2].map((skipped) => bytes.subarray(skipped, bytes.length - ((bytes.length - skipped) % 3)));
+  return [...new Set(aligned.flatMap((part) => [part.toString('base64'), part.toString('base64url')]))];
+}
+
+function someText(value: unknown, holds: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return holds(value);
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((item) => someText(item, holds));
+  for (const name in value) if (holds(name) || someText((value as Record<string, unknown>)[name], holds)) return true;
+  return false;
+}
+
+function mapTexts<Value>(value: Value, change: (text: string) => string): Value {
+  if (typeof value === 'string') return change(value) as Value;
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change)) as Value;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, item]) => [change(name), mapTexts(item, change)]);
+  return Object.fromEntries(entries) as Value;
+}

@@ -1,0 +1,35 @@
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Credentials } from '../../api/client.ts';
+import { refuse } from './refuse.ts';
+import type { TenantIdOf } from './tenant-id.ts';
+
+/** What a key must look like before it travels anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
+const keyShape = /^[Bb][Ee][Aa][Rr][Ee][Rr] +(svc_live_[\w.~+/-]{1,256}=*)$/;
+
+/** Whose request it is, once its key was read. */
+export type Authenticated = { Variables: { credentials: Credentials } };
+
+/** Refuses requests without a key that can be one, and keys where logs would keep them. */
+export function requireApiKey(tenantIdOf: TenantIdOf): MiddlewareHandler<Authenticated> {
+  return async (context, next) => {
+    if (hasKeyInQuery(context)) {
+      return refuse(context, 400, 'A key must not be in the address: send it in the header "Authorization: Bearer …".');
+    }
+    const apiKey = keyShape.exec(context.req.header('authorization') ?? '')?.[1];
+    if (apiKey === undefined) return unauthorized(context);
+    context.set('credentials', { apiKey, tenantId: tenantIdOf(apiKey) });
+    return next();
+  };
+}
+
+function hasKeyInQuery({ req }: Context): boolean {
+  const query = Object.entries(req.query()).flat();
+  return query.some((part) => part === 'access_token' || /svc_[a-z]+_/i.test(part));
+}
+
+function unauthorized(context: Context) {
+  // Several such headers read as one with a comma and a space, which no key has.
+  const given = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
+  context.header('WWW-Authenticate', `Bearer realm="ad-library-mcp"${given}`);
+  return refuse(context, 401, 'Every request needs your API key in one header "Authorization: Bearer svc_live_…".');
+}

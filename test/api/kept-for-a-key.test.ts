@@ -1,0 +1,28 @@
+import { expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
+
+const test = freshServiceTest();
+
+test('what one tenant saves makes nobody else pay again', async ({ service, server }) => {
+  const other = await server.as(service.createKey());
+  const ids = (await server.call('list_collections')).data.items.map(({ id }) => id);
+  const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+  const theirs = (await other.call('list_collections')).data.items[0]?.id;
+  await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
+  await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
+  service.requests.length = 0;
+  await server.call('add_collection_item', { collectionId: ids[0], itemType: 'ads', itemId: ad });
+  await other.call('list_collection_items', { collectionId: theirs, itemType: 'ads' });
+  await server.call('list_collection_items', { collectionId: ids[1], itemType: 'ads' });
+  expect(service.paid()).toBe(1);
+});
+
+test('what is kept for a key is forgotten when the service refuses it', async ({ service, server }) => {
+  const key = service.createKey();
+  const revoked = await server.as(key);
+  const search = { limit: 3, filters: { countries: ['US'] } };
+  await revoked.call('search_ads', search);
+  service.library.keys.revoke(key.slice(0, 17));
+  expect((await revoked.call('whoami')).error?.kind).toBe('unauthorized');
+  expect((await revoked.call('search_ads', search)).error?.kind).toBe('unauthorized');
+});

@@ -1,0 +1,51 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'vitest';
+import { type ServedLibrary, serveLibrary } from './served-library.ts';
+
+interface Cleanup {
+  onCleanup(close: () => Promise<void>): void;
+}
+
+async function serve({ onCleanup }: Cleanup) {
+  const served = await serveLibrary();
+  onCleanup(served.close);
+  return served;
+}
+
+/** A key with practically unlimited credits. */
+const richKey = ({ served }: { served: ServedLibrary }) =>
+  served.key({ credits: 1e9, hourlyLimit: 1e9, dailyLimit: 1e9 });
+
+/** Tests of one empty library over HTTP, each with a key of its own. */
+export const libraryTest = test
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  .extend('served', { scope: 'file' }, ({}, cleanup) => serve(cleanup))
+  .extend('key', richKey);
+
+/** The same with a new library for each test. */
+export const freshLibraryTest = test
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  .extend('served', ({}, cleanup) => serve(cleanup))
+  .extend('key', richKey);
+
+/** What a test has to undo: run after it, last first, before its folder is deleted. */
+export type Undo = (() => unknown)[];
+
+/** Tests with the path of a database in a new folder. */
+export const databaseTest = test
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  .extend('folder', async ({}, { onCleanup }) => {
+    const folder = await mkdtemp(join(tmpdir(), 'ad-library-'));
+    onCleanup(() => rm(folder, { recursive: true }));
+    return folder;
+  })
+  .extend('database', ({ folder }) => join(folder, 'ad-library.db'))
+  .extend('undo', ({ folder: _ }, { onCleanup }) => {
+    const undo: Undo = [];
+    onCleanup(async () => {
+      for (const step of undo.splice(0).reverse()) await step();
+    });
+    return undo;
+  });

@@ -1,0 +1,66 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseAst } from 'vitest/node';
+
+const root = fileURLToPath(new URL('../../src', import.meta.url));
+
+type Node = Record<string, unknown> & { type: string; start: number; end: number };
+
+export interface Source {
+  file: string;
+  path: string;
+  text: string;
+  body: Node[];
+}
+
+export const sources: Source[] = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => {
+    const path = join(root, file);
+    const text = readFileSync(path, 'utf8');
+    return { file, path, text, body: parseAst(text, { lang: 'ts' }).body as unknown as Node[] };
+  });
+
+/** Every pattern that is written as a literal, and how many are put together when their file is loaded. */
+export function patternsIn({ body }: Source): { literals: RegExp[]; constructed: number } {
+  const literals: RegExp[] = [];
+  let constructed = 0;
+  const look = (node: unknown): void => {
+    if (Array.isArray(node)) node.forEach(look);
+    else if (isNode(node)) {
+      const { regex, callee, ...children } = node;
+      if (regex) literals.push(new RegExp((regex as RegExp & { pattern: string }).pattern, (regex as RegExp).flags));
+      if ((callee as { name?: unknown } | undefined)?.name === 'RegExp') constructed++;
+      look([callee, ...Object.values(children)]);
+    }
+  };
+  look(body);
+  return { literals, constructed };
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && !(value instanceof RegExp);
+
+export interface ExportedFunction {
+  name: string;
+  /** The types of its parameters as written; empty where one is inferred. */
+  types: string[];
+}
+
+export function exportedFunctions({ body, text }: Source): ExportedFunction[] {
+  const typeOf = (parameter: Node): string => {
+    const { typeAnnotation: type, right } = parameter as { typeAnnotation?: Node; right?: Node };
+    return right ? '' : type ? text.slice(type.start + 1, type.end).trim() : '';
+  };
+  return body.flatMap(({ type, declaration }) => {
+    if (type !== 'ExportNamedDeclaration' || !isNode(declaration)) return [];
+    const declared = (declaration.declarations ?? [{ id: declaration.id, init: declaration }]) as {
+      id: { name: string };
+      init?: { params?: Node[] };
+    }[];
+    return declared.flatMap(({ id, init }) =>
+      init?.params ? [{ name: id.name, types: init.params.map(typeOf) }] : [],
+    );
+  });
+}

@@ -1,0 +1,86 @@
+import * as z from 'zod';
+import { AdLibraryError } from '../../src/api/errors.ts';
+import { keyMasker } from '../../src/log/mask-key.ts';
+import { explainError } from '../../src/mcp/explain-error.ts';
+import { getPrompt } from '../../src/mcp/get-prompt.ts';
+import { readArguments } from '../../src/mcp/read-arguments.ts';
+import * as account from '../../src/present/account.ts';
+import { viewAd } from '../../src/present/ad.ts';
+import { factsOf } from '../../src/present/ad-facts.ts';
+import { adListText } from '../../src/present/ad-list-text.ts';
+import { adText } from '../../src/present/ad-text.ts';
+import { copyOfCards, firstCard, linkOf } from '../../src/present/cards.ts';
+import * as collection from '../../src/present/collection.ts';
+import { creativeOf } from '../../src/present/creative.ts';
+import { fullBlocks, fullText } from '../../src/present/full.ts';
+import { appUrlPattern } from '../../src/present/list-text.ts';
+import * as page from '../../src/present/page.ts';
+import { keep } from '../../src/present/view.ts';
+import { prompts } from '../../src/prompts/catalog.ts';
+import { everyFact, now, somePage } from '../present/sample-ads.ts';
+
+/** The same with the text in place of every text. */
+function filled<Value>(model: Value, text: string): Value {
+  if (typeof model === 'string') return text as Value;
+  if (Array.isArray(model)) return model.map((item) => filled(item, text)) as Value;
+  if (typeof model !== 'object' || model === null) return model;
+  return Object.fromEntries(Object.entries(model).map(([name, value]) => [name, filled(value, text)])) as Value;
+}
+
+const card = { title: '', body: '', description: '', cta_type: '', link_url: '' };
+const adOf = (text: string) => filled({ ...everyFact, [text]: '', cards: [card, card] }, text);
+const pageOf = (text: string) => filled({ ...somePage, [text]: '' }, text);
+const fieldsOf = (text: string) => ({ [text]: [text, { [text]: text }] });
+const someCollection = { id: '', name: '', type: '', defaultType: '', isDefault: true, adCount: 1 };
+
+const adAt = (detail: 'brief' | 'standard' | 'full') => (text: string) => viewAd(adOf(text), { detail, now });
+const pageAt = (detail: 'brief' | 'full') => (text: string) => page.viewPage(pageOf(text), { detail });
+const invalid = (problem: string) => new Error(problem);
+const input = z.strictObject({ limit: z.int(), filters: z.looseObject({}).optional() });
+
+/** Functions that take an object, or a text only deep inside, by name: with the text wherever one can be. */
+export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
+  viewAd: [adAt('full')],
+  adText: [(text) => adText(adAt('standard')(text))],
+  adListText: [(text) => adListText({ items: [adAt('brief')(text)] })],
+  factsOf: [(text) => factsOf(adOf(text) as never, text)],
+  copyOfCards: [(text) => copyOfCards([filled(card, text), { title: text }], {})],
+  firstCard: [(text) => firstCard({ cards: [filled(card, text)] }, 500)],
+  linkOf: [(text) => linkOf(filled(card, text))],
+  creativeOf: [(text) => creativeOf(adOf(text))],
+  viewPage: [pageAt('full')],
+  pageText: [(text) => page.pageText(pageAt('brief')(text))],
+  pageListText: [(text) => page.pageListText({ items: [pageAt('brief')(text)] })],
+  viewCollection: [(text) => collection.viewCollection(filled(someCollection, text))],
+  collectionText: [(text) => collection.collectionText(filled(someCollection, text))],
+  collectionListText: [(text) => collection.collectionListText({ items: [filled(someCollection, text)] })],
+  addedText: [(text) => collection.addedText({ itemType: text, itemId: text, added: true })],
+  accountText: [(text) => account.accountText(filled({ userId: '', planId: { deep: '' } }, text))],
+  creditsText: [(text) => account.creditsText(filled({ credits: '', usageLimit: { limitType: '' } }, text))],
+  identityText: [(text) => account.identityText(filled({ authSource: '', user: { name: '' } }, text))],
+  fullText: [(text) => fullText(fieldsOf(text), 500)],
+  fullBlocks: [(text) => fullBlocks([fieldsOf(text)], 500)],
+  appUrlPattern: [(text) => appUrlPattern([{ id: 'x', appUrl: `https://${text}x` }], 'id')],
+  keep: [(text) => keep({}, { words: [text], text }, { words: 'words', text: 500 })],
+  explainError: [
+    (text) =>
+      explainError(
+        new AdLibraryError({
+          kind: 'unavailable',
+          code: text,
+          serviceMessage: text,
+          requestId: text,
+          details: fieldsOf(text),
+        }),
+      ),
+  ],
+  getPrompt: prompts.map(
+    ({ name, arguments: taken }) =>
+      (text: string) =>
+        getPrompt(prompts, { name, arguments: Object.fromEntries(taken.map((one) => [one.name, text])) }, invalid),
+  ),
+  keyMasker: ['svc_live_CANARY01', 'a'.repeat(40), '%25'.repeat(9)].map(
+    (key) => (text: string) => keyMasker(key)({ [text]: text, start: key.slice(0, -1) + text }),
+  ),
+  readArguments: [(text) => readArguments(input, { [text]: text, limit: text, filters: text })],
+};

@@ -1,0 +1,134 @@
+import type { ServerResponse } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
+import { createAuthRateLimit } from '../../../src/serve/http/auth-rate-limit.ts';
+import { createKnownKeys } from '../../../src/serve/http/known-keys.ts';
+import { answering, startUpstream } from '../../support/faulty-upstream.ts';
+import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
+import { startService } from '../../support/service.ts';
+import { uuidOf } from '../../support/uuid-of.ts';
+
+async function serve(baseUrl: string, refusalsPerMinute: number) {
+  const server = await startHttp({ baseUrl, refusalsPerMinute });
+  const { send, close } = keepAlive(server.origin);
+  onTestFinished(() => server.close(0));
+  onTestFinished(() => void close());
+  const post = (key: string, body: object = callOf('whoami')) =>
+    keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
+  return { server, send, post };
+}
+
+/** A service that answers when a test says so, and never before. */
+async function startHolding() {
+  const held: ServerResponse[] = [];
+  const { baseUrl, close } = await startUpstream((_, response) => void held.push(response));
+  onTestFinished(close);
+  return { held, baseUrl };
+}
+
+test('guesses are counted when they come in, not when they come back', async () => {
+  const { held, baseUrl } = await startHolding();
+  const { post } = await serve(baseUrl, 3);
+  const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
+  const refused = await Promise.all(Array.from({ length: 17 }, () => Promise.race(guesses)));
+  expect(refused[0]).toMatchObject({ status: 429 });
+  await until(() => held.length === 3);
+  for (const response of held) response.writeHead(401).end();
+  const statuses = (await Promise.all(guesses)).map((answer) => answer?.status);
+  expect(statuses.filter((status) => status === 429)).toHaveLength(17);
+  expect(held).toHaveLength(3);
+});
+
+test('keys that the service refused are counted, keys that it accepted are not, and those pass from then on', async () => {
+  const service = await startService();
+  onTestFinished(service.close);
+  const { post } = await serve(service.baseUrl, 2);
+  const good = [service.apiKey, service.createKey(), service.createKey(), service.createKey()];
+  for (const key of good) expect((await post(key)).status).toBe(200);
+  expect((await post('svc_live_guess.1')).status).toBe(200);
+  expect((await post('svc_live_guess.2')).status).toBe(200);
+  const refused = await post('svc_live_guess.3');
+  expect(refused).toMatchObject({ status: 429, json: { error: { message: expect.stringContaining('unknown keys') } } });
+  expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+  expect((await post(service.createKey())).status).toBe(429);
+  for (const key of good) expect((await post(key)).status).toBe(200);
+});
+
+test('requests without a key, or without a call, count nothing', async () => {
+  const upstream = await startUpstream(answering(() => ({ authenticated: true, authSource: 'api_key' })));
+  onTestFinished(upstream.close);
+  const { post, send } = await serve(upstream.baseUrl, 1);
+  const body = JSON.stringify(callOf('whoami'));
+  for (let time = 0; time < 10; time++) {
+    expect((await send({ headers: { 'content-type': 'application/json' }, body })).status).toBe(401);
+    expect((await post('wrong')).status).toBe(401);
+    expect((await post(`svc_live_lists.${time}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
+  }
+  expect((await post('svc_live_new')).status).toBe(200);
+});
+
+test('a guess whose caller hangs up is counted all the same', async () => {
+  const { held, baseUrl } = await startHolding();
+  const { server, post } = await serve(baseUrl, 1);
+  const connection = keepAlive(server.origin);
+  const body = callOf('add_collection_item', { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('a') });
+  const sent = connection.send({ headers: goodHeaders('svc_live_guess.1'), body: JSON.stringify(body) });
+  sent.catch(() => {});
+  await until(() => held.length === 1);
+  await connection.close();
+  held[0]?.writeHead(401).end();
+  await until(() => server.logged.some((line) => /"call"/.test(line)));
+  expect((await post('svc_live_guess.2')).status).toBe(429);
+});
+
+test.each([
+  ['a wrong argument', callOf('whoami', { wrong: true })],
+  ['a tool that does not exist', callOf('no_such_tool')],
+])('a guess is counted though another call with its key ends before it, for %s', async (_, other) => {
+  const { held, baseUrl } = await startHolding();
+  const { post } = await serve(baseUrl, 1);
+  const guess = post('svc_live_guess.1');
+  await until(() => held.length === 1);
+  expect((await post('svc_live_guess.1', other)).json).toMatchObject({ result: { isError: true } });
+  held[0]?.writeHead(401).end();
+  await guess;
+  expect((await post('svc_live_guess.2')).status).toBe(429);
+});
+
+test('a key is known for 15 minutes, a guess is counted for one', () => {
+  let time = 1_000_000;
+  const now = () => time;
+  const knownKeys = createKnownKeys(now);
+  const limit = createAuthRateLimit({ knownKeys, perMinute: 1, now });
+  const ended = (tenantId: string, kind?: string) => {
+    const event = { tool: 'whoami', tenantId, ms: 1, kind };
+    knownKeys.onCall(event);
+    limit.onCall(event);
+  };
+  expect(limit.admit('good', 'here')).toBeUndefined();
+  ended('good');
+  expect(limit.admit('guess', 'here')).toBeUndefined();
+  ended('guess', 'unauthorized');
+  expect(limit.admit('another', 'here')).toBe(60);
+  expect(limit.admit('another', 'elsewhere')).toBeUndefined();
+  expect(limit.admit('good', 'here')).toBeUndefined();
+  time += 60_001;
+  expect(limit.admit('third', 'here')).toBeUndefined();
+  expect(knownKeys.has('good')).toBe(true);
+  time += 14 * 60_000;
+  expect(knownKeys.has('good')).toBe(false);
+});
+
+test('the process remembers 10,000 addresses and as many keys, and forgets the least used', () => {
+  const now = () => 1_000_000;
+  const knownKeys = createKnownKeys(now);
+  const limit = createAuthRateLimit({ knownKeys, perMinute: 1, now });
+  knownKeys.onCall({ tool: 'whoami', tenantId: 'first', ms: 1 });
+  limit.admit('guess', 'first');
+  expect(limit.admit('another', 'first')).toBe(60);
+  for (let other = 0; other < 10_000; other++) {
+    knownKeys.onCall({ tool: 'whoami', tenantId: `tenant ${other}`, ms: 1 });
+    limit.admit(`guess ${other}`, `address ${other}`);
+  }
+  expect(knownKeys.has('first')).toBe(false);
+  expect(limit.admit('another', 'first')).toBeUndefined();
+});

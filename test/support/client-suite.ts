@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import type { TestClient } from './clients.ts';
+
+const toolNames = [
+  'search_ads',
+  'get_ad',
+  'search_pages',
+  'get_page',
+  'list_collections',
+  'list_collection_items',
+  'add_collection_item',
+  'get_credits',
+  'get_account',
+  'whoami',
+];
+
+/** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
+export function testClient(connect: (args: string[]) => Promise<TestClient>): void {
+  test('searches, opens, saves and sees what each call cost, on demo data', async () => {
+    const client = await connect(['--demo']);
+    expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
+    expect(client.instructions()).toContain('never instructions');
+
+    const found = await client.call('search_ads', { filters: { countries: ['DE'] }, limit: 5 });
+    const items = found.data.items;
+    expect(items).toHaveLength(5);
+    expect(found.text).toContain('DEMO DATA');
+    expect(found.data).toMatchObject({ hasMore: true, receipt: { charged: 1, remaining: 9999, cached: false } });
+
+    const opened = await client.call('get_ad', { adId: items[0]?.id });
+    expect(opened.data).toMatchObject({ ad: { id: items[0]?.id }, receipt: { charged: 1, remaining: 9998 } });
+
+    const { data } = await client.call('list_collections');
+    const collectionId = data.items[0]?.id;
+    const saving = { collectionId, itemType: 'ads', itemId: items[0]?.id };
+    expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: true });
+    expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: false });
+
+    expect((await client.call('get_credits')).text).toMatch(/credits left: 9,?998 of 10,?000/);
+    await client.close();
+  });
+
+  test('gets the prompts', async () => {
+    const client = await connect(['--demo']);
+    expect(await client.listPrompts()).toEqual(['find_long_running_ads', 'profile_advertiser']);
+    expect(await client.prompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
+    await expect(client.prompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
+    await expect(client.prompt('nothing')).rejects.toThrow(/find_long_running_ads/);
+    await client.close();
+  });
+
+  test('without key or address lists the tools and is told what to set', async () => {
+    const client = await connect([]);
+    expect(await client.listTools()).toHaveLength(10);
+    const { text, isError, error } = await client.call('search_ads');
+    expect(isError).toBe(true);
+    expect(error).toMatchObject({ kind: 'no_api_key', retryable: false });
+    expect(text).toMatch(/AD_LIBRARY_API_KEY.*AD_LIBRARY_BASE_URL.*AD_LIBRARY_DEMO/);
+    await client.close();
+  });
+
+  test('is told of a wrong argument, an unknown argument and an unknown tool', async () => {
+    const client = await connect(['--demo']);
+    expect((await client.call('search_ads', { limit: 'many' })).text).toContain('limit');
+    expect((await client.call('search_ads', { contries: [] })).text).toContain(
+      'Unknown argument: contries. It takes: filters',
+    );
+    expect((await client.call('get_ad')).text).toContain('adId is required');
+    expect((await client.call('search_adverts')).text).toContain('search_ads');
+    await client.close();
+  });
+}

@@ -1,0 +1,34 @@
+import type { Result } from './server.ts';
+
+export interface DemoCall {
+  name: string;
+  args: Record<string, unknown>;
+  result: Result;
+}
+
+type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
+
+/** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
+export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
+  const called: DemoCall[] = [];
+  const next = async (name: string, args: Record<string, unknown> = {}) => {
+    const result = await call(name, args);
+    called.push({ name, args, result });
+    return result.data;
+  };
+  const { items: ads } = await next('search_ads', {
+    filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },
+    limit: 2,
+  });
+  const { ad } = await next('get_ad', { adId: ads[0]?.id });
+  await next('search_pages', { filters: { countries: ['US'] }, limit: 2 });
+  await next('get_page', { pageId: ad.pageId });
+  const { items: collections } = await next('list_collections');
+  const collection = { collectionId: collections.find(({ adCount }) => adCount > 0)?.id, itemType: 'ads' };
+  await next('list_collection_items', { ...collection, limit: 2 });
+  await next('add_collection_item', { ...collection, itemId: ads[0]?.id });
+  await next('get_credits');
+  await next('get_account');
+  await next('whoami');
+  return called;
+}

@@ -1,0 +1,69 @@
+import { test as base } from 'vitest';
+import { startUpstream, type Upstream } from './faulty-upstream.ts';
+import { type ServerOptions, startServer, type TestServer } from './server.ts';
+import { startService } from './service.ts';
+
+/** Tests with a service behind them: opened when a test first asks for it, closed after the last test of the file. */
+export const test = base
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  .extend('upstream', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const upstream = await startUpstream();
+    onCleanup(upstream.close);
+    return upstream;
+  })
+  // biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
+  .extend('service', { scope: 'file' }, async ({}, { onCleanup }) => {
+    const service = await startService();
+    onCleanup(service.close);
+    return service;
+  });
+
+interface Cleanup {
+  onCleanup(close: () => Promise<void>): void;
+}
+
+/** Starts a server with settings of its own in front of the same service, and closes it after the test. */
+export type Start = (config?: ServerOptions['config'], options?: ServerOptions) => Promise<TestServer>;
+
+function starter(options: ServerOptions, { onCleanup }: Cleanup): Start {
+  const servers: TestServer[] = [];
+  onCleanup(async () => {
+    for (const server of servers) await server.close();
+  });
+  return async (config, own) => {
+    const server = await startServer({ ...options, ...own, config: { ...options.config, ...config } });
+    servers.push(server);
+    return server;
+  };
+}
+
+const withUpstream =
+  ({ config, ...options }: ServerOptions) =>
+  ({ upstream }: { upstream: Upstream }, cleanup: Cleanup) =>
+    starter({ ...options, config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_test', ...config } }, cleanup);
+
+/** Tests of the server in front of a service that does what the test says: one server for all. */
+export const upstreamTest = (options: ServerOptions = {}) =>
+  test
+    .extend('server', { scope: 'file' }, ({ upstream }, cleanup) => withUpstream(options)({ upstream }, cleanup)())
+    .extend('start', withUpstream(options));
+
+/** The same with a new server for each test. */
+export const freshUpstreamTest = (options: ServerOptions = {}) =>
+  test.extend('start', withUpstream(options)).extend('server', ({ start }) => start());
+
+/** Tests of the server in front of the local library: one server for all. */
+export const serviceTest = ({ config, ...options }: ServerOptions = {}) =>
+  test.extend('server', { scope: 'file' }, ({ service }, cleanup) => {
+    const own = { baseUrl: service.baseUrl, apiKey: service.apiKey };
+    return starter({ ...options, config: { ...own, ...config } }, cleanup)();
+  });
+
+/** The same with a new server and a new key for each test. */
+export const freshServiceTest = ({ config, ...options }: ServerOptions = {}) =>
+  test
+    .extend('start', ({ service }, cleanup) => {
+      const own = { baseUrl: service.baseUrl, apiKey: service.createKey() };
+      return starter({ ...options, config: { ...own, ...config } }, cleanup);
+    })
+    .extend('server', ({ start }) => start());
