@@ -12,6 +12,8 @@ const mask = '***';
 const WORD = /[^\s"]+/g;
 /** The service's cursor inside one of ours, which encodes whatever it holds. */
 const IN_CURSOR = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
+/** The Kelvin sign is the one other character whose lower case is a letter of ASCII. */
+const ESCAPED = String.raw`[%&\\\u212a]|@[\d+]*\.`;
 const HIDDEN = /[^ -~]+/g;
 
 /**
@@ -28,8 +30,9 @@ export function keyMasker(key = ''): <Value>(value: Value) => Value {
   const end = whole.slice(-Math.max(minLength, whole.length / 2));
   const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
   const base64 = inBase64(key.slice(0, minLength));
+  // Nearly no text has any of these, and looking for all of them at once is six times as fast as what follows.
+  const suspicious = new RegExp([ESCAPED, ...[start, end, hex, ...base64].map(literal)].join('|'), 'i');
   const isIn = (text: string): boolean => {
-    if (text.length < minLength) return false;
     const spelled = spelledOut(text);
     const plain = spelled.toLowerCase();
     if (plain.includes(end) || plain.includes(hex) || base64.some((part) => spelled.includes(part))) return true;
@@ -40,13 +43,17 @@ export function keyMasker(key = ''): <Value>(value: Value) => Value {
     return false;
   };
   const holdsKey = (text: string): boolean =>
-    isIn(text) || (text.match(IN_CURSOR) ?? []).some((cursor) => isIn(decoded(cursor)));
+    text.length >= minLength &&
+    suspicious.test(text) &&
+    (isIn(text) || (text.match(IN_CURSOR) ?? []).some((cursor) => isIn(decoded(cursor))));
   const masked = (text: string): string => {
     if (!holdsKey(text)) return text;
     return text.replaceAll(key, mask).replace(WORD, (word) => (holdsKey(word) ? mask : word));
   };
   return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
 }
+
+const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 
 const decoded = (cursor: string) =>
   Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url')
