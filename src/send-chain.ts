@@ -16,7 +16,7 @@ import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import type { Log } from './log/log.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
-import { cursorSigner } from './tools/cursor-signature.ts';
+import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';
 import { version } from './version.ts';

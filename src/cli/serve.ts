@@ -1,7 +1,7 @@
 import { type App, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { logCalls, type OnCall } from '../log/call-event.ts';
+import { logCalls, type OnCall } from '../log/log.ts';
 import { createStructuredLog } from '../log/structured-log.ts';
 import { createAuthRateLimit } from '../serve/http/auth-rate-limit.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/http-app.ts';

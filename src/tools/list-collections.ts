@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
+import { paging } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
-import { paging } from './paging.ts';
 import { cursor } from './params.ts';
 import { foreignCursor } from './read-cursor.ts';
 

@@ -1,8 +1,7 @@
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { type Context, Hono } from 'hono';
 import type { Credentials } from '../../api/client.ts';
-import type { OnCall } from '../../log/call-event.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { type CallLimits, LimitedCalls } from '../call-limits.ts';
 import { isToolCall, messagesIn } from '../messages.ts';
