@@ -15,7 +15,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const log = createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const knownKeys = createKnownKeys(now);
-  const authRateLimit = createAuthRateLimit({ knownKeys, perMinute: config.refusalsPerMinute, now });
+  const authRateLimit = createAuthRateLimit({ knownKeys, perMinute: config.authFailuresPerMinute, now });
   const listeners = [logCalls(log), metrics?.onCall, knownKeys.onCall, authRateLimit.onCall];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);

@@ -5,7 +5,7 @@ import { paging } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
 import { cursor } from './params.ts';
-import { foreignCursor } from './read-cursor.ts';
+import { cursorMismatch } from './read-cursor.ts';
 
 const views: ItemViews<CollectionView> = {
   name: 'collections',
@@ -30,7 +30,7 @@ export const listCollections = defineListTool({
         cursor,
         views,
         fetch: async ({ cursor }) => {
-          if (cursor !== undefined) throw foreignCursor();
+          if (cursor !== undefined) throw cursorMismatch();
           const { raw } = await context.api.listCollections();
           return { value: { cursor: null, hasMore: false }, raw };
         },

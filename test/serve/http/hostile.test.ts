@@ -4,7 +4,7 @@ import { test as base } from '../../support/fixtures.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ service }, { onCleanup }) => {
-  const server = await startHttp({ baseUrl: service.baseUrl, refusalsPerMinute: 0 });
+  const server = await startHttp({ baseUrl: service.baseUrl, authFailuresPerMinute: 0 });
   onCleanup(server.close);
   return server;
 });

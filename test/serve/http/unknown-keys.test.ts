@@ -7,8 +7,8 @@ import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/
 import { startService } from '../../support/service.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
-async function serve(baseUrl: string, refusalsPerMinute: number) {
-  const server = await startHttp({ baseUrl, refusalsPerMinute });
+async function serve(baseUrl: string, authFailuresPerMinute: number) {
+  const server = await startHttp({ baseUrl, authFailuresPerMinute });
   const { send, close } = keepAlive(server.origin);
   onTestFinished(() => server.close(0));
   onTestFinished(() => void close());
