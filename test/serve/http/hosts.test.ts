@@ -18,7 +18,7 @@ test.each(['/healthz', '/readyz'])('%s answers probes that use an address, and n
   }
 });
 
-test('an address is no name of ours where calls are made', async () => {
+test('an IP address is not an allowed host of the endpoint', async () => {
   const headers = { ...goodHeaders(), host: '10.1.2.3' };
   const { status } = await keepAlive(server.origin).send({ headers, body: JSON.stringify(callOf('whoami')) });
   expect(status).toBe(403);

@@ -38,7 +38,7 @@ describe('the service over stdio', () => {
     await client.close();
   });
 
-  test('that is dead gives an answer within the deadline', async () => {
+  test('that does not listen is reported within the deadline', async () => {
     const client = await connectStdio('v1', ['--timeout-ms', '2000'], settings(service.apiKey, 'http://127.0.0.1:9'));
     const { text, error } = await client.call('search_ads');
     expect(error).toMatchObject({ kind: 'network', retryable: true });
@@ -47,7 +47,7 @@ describe('the service over stdio', () => {
     await client.close();
   });
 
-  test('that hangs is left soon after the end of input', async () => {
+  test('that hangs is abandoned at the end of input', async () => {
     const aborted: string[] = [];
     const hanging = createServer((request) => request.once('close', () => aborted.push(request.url ?? '')));
     await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
