@@ -101,10 +101,7 @@ describe('prices', () => {
     expect(await refusedAt({ upstream, start }, 13, { limit: 100 }, ...perTen)).toBeUndefined();
   });
 
-  test('of a larger page are not assumed to be higher after a single answer', async ({
-    upstream,
-    start,
-  }) => {
+  test('of a larger page are not assumed to be higher after a single answer', async ({ upstream, start }) => {
     expect(await refusedAt({ upstream, start }, 10, { limit: 50 }, [1, listing(1, 5)])).toBeUndefined();
     expect(await refusedAt({ upstream, start }, 9, { limit: 50 }, [1, listing(1, 5)])).toBe('5 or more');
   });

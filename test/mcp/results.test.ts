@@ -60,9 +60,7 @@ test('without a cache, the instructions do not promise that a repeated call is f
 describe('demo data', () => {
   const test = freshUpstreamTest({ config: { demo: true } });
 
-  test('is marked in every result, in the text and in the data, and in the instructions', async ({
-    server,
-  }) => {
+  test('is marked in every result, in the text and in the data, and in the instructions', async ({ server }) => {
     const searched = await server.call('search_ads', { limit: 1 });
     const [found] = searched.data.items;
     const collections = (await server.call('list_collections')).data.items;

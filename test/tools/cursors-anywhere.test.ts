@@ -48,11 +48,7 @@ describe.each(kinds)('a cursor of a %s page', (_, args) => {
     expect(there.data.cursor).toBe(here.data.cursor);
   });
 
-  test('asks for the filters where they are missing and not remembered', async ({
-    server,
-    other,
-    expectRefused,
-  }) => {
+  test('asks for the filters where they are missing and not remembered', async ({ server, other, expectRefused }) => {
     const filters = { countries: ['FR'], ...(args.limit === 4 && { ctaType: ['SHOP_NOW'] }) };
     const { cursor } = (await server.call('search_ads', { ...args, filters })).data;
     await expectRefused(other, 'search_ads', { cursor });
@@ -91,9 +87,7 @@ test('only the cache decides whether the next page is charged', async ({ server,
   expect((await other.call('search_ads', args)).data.receipt).toMatchObject({ charged: 0, cached: true });
 });
 
-test('the next page may have another size, the rest of a cut page keeps its own', async ({
-  server,
-}) => {
+test('the next page may have another size, the rest of a cut page keeps its own', async ({ server }) => {
   const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
   expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
   expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);

@@ -64,10 +64,7 @@ describe('a listing that is cut to fit', () => {
     expect(chargeOf(items)).toBe(5);
   });
 
-  test('goes on whether the call repeats its filters or not', async ({
-    server,
-    follow,
-  }) => {
+  test('goes on whether the call repeats its filters or not', async ({ server, follow }) => {
     const filters = { countries: ['FR'] };
     const [first] = await follow('search_ads', { limit: 40, detail: 'full', filters });
     const alone = (await server.call('search_ads', { cursor: first?.cursor })).data;
