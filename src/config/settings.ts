@@ -9,14 +9,14 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
   flag?: string;
   schema: Schema;
   secret?: true;
-  /** The name of the value in help, `--base-url <url>`; absent for a switch. */
+  /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
   help: string;
 }
 
 const setting = <Schema extends z.ZodType>(record: Setting<Schema>) => record;
 
-/** All settings. README's table, `--help` and `server.json` are generated from this record. */
+/** All settings. README's table and `--help` are made from this record; `server.json` has a few of them. */
 export const settings = {
   apiKey: setting({
     variable: 'AD_LIBRARY_API_KEY',

@@ -5,8 +5,9 @@ import type { Ad, Page } from '../api/schemas.ts';
  * The two types of record, and the measures and tags by which each can be searched.
  *
  * A measure is a number (dates are Unix milliseconds) that can be filtered by bounds and sorted by. Where the API gives a
- * range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record matches bounds that overlap its range. A tag is a
- * set of values; a filter matches any of the values it lists.
+ * range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record matches bounds that overlap its range. Each has a
+ * column and an index, which migrations.ts must make. A tag is a set of values, kept in the full-text index; a filter
+ * matches any of the values it lists.
  */
 export type Measure<Item = unknown> = {
   key: string;
