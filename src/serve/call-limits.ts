@@ -60,20 +60,46 @@ export class LimitedCalls {
     if (ofKey >= perKey + waitingPerKey || this.inside >= atOnce + waiting) {
       return this.refuse(call, Math.max(ofKey / perKey, this.inside / atOnce));
     }
-    const wait = ofKey >= perKey || this.inside >= atOnce ? whileWaiting(call.signal) : undefined;
-    const options = wait ? { signal: wait.signal } : {};
-    const begin = () => {
-      wait?.end();
-      return this.timed(call);
-    };
+    const waits = ofKey >= perKey || this.inside >= atOnce;
     this.inside++;
     try {
-      return await (own ?? this.queueFor(call.tenantId)).add(() => this.all.add(begin, options), options);
+      return await (waits ? this.inTurn(call) : this.enqueue(call.tenantId, () => this.timed(call)));
     } finally {
-      wait?.end();
       this.inside--;
       if (this.inside === 0) this.emptied();
     }
+  }
+
+  /** The same for a call that has to wait. It may begin late, but not after the time it has. */
+  private async inTurn(call: ToolCall): Promise<ToolResult> {
+    const { now } = this.options;
+    const arrived = now();
+    const waiting = new AbortController();
+    const timer = setTimeout(() => waiting.abort(tooLate), this.inner.timeoutMs);
+    // The queue would take a call that is aborted later for ended, so its signal is left once the call begins.
+    const leave = follow(waiting, [call.signal]);
+    const end = () => {
+      clearTimeout(timer);
+      leave();
+    };
+    const begin = () => {
+      end();
+      return this.timed({ ...call, waitedMs: now() - arrived });
+    };
+    try {
+      return await this.enqueue(call.tenantId, begin, waiting.signal);
+    } catch (error) {
+      if (waiting.signal.reason !== tooLate) throw error;
+      return this.refuse(call, 1);
+    } finally {
+      end();
+    }
+  }
+
+  private enqueue(tenantId: string, run: () => Promise<ToolResult>, signal?: AbortSignal): Promise<ToolResult> {
+    const options = signal ? { signal } : {};
+    const own = this.byTenant.get(tenantId) ?? this.queueFor(tenantId);
+    return own.add(() => this.all.add(run, options), options);
   }
 
   private queueFor(tenantId: string): PQueue {
@@ -97,11 +123,8 @@ export class LimitedCalls {
   }
 }
 
-/** The signal of a caller until their turn comes: the queue would take a call that it aborts later for ended. */
-function whileWaiting(signal: AbortSignal) {
-  const controller = new AbortController();
-  return { signal: controller.signal, end: follow(controller, [signal]) };
-}
+/** Why a call that waited too long left the queue. */
+const tooLate = new Error('The call waited for all its time.');
 
 function busy(turn: number): AdLibraryError {
   const seconds = Math.min(60, Math.max(1, Math.ceil(turn)));

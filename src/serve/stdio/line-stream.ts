@@ -44,7 +44,7 @@ export class LineStream {
     });
   }
 
-  /** Reads to the end of the input, and no faster than its answers are read. */
+  /** Reads to the end of the input, and no faster than its answers are read. The last line may lack its line break. */
   async readAll(): Promise<void> {
     try {
       for await (const chunk of this.stdin) {
@@ -53,6 +53,8 @@ export class LineStream {
           await this.drained();
         }
       }
+      const last = this.finishLine();
+      if (last !== '') await this.take(last);
     } catch (error) {
       this.events.onProblem(String(error));
     }
