@@ -126,9 +126,11 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
 
 async function serveCallers(config: Config): Promise<number> {
   const { serveHttp } = await import('./cli/serve.ts');
+  // Before anybody is told that it listens: whoever reads that may ask it to stop at once.
+  const stopped = stopRequested();
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
-  await stopRequested();
+  await stopped;
   await server.close(drainDeadline);
   return 0;
 }
@@ -155,7 +157,7 @@ function stopRequested(): Promise<void> {
 /** Reports to the user why nothing could be served: no stack, no secret. */
 function explain(error: unknown): number {
   if (error instanceof SettingsError) {
-    for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem}\n`));
+    for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
     return 2;
   }
   const { code, message } = error as NodeJS.ErrnoException;

@@ -40,6 +40,9 @@ const listening: SettingName[] = [
   'metrics',
 ];
 
+const database: SettingName[] = ['database', 'logLevel'];
+const ofDatabase: Partial<Flags> = { database: 'File of the local library (default: ad-library.db)' };
+
 /**
  * Reads a command line. Prints help and the version to standard output, and what is wrong to standard error. Returns
  * the job to do, or the exit code if there is none: 0, or 2 for wrong use.
@@ -82,7 +85,7 @@ function addCommands(program: Command, found: (job: Job) => void): void {
     ['database', 'demo', 'host', 'port', 'allowedHosts', 'logLevel'],
     { demo: 'Serve generated demo data from memory, and print a key for it' },
   ).action((_, command: Command) => found({ name: 'library serve', flags: flagsOf(command.optsWithGlobals()) }));
-  withSettings(sub(library, 'import', 'load ads and pages into the database'), ['database', 'logLevel'])
+  withSettings(sub(library, 'import', 'load ads and pages into the database'), database, ofDatabase)
     .argument('<files...>', 'JSON Lines, one ad or page on each line; - for standard input')
     .action((files: string[], _, command: Command) =>
       found({ name: 'library import', flags: flagsOf(command.optsWithGlobals()), files }),
@@ -92,7 +95,7 @@ function addCommands(program: Command, found: (job: Job) => void): void {
 
 function addKeyCommands(library: Command, found: (job: Job) => void): void {
   const key = sub(library, 'key', 'API keys of the local library');
-  withSettings(sub(key, 'create', 'create a key and print it once'), ['database', 'logLevel'])
+  withSettings(sub(key, 'create', 'create a key and print it once'), database, ofDatabase)
     .option('--name <name>', 'what the key is for')
     .option('--scopes <scopes>', 'comma-separated, for example ads:read,pages:read (default: all)')
     .option('--credits <number>', 'credits of the account per month')
@@ -104,10 +107,10 @@ function addKeyCommands(library: Command, found: (job: Job) => void): void {
       const options = { name, scopes, credits, hourlyLimit, dailyLimit, subscription };
       found({ name: 'library key create', flags: flagsOf(command.optsWithGlobals()), options });
     });
-  withSettings(sub(key, 'list', 'list the keys, without their secret part'), ['database', 'logLevel']).action(
+  withSettings(sub(key, 'list', 'list the keys, without their secret part'), database, ofDatabase).action(
     (_, command: Command) => found({ name: 'library key list', flags: flagsOf(command.optsWithGlobals()) }),
   );
-  withSettings(sub(key, 'revoke', 'revoke a key'), ['database', 'logLevel'])
+  withSettings(sub(key, 'revoke', 'revoke a key'), database, ofDatabase)
     .argument('<key>', 'the key, its id or its prefix, as list shows it')
     .action((which: string, _, command: Command) =>
       found({ name: 'library key revoke', flags: flagsOf(command.optsWithGlobals()), key: which }),
@@ -135,10 +138,13 @@ function addHelp(command: Command, version: string): void {
       error ? `${prefix}${words.slice(1).join(' ')} needs a command\n` : '',
     );
   }
-  const lines = examples[words.slice(1).join(' ')]?.map((line) => `  ${line}\n`).join('');
-  command.addHelpText('after', `\n${style.styleTitle('Examples:')}\n${lines}`);
-  if (!command.parent) command.addHelpText('after', `${style.styleTitle('Environment:')}\n${environmentHelp()}`);
+  const lines = examples[words.slice(1).join(' ')] ?? [];
+  command.addHelpText('after', section('Examples', lines));
+  if (!command.parent) command.addHelpText('after', section('Environment', environmentHelp()));
 }
+
+const section = (title: string, lines: readonly string[]) =>
+  ['', style.styleTitle(`${title}:`), ...lines.map((line) => `  ${line}`)].join('\n');
 
 /** `['ad-library-mcp', 'library', 'serve']` */
 const wordsOf = (command: Command): string[] => [...(command.parent ? wordsOf(command.parent) : []), command.name()];
@@ -172,9 +178,7 @@ function flagsOf(values: OptionValues): Flags {
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];
 
-function environmentHelp(): string {
+function environmentHelp(): string[] {
   const width = Math.max(...Object.values(settings).map(({ variable }) => variable.length));
-  return Object.values(settings)
-    .map(({ variable, help }) => `  ${variable.padEnd(width)}  ${help}`)
-    .join('\n');
+  return Object.values(settings).map(({ variable, help }) => `${variable.padEnd(width)}  ${help}`);
 }

@@ -155,7 +155,7 @@ export const settings = {
     flag: '--timeout-ms',
     schema: wholeNumber(100, 600_000).default(45_000),
     value: 'ms',
-    help: 'Maximum time for one tool call, including retries',
+    help: 'Maximum time for one tool call, including retries and the wait for its turn',
   }),
   logLevel: setting({
     variable: 'AD_LIBRARY_LOG_LEVEL',

@@ -44,12 +44,18 @@ const hostsOf = ({ allowedHosts, host = 'localhost' }: Names): string[] => [
 
 function wrongHost(host: string | undefined, allowed: string[]): Response | undefined {
   if (validateHostHeader(host, allowed).ok) return undefined;
-  return refusal(403, 'The host name in the address is not allowed. AD_LIBRARY_ALLOWED_HOSTS lists those that are.');
+  return refusal(
+    403,
+    'The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts) does not list it.',
+  );
 }
 
 function wrongOrigin(origin: string | undefined, allowed: string[]): Response | undefined {
   if (validateOriginHeader(origin, allowed).ok) return undefined;
-  return refusal(403, 'Web pages of this origin are not allowed. AD_LIBRARY_ALLOWED_ORIGINS lists those that are.');
+  return refusal(
+    403,
+    'Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins) does not list it.',
+  );
 }
 
 function isAddress(host = ''): boolean {

@@ -25,8 +25,8 @@ test('an address is no name of ours where calls are made', async () => {
 });
 
 test.each([
-  ['AD_LIBRARY_ALLOWED_HOSTS', { host: 'evil.example' }],
-  ['AD_LIBRARY_ALLOWED_ORIGINS', { origin: 'http://localhost' }],
+  ['AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)', { host: 'evil.example' }],
+  ['AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)', { origin: 'http://localhost' }],
 ])('a refusal names %s, and nothing that came with the request', async (setting, header) => {
   const { status, text } = await keepAlive(server.origin).send({ headers: { ...goodHeaders(), ...header } });
   expect(status).toBe(403);
