@@ -104,7 +104,7 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
   const { stdin, stdout } = process;
   const missing = problems.length > 0 ? [] : missingSettings(config);
   if (missing.length > 0)
-    say(`ad-library-mcp: calls will fail until this is set: ${missing.join(' and ')}. Without them, try --demo.\n`);
+    say(`ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try it without, use --demo\n`);
   if (stdin.isTTY)
     say(
       'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',

@@ -6,10 +6,10 @@ import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 
 export interface CallLimits {
-  /** Calls under way at once, for all keys together and for one. */
+  /** Maximum concurrent calls, for all keys together and for one. */
   atOnce: number;
   perKey: number;
-  /** Calls that may wait for their turn, for all keys together and for one. */
+  /** Maximum calls in the queue, for all keys together and for one. */
   waiting: number;
   waitingPerKey: number;
 }
@@ -17,11 +17,11 @@ export interface CallLimits {
 export interface LimitOptions {
   limits: CallLimits;
   now: () => number;
-  /** Takes the calls that find no place; the catalogue reports the others. */
+  /** Receives the calls that are refused here; the catalogue reports the others. */
   onCall: OnCall;
 }
 
-/** Lets calls wait for their turn, boundedly many; whoever finds no place learns when to come back. */
+/** Queues calls past a limit. If the queue is full too, a call is refused with the time to try again. */
 export class LimitedCalls {
   /** The same catalogue, within the limits. */
   readonly catalog: Catalog;
@@ -31,7 +31,7 @@ export class LimitedCalls {
   private readonly byTenant = new Map<string, PQueue>();
   private inside = 0;
   private emptied = () => {};
-  /** How long a call takes of late, in milliseconds. */
+  /** How long recent calls took, in milliseconds, as a moving average. */
   private usual = 1000;
 
   constructor(catalog: Catalog, options: LimitOptions) {
@@ -45,7 +45,7 @@ export class LimitedCalls {
     return { running: this.all.pending, waiting: this.inside - this.all.pending };
   }
 
-  /** Resolves when no call is under way or waits. */
+  /** Resolves when no call is running or waiting. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.emptied = resolve;

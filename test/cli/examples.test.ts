@@ -43,7 +43,7 @@ describe.skipIf(process.platform === 'win32')('the examples in help', () => {
     const serves = /\b(http|library serve)\b(?!:)/.test(line);
     const { code, stderr } = await runLine(serves ? `exec ${line} --port 0` : line.replace('…', 'x'));
     const complaints = stderr.split('\n').filter((text) => /must|fail|unknown|error/.test(text));
-    expect(complaints.filter((text) => !text.includes('until this is set'))).toEqual([]);
+    expect(complaints.filter((text) => !text.includes('until you set'))).toEqual([]);
     expect(code).toBe(0);
   });
 

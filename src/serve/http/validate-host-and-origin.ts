@@ -4,7 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import { refusal } from './refuse.ts';
 
 export interface AllowedNames {
-  /** Where the server listens: always one of its names while no others are given. */
+  /** Where the server listens, which is an allowed name unless others are given. */
   host?: string | undefined;
   /** Host names a request may be addressed to; loopback names when absent. */
   allowedHosts?: readonly string[] | undefined;
@@ -14,7 +14,7 @@ export interface AllowedNames {
 
 type Names = Pick<AllowedNames, 'host' | 'allowedHosts'>;
 
-/** Requests must be addressed to one of our names and, if a web page sent them, come from one we know. */
+/** Requests must be addressed to one of our names and, if a web page sent them, come from an allowed origin. */
 export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames): MiddlewareHandler {
   const hosts = hostsOf(names);
   const origins = [...allowedOrigins];
@@ -22,7 +22,7 @@ export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames
     wrongHost(req.header('host'), hosts) ?? wrongOrigin(req.header('origin'), origins) ?? next();
 }
 
-/** For probes: orchestrators use the address of the machine, and an attack by rebinding DNS needs a name. */
+/** For probes: orchestrators use the address of the machine, and DNS rebinding attacks need a name. */
 export function validateHostUnlessAddress(names: Names): MiddlewareHandler {
   const hosts = hostsOf(names);
   return async ({ req }, next) => {
