@@ -4,6 +4,16 @@ import { strToU8, type ZipOptions, zipSync } from 'fflate';
 const root = new URL('../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root));
 
+/** What is wrong with the addresses of privacy policies, which hosts show as links. */
+export function policyProblems(addresses: readonly string[]): string[] {
+  const isWeb = (address: string) => URL.canParse(address) && new URL(address).protocol === 'https:';
+  return addresses
+    .filter((address) => !isWeb(address))
+    .map(
+      (address) => `${JSON.stringify(address)} is no address of a privacy policy such as https://example.com/privacy`,
+    );
+}
+
 /**
  * The desktop bundle (MCPB) of what `npm run build` left in `dist/`. The same files give the same bytes, on every
  * machine and day, so that anyone can check what a bundle was made of.

@@ -1,8 +1,13 @@
 /** `npm run pack:mcpb [-- PRIVACY_POLICY_ADDRESS…]` writes the desktop bundle, with the policies of the service it is for. */
 import { writeFileSync } from 'node:fs';
-import { packBundle } from './bundle.ts';
+import { packBundle, policyProblems } from './bundle.ts';
 
 const policies = process.argv.slice(2);
+const problems = policyProblems(policies);
+if (problems.length > 0) {
+  for (const problem of problems) process.stderr.write(`pack:mcpb: ${problem}\n`);
+  process.exit(2);
+}
 const { name, bytes } = packBundle(policies);
 writeFileSync(name, bytes);
 process.stdout.write(`${name}: ${bytes.length.toLocaleString('en')} bytes\n`);

@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
+import { AdLibraryError } from './api/errors.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
 import { logCalls, type OnCall } from './log/log.ts';
+import { printable } from './log/printable.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { filterHints } from './mcp/filter-hints.ts';
 import { prompts } from './prompts/catalog.ts';
@@ -28,6 +30,8 @@ export interface App {
 
 export interface AppOptions {
   config: Config;
+  /** What is wrong with the settings. If anything is, every call is answered with it. */
+  problems?: readonly string[];
   log: Log;
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
@@ -53,6 +57,7 @@ interface UpstreamService extends Upstream {
 
 export async function openApp({
   config,
+  problems = [],
   log,
   onCall = logCalls(log),
   now,
@@ -81,8 +86,9 @@ export async function openApp({
     notice: upstream.notice,
     closing: closing.signal,
   };
+  const catalog = createCatalog({ server, prompts, version, filterHints: upstream.filterHints });
   return {
-    catalog: createCatalog({ server, prompts, version, filterHints: upstream.filterHints }),
+    catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
     close: async (drainMs = 0) => {
@@ -91,6 +97,12 @@ export async function openApp({
       await upstream.close();
     },
   };
+}
+
+function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
+  const problem = problems.map(printable).join('\n');
+  const error = new AdLibraryError({ kind: 'no_api_key', wrongSettings: true, problem, sent: false });
+  return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
 function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamService {

@@ -3,13 +3,18 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Job } from './cli/parse.ts';
 import type { Config } from './config/settings.ts';
-import { createLog, type Log, logCalls, masked } from './log/log.ts';
+
+import { createLog, logCalls, masked } from './log/log.ts';
+import { printable } from './log/printable.ts';
 import { version } from './version.ts';
 
 /** How long to wait for answers in flight at shutdown, in milliseconds. */
 const drainDeadline = 10_000;
 /** The same over stdio, where hosts kill a process that does not end soon after its input. */
 const stdioDrain = 2000;
+
+/** Two SIGINTs within this time, in milliseconds, are one: npm passes on what the terminal has sent already. */
+const sameInterrupt = 500;
 
 /** Bytes of unread log; beyond them, lines are dropped. */
 const maxUnreadLog = 1024 * 1024;
@@ -19,18 +24,19 @@ process.stderr.on('error', () => {});
 // The same for its output, as in `--help | head`; over stdio, that ends the session.
 process.stdout.on('error', () => {});
 const say = (line: string): void => {
-  if (process.stderr.writableLength < maxUnreadLog) process.stderr.write(line);
+  if (process.stderr.writableLength < maxUnreadLog) process.stderr.write(printable(line));
 };
 
 keepCompiledCode();
 // Imported after that, because code loaded before it is compiled again at every start.
-const [{ openApp, toolNames }, { readConfig, SettingsError }] = await Promise.all([
+const [{ openApp, toolNames }, { missingSettings, readConfig, SettingsError }] = await Promise.all([
   import('./app.ts'),
   import('./config/read-config.ts'),
 ]);
 
-const job = await readJob(process.argv.slice(2));
-process.exitCode = await ('exit' in job ? job.exit : run(job).catch(explain));
+process.exitCode = await readJob(process.argv.slice(2))
+  .then((job) => ('exit' in job ? job.exit : run(job)))
+  .catch(explain);
 
 /**
  * Keeps compiled code for the next start if Node can (22.1 and later): beside the program, because other users could
@@ -49,17 +55,18 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 }
 
 async function run(job: Job): Promise<number> {
-  const listens = job.name === 'http' || job.name === 'library serve';
-  const config = readConfig(process.env, job.flags, { tools: toolNames, listens });
-  const log = createLog(config.logLevel, say);
-  if (job.name === 'stdio') return stdio(config, log);
-  if (job.name === 'http') return http(config);
+  const http = job.name === 'http';
+  const listens = http || job.name === 'library serve';
+  const read = () => readConfig(process.env, job.flags, { tools: toolNames, listens, http });
+  if (job.name === 'stdio') return stdio(readForHost(read));
+  const config = read();
+  if (job.name === 'http') return serveCallers(config);
   const { runLibrary } = await import('./cli/library.ts');
-  const print = (text: string) => process.stdout.write(text);
+  const print = (text: string) => process.stdout.write(printable(text));
   const isTerminal = process.stderr.isTTY === true;
   return runLibrary(job, {
     config,
-    log,
+    log: createLog(config.logLevel, say),
     now: Date.now,
     stdin: process.stdin,
     print,
@@ -70,42 +77,87 @@ async function run(job: Job): Promise<number> {
   });
 }
 
-async function stdio(config: Config, log: Log): Promise<number> {
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+interface HostSettings {
+  config: Config;
+  /** What is wrong with the others. */
+  problems: readonly string[];
+}
+
+/**
+ * A desktop host shows its user the results of calls, but hardly ever why a process ended. So wrong variables, which
+ * come from its form, still start a server, whose results say what is wrong.
+ */
+function readForHost(read: () => Config): HostSettings {
+  try {
+    return { config: read(), problems: [] };
+  } catch (error) {
+    if (!(error instanceof SettingsError) || !error.config || process.stdin.isTTY) throw error;
+    explain(error);
+    return { config: { ...error.config, demo: false }, problems: error.problems };
+  }
+}
+
+async function stdio({ config, problems }: HostSettings): Promise<number> {
+  const log = createLog(config.logLevel, say);
+  const app = await openApp({ config, problems, log, now: Date.now, random: Math.random });
   const { serveStdio } = await import('./serve/stdio/serve-stdio.ts');
   const { stdin, stdout } = process;
+  const missing = problems.length > 0 ? [] : missingSettings(config);
+  if (missing.length > 0)
+    say(`ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try it without, use --demo\n`);
   if (stdin.isTTY)
     say(
       'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
     );
   const { catalog, credentials } = app;
   const streams = { stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain };
-  await serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
+  await serveStdio({
+    catalog,
+    credentials,
+    log,
+    now: Date.now,
+    onCall: logCalls(log),
+    ...streams,
+  });
   await app.close(stdioDrain);
   // Whatever is still open has no reader any more.
-  process.exit(0);
+  process.exit(problems.length > 0 ? 2 : 0);
 }
 
-async function http(config: Config): Promise<number> {
+async function serveCallers(config: Config): Promise<number> {
   const { serveHttp } = await import('./cli/serve.ts');
+  // Before anybody is told that it listens: whoever reads that may ask it to stop at once.
+  const stopped = stopRequested();
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
-  await stopRequested();
+  await stopped;
   await server.close(drainDeadline);
   return 0;
 }
 
-/** Resolves on SIGINT or SIGTERM. */
+/**
+ * Resolves on SIGINT or SIGTERM. After that a SIGTERM changes nothing, because supervisors repeat it and have SIGKILL
+ * to insist. A SIGINT ends the process at once: whoever presses Ctrl-C again has decided not to wait.
+ */
 function stopRequested(): Promise<void> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
+    let since: number | undefined;
+    process.on('SIGTERM', () => {
+      since ??= performance.now();
+      resolve();
+    });
+    process.on('SIGINT', () => {
+      since ??= performance.now();
+      if (performance.now() - since > sameInterrupt) process.exit(130);
+      resolve();
+    });
   });
 }
 
 /** Reports to the user why nothing could be served: no stack, no secret. */
 function explain(error: unknown): number {
   if (error instanceof SettingsError) {
-    for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem}\n`));
+    for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
     return 2;
   }
   const { code, message } = error as NodeJS.ErrnoException;

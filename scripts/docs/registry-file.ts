@@ -2,7 +2,7 @@ import { type SettingName, settings } from '../../src/config/settings.ts';
 import { version } from '../../src/version.ts';
 
 /** The settings a person may want to enter where a host installs from a registry. */
-const offered: SettingName[] = ['apiKey', 'baseUrl', 'demo', 'creditBudget', 'readOnly'];
+const offered: SettingName[] = ['apiKey', 'baseUrl', 'demo', 'creditBudget', 'readOnly', 'files'];
 
 /** The parts of the registry file that the code is the author of: the version, and what its package takes. */
 export const withPackage = (file: object): object => ({
@@ -35,4 +35,5 @@ const formats: Partial<Record<SettingName, string>> = {
   demo: 'boolean',
   creditBudget: 'number',
   readOnly: 'boolean',
+  files: 'filepath',
 };

@@ -83,8 +83,8 @@ async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRe
 /** Names all missing settings at once. */
 function missingSettings(apiKey: string | undefined, baseUrl: string | undefined): AdLibraryError {
   const missing = [
-    apiKey === undefined && 'AD_LIBRARY_API_KEY',
-    baseUrl === undefined && 'AD_LIBRARY_BASE_URL (the address of the service)',
+    apiKey === undefined && 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")',
+    baseUrl === undefined && 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")',
   ];
   const problem = `Missing: ${missing.filter(Boolean).join(' and ')}.`;
   return new AdLibraryError({ kind: 'no_api_key', problem, sent: false });

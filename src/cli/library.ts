@@ -94,6 +94,7 @@ async function serve(
   target: DatabaseOptions,
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
+  const stopped = stopRequested();
   // Requests have no time limit: an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
     const { address, close } = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), {
@@ -109,7 +110,7 @@ async function serve(
     : serveLibrary({ ...target, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   say(`ad-library-mcp: library on ${served.url}\n`);
-  const lost = await Promise.race([stopRequested(), served.lost]);
+  const lost = await Promise.race([stopped, served.lost]);
   if (lost) say(`ad-library-mcp: ${lost.message}\n`);
   await served.close();
   return lost ? 1 : 0;

@@ -4,10 +4,13 @@ import { type Config, type Flags, type Setting, type SettingName, settings } fro
 export class SettingsError extends Error {
   override readonly name = 'SettingsError';
   readonly problems: readonly string[];
+  /** What could be read, with defaults for the rest; undefined if a flag is wrong, because that is wrong use. */
+  readonly config: Config | undefined;
 
-  constructor(problems: readonly string[]) {
+  constructor(problems: readonly string[], config?: Config) {
     super(problems.join('\n'));
     this.problems = problems;
+    this.config = config;
   }
 }
 
@@ -16,33 +19,60 @@ export interface ReadOptions {
   tools?: readonly string[];
   /** Whether this run listens on an address, so that the host is checked. */
   listens?: boolean;
+  /** Whether this run serves many callers over HTTP. */
+  http?: boolean;
 }
 
 /** Reads every setting; a flag takes precedence over its variable. Throws `SettingsError` with all problems at once. */
 export function readConfig(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: ReadOptions = {}): Config {
-  const problems: string[] = [];
-  const nameOf = (name: SettingName) => {
-    const { variable, flag } = settings[name] as Setting;
-    return present(flags[name]) === undefined || flag === undefined ? variable : flag;
+  const problems = new Map<SettingName, string>();
+  const isFlag = (name: SettingName) => present(flags[name]) !== undefined && 'flag' in settings[name];
+  const report = (name: SettingName, problem: string) => {
+    const { variable, flag, title } = settings[name] as Setting;
+    if (isFlag(name)) problems.set(name, `${flag} ${problem}`);
+    else problems.set(name, `${variable} ${problem}${options.listens ? '' : inTheForm(title)}`);
   };
   const values = Object.entries(settings).map(([key, { variable, schema }]: [string, Setting]) => {
     const name = key as SettingName;
     const result = schema.safeParse(present(flags[name]) ?? present(environment[variable]));
-    if (!result.success) problems.push(`${nameOf(name)} ${result.error.issues[0]?.message ?? 'is not valid'}`);
-    return [name, result.data];
+    if (!result.success) report(name, result.error.issues[0]?.message ?? 'is not valid');
+    return [name, result.success ? result.data : schema.safeParse(undefined).data];
   });
   const config = Object.fromEntries(values) as Config;
-  const unknown = config.tools?.filter((tool) => options.tools && !options.tools.includes(tool)) ?? [];
+  for (const [name, problem] of combinedProblems(config, options)) if (!problems.has(name)) report(name, problem);
+  if (problems.size === 0) return config;
+  throw new SettingsError([...problems.values()], [...problems.keys()].some(isFlag) ? undefined : config);
+}
+
+/** What is missing without which every call of a user's own server fails, by variable and by the host's form. */
+export function missingSettings(config: Config): string[] {
+  if (config.demo) return [];
+  const needed = (['apiKey', 'baseUrl'] as const).filter((name) => config[name] === undefined);
+  return needed.map((name) => `${settings[name].variable}${inTheForm(settings[name].title)}`);
+}
+
+const inTheForm = (title: string | undefined) => (title ? ` (in the host's form: "${title}")` : '');
+
+/** Unknown names that a message lists. */
+const maxShown = 5;
+
+/** What is wrong with settings that are fine one by one. */
+function* combinedProblems(config: Config, { tools, listens, http }: ReadOptions): Generator<[SettingName, string]> {
+  const { host, allowedHosts, baseUrl, demo, files } = config;
+  const unknown = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
   if (unknown.length > 0) {
-    problems.push(`${nameOf('tools')} lists unknown tools: ${unknown.join(', ')}. Tools: ${options.tools?.join(', ')}`);
+    const shown = unknown.slice(0, maxShown).join(', ') + (unknown.length > maxShown ? ', …' : '');
+    yield ['tools', `lists unknown tools: ${shown}. Tools: ${tools?.join(', ')}`];
   }
-  if (options.listens && config.host !== undefined && !isLoopback(config.host) && !config.allowedHosts?.length) {
-    problems.push(
-      `${settings.allowedHosts.variable} must list the host names that requests use, because ${config.host} is not loopback`,
-    );
+  if (listens && !isLoopback(host) && !allowedHosts) {
+    yield ['allowedHosts', `must list the host names that requests use, because ${host} is not loopback`];
   }
-  if (problems.length > 0) throw new SettingsError(problems);
-  return config;
+  if (http && baseUrl === undefined && !demo) {
+    yield ['baseUrl', '(or --base-url) must be set to the base address of the API; to try it without one, use --demo'];
+  }
+  if (http && files !== undefined) {
+    yield ['files', 'must be left out over HTTP: the folder belongs to one user, and HTTP serves many'];
+  }
 }
 
 /** Hosts pass a field that the user left empty as '' or as the placeholder itself: both mean absent. */

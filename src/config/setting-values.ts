@@ -20,12 +20,16 @@ export const wholeNumber = (min: number, max: number) =>
       error: `must be a whole number from ${min} to ${max}`,
     });
 
-export const names = z.string().transform((text) =>
-  text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== ''),
-);
+/** A list that holds no name is a slip: whoever means none leaves the setting empty. */
+export const names = z
+  .string()
+  .transform((text) =>
+    text
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== ''),
+  )
+  .refine((all) => all.length > 0, 'must hold at least one name, or be left empty');
 
 /** Accepts an IPv6 host in brackets, too, as in an address. */
 export const hostName = z.string().transform((text) => text.replace(/^\[(.*)\]$/, '$1'));
@@ -46,7 +50,8 @@ export const isLoopback = (host: string) =>
 
 /** Every request carries the key, so only loopback addresses may be unencrypted. */
 const address = z.string().superRefine((text, context) => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  // The parser would leave out line breaks and tabs, and go to another address than the one that is read.
+  const url = !/\s/.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   const problem =
     url === undefined || !/^https?:$/.test(url.protocol)
       ? 'must be an address such as https://api.example.com'

@@ -11,6 +11,8 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
   secret?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
+  /** The label of the field in a desktop host's form, for settings that the form offers. */
+  title?: string;
   help: string;
 }
 
@@ -20,6 +22,7 @@ const setting = <Schema extends z.ZodType>(record: Setting<Schema>) => record;
 export const settings = {
   apiKey: setting({
     variable: 'AD_LIBRARY_API_KEY',
+    title: 'API key',
     schema: z
       .string()
       .regex(/^[\x21-\x7e]+$/, 'must be the key as shown in the developer portal, without spaces')
@@ -30,6 +33,7 @@ export const settings = {
   baseUrl: setting({
     variable: 'AD_LIBRARY_BASE_URL',
     flag: '--base-url',
+    title: 'API address',
     schema: baseUrl.optional(),
     value: 'url',
     help: 'Base address of the API; may include a path prefix; must be https: unless it is loopback',
@@ -37,6 +41,7 @@ export const settings = {
   demo: setting({
     variable: 'AD_LIBRARY_DEMO',
     flag: '--demo',
+    title: 'Demo data',
     schema: onOff.default(false),
     help: 'Serve generated demo data; needs no key and no address, and costs nothing',
   }),
@@ -105,6 +110,7 @@ export const settings = {
   creditBudget: setting({
     variable: 'AD_LIBRARY_CREDIT_BUDGET',
     flag: '--credit-budget',
+    title: 'Credit budget',
     schema: wholeNumber(0, 1_000_000_000).optional(),
     value: 'credits',
     help: 'Maximum credits this process may spend per key; a call that could exceed them is not sent',
@@ -140,15 +146,16 @@ export const settings = {
   readOnly: setting({
     variable: 'AD_LIBRARY_READ_ONLY',
     flag: '--read-only',
+    title: 'Read only',
     schema: onOff.default(false),
-    help: 'Leave out tools that write',
+    help: 'Leave out add_collection_item, the tool that writes to the service',
   }),
   timeoutMs: setting({
     variable: 'AD_LIBRARY_TIMEOUT_MS',
     flag: '--timeout-ms',
     schema: wholeNumber(100, 600_000).default(45_000),
     value: 'ms',
-    help: 'Maximum time for one tool call, including retries',
+    help: 'Maximum time for one tool call, including retries and the wait for its turn',
   }),
   logLevel: setting({
     variable: 'AD_LIBRARY_LOG_LEVEL',
@@ -163,6 +170,14 @@ export const settings = {
     schema: z.string().optional(),
     value: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
+  }),
+  files: setting({
+    variable: 'AD_LIBRARY_FILES',
+    flag: '--files',
+    title: 'Folder for files',
+    schema: z.string().optional(),
+    value: 'folder',
+    help: 'Folder that keeps the dataset between runs and receives exports (stdio only; default: in memory)',
   }),
   searchFilters: setting({
     variable: 'AD_LIBRARY_SEARCH_FILTERS',

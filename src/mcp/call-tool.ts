@@ -39,6 +39,8 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   signal: AbortSignal;
+  /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
+  waitedMs?: number;
 }
 
 /** The part of MCP's CallToolResult that both SDKs share. */
@@ -74,7 +76,7 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
   const input = readArguments(tool.input, call.arguments);
   const contextOf = await server.calls();
   const signals = [call.signal, server.closing];
-  return withDeadline({ signals, ms: server.timeoutMs }, async (signal) => {
+  return withDeadline({ signals, ms: server.timeoutMs - (call.waitedMs ?? 0) }, async (signal) => {
     const { apiKey, tenantId } = call;
     // Every tool makes at most one API call.
     let receipt: Receipt | undefined;

@@ -12,6 +12,8 @@ export interface Catalog {
   instructions: string;
   tools: ListedTool[];
   prompts: ListedPrompt[];
+  /** A call's whole time in milliseconds, waiting for its turn included. */
+  timeoutMs: number;
   callTool(call: ToolCall): Promise<ToolResult>;
   /** The result of a call that is rejected before it runs. */
   refuse(error: AdLibraryError): ToolResult;
@@ -38,6 +40,7 @@ export function createCatalog({ server, prompts, version, filterHints }: Catalog
       .join('\n'),
     tools: listTools(server.tools.values(), { withOutput: server.output !== 'text', filterHints }),
     prompts: listPrompts(prompts),
+    timeoutMs: server.timeoutMs,
     callTool: (call) => callTool(server, call),
     refuse: (error) => errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),

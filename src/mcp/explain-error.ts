@@ -52,7 +52,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   no_api_key: {
     retry: 'never',
     happened: 'The API key or the service address is not set.',
-    next: "Set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server's configuration and restart it, or set AD_LIBRARY_DEMO=true to try it with generated data. Keys come from the developer portal. Never put a key into the conversation.",
+    next: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try it with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
   },
   unauthorized: {
     retry: 'never',
@@ -87,7 +87,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   credit_budget: {
     retry: 'never',
     happened: "The call would exceed this server's credit budget.",
-    next: "Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server's configuration and restart it; do not work around it. Cached answers and tools that cost no credits still work.",
+    next: 'Ask the user whether to raise AD_LIBRARY_CREDIT_BUDGET in this MCP server\'s configuration (in the host\'s form: "Credit budget") and restart it; do not work around it. Cached answers and tools that cost no credits still work.',
   },
   unavailable: {
     retry: 'now',
@@ -125,6 +125,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   const { kind, usageLimit, creditsLeft, transient, gated, charged } = failure;
   const general = explanations[kind];
+  if (failure.wrongSettings) return wrongSettings;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && transient) return { ...general, ...budgetReserved };
   if (kind === 'payment_required' && creditsLeft !== undefined) {
@@ -134,6 +135,11 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   return general;
 }
 
+const wrongSettings = {
+  retry: 'never' as const,
+  happened: 'Settings of this server are wrong, so that it makes no calls.',
+  next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
+};
 const noCredits = 'The account has no credits left.';
 const subscriptionNeeded = 'The call needs a subscription or more credits than the account has; credits left:';
 const budgetReserved = {

@@ -6,10 +6,10 @@ import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 
 export interface CallLimits {
-  /** Calls under way at once, for all keys together and for one. */
+  /** Maximum concurrent calls, for all keys together and for one. */
   atOnce: number;
   perKey: number;
-  /** Calls that may wait for their turn, for all keys together and for one. */
+  /** Maximum calls in the queue, for all keys together and for one. */
   waiting: number;
   waitingPerKey: number;
 }
@@ -17,11 +17,11 @@ export interface CallLimits {
 export interface LimitOptions {
   limits: CallLimits;
   now: () => number;
-  /** Takes the calls that find no place; the catalogue reports the others. */
+  /** Receives the calls that are refused here; the catalogue reports the others. */
   onCall: OnCall;
 }
 
-/** Lets calls wait for their turn, boundedly many; whoever finds no place learns when to come back. */
+/** Queues calls past a limit. If the queue is full too, a call is refused with the time to try again. */
 export class LimitedCalls {
   /** The same catalogue, within the limits. */
   readonly catalog: Catalog;
@@ -31,7 +31,7 @@ export class LimitedCalls {
   private readonly byTenant = new Map<string, PQueue>();
   private inside = 0;
   private emptied = () => {};
-  /** How long a call takes of late, in milliseconds. */
+  /** How long recent calls took, in milliseconds, as a moving average. */
   private usual = 1000;
 
   constructor(catalog: Catalog, options: LimitOptions) {
@@ -45,7 +45,7 @@ export class LimitedCalls {
     return { running: this.all.pending, waiting: this.inside - this.all.pending };
   }
 
-  /** Resolves when no call is under way or waits. */
+  /** Resolves when no call is running or waiting. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.emptied = resolve;
@@ -60,20 +60,46 @@ export class LimitedCalls {
     if (ofKey >= perKey + waitingPerKey || this.inside >= atOnce + waiting) {
       return this.refuse(call, Math.max(ofKey / perKey, this.inside / atOnce));
     }
-    const wait = ofKey >= perKey || this.inside >= atOnce ? whileWaiting(call.signal) : undefined;
-    const options = wait ? { signal: wait.signal } : {};
-    const begin = () => {
-      wait?.end();
-      return this.timed(call);
-    };
+    const waits = ofKey >= perKey || this.inside >= atOnce;
     this.inside++;
     try {
-      return await (own ?? this.queueFor(call.tenantId)).add(() => this.all.add(begin, options), options);
+      return await (waits ? this.inTurn(call) : this.enqueue(call.tenantId, () => this.timed(call)));
     } finally {
-      wait?.end();
       this.inside--;
       if (this.inside === 0) this.emptied();
     }
+  }
+
+  /** The same for a call that has to wait. It may begin late, but not after the time it has. */
+  private async inTurn(call: ToolCall): Promise<ToolResult> {
+    const { now } = this.options;
+    const arrived = now();
+    const waiting = new AbortController();
+    const timer = setTimeout(() => waiting.abort(tooLate), this.inner.timeoutMs);
+    // The queue would take a call that is aborted later for ended, so its signal is left once the call begins.
+    const leave = follow(waiting, [call.signal]);
+    const end = () => {
+      clearTimeout(timer);
+      leave();
+    };
+    const begin = () => {
+      end();
+      return this.timed({ ...call, waitedMs: now() - arrived });
+    };
+    try {
+      return await this.enqueue(call.tenantId, begin, waiting.signal);
+    } catch (error) {
+      if (waiting.signal.reason !== tooLate) throw error;
+      return this.refuse(call, 1);
+    } finally {
+      end();
+    }
+  }
+
+  private enqueue(tenantId: string, run: () => Promise<ToolResult>, signal?: AbortSignal): Promise<ToolResult> {
+    const options = signal ? { signal } : {};
+    const own = this.byTenant.get(tenantId) ?? this.queueFor(tenantId);
+    return own.add(() => this.all.add(run, options), options);
   }
 
   private queueFor(tenantId: string): PQueue {
@@ -97,11 +123,8 @@ export class LimitedCalls {
   }
 }
 
-/** The signal of a caller until their turn comes: the queue would take a call that it aborts later for ended. */
-function whileWaiting(signal: AbortSignal) {
-  const controller = new AbortController();
-  return { signal: controller.signal, end: follow(controller, [signal]) };
-}
+/** Why a call that waited too long left the queue. */
+const tooLate = new Error('The call waited for all its time.');
 
 function busy(turn: number): AdLibraryError {
   const seconds = Math.min(60, Math.max(1, Math.ceil(turn)));

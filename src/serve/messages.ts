@@ -1,4 +1,4 @@
-/** A JSON-RPC message as far as routing looks at it; the SDKs check the rest. */
+/** The part of a JSON-RPC message that routing reads; the SDKs check the rest. */
 export interface Message {
   method: string;
   id?: unknown;
@@ -15,16 +15,16 @@ export const cancelNoticesIn = (messages: Message[]): Message[] =>
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
 
-/** Where revision 2026-07-28 says in every request which revision it is of. Its SDK names it too, but is not loaded to ask. */
+/** The key under which revision 2026-07-28 names itself in every message. Its SDK exports it too, but takes time to load. */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
-/** Revision 2026-07-28 puts its name into every message. */
+/** Whether a message says that it is of revision 2026-07-28. */
 export function claimsModern(message: unknown): boolean {
   const meta = (message as Partial<Message> | null)?.params?._meta;
   return typeof meta === 'object' && meta !== null && versionKey in meta;
 }
 
-/** The same message, with parameters that are null taken as absent: many clients write null for what they leave out. */
+/** The same message without parameters that are null: many clients send null for a parameter they do not use. */
 export function withoutNulls<Value>(message: Value): Value {
   if (!isMessage(message) || message.params === undefined) return message;
   const { params, ...rest } = message;

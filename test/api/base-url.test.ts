@@ -40,7 +40,7 @@ describe('a base address', () => {
 test('a missing key and a missing address are both named', async () => {
   const server = await startServer({ config: readConfig({}) });
   expect((await server.call('whoami')).text).toContain(
-    'Missing: AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL (the address of the service).',
+    'Missing: AD_LIBRARY_API_KEY (in the host\'s form: "API key") and AD_LIBRARY_BASE_URL (in the host\'s form: "API address").',
   );
   await server.close();
   const addressless = await started({});

@@ -73,6 +73,7 @@ test('a key that no header can carry is refused at start, without being shown', 
     AD_LIBRARY_API_KEY: 'svc_live_CANARY with spaces\u00e9',
     AD_LIBRARY_BASE_URL: upstream.baseUrl,
   });
+  running.child.stdin?.end();
   const { code, stderr, stdout } = await running.ended;
   expect(code).toBe(2);
   expect(stderr).toContain('AD_LIBRARY_API_KEY must be the key');

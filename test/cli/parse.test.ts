@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { examples } from '../../src/cli/examples.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { settings } from '../../src/config/settings.ts';
 
@@ -25,6 +26,9 @@ describe('a command line', () => {
       '--base-url https://x.example --credit-budget 50',
       { name: 'stdio', flags: { baseUrl: 'https://x.example', creditBudget: '50' } },
     ],
+    ['stdio', { name: 'stdio', flags: {} }],
+    ['stdio --demo --files kept', { name: 'stdio', flags: { demo: 'true', files: 'kept' } }],
+    ['--demo stdio', { name: 'stdio', flags: { demo: 'true' } }],
     ['http --port 0 --demo', { name: 'http', flags: { port: '0', demo: 'true' } }],
     ['http --allowed-hosts a.example,b.example', { name: 'http', flags: { allowedHosts: 'a.example,b.example' } }],
     ['library serve --database ads.db', { name: 'library serve', flags: { database: 'ads.db' } }],
@@ -48,29 +52,51 @@ describe('a command line', () => {
   });
 
   test.each([
-    ['serve', /unknown command 'serve'/],
-    ['--log-level info serve', /unknown command 'serve'/],
-    ['--bogus', /unknown option '--bogus'/],
-    ['--api-key secret', /unknown option '--api-key'/],
-    ['http extra', /too many arguments/],
-    ['--base-url', /argument missing/],
-    ['library import', /missing required argument/],
-    ['library key revoke', /missing required argument/],
+    ['serve', "unknown command 'serve'"],
+    ['htpp', "unknown command 'htpp' (Did you mean http?)"],
+    ['--log-level info studio', "unknown command 'studio' (Did you mean stdio?)"],
+    ['library impor', "unknown command 'impor' (Did you mean import?)"],
+    ['library key creat --name x', "unknown command 'creat' (Did you mean create?)"],
+    ['--bogus', "unknown option '--bogus'"],
+    ['http --prot 1', "unknown option '--prot' (Did you mean --port?)"],
+    ['--api-key secret', "unknown option '--api-key'"],
+    ['http extra', "too many arguments for 'http'. Expected 0 arguments but got 1."],
+    ['--base-url', "option '--base-url <url>' argument missing"],
+    ['library import', "missing required argument 'files'"],
+    ['library key revoke', "missing required argument 'key'"],
+    ['library', 'library needs a command'],
+    ['library key', 'library key needs a command'],
   ])('"%s" is wrong use: explained on standard error, exit 2', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
-    expect(written.stderr).toMatch(problem);
+    expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);
+    expect(written.stderr).toMatch(/\nSee ad-library-mcp.* --help\.\n$|\nUsage: /);
     expect(written.stdout).toBe('');
   });
 
-  test.each(['library', 'library key'])('"%s" alone is wrong use, and is told what there is', (line) => {
-    expect(read(line)).toEqual({ exit: 2 });
-    expect(written.stderr).toContain(`error: ${line} needs a command: `);
-    expect(written.stdout).toBe('');
+  test.each([
+    ['\u001b[2Jclear'],
+    ['--\u001b]0;title\u0007'],
+    ['\u009b31m\u202e\u{e0041}'],
+    ['a\0b'],
+    ['x'.repeat(1_000_000)],
+    ['htpp\n(Did you mean rm?)'],
+  ])('a hostile word (case %#) is shown as plain text on one short line', (word) => {
+    expect(readCommand([word], '1.2.3')).toEqual({ exit: 2 });
+    const [problem = ''] = written.stderr.split('\n');
+    expect(written.stderr.split('\n')).toHaveLength(3);
+    expect(problem).toMatch(/^ad-library-mcp: unknown (command|option) [ -~]{1,600}$/);
+  });
+
+  test('as long as a system allows is read', () => {
+    const files = Array.from({ length: 100_000 }, (_, file) => `${file}.jsonl`);
+    expect(readCommand(['library', 'import', ...files], '1.2.3')).toMatchObject({ files: { length: 100_000 } });
+    expect(readCommand(files, '1.2.3')).toEqual({ exit: 2 });
   });
 });
 
 const commands = [
   '',
+  'stdio',
   'http',
   'library',
   'library serve',
@@ -81,15 +107,41 @@ const commands = [
   'library key revoke',
 ];
 
-test.each(commands)('"%s --help" prints help and exits 0', (line) => {
-  expect(read(`${line} --help`)).toEqual({ exit: 0 });
-  expect(written.stdout).toContain(`Usage: ad-library-mcp ${line}`.trim());
-  expect(written.stderr).toBe('');
+test.each(commands.flatMap((line) => ['--help', '-h', 'help'].map((word) => [line, word])))(
+  '"%s %s" prints help with examples and exits 0',
+  (line, word) => {
+    expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
+    expect(written.stdout).toContain(`Usage: ad-library-mcp ${line}`.trim());
+    expect(written.stdout).toContain(`\nExamples:\n  ${examples[line]?.[0]}\n`);
+    expect(written.stderr).toBe('');
+  },
+);
+
+test.each(commands.flatMap((line) => [`${line} --version`, `${line} -V`]))('"%s" prints the version', (line) => {
+  expect(read(line)).toEqual({ exit: 0 });
+  expect(written.stdout).toBe('1.2.3\n');
 });
 
-test.each(commands)('"%s --version" prints the version and exits 0', (line) => {
-  expect(read(`${line} --version`)).toEqual({ exit: 0 });
-  expect(written.stdout).toBe('1.2.3\n');
+test('"help" takes the command it is about', () => {
+  expect(read('help http')).toEqual({ exit: 0 });
+  expect(written.stdout).toContain('Usage: ad-library-mcp http ');
+});
+
+test('a served demo library has a key, and its help says so', () => {
+  read('library serve --demo --help');
+  expect(written.stdout).toMatch(/--demo +Serve generated demo data from memory, and print a\s+key for it/);
+});
+
+test.each([
+  [{}, false],
+  [{ FORCE_COLOR: '1' }, true],
+  [{ FORCE_COLOR: '', NO_COLOR: '1' }, false],
+])('with %j, help into a pipe has colours: %s', (environment, styled) => {
+  for (const name of ['FORCE_COLOR', 'NO_COLOR']) vi.stubEnv(name, undefined);
+  for (const [name, value] of Object.entries(environment)) vi.stubEnv(name, value);
+  read('--help');
+  expect(written.stdout.includes('\u001b[')).toBe(styled);
+  vi.unstubAllEnvs();
 });
 
 test('help names every setting', () => {

@@ -32,6 +32,7 @@ test('without settings the documented defaults hold', () => {
     timeoutMs: 45_000,
     logLevel: 'warn',
     database: undefined,
+    files: undefined,
     searchFilters: undefined,
   });
 });
@@ -83,6 +84,7 @@ describe('the base address', () => {
     ['file:///etc/passwd', 'address'],
     ['api.example.com', 'address'],
     ['https://', 'address'],
+    ['https://api.example.com/\nads', 'address'],
     ['https://user:secret@api.example.com', 'a user'],
     ['https://api.example.com?key=secret', 'a user, query'],
     ['https://api.example.com#x', 'fragment'],
@@ -154,6 +156,33 @@ test('listening beyond loopback requires allowed hosts', () => {
 
 test('lists are separated by commas, with spaces and empty ones left out', () => {
   expect(readConfig({ AD_LIBRARY_TOOLS: ' search_ads, get_ad ,,' }).tools).toEqual(['search_ads', 'get_ad']);
+});
+
+test.each(['AD_LIBRARY_TOOLS', 'AD_LIBRARY_ALLOWED_HOSTS', 'AD_LIBRARY_ALLOWED_ORIGINS'])(
+  '%s without a name is a slip, not an empty list',
+  (variable) => expect(problemsOf({ [variable]: ' , ' })).toEqual([expect.stringContaining('at least one name')]),
+);
+
+test('many unknown tools do not drown the rest', () => {
+  const [problem = ''] = problemsOf({}, { tools: 'nope,'.repeat(100_000) });
+  expect(problem.length).toBeLessThan(200);
+});
+
+test('over HTTP there must be an address or the demo, and no folder', () => {
+  const problems = (environment: NodeJS.ProcessEnv) => {
+    try {
+      readConfig(environment, {}, { listens: true, http: true });
+    } catch (error) {
+      return (error as SettingsError).problems;
+    }
+    return [];
+  };
+  expect(problems({ AD_LIBRARY_FILES: 'kept' })).toEqual([
+    expect.stringMatching(/^AD_LIBRARY_BASE_URL \(or --base-url\) must be set.*--demo/),
+    expect.stringMatching(/^AD_LIBRARY_FILES must be left out/),
+  ]);
+  expect(problems({ AD_LIBRARY_BASE_URL: 'nowhere' })).toEqual([expect.stringContaining('must be an address')]);
+  expect(problems({ AD_LIBRARY_DEMO: 'on' })).toEqual([]);
 });
 
 test('no problem shows the key', () => {

@@ -1,8 +1,11 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { unzipSync } from 'fflate';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { strFromU8, unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packBundle } from '../../scripts/bundle.ts';
 import { connectCommand } from '../support/clients.ts';
@@ -10,6 +13,7 @@ import { makeDemoCalls } from '../support/demo-calls.ts';
 
 const { name, bytes } = packBundle();
 const files = unzipSync(bytes);
+const form: Record<string, { title: string }> = JSON.parse(strFromU8(files['manifest.json'] as Uint8Array)).user_config;
 const folder = mkdtempSync(join(tmpdir(), 'ad library '));
 
 beforeAll(async () => {
@@ -53,9 +57,35 @@ test('its demo answers every tool from the unpacked files alone', async () => {
   await client.close();
 });
 
-test('with nothing entered it starts, and says what to enter', async () => {
+test('with nothing entered it starts, and names the fields to fill in', async () => {
   const client = await startedByHost({ demo: 'false', read_only: 'true' });
   expect(await client.listTools()).toHaveLength(9);
-  expect((await client.call('search_ads')).error).toMatchObject({ kind: 'no_api_key' });
+  const { text, error } = await client.call('search_ads');
+  expect(error).toMatchObject({ kind: 'no_api_key' });
+  for (const field of ['api_key', 'base_url', 'demo']) expect(text).toContain(`"${form[field]?.title}"`);
   await client.close();
 });
+
+test.each(['2.5', 'null', '-1', 'viel'])(
+  'with the budget %s it starts, calls nothing, and says why',
+  async (budget) => {
+    const client = await startedByHost({ demo: 'true', credit_budget: budget });
+    expect(await client.listTools()).toHaveLength(10);
+    for (const tool of ['search_ads', 'whoami']) {
+      const { text, isError } = await client.call(tool);
+      expect(isError).toBe(true);
+      expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET must be a whole number from 0 to 1000000000');
+      expect(text).toContain(`"${form.credit_budget?.title}"`);
+    }
+    await client.close();
+  },
+);
+
+test.each(['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'])(
+  '%s is no privacy policy',
+  async (policy) => {
+    const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
+    const packed = promisify(execFile)(process.execPath, ['--import', 'tsx', script, 'https://example.com/ok', policy]);
+    await expect(packed).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(JSON.stringify(policy)) });
+  },
+);

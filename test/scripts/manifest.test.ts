@@ -25,4 +25,16 @@ test('it passes every user setting on by its name, and keeps the key secret', ()
   expect(Object.keys(env)).toEqual(asked.map((name) => settings[named(name)].variable));
   for (const name of asked)
     expect(manifest.user_config[name].sensitive === true).toBe('secret' in settings[named(name)]);
+  // Results name a missing or wrong field as the form does.
+  expect(asked.map((name) => manifest.user_config[name].title)).toEqual(asked.map((name) => titleOf(named(name))));
+});
+
+const titleOf = (name: SettingName) => (settings[name] as { title?: string }).title;
+
+test('its form takes the numbers that the setting takes, and begins with a budget', () => {
+  const { default: budget, min, max } = manifest.user_config.credit_budget;
+  expect(budget).toBe(200);
+  const accepts = (value: number) => settings.creditBudget.schema.safeParse(String(value)).success;
+  expect([budget, min, max].map(accepts)).toEqual([true, true, true]);
+  expect([min - 1, max + 1, 2.5].map(accepts)).toEqual([false, false, false]);
 });

@@ -49,16 +49,6 @@ export function testClient(connect: (args: string[]) => Promise<TestClient>): vo
     await client.close();
   });
 
-  test('without key or address lists the tools and is told what to set', async () => {
-    const client = await connect([]);
-    expect(await client.listTools()).toHaveLength(10);
-    const { text, isError, error } = await client.call('search_ads');
-    expect(isError).toBe(true);
-    expect(error).toMatchObject({ kind: 'no_api_key', retryable: false });
-    expect(text).toMatch(/AD_LIBRARY_API_KEY.*AD_LIBRARY_BASE_URL.*AD_LIBRARY_DEMO/);
-    await client.close();
-  });
-
   test('is told of a wrong argument, an unknown argument and an unknown tool', async () => {
     const client = await connect(['--demo']);
     expect((await client.call('search_ads', { limit: 'many' })).text).toContain('limit');

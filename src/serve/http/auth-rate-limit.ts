@@ -2,24 +2,24 @@ import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../../log/log.ts';
 import { isRefused, type KnownKeys } from './known-keys.ts';
 
-/** Bounds how many keys the service does not know one address may try in a minute. */
+/** Limits how many unknown keys one address may try in a minute. */
 export interface AuthRateLimit {
-  /** Counts a key that is not known yet; returns the seconds to wait where the address has tried too many. */
+  /** Counts a key that is not known yet; returns the seconds to wait if the address has tried too many. */
   admit(tenantId: string, address: string): number | undefined;
-  /** Gives the count back where the service was asked and did not refuse the key. */
+  /** Takes a key off the count if the service was asked and did not reject it. */
   onCall(event: CallEvent): void;
 }
 
 export interface AuthRateLimitOptions {
   knownKeys: KnownKeys;
-  /** 0 for any number. */
+  /** 0 for no limit. */
   perMinute: number;
   now: () => number;
 }
 
 const minute = 60_000;
 const maxAddresses = 10_000;
-/** Keys whose answer is awaited; one that is counted is not counted again until then. */
+/** Keys that wait for their first answer; until it comes, they are not counted again. */
 const maxPending = 10_000;
 
 export function createAuthRateLimit({ knownKeys, perMinute, now }: AuthRateLimitOptions): AuthRateLimit {
@@ -56,6 +56,6 @@ export function createAuthRateLimit({ knownKeys, perMinute, now }: AuthRateLimit
   };
 }
 
-/** A call that the service was not asked for, or whose caller left, says nothing of the key, and must not end its count. */
+/** Whether a call shows if its key is valid: not if it never reached the service, or if its caller left. */
 const tellsOfKey = ({ kind = '', status }: CallEvent): boolean =>
   status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);

@@ -5,7 +5,7 @@ import type { Serve } from './http-call.ts';
 import { legacyEra } from './legacy-era.ts';
 import { modernEra } from './modern-era.ts';
 
-/** Answers each request in the era it speaks. */
+/** Answers each request with the SDK for its revision. */
 export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const legacy = legacyEra(catalog);
   const modern = modernEra(catalog, onerror);

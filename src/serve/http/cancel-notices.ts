@@ -1,8 +1,8 @@
-/** Requests under way, so that a cancel notice, which comes in a request of its own, finds the one it means. */
+/** Running requests, so that a cancel notice, which comes in a request of its own, finds the one it cancels. */
 export interface CancelNotices {
-  /** Has `cancel` called when a notice names this request; returns what to call when the request has ended. */
+  /** Calls `cancel` when a notice names this request; returns a function to call when the request has ended. */
   listen(tenantId: string, id: unknown, cancel: () => void): () => void;
-  /** Cancels the request of this id, unless callers who share a key have several under way. */
+  /** Cancels the request with this id, unless callers who share a key have several running. */
   arrived(tenantId: string, id: unknown): void;
 }
 

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 export interface ConnectionBounds {
   /** Open connections. To make room for another, one that has sent no whole request is closed, the longest idle first. */
   maxConnections: number;
-  /** Requests of one connection that are not answered yet: one is served, the others wait. One more closes it. */
+  /** Unanswered requests of one connection: one is served, the others wait. One more closes the connection. */
   maxPipelined: number;
   /** Bytes of answers that are not read yet, of all connections together. Past that, the slowest reader is closed. */
   maxUnreadBytes: number;
@@ -15,8 +15,8 @@ export interface ConnectionBounds {
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /**
- * Has a server answer each connection one request at a time, and go on when the last answer has left the process.
- * Node by itself has a client's pipelined requests answered all at once, and keeps what the client does not read.
+ * Makes a server answer the requests of a connection one at a time, each after the last answer has left the process.
+ * By itself, Node answers pipelined requests all at once, and buffers what the client does not read.
  */
 export function serveConnections(server: Server, answer: Answer, bounds: ConnectionBounds): void {
   const { idle, receiving } = boundConnections(server, bounds.maxConnections);
@@ -51,8 +51,8 @@ export function serveConnections(server: Server, answer: Answer, bounds: Connect
 }
 
 /**
- * Bounds the open connections. Holds those without a request, the longest idle first, and the last request of the
- * others, which may never come to its end.
+ * Limits open connections. Tracks those without a request, the longest idle first, and the last request of the others,
+ * which may never be complete.
  */
 function boundConnections(server: Server, maxConnections: number) {
   const idle = new Set<Socket>();
@@ -88,7 +88,7 @@ function boundConnections(server: Server, maxConnections: number) {
   return { idle, receiving };
 }
 
-/** Answers that were handed over and not read, the longest first. */
+/** Answers that were written and are not read yet, the oldest first. */
 function createUnreadAnswers({ maxUnreadBytes, unreadMs }: ConnectionBounds) {
   const bytesOf = new Map<Socket, number>();
   let total = 0;

@@ -1,11 +1,11 @@
 import type { MiddlewareHandler } from 'hono';
 import { refuse } from './refuse.ts';
 
-/** Knows the requests under way, and lets no more in once the server is to end. */
+/** Counts running requests, and refuses new ones once the server is shutting down. */
 export interface Drain {
   middleware: MiddlewareHandler;
   hasBegun(): boolean;
-  /** Resolves when every request under way is answered. */
+  /** Resolves when every running request is answered. */
   begin(): Promise<void>;
 }
 

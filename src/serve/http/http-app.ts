@@ -24,7 +24,7 @@ export interface HttpOptions {
   allowed: AllowedNames;
   /** Whose key a call is made with: the caller's own, or in demo mode one for all. */
   callers: { authRateLimit: AuthRateLimit } | { demo: Credentials };
-  /** In demo mode, what answers requests for the pictures of ads. */
+  /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   limits: CallLimits;
   metrics?: Metrics | undefined;
@@ -32,13 +32,13 @@ export interface HttpOptions {
 
 export interface HttpApp {
   fetch: Hono<Authenticated>['fetch'];
-  /** Refuses what comes in from now on; resolves when what was under way is answered. */
+  /** Refuses new requests; resolves when the running ones are answered. */
   drain(): Promise<void>;
 }
 
 /**
- * Streamable HTTP without sessions: any replica answers any request, in the era it speaks, with the key that came
- * with it. Nothing of a request outlives it but the answers kept under its key.
+ * Streamable HTTP without sessions: any replica can answer any request, in the revision and with the key of that
+ * request. Only the answers that are cached for the key outlive it.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { catalog, log, metrics, allowed, callers, pictures } = options;
@@ -78,7 +78,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   };
 }
 
-/** Only a call brings a key to the service, and so finds out whether it is one. */
+/** Only calls send the key to the service, which is how one finds out whether it is valid. */
 function tooManyKeys(context: Context<Authenticated>, authRateLimit: AuthRateLimit): Response | undefined {
   const address = getConnInfo(context).remote.address ?? '';
   const seconds = authRateLimit.admit(context.get('credentials').tenantId, address);

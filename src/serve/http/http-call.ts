@@ -2,7 +2,7 @@ import type { Credentials } from '../../api/client.ts';
 import type { RequestError } from '../../mcp/check-request.ts';
 import type { Message } from '../messages.ts';
 
-/** One HTTP request, read and let in. Its signal aborts when the client disconnects before the answer. */
+/** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
 export interface HttpCall {
   request: Request;
   /** The request's JSON. */

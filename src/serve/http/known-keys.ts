@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
 import type { CallEvent } from '../../log/log.ts';
 
-/** Keys the service accepted lately, by tenant id. */
+/** Keys that the service accepted recently, by tenant id. */
 export interface KnownKeys {
   has(tenantId: string): boolean;
   onCall(event: CallEvent): void;
 }
 
-/** How long an accepted key is known, in milliseconds, and how many are; the least used go first. */
+/** How long accepted keys are remembered, in milliseconds, and how many; the least used go first. */
 const ttl = 15 * 60_000;
 const maxKeys = 10_000;
 
@@ -22,7 +22,7 @@ export function createKnownKeys(now: () => number): KnownKeys {
   };
 }
 
-/** A success that is no kept answer, or an error about the account or what was asked for: all need a good key. */
+/** A success that is not from the cache, or an error about the account or the request: all need a valid key. */
 export const isAccepted = ({ kind, cached, status = 0 }: CallEvent): boolean =>
   kind === undefined ? cached !== true : [402, 403, 404, 422, 429].includes(status);
 

@@ -25,10 +25,10 @@ export function legacyEra(catalog: Catalog): Serve {
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
     const { cancelled, forget } = awaitCancel(call, requests, notices);
-    // In a batch, notices would come beside what they are about.
+    // Notices in a batch would reach the SDK together with the requests they are about.
     const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
     const answered = transport.handleRequest(request, { parsedBody });
-    // Closing aborts what runs; of a server that has answered nothing does.
+    // Closing aborts running calls; a server that has answered has none.
     const aborted = cancelled.then(() => server.close()).then(() => cancelled);
     return Promise.race([answered, aborted]).finally(forget);
   };

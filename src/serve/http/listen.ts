@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { type ConnectionBounds, serveConnections } from './connections.ts';
 
 export interface Listener {
-  /** `http://HOST:PORT` as this machine reaches it; the system chooses the port where 0 was asked for. */
+  /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
   address: string;
   /** Stops taking connections; resolves when the open ones are done or the deadline has passed. */
   close(deadlineMs: number): Promise<void>;
@@ -13,11 +13,11 @@ export interface Listener {
 export interface ListenOptions {
   host: string;
   port: number;
-  /** How long a request may take to come in, in milliseconds; 0 for any time. */
+  /** How long a request may take to arrive, in milliseconds; 0 for any time. */
   requestMs?: number;
   /** How long a connection may be silent while its request is being answered, in milliseconds; 0 for any time. */
   idleMs?: number;
-  /** Lets answers pass as strings and not as streams, for the whole process; faster where answers are many. */
+  /** Passes answers as strings instead of streams, for the whole process; faster for many answers. */
   fastAnswers?: boolean;
   bounds?: Partial<ConnectionBounds>;
 }
@@ -31,7 +31,7 @@ const defaultBounds: ConnectionBounds = {
   unreadMs: 30_000,
 };
 
-/** How long the head of a request may take to come in, and how long a connection may rest between requests. */
+/** How long the head of a request may take to arrive, and how long a connection may rest between requests. */
 const headersMs = 10_000;
 const restMs = 65_000;
 const maxHeaderSize = 16 * 1024;
@@ -40,7 +40,7 @@ const maxHeaderSize = 16 * 1024;
 export const hostInAddress = (host: string): string =>
   host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
 
-/** Listens on a host and port with a fetch-shaped handler. Rejects when the address cannot be had. */
+/** Listens on a host and port with a fetch-shaped handler. Rejects if the address is not available. */
 export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
   const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds } = options;
   const server = createServer({
@@ -58,7 +58,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
     server.listen(port, host, resolve);
   });
   const taken = server.address() as AddressInfo;
-  // Bound to all of its addresses, a machine reaches itself at this one.
+  // A server that listens on all addresses is reached here from its own machine.
   const everywhere = host === '0.0.0.0' || host === '::';
   const name = everywhere ? '127.0.0.1' : hostInAddress(host);
   return {

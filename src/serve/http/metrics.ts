@@ -5,15 +5,15 @@ import type { OnCall } from '../../log/log.ts';
 export interface Metrics {
   /** Counts a call. */
   onCall: OnCall;
-  /** Shows calls under way and waiting, as they are when asked. */
+  /** Reports how many calls are running and waiting when the metrics are read. */
   show(counts: () => { running: number; waiting: number }): void;
   /** Counts answers by their status. */
   answers: MiddlewareHandler;
-  /** All of it, in the text format of Prometheus. */
+  /** All metrics, in the text format of Prometheus. */
   page: Handler;
 }
 
-/** Numbers of this process. Labels are tool names, error kinds and statuses: nothing that a caller can make up. */
+/** Metrics of this process. Labels are tool names, error kinds and statuses: nothing that a caller can make up. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const registers = [registry];

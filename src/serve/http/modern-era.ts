@@ -19,5 +19,5 @@ export function modernEra(catalog: Catalog, onerror: (error: Error) => void): Se
   };
 }
 
-/** Whatever else is wrong has an HTTP status too, which the SDK knows. */
+/** Other errors have an HTTP status as well, which the SDK sets. */
 const invalidParams = -32_602;

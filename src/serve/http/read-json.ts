@@ -4,9 +4,9 @@ import { batchProblem, batchRevision } from '../batch.ts';
 import { withoutNulls } from '../messages.ts';
 import { refuse } from './refuse.ts';
 
-/** Arguments of a call are ids and filters: a body past this is not one of ours. */
+/** Arguments of a call are ids and filters: no real call needs a larger body. */
 const maxBytes = 1024 * 1024;
-/** Levels of arrays and objects inside each other: who parses or prints them may do so recursively. */
+/** Maximum nesting of arrays and objects: code that parses or prints them may be recursive. */
 const maxDepth = 64;
 
 /** Reads a request's JSON once, within bounds; or answers what is wrong with it. */
@@ -25,14 +25,14 @@ export async function readJson(context: Context): Promise<{ value: unknown } | R
   const body = parsed(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (!Array.isArray(body)) return { value: withoutNulls(body) };
-  // Without the header a request is of the revision before the one that brought it (specification, *Transports*).
+  // A request without the header is of the last revision that had no such header (specification, *Transports*).
   const problem = batchProblem(body, req.header('mcp-protocol-version') ?? batchRevision);
   return problem ? refuse(context, 400, problem, -32_600) : { value: body.map(withoutNulls) };
 }
 
 async function readText(request: Request): Promise<string | undefined> {
   const { headers } = request;
-  // A stated length is held to by the HTTP parser, and such a body is read without a stream in between.
+  // The HTTP parser enforces a stated length, so such a body is read without a stream in between.
   const stated = headers.has('transfer-encoding') ? undefined : Number(headers.get('content-length') ?? 0);
   if (stated !== undefined) return stated > maxBytes ? undefined : request.text();
   const read = await readRequestBody(request, maxBytes);

@@ -3,13 +3,13 @@ import type { Credentials } from '../../api/client.ts';
 import { refuse } from './refuse.ts';
 import type { TenantIdOf } from './tenant-id.ts';
 
-/** What a key must look like before it travels anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
+/** What a key must look like before it is sent anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
 const keyShape = /^[Bb][Ee][Aa][Rr][Ee][Rr] +(svc_live_[\w.~+/-]{1,256}=*)$/;
 
-/** Whose request it is, once its key was read. */
+/** Whose request it is, once its key has been read. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
-/** Refuses requests without a key that can be one, and keys where logs would keep them. */
+/** Refuses requests without a well-formed key, and keys in the address, where logs would keep them. */
 export function requireApiKey(tenantIdOf: TenantIdOf): MiddlewareHandler<Authenticated> {
   return async (context, next) => {
     if (hasKeyInQuery(context)) {
@@ -28,7 +28,7 @@ function hasKeyInQuery({ req }: Context): boolean {
 }
 
 function unauthorized(context: Context) {
-  // Several such headers read as one with a comma and a space, which no key has.
+  // Several such headers are joined with a comma and a space, which no key contains.
   const given = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
   context.header('WWW-Authenticate', `Bearer realm="ad-library-mcp"${given}`);
   return refuse(context, 401, 'Every request needs your API key in one header "Authorization: Bearer svc_live_…".');

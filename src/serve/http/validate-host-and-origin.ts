@@ -4,7 +4,7 @@ import type { MiddlewareHandler } from 'hono';
 import { errorResponse } from './refuse.ts';
 
 export interface AllowedNames {
-  /** Where the server listens: always one of its names while no others are given. */
+  /** Where the server listens, which is an allowed name unless others are given. */
   host?: string | undefined;
   /** Host names a request may be addressed to; loopback names when absent. */
   allowedHosts?: readonly string[] | undefined;
@@ -14,7 +14,7 @@ export interface AllowedNames {
 
 type Names = Pick<AllowedNames, 'host' | 'allowedHosts'>;
 
-/** Requests must be addressed to one of our names and, if a web page sent them, come from one we know. */
+/** Requests must be addressed to one of our names and, if a web page sent them, come from an allowed origin. */
 export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames): MiddlewareHandler {
   const hosts = hostsOf(names);
   const origins = [...allowedOrigins];
@@ -22,7 +22,7 @@ export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames
     wrongHost(req.header('host'), hosts) ?? wrongOrigin(req.header('origin'), origins) ?? next();
 }
 
-/** For probes: orchestrators use the address of the machine, and an attack by rebinding DNS needs a name. */
+/** For probes: orchestrators use the address of the machine, and DNS rebinding attacks need a name. */
 export function validateHostUnlessAddress(names: Names): MiddlewareHandler {
   const hosts = hostsOf(names);
   return async ({ req }, next) => {
@@ -46,7 +46,7 @@ function wrongHost(host: string | undefined, allowed: string[]): Response | unde
   if (validateHostHeader(host, allowed).ok) return undefined;
   return errorResponse(
     403,
-    'The host name in the address is not allowed. AD_LIBRARY_ALLOWED_HOSTS lists those that are.',
+    'The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts) does not list it.',
   );
 }
 
@@ -54,7 +54,7 @@ function wrongOrigin(origin: string | undefined, allowed: string[]): Response | 
   if (validateOriginHeader(origin, allowed).ok) return undefined;
   return errorResponse(
     403,
-    'Web pages of this origin are not allowed. AD_LIBRARY_ALLOWED_ORIGINS lists those that are.',
+    'Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins) does not list it.',
   );
 }
 

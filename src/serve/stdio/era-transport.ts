@@ -39,18 +39,18 @@ export class EraTransport implements Transport {
     this.onclose?.();
   }
 
-  /** Hands a message to the SDK, or answers what is wrong with it. */
+  /** Hands a message to the SDK, or answers with what is wrong with it. */
   receive(received: JSONRPCMessage): void {
     const message = withoutNulls(received);
     const isRequest = 'method' in message && 'id' in message;
     const error = isRequest ? checkRequest(this.schemas, message) : undefined;
-    // A batch is answered as a whole, so that no part of it can be cancelled.
+    // A batch is answered as a whole, so no part of it can be cancelled.
     const [notice] = cancelNoticesIn(messagesIn(message));
     if (error && isRequest) void this.send({ jsonrpc: '2.0', id: message.id, error });
     else if (!this.batches.has(notice?.params?.requestId)) this.onmessage?.(message);
   }
 
-  /** The same with several messages at once, whose answers go out in one line; returns what is wrong with them. */
+  /** The same for a batch, whose answers go out in one line; returns what is wrong with the batch. */
   receiveBatch(messages: readonly JSONRPCMessage[]): string | undefined {
     const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
     const problem = batchProblem(messages, this.revision);

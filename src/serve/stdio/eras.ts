@@ -7,7 +7,7 @@ import { EraTransport, type JSONRPCMessage, type Output } from './era-transport.
 export interface Eras {
   transportFor(message: JSONRPCMessage): Promise<EraTransport>;
   settled(): EraTransport | undefined;
-  /** Aborts what is under way. */
+  /** Aborts running calls. */
   close(): void;
 }
 
@@ -18,9 +18,9 @@ interface ErasOptions {
 }
 
 /**
- * Whoever opens with revision 2026-07-28's envelope gets the SDK line that speaks it, everybody else the line that
- * speaks the revisions before; each is loaded when it is first needed. A `server/discover` is only a question: a client
- * may still go on in the old way (specification, *Lifecycle*).
+ * A client that opens with the envelope of revision 2026-07-28 is served by the SDK that speaks it, any other client by
+ * the SDK for the revisions before. Each is loaded when first needed. `server/discover` decides nothing: a client may
+ * still go on with an earlier revision (specification, *Lifecycle*).
  */
 export function createEras({ catalog, credentials, output }: ErasOptions): Eras {
   let settled: EraTransport | undefined;

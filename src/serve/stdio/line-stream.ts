@@ -2,15 +2,15 @@ import type { Readable, Writable } from 'node:stream';
 import type { JSONRPCMessage } from './era-transport.ts';
 
 export interface LineStreamEvents {
-  /** One message. What comes after it waits until this resolves. */
+  /** One message. The next one waits until this resolves. */
   onMessage(message: JSONRPCMessage): Promise<void>;
-  /** Several messages in one line; returns what is wrong with them. */
+  /** A batch, which is one line of several messages; returns what is wrong with it. */
   onBatch(messages: JSONRPCMessage[]): string | undefined;
-  /** Something was refused, and the stream goes on. */
+  /** A line was refused, and the session goes on. */
   onProblem(problem: string): void;
 }
 
-/** Bytes of one message: arguments are ids and filters, so this bounds memory and nothing else. */
+/** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */
 const maxMessage = 10 * 1024 * 1024;
 const newline = 0x0a;
 
@@ -22,7 +22,7 @@ const invalidRequest = -32_600;
  *
  * Why not one of the SDKs' own: v1's crashes when the reader of its output goes away and does not notice the end of
  * its input; v2's is sound, but brings its whole SDK into sessions that speak to the other one. Neither stops reading
- * when nobody reads its answers. What is no message is answered with JSON-RPC's error for it, and the session goes on.
+ * when nobody reads its answers. A line that is no message is answered with a JSON-RPC error, and the session goes on.
  */
 export class LineStream {
   /** Resolves when nobody reads the output any more. */
@@ -30,7 +30,7 @@ export class LineStream {
   private readonly stdin: Readable;
   private readonly stdout: Writable;
   private readonly events: LineStreamEvents;
-  /** Pieces of a line whose end has not come yet. */
+  /** Pieces of a line that is not complete yet. */
   private pieces: Buffer[] = [];
   private held = 0;
 
@@ -39,12 +39,12 @@ export class LineStream {
     this.stdout = stdout;
     this.events = events;
     this.outputClosed = new Promise((resolve) => {
-      // A reader that went away is an error of each write; without a listener it would end the process.
+      // Once the reader has gone, every write fails; without a listener, that would end the process.
       for (const end of ['close', 'error']) stdout.on(end, () => resolve());
     });
   }
 
-  /** Reads to the end of the input, and no faster than its answers are read. */
+  /** Reads to the end of the input, and no faster than its answers are read. The last line may lack its line break. */
   async readAll(): Promise<void> {
     try {
       for await (const chunk of this.stdin) {
@@ -53,12 +53,14 @@ export class LineStream {
           await this.drained();
         }
       }
+      const last = this.finishLine();
+      if (last !== '') await this.take(last);
     } catch (error) {
       this.events.onProblem(String(error));
     }
   }
 
-  /** Resolves when the line has left the process, which is later than at once where the reader is slow. */
+  /** Resolves when the line has left the process, which takes longer if the reader is slow. */
   send(message: JSONRPCMessage | JSONRPCMessage[] | ErrorMessage): Promise<void> {
     return new Promise((resolve) => this.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()));
   }
@@ -119,7 +121,7 @@ export class LineStream {
   }
 }
 
-/** JSON-RPC's answer to what is no request: its id is null where none could be read. */
+/** JSON-RPC's answer to an invalid request; its id is null if none could be read. */
 interface ErrorMessage {
   jsonrpc: '2.0';
   id: string | number | null;

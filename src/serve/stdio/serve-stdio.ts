@@ -16,16 +16,19 @@ export interface StdioOptions {
   onCall: OnCall;
   stdin: Readable;
   stdout: Writable;
-  /** Resolves when the process is asked to end, which is as good as the end of the input. */
+  /** Resolves when the process is asked to stop, which counts as the end of the input. */
   stopRequested: Promise<void>;
-  /** How long calls under way may go on after the end of the input, in milliseconds. */
+  /** How long running calls may go on after the end of the input, in milliseconds. */
   drainMs: number;
 }
 
-/** One host asks for a few calls at once; more than that is a runaway. */
+/** A host makes a few calls at once; one that makes more is stuck in a loop. */
 const limits: CallLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
 
-/** Serves one client over a pair of streams until its input ends or the process is to; resolves then, with what is still under way aborted. */
+/**
+ * Serves one client over a pair of streams until its input ends or the process is asked to stop. Then waits for running
+ * calls, and aborts those that take too long.
+ */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const calls = new LimitedCalls(catalog, { limits, now: options.now, onCall: options.onCall });
@@ -40,7 +43,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   });
   const eras = createEras({ catalog: calls.catalog, credentials, output: lines });
   await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
-  // What came before the end is answered, as long as somebody reads it: `echo … | ad-library-mcp` works.
+  // Messages before the end are still answered if somebody reads the answers: `echo … | ad-library-mcp` works.
   await nextTurn();
   const answered = calls
     .idle()

@@ -30,8 +30,8 @@ test('an IP address is not an allowed host of the endpoint', async ({ server }) 
 });
 
 test.for([
-  ['AD_LIBRARY_ALLOWED_HOSTS', { host: 'evil.example' }],
-  ['AD_LIBRARY_ALLOWED_ORIGINS', { origin: 'http://localhost' }],
+  ['AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)', { host: 'evil.example' }],
+  ['AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)', { origin: 'http://localhost' }],
 ] as const)('a refusal names %s, and nothing that came with the request', async ([setting, header], { server }) => {
   const { status, text } = await keepAlive(server.origin).send({ headers: { ...goodHeaders(), ...header } });
   expect(status).toBe(403);

@@ -3,7 +3,9 @@ import { bareSocket, callOf, goodHeaders, keepAlive } from '../../support/http.t
 import { serveHttp } from '../../support/process.ts';
 
 test('unread batches of made-up keys leave a server with a small heap alive', async () => {
-  const server = await serveHttp([], { NODE_OPTIONS: '--max-old-space-size=64' });
+  const server = await serveHttp(['--base-url', 'https://api.example.com'], {
+    NODE_OPTIONS: '--max-old-space-size=64',
+  });
   const list = { jsonrpc: '2.0', method: 'tools/list' };
   const body = JSON.stringify(Array.from({ length: 10 }, (_, id) => ({ ...list, id })));
   const head = Object.entries({ ...goodHeaders(), host: 'localhost', 'content-length': String(body.length) });

@@ -28,18 +28,18 @@ const heldBy = (gate: ReturnType<typeof gateOf>) => answering(() => gate.opened.
 const never = new Promise<void>(() => {});
 
 /** A session over two streams against a service that behaves as a test says. */
-async function open({ behaviour = identifies, revision = '2025-11-25', drainMs = 2000 }) {
+async function open({ behaviour = identifies, revision = '2025-11-25', drainMs = 2000, now = Date.now }) {
   const upstream = await startUpstream(behaviour);
   onTestFinished(upstream.close);
   const log = createLog('silent', () => {});
   const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl };
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  const app = await openApp({ config, log, now, random: Math.random });
   onTestFinished(() => app.close());
   const stdin = new PassThrough();
   const stdout = new PassThrough();
   const streams = { stdin, stdout, stopRequested: never, drainMs };
   const { catalog, credentials } = app;
-  const ended = serveStdio({ catalog, credentials, log, now: Date.now, onCall: logCalls(log), ...streams });
+  const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());
   const lines: (Answer | Answer[])[] = [];
   let text = '';
@@ -69,6 +69,20 @@ describe('calls at once', () => {
     gate.open();
     await until(() => lines.length === 300);
     expect(lines.filter((line) => !Array.isArray(line) && line.result?.isError !== true)).toHaveLength(288);
+  });
+
+  test('have waited as a part of the time they have', async () => {
+    const gate = gateOf();
+    let late = 0;
+    const now = () => Date.now() + late;
+    const { upstream, send, lines } = await open({ behaviour: heldBy(gate), now });
+    send(...Array.from({ length: 33 }, (_, id) => whoami(id + 1)));
+    await until(() => upstream.requests.length === 32);
+    upstream.does(delays.hangs);
+    late = 45_000;
+    gate.open();
+    await until(() => lines.length === 33);
+    expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
   });
 
   test('are not read while their answers are unread', async () => {

@@ -55,11 +55,16 @@ test('a message past the limit is refused without being kept, and the session go
   expect(messages).toEqual([ping]);
 });
 
-test('it ends with its input, also in the middle of a message', async () => {
-  const { stdin, messages, ended } = openStream();
-  stdin.end('{"jsonrpc":"2.0"');
-  await ended;
-  expect(messages).toEqual([]);
+test('the last message needs no line break, and one that was cut off is refused', async () => {
+  const whole = openStream();
+  whole.stdin.end(JSON.stringify(ping));
+  await whole.ended;
+  expect(whole.messages).toEqual([ping]);
+  const cut = openStream();
+  cut.stdin.end('{"jsonrpc":"2.0"');
+  expect(await cut.answer()).toMatchObject({ error: { code: -32_700 } });
+  await cut.ended;
+  expect(cut.messages).toEqual([]);
 });
 
 test('it notices when its output is closed, and sending is still no error', async () => {

@@ -11,6 +11,16 @@ import type { TestService } from '../../support/service.ts';
 
 describe.each(clientKinds)('a %s client over stdio', (kind) => {
   testClient((args) => connectStdio(kind, args));
+
+  test('without key or address lists the tools and is told what to set', async () => {
+    const client = await connectStdio(kind, []);
+    expect(await client.listTools()).toHaveLength(10);
+    const { text, isError, error } = await client.call('search_ads');
+    expect(isError).toBe(true);
+    expect(error).toMatchObject({ kind: 'no_api_key', retryable: false });
+    expect(text).toMatch(/AD_LIBRARY_API_KEY.*AD_LIBRARY_BASE_URL.*AD_LIBRARY_DEMO/);
+    await client.close();
+  });
 });
 
 describe('the service over stdio', () => {
