@@ -17,7 +17,7 @@ type Low = 'credits' | 'budget';
  * Completes every receipt from the ledger: a cached answer states the credits left now, not then, and counts as saved.
  * Warns once when little is left.
  */
-export function withBalance(send: Send, { ledger, budget }: BudgetOptions): Send {
+export function withBalance(send: Send, { ledger, budget }: Pick<BudgetOptions, 'ledger' | 'budget'>): Send {
   const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
 
   return gatedOnly(send, async (call) => {

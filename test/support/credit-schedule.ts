@@ -117,7 +117,9 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
     calls.push(
       asked.then(
         () => {},
-        (error) => {
+        async (error) => {
+          // A call that was granted its place at the same time has reached the service by then.
+          await new Promise(process.nextTick);
           if (!(error instanceof AdLibraryError) || error.failure.kind !== 'credit_budget') return;
           // A price that is not known yet is one credit at least.
           const price = Math.max(1, service.priceOf({ operation: kind, limit }));
