@@ -96,5 +96,5 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
 /** Adds facts about the operation to an error. */
 function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
   const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
-  return known === undefined ? error : new AdLibraryError({ ...known.failure, gated, writes }, { cause: error });
+  return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });
 }

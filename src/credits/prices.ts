@@ -1,3 +1,4 @@
+import type { Operation } from '../api/operations.ts';
 import type { Answer, Call } from '../api/send.ts';
 
 /** The highest charges seen for calls that asked for a number of items. */
@@ -132,6 +133,10 @@ export function dearestOf(prices: Prices, operation: string): number | undefined
   const table = prices.get(operation);
   return table && dearestIn(table);
 }
+
+/** An operation that the document does not gate counts as paid once it has charged. */
+export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
+  gated || (dearestOf(prices, name) ?? 0) > 0;
 
 const dearestIn = ({ unsized, bySize }: PriceTable): number =>
   Math.max(unsized?.charged ?? 0, ...[...bySize.values()].map(({ any }) => any));

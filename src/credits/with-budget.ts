@@ -1,12 +1,12 @@
 import { abortedError } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
-import { type Operation, operations } from '../api/operations.ts';
+import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer } from '../api/response-schemas.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
 import type { AskCredits } from './ask-credits.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { dearestOf, learnPrice, type Prices, quote } from './prices.ts';
+import { isPaid, learnPrice, quote } from './prices.ts';
 import { balanceOf, estimateCharge, mayCostMore } from './unstated-charges.ts';
 
 export interface BudgetOptions {
@@ -57,9 +57,6 @@ export function withBudget(send: Send, { ledger, budget, askCredits }: BudgetOpt
 
 /** The queue in which paid calls of unknown price run one at a time. */
 const paidLine = 'paid';
-
-/** An operation that the document does not gate counts as paid once it has charged. */
-const isPaid = ({ gated, name }: Operation, prices: Prices): boolean => gated || (dearestOf(prices, name) ?? 0) > 0;
 
 /** Waits until the budget admits a call; throws if its price does not fit. */
 async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {
