@@ -55,7 +55,7 @@ export interface Answer {
   /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
-  /** The length of the body, to bound the cache. */
+  /** Its memory in bytes, to bound what is kept. */
   size: number;
   /** Identifies an answer in the cache. */
   cacheId?: number;

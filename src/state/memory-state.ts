@@ -42,8 +42,8 @@ const maxWindows = 10_000;
 /** How long a cursor may be used without its filters, in milliseconds: a day. */
 const cursorTtl = 86_400_000;
 
-/** Estimates the memory of an answer by the length of its JSON, plus its overhead. */
-const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
+/** The overhead of an answer: its receipt, and what its schema made of it. */
+const answerBytes = 3 * 1024;
 
 /** The state of one process. */
 export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): MemoryState {
@@ -56,7 +56,8 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): Memory
     calls: memoryCallRegister(limits),
     answers: {
       get: async (tenantId, name) => answers.get(tenantId, name),
-      set: async (tenantId, name, value) => answers.set(tenantId, name, { value, bytes: bytesOf(value) }),
+      set: async (tenantId, name, value) =>
+        answers.set(tenantId, name, { value, bytes: value.answer.size + answerBytes }),
       drop: async (tenantId, start) => answers.drop(tenantId, start),
     },
     seen: {
