@@ -9,6 +9,8 @@ export interface CreditAccount {
   readonly uncertain: number;
   /** Credits reserved for calls in progress, and how many of those are paid. */
   readonly reserved: number;
+  /** Of the reserved ones, those that may turn out not to be needed. */
+  readonly spare: number;
   readonly paidUnderWay: number;
   /** Credits left, as the service last stated. */
   readonly remaining: number | undefined;
@@ -21,8 +23,10 @@ export interface CreditAccount {
 /** A request to reserve credits of a budget for a call. */
 export interface ReserveRequest {
   budget: number;
-  /** Credits to reserve. */
+  /** Credits to reserve: the expected cost, or the least. */
   credits: number;
+  /** For a call of unknown price, the most it can cost. If that fits, it is reserved, and the call need not go alone. */
+  atMost?: number | undefined;
   /** Counts towards the limit of concurrent paid calls. */
   paid: boolean;
   /** Calls of unknown price run one at a time: the name of their queue. */
@@ -33,6 +37,7 @@ export interface ReserveRequest {
 export interface Lease {
   tenantId: string;
   credits: number;
+  spare: number;
   paid: boolean;
   line: string | undefined;
   /** Counts up with each lease. */

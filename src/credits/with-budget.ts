@@ -6,7 +6,7 @@ import type { Answer, Call, Send } from '../api/send.ts';
 import type { AskCredits } from './ask-credits.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { isPaid, learnPrice, quote } from './prices.ts';
+import { isPaid, learnPrice, maxCostOf, quote } from './prices.ts';
 import { balanceOf, estimateCharge, mayCostMore } from './unstated-charges.ts';
 
 export interface BudgetOptions {
@@ -62,12 +62,14 @@ const paidLine = 'paid';
 async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {
   const { tenantId, operation, signal } = call;
   for (;;) {
-    const { prices } = await ledger.read(tenantId);
+    const { prices, uncertain } = await ledger.read(tenantId);
     const quoted = quote(prices, call);
     const paid = isPaid(operation, prices);
     const line = quoted.price !== undefined ? undefined : paid ? paidLine : operation.name;
     const credits = quoted.price ?? quoted.atLeast;
-    const admission = await ledger.reserve(tenantId, { budget, credits, paid, line });
+    // Where charges are left unstated, a call of unknown price goes alone, so that the balance shows what it cost.
+    const atMost = line === paidLine && uncertain === 0 ? maxCostOf(prices, call) : undefined;
+    const admission = await ledger.reserve(tenantId, { budget, credits, atMost, paid, line });
     if (admission.kind === 'granted') return admission.lease;
     if (admission.kind === 'refused') throw overBudget({ account: admission.account, budget, quoted, call });
     await ledger.changed(tenantId, admission.version, signal).catch(() => {

@@ -115,16 +115,22 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
 }
 
 function reserveIn(account: Account, tenantId: string, request: ReserveRequest): Admission {
-  const { credits, paid, line } = request;
+  const { credits, atMost, paid, line } = request;
+  const begin = (lease: Pick<Lease, 'credits' | 'spare' | 'line'>): Admission => {
+    if (lease.line !== undefined) account.lines.add(lease.line);
+    account.reserved += lease.credits;
+    account.spare += lease.spare;
+    account.underWay++;
+    if (paid) account.paidUnderWay++;
+    return { kind: 'granted', lease: { tenantId, ...lease, paid, number: ++account.leases } };
+  };
+  if (atMost !== undefined && admit(account, { ...request, credits: atMost }) === 'now')
+    return begin({ credits: atMost, spare: atMost - credits, line: undefined });
   if (line !== undefined && account.lines.has(line)) return { kind: 'wait', version: account.version };
   const admission = admit(account, request);
   if (admission === 'never') return { kind: 'refused', account };
   if (admission === 'later') return { kind: 'wait', version: account.version };
-  if (line !== undefined) account.lines.add(line);
-  account.reserved += credits;
-  account.underWay++;
-  if (paid) account.paidUnderWay++;
-  return { kind: 'granted', lease: { tenantId, credits, paid, line, number: ++account.leases } };
+  return begin({ credits, spare: 0, line });
 }
 
 function settleIn(account: Account, settlement: Settlement, lease: Lease | undefined): void {
@@ -138,6 +144,7 @@ function settleIn(account: Account, settlement: Settlement, lease: Lease | undef
   account.underWay--;
   // Without calls in progress nothing is reserved, despite rounding errors.
   account.reserved = account.underWay === 0 ? 0 : account.reserved - lease.credits;
+  account.spare = account.underWay === 0 ? 0 : account.spare - lease.spare;
   if (lease.paid) account.paidUnderWay--;
   if (lease.line !== undefined) account.lines.delete(lease.line);
   if (account.balance && lease.number > account.balance.lease) account.balance.explained += charged;
@@ -156,6 +163,7 @@ const emptyAccount = (): Account => ({
   calls: 0,
   uncertain: 0,
   reserved: 0,
+  spare: 0,
   paidUnderWay: 0,
   remaining: undefined,
   savedCalls: 0,
