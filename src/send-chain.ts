@@ -2,12 +2,12 @@ import { type Caller, createApi } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
-import { withCache, withKeeping } from './api/with-cache.ts';
+import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
-import { withRefusedKeys } from './api/with-refused-keys.ts';
 import { withRetries } from './api/with-retries.ts';
 import { withRememberedAds, withSeenAds } from './api/with-seen-ads.ts';
 import type { Config } from './config/settings.ts';
+import { creditsAsker } from './credits/ask-credits.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
 import { quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
@@ -52,11 +52,15 @@ interface ChainOptions extends CallsOptions {
 
 export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
-  const state = memoryState({ ttl: config.cacheSeconds * 1000, now: options.now });
-  const inFlight = trackInFlightCalls({
-    timeoutMs: config.timeoutMs,
+  const state = memoryState({
+    ttl: config.cacheSeconds * 1000,
+    now: options.now,
     maxPerTenant: Math.max(256, 2 * config.callsPerKey),
     maxInAll: Math.max(1024, 2 * config.callsAtOnce),
+  });
+  const inFlight = trackInFlightCalls({
+    register: state.calls,
+    timeoutMs: config.timeoutMs,
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
   const apiOf = createApi(sendChain({ ...options, state, inFlight }), options.upstream.baseUrl);
@@ -77,9 +81,10 @@ function sendChain({ config, upstream, now, random, state, inFlight }: ChainOpti
   const { creditBudget: budget } = config;
   // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
+  const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now });
   const retried = withRetries(overHttp, { random });
-  const budgeted = withBudget(retried, { ledger, budget });
-  const windowed = withUsageWindows(budgeted, { ledger, windows, now });
+  const budgeted = withBudget(retried, { ledger, budget, askCredits });
+  const windowed = withUsageWindows(budgeted, { ledger, windows, askCredits, now });
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
   const forgetful = withRefusedKeys(kept, state.forget);

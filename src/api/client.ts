@@ -1,5 +1,6 @@
 import { abortedError } from './abort.ts';
 import { AdLibraryError } from './errors.ts';
+import { fingerprint } from './fingerprint.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import type { AnswerOf } from './response-schemas.ts';
 import type { Answer, Receipt, Send } from './send.ts';
@@ -72,7 +73,9 @@ async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRe
   const { path = {}, query = {}, body, fresh = false, seen = false } = request;
   if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
   try {
-    const answer = await send({ operation, path, query, ...(body && { body }), apiKey, tenantId, signal, fresh, seen });
+    const called = { operation, path, query, ...(body && { body }) };
+    const identity = { fingerprint: fingerprint(called), apiKey, tenantId };
+    const answer = await send({ ...called, ...identity, signal, fresh, seen });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
@@ -93,5 +96,5 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
 /** Adds facts about the operation to an error. */
 function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
   const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
-  return known === undefined ? error : new AdLibraryError({ ...known.failure, gated, writes }, { cause: error });
+  return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });
 }

@@ -36,8 +36,8 @@ export interface Failure {
   chargeUnreadable?: boolean | undefined;
   /** False if nothing reached the service; undefined if that is unknown. */
   sent?: boolean | undefined;
-  /** Whether the operation is gated, and whether it writes. */
-  gated?: boolean | undefined;
+  /** Whether the operation costs credits, and whether it writes. */
+  paid?: boolean | undefined;
   writes?: boolean | undefined;
   /** For 429: the windows that `GET /v1/credits` returned afterwards. */
   usageLimit?: UsageLimitAnswer | undefined;

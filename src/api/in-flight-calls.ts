@@ -13,18 +13,23 @@ export interface InFlightCall {
 }
 
 export interface InFlightCalls {
-  /** Throws `busy` if too many are in progress. */
+  /** The answer is a `busy` error if too many are in progress. */
   start(call: Call, send: Send): InFlightCall;
   /** Waits up to `ms` for calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
 }
 
+/** The calls in progress of all processes that share the state. */
+export interface CallRegister {
+  /** False if too many are in progress, of the tenant or in all. They count until they end, even without a caller. */
+  begin(tenantId: string, fingerprint: string): Promise<boolean>;
+  end(tenantId: string, fingerprint: string): Promise<void>;
+}
+
 export interface InFlightOptions {
+  register: CallRegister;
   /** How long a call may continue without a caller, in milliseconds: as long as a tool call. */
   timeoutMs: number;
-  /** Calls in progress, per tenant and in total. They count until they end, even if their caller has left. */
-  maxPerTenant: number;
-  maxInAll: number;
   /** Receives the calls that were still unanswered at `close`. */
   onLost(call: Call): void;
 }
@@ -41,25 +46,23 @@ interface TrackedCall {
  * them out and charges for them anyway, and a repeated call finds the answer in the cache. A call that was not sent yet
  * ends with its last caller.
  */
-export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }: InFlightOptions): InFlightCalls {
+export function trackInFlightCalls({ register, timeoutMs, onLost }: InFlightOptions): InFlightCalls {
   const tracked = new Set<TrackedCall>();
-  const perTenant = new Map<string, number>();
   let emptied = () => {};
 
-  const begin = (entry: TrackedCall) => {
-    const { tenantId } = entry.call;
-    const ofTenant = perTenant.get(tenantId) ?? 0;
-    if (tracked.size >= maxInAll || ofTenant >= maxPerTenant) throw tooMany();
+  const run = async (entry: TrackedCall, send: Send): Promise<Answer> => {
+    const { call, abort, transit } = entry;
+    const { tenantId, fingerprint } = call;
     tracked.add(entry);
-    perTenant.set(tenantId, ofTenant + 1);
-  };
-  const end = (entry: TrackedCall) => {
-    const { tenantId } = entry.call;
-    const left = (perTenant.get(tenantId) ?? 1) - 1;
-    tracked.delete(entry);
-    if (left === 0) perTenant.delete(tenantId);
-    else perTenant.set(tenantId, left);
-    if (tracked.size === 0) emptied();
+    const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
+    try {
+      if (!(await register.begin(tenantId, fingerprint))) throw tooMany();
+      return await send({ ...call, signal: abort.signal, transit }).finally(() => register.end(tenantId, fingerprint));
+    } finally {
+      clearTimeout(timer);
+      tracked.delete(entry);
+      if (tracked.size === 0) emptied();
+    }
   };
 
   return {
@@ -71,12 +74,7 @@ export function trackInFlightCalls({ timeoutMs, maxPerTenant, maxInAll, onLost }
         callers: 0,
         transit: { sent: false, isWanted: () => entry.callers > 0 },
       };
-      begin(entry);
-      const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
-      const answer = send({ ...call, signal: abort.signal, transit: entry.transit }).finally(() => {
-        clearTimeout(timer);
-        end(entry);
-      });
+      const answer = run(entry, send);
       return {
         join: (signal) => join(entry, answer, signal),
         settled: answer.then(noop, noop),

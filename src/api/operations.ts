@@ -27,6 +27,8 @@ export interface Operation {
   writes?: true;
   /** Returns a page of a list, with as many items as the call asks for. */
   list?: true;
+  /** Items of such a page if the call asks for no number, where the document says it. */
+  defaultLimit?: number;
 }
 
 export const operations: Readonly<Record<OperationName, Operation>> = {
@@ -63,6 +65,7 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
     method: 'GET',
     path: '/v1/collections/{collectionId}/items',
     list: true,
+    defaultLimit: 50,
     gated: true,
     maxUnsafeRetries: 0,
   },

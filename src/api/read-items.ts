@@ -18,7 +18,7 @@ function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Ite
     requestId: requestId ?? undefined,
     charged: charged ?? undefined,
     sent: true,
-    gated: true,
+    paid: true,
   });
 }
 

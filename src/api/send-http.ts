@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { abortedError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
+import { memoryOf } from './memory-of.ts';
 import { responseSchemas } from './response-schemas.ts';
 import { ErrorBody } from './schemas.ts';
 import type { Answer, Call, Receipt, Send } from './send.ts';
@@ -86,7 +87,7 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
     });
   }
   const parsed = responseSchemas[call.operation.name].safeParse(raw);
-  if (parsed.success) return { value: parsed.data, raw, receipt, size: body.length };
+  if (parsed.success) return { value: parsed.data, raw, receipt, size: memoryOf(raw) };
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'

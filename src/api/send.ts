@@ -8,6 +8,8 @@ export interface Call {
   query: Readonly<Record<string, string | number>>;
   /** JSON body of a POST. */
   body?: Readonly<Record<string, unknown>>;
+  /** Equal for equal calls of any key; see `fingerprint.ts`. */
+  fingerprint: string;
   /** Goes into one header and nowhere else. */
   apiKey: string;
   /** Partitions cache, ledger and cursors per API key; over HTTP a keyed hash of the key. */
@@ -53,7 +55,7 @@ export interface Answer {
   /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
-  /** The length of the body, to bound the cache. */
+  /** Its memory in bytes, to bound what is kept. */
   size: number;
   /** Identifies an answer in the cache. */
   cacheId?: number;

@@ -40,15 +40,13 @@ async function loadAgent(): Promise<Agent> {
   return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
+type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
+
 /**
  * Sends one request. Resolves with the head of the answer, whose `text` resolves with the whole body. Rejects at once
  * if the signal aborts, even while the request still waits for a connection.
  */
-function dispatch(
-  agent: Agent,
-  options: Dispatcher.DispatchOptions,
-  { signal, onSent }: Pick<HttpRequest, 'signal' | 'onSent'>,
-) {
+function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
   return new Promise<HttpResponse>((resolve, reject) => {
     let parts: Buffer[] = [];
     const joined: Buffer[] = [];

@@ -1,4 +1,5 @@
-import { fingerprint, fingerprintStart } from './fingerprint.ts';
+import { AdLibraryError } from './errors.ts';
+import { fingerprintStart } from './fingerprint.ts';
 import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
 
 export interface KeptAnswer {
@@ -23,7 +24,7 @@ export interface CacheOptions {
 /** Answers a gated call from the cache, at no charge. */
 export function withCache(send: Send, { answers, now }: CacheOptions): Send {
   return gatedOnly(send, async (call) => {
-    const kept = call.fresh ? undefined : await answers.get(call.tenantId, fingerprint(call));
+    const kept = call.fresh ? undefined : await answers.get(call.tenantId, call.fingerprint);
     return kept ? replayed(kept.answer, now() - kept.at) : send(call);
   });
 }
@@ -61,7 +62,7 @@ export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
   let lastId = 0;
   const keep = async (call: Call, answer: Answer): Promise<Answer> => {
     const kept = { ...answer, cacheId: ++lastId };
-    await answers.set(call.tenantId, fingerprint(call), { answer: kept, at: now() });
+    await answers.set(call.tenantId, call.fingerprint, { answer: kept, at: now() });
     return kept;
   };
 
@@ -75,3 +76,15 @@ export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
 
 const itemsOf = ({ path }: Call) =>
   fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
+
+/** Removes all that is kept for a key when the service rejects it: its holder has lost the right to it. */
+export function withRefusedKeys(send: Send, forget: (tenantId: string) => Promise<void>): Send {
+  return async (call) => {
+    try {
+      return await send(call);
+    } catch (error) {
+      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') await forget(call.tenantId);
+      throw error;
+    }
+  };
+}

@@ -1,5 +1,5 @@
 import { abortedError } from './abort.ts';
-import { fingerprint, fingerprintStart } from './fingerprint.ts';
+import { fingerprintStart } from './fingerprint.ts';
 import type { InFlightCall, InFlightCalls } from './in-flight-calls.ts';
 import { type Call, gatedOnly, replayed, type Send } from './send.ts';
 
@@ -33,7 +33,7 @@ export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
   const read = gatedOnly(send, async (call) => {
     const { signal } = call;
     if (signal.aborted) throw abortedError(signal, false);
-    const name = `${call.tenantId} ${fingerprint(call)}`;
+    const name = `${call.tenantId} ${call.fingerprint}`;
     const known = shared.get(name);
     const inFlightCall = known && !known.isAborted() ? known : start(name, call);
     const answer = await inFlightCall.join(signal);

@@ -52,16 +52,13 @@ export function withRememberedAds(send: Send, { seen, now }: SeenAdsOptions): Se
 
   async function remember({ tenantId, operation }: Call, { raw, size, receipt }: Answer): Promise<void> {
     const { items } = raw as { items: readonly { id?: unknown }[] };
-    const bytes = Math.ceil((bytesPerCharacter * size) / Math.max(1, items.length));
+    const bytes = Math.ceil(size / Math.max(1, items.length));
     const about = { requestId: receipt.requestId, listedBy: operation.name, at: now(), bytes };
     // Items of a collection are not checked yet, so some may not be ads.
     for (const item of items)
       if (typeof item.id === 'string') await seen.set(tenantId, idOf(item.id), { raw: item, ...about });
   }
 }
-
-/** Measured on real ads. */
-const bytesPerCharacter = 3;
 
 const idOf = (id = '') => id.toLowerCase();
 

@@ -21,7 +21,7 @@ export interface CreditAccount {
 /** A request to reserve credits of a budget for a call. */
 export interface ReserveRequest {
   budget: number;
-  /** Credits to reserve. */
+  /** Credits to reserve: the expected cost, or the least. */
   credits: number;
   /** Counts towards the limit of concurrent paid calls. */
   paid: boolean;

@@ -1,19 +1,21 @@
+import type { Operation } from '../api/operations.ts';
 import type { Answer, Call } from '../api/send.ts';
 
-/** The highest charges seen for calls that asked for a number of items. */
+/** The charges seen for calls that asked for a number of items. */
 interface SizePrice {
-  /** For any answer. */
+  /** The highest for any answer. */
   any: number;
-  /** For an answer that held as many items as were asked for. */
-  full?: number;
+  /** The items of the fullest answer, and its charge. */
+  items: number;
+  charged: number;
 }
 
 /** The charges seen for one operation. */
 export interface PriceTable {
   /** By the number of items asked for, which is 1 for operations that return one object. */
   bySize: Map<number, SizePrice>;
-  /** The highest charge of a call without a limit, and its items, while the service's page size is unknown. */
-  unsized?: { items: number; charged: number };
+  /** For calls without a limit while the service's page size is unknown. */
+  unsized?: SizePrice;
   /** The service's default page size. */
   page?: number;
 }
@@ -42,14 +44,18 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
   if (hasMore === true && !isSized(call)) table.page = count;
   const size = sizeOf(call, table);
   if (size === undefined) {
-    if (charged >= (table.unsized?.charged ?? 0)) table.unsized = { items: count, charged };
+    table.unsized = withCharge(table.unsized, { items: count, charged });
     return;
   }
-  const seen = table.bySize.get(size) ?? { any: 0 };
-  seen.any = Math.max(charged, seen.any);
-  if (count >= size) seen.full = Math.max(charged, seen.full ?? 0);
-  table.bySize.set(size, seen);
+  table.bySize.set(size, withCharge(table.bySize.get(size), { items: Math.min(count, size), charged }));
   if (table.bySize.size > maxSizes) forgetOne(table);
+}
+
+function withCharge(seen: SizePrice | undefined, { items, charged }: Omit<SizePrice, 'any'>): SizePrice {
+  if (seen === undefined) return { any: charged, items, charged };
+  const any = Math.max(charged, seen.any);
+  const isFuller = items > seen.items || (items === seen.items && charged > seen.charged);
+  return isFuller ? { any, items, charged } : { ...seen, any };
 }
 
 /**
@@ -61,9 +67,9 @@ export function quote(prices: Prices, call: Call): Quote {
   const first = call.operation.gated ? 1 : 0;
   if (table === undefined) return { price: undefined, atLeast: first };
   const size = sizeOf(call, table);
-  if (size === undefined) return { price: undefined, atLeast: table.unsized?.charged ?? first };
+  if (size === undefined) return { price: undefined, atLeast: table.unsized?.any ?? first };
   const seen = table.bySize.get(size);
-  if (seen?.full !== undefined) return { price: Math.max(seen.any, seen.full), atLeast: seen.any };
+  if (seen?.items === size) return { price: seen.any, atLeast: seen.any };
   const smaller = [...table.bySize].filter(([known]) => known <= size).map(([, { any }]) => any);
   const [low, high] = byRules(table, size);
   const atLeast = Math.max(...smaller, smaller.length > 0 ? 0 : first, low ?? 0);
@@ -75,7 +81,7 @@ const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /** The lowest and highest price of a size by all rules that match at least two sizes: flat, or per started group. */
 function byRules({ bySize }: PriceTable, size: number): [low?: number, high?: number] {
-  const seen = [...bySize].flatMap(([items, { full }]) => (full === undefined ? [] : [{ items, charged: full }]));
+  const seen = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ items, charged }] : []));
   const [first] = seen;
   if (first === undefined || seen.length < 2) return [];
   const areWhole = seen.every(({ charged }) => Number.isInteger(charged));
@@ -105,7 +111,7 @@ const isSized = ({ body, query }: Call) => (body?.limit ?? query.limit) !== unde
 const isContinued = ({ body, query }: Call) => (body?.cursor ?? query.cursor) !== undefined;
 
 /** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
-function sizeOf(call: Call, { bySize, page }: PriceTable): number | undefined {
+function sizeOf(call: Call, { bySize, page = call.operation.defaultLimit }: PriceTable): number | undefined {
   if (!isList(call)) return 1;
   if (isSized(call)) {
     const limit = call.body?.limit ?? call.query.limit;
@@ -124,7 +130,8 @@ const maxShown = 4;
 /** The charges seen by number of items, the largest last. */
 export function pricesSeen({ bySize, unsized }: PriceTable): { items: number; charged: number }[] {
   const seen = [...bySize].map(([items, { any }]) => ({ items, charged: any })).sort((a, b) => a.items - b.items);
-  return (unsized === undefined ? seen : [unsized, ...seen]).slice(-maxShown);
+  const first = unsized === undefined ? [] : [{ items: unsized.items, charged: unsized.any }];
+  return [...first, ...seen].slice(-maxShown);
 }
 
 /** The highest charge of an operation so far; undefined if there was none. */
@@ -133,25 +140,31 @@ export function dearestOf(prices: Prices, operation: string): number | undefined
   return table && dearestIn(table);
 }
 
+/** An operation that the document does not gate counts as paid once it has charged. */
+export const isPaid = ({ gated, name }: Operation, prices: Prices): boolean =>
+  gated || (dearestOf(prices, name) ?? 0) > 0;
+
 const dearestIn = ({ unsized, bySize }: PriceTable): number =>
-  Math.max(unsized?.charged ?? 0, ...[...bySize.values()].map(({ any }) => any));
+  Math.max(unsized?.any ?? 0, ...[...bySize.values()].map(({ any }) => any));
+
+/** The largest page of the document, taken for a call whose page size is unknown. */
+const maxPage = 100;
 
 /**
- * The maximum cost of a call by the charges seen for its operation, if a page of twice the size costs at most twice as
- * much; undefined if no charge was seen.
+ * The maximum cost of a call by the charges seen for its operation, if twice the items cost at most twice as much;
+ * undefined if no charge was seen.
  */
 export function maxCostOf(prices: Prices, call: Call): number | undefined {
   const table = prices.get(call.operation.name);
   if (table === undefined) return undefined;
-  const seen = dearestIn(table);
-  const size = sizeOf(call, table);
-  if (size === undefined) return seen;
-  const scaled = (known: number, charged: number) => (known === 0 ? charged : charged * Math.ceil(size / known));
-  const sizes = [...table.bySize];
-  const full = sizes.flatMap(([known, { full }]) => (full === undefined ? [] : [scaled(known, full)]));
-  if (full.length > 0) return Math.max(seen, Math.min(...full));
-  // Pages that came back half empty say less.
-  return Math.max(seen, ...sizes.map(([known, { any }]) => scaled(known, any)));
+  const { bySize, unsized } = table;
+  const size = sizeOf(call, table) ?? maxPage;
+  const seen = [...bySize, ...(unsized ? [[maxPage, unsized] as const] : [])];
+  // An empty answer that was charged was charged for the items it could have held.
+  const costs = seen.map(([limit, { items, any, charged }]) =>
+    items === 0 ? any * Math.ceil(size / limit) : charged * Math.ceil(size / items),
+  );
+  return Math.max(dearestIn(table), Math.min(...costs));
 }
 
 /** The highest charge of any call so far. */

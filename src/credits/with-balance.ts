@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
+import { AdLibraryError } from '../api/errors.ts';
 import { gatedOnly, type Send } from '../api/send.ts';
 import type { CreditAccount } from './credit-ledger.ts';
-import { dearest } from './prices.ts';
+import { dearest, isPaid } from './prices.ts';
 import type { BudgetOptions } from './with-budget.ts';
 
 /** An account is low if its credits pay for fewer calls than this, at the highest price seen. */
@@ -15,12 +16,22 @@ type Low = 'credits' | 'budget';
 
 /**
  * Completes every receipt from the ledger: a cached answer states the credits left now, not then, and counts as saved.
- * Warns once when little is left.
+ * Warns once when little is left. Marks the failure of a call that is not gated but has charged before.
  */
-export function withBalance(send: Send, { ledger, budget }: BudgetOptions): Send {
+export function withBalance(send: Send, { ledger, budget }: Pick<BudgetOptions, 'ledger' | 'budget'>): Send {
   const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
 
-  return gatedOnly(send, async (call) => {
+  const free: Send = async (call) => {
+    try {
+      return await send(call);
+    } catch (error) {
+      const { prices } = await ledger.read(call.tenantId);
+      if (!(error instanceof AdLibraryError && isPaid(call.operation, prices))) throw error;
+      throw new AdLibraryError({ ...error.failure, paid: true }, { cause: error });
+    }
+  };
+
+  return gatedOnly(free, async (call) => {
     const { tenantId } = call;
     const answer = await send(call);
     const { receipt } = answer;

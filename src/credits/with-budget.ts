@@ -1,17 +1,19 @@
 import { abortedError } from '../api/abort.ts';
 import { AdLibraryError, mayBeCharged } from '../api/errors.ts';
-import { type Operation, operations } from '../api/operations.ts';
+import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer } from '../api/response-schemas.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
+import type { AskCredits } from './ask-credits.ts';
 import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { dearestOf, learnPrice, maxCostOf, type Prices, quote } from './prices.ts';
-import { balanceChange, readBalanceBefore } from './unstated-charges.ts';
+import { isPaid, learnPrice, quote } from './prices.ts';
+import { balanceOf, estimateCharge, mayCostMore } from './unstated-charges.ts';
 
 export interface BudgetOptions {
   ledger: CreditLedger;
   /** If undefined, spending is recorded but not bounded. */
   budget: number | undefined;
+  askCredits: AskCredits;
 }
 
 /** How a call ended: the stated charge, or `unknown` if the service may have charged without stating it. */
@@ -25,17 +27,18 @@ interface Outcome {
  * expected cost of a call is reserved before it is sent, and settled afterwards. Calls of unknown price run one at a
  * time, so that at most one such call can exceed the budget.
  */
-export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send {
+export function withBudget(send: Send, { ledger, budget, askCredits }: BudgetOptions): Send {
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
-  const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined });
+  const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined, askCredits });
   return async (call) => {
     const { prices } = await ledger.read(call.tenantId);
     const lease = budget === undefined ? undefined : await admitted(call, { ledger, budget });
     const paid = lease?.paid ?? isPaid(call.operation, prices);
     const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
+    const balance = isMeasured ? balanceOf({ call, ledger, send: ask, askCredits }) : undefined;
     let outcome: Outcome = { charged: 'unknown' };
     try {
-      if (isMeasured) await readBalanceBefore({ send: ask, call, ledger });
+      await balance?.readBefore();
       const answer = await send({ ...call, paid });
       outcome = { answer, charged: chargeOf(answer, paid) };
       return answer;
@@ -43,40 +46,17 @@ export function withBudget(send: Send, { ledger, budget }: BudgetOptions): Send 
       outcome = { charged: chargeOfFailure(error, paid) };
       throw error;
     } finally {
-      const uncertain = outcome.charged === 'unknown' ? await estimate(outcome) : 0;
-      // Only a call whose outcome is unknown may still be charged.
-      if (isMeasured && outcome.charged !== 'unknown') await ledger.readBalance(call.tenantId, undefined);
+      const isAnswered = outcome.answer !== undefined;
+      const isUnstated = outcome.charged === 'unknown';
+      const uncertain = isUnstated ? await estimateCharge({ call, ledger, budget, lease, balance, isAnswered }) : 0;
+      if (!isUnstated) await balance?.forget();
       await ledger.settle(call.tenantId, settlementOf(call, outcome, uncertain), lease);
-    }
-
-    /** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
-    async function estimate({ answer }: Outcome): Promise<number> {
-      const account = await ledger.read(call.tenantId);
-      const seen = dearestOf(account.prices, call.operation.name);
-      if (budget === undefined) return seen ?? 0;
-      if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
-      const change = isMeasured ? await balanceChange({ send: ask, call, ledger }, answer !== undefined) : undefined;
-      if (change !== undefined) return Math.max(change, seen ?? 0);
-      // Without any information, it counts as its maximum cost, or as the rest of the budget.
-      return maxCostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
     }
   };
 }
 
-/**
- * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
- * the balance before and after shows an unstated charge.
- */
-function mayCostMore(call: Call, prices: Prices): boolean {
-  const seen = dearestOf(prices, call.operation.name);
-  return seen === undefined || (maxCostOf(prices, call) ?? 0) > seen;
-}
-
 /** The queue in which paid calls of unknown price run one at a time. */
 const paidLine = 'paid';
-
-/** An operation that the document does not gate counts as paid once it has charged. */
-const isPaid = ({ gated, name }: Operation, prices: Prices): boolean => gated || (dearestOf(prices, name) ?? 0) > 0;
 
 /** Waits until the budget admits a call; throws if its price does not fit. */
 async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {

@@ -1,7 +1,7 @@
 import { AdLibraryError } from '../api/errors.ts';
-import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
 import { type Call, gatedOnly, type Send } from '../api/send.ts';
+import type { AskCredits } from './ask-credits.ts';
 import type { CreditLedger } from './credit-ledger.ts';
 import { quote } from './prices.ts';
 
@@ -24,6 +24,7 @@ export interface FullWindows {
 export interface UsageWindowsOptions {
   ledger: CreditLedger;
   windows: FullWindows;
+  askCredits: AskCredits;
   now: () => number;
 }
 
@@ -32,8 +33,8 @@ export interface UsageWindowsOptions {
  * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
  * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
-export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWindowsOptions): Send {
-  const pending = new Map<string, Promise<CreditStatusAnswer | undefined>>();
+export function withUsageWindows(send: Send, { ledger, windows, askCredits, now }: UsageWindowsOptions): Send {
+  const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
@@ -47,14 +48,10 @@ export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWind
   };
 
   /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
-  const askOnce = ({ apiKey, tenantId, signal }: Call): Promise<CreditStatusAnswer | undefined> => {
-    const known = pending.get(tenantId);
-    if (known) return known;
-    const request = send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
-      .then(({ value }) => value as CreditStatusAnswer)
-      .catch(() => undefined)
-      .finally(() => pending.delete(tenantId));
-    pending.set(tenantId, request);
+  const askOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
+    const { tenantId } = call;
+    const request = requests.get(tenantId) ?? askCredits(send, call).finally(() => requests.delete(tenantId));
+    requests.set(tenantId, request);
     return request;
   };
 

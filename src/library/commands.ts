@@ -32,7 +32,7 @@ export type ServedLibrary = {
   url: string;
   /** The key of demo mode. */
   apiKey: string | undefined;
-  /** Resolves when another process has taken over the database; from then on every call is answered 503. */
+  /** Resolves when another process has taken over the database, or its file is gone; from then on every call is answered 503. */
   lost: Promise<Error>;
   /** Finishes answers in flight, then closes the database. */
   close(): Promise<void>;

@@ -1,3 +1,4 @@
+import { LeaseLost } from './lease.ts';
 import { applicationId, migrations } from './migrations.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
@@ -18,7 +19,7 @@ export type Database = {
   unsynced(work: () => void): void;
   /** Returns when everything is on disk. */
   sync(): void;
-  /** @throws LeaseLost when the file belongs to another process by now */
+  /** @throws LeaseLost when the file belongs to another process by now; FileReplaced when it is gone */
   checkLease(): void;
   close(): void;
 };
@@ -45,7 +46,7 @@ export async function openDatabase(path: string, checkLease = () => {}): Promise
     migrate(connection, path);
   } catch (error) {
     // On a full disk, closing fails too.
-    quietly(() => connection.close());
+    thrownBy(() => connection.close());
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
@@ -107,22 +108,24 @@ function wrap(connection: Connection, checkLease: () => void): Database {
     sync: () => connection.exec('PRAGMA wal_checkpoint'),
     checkLease,
     close() {
-      // Without the lease, closing would delete the write-ahead log of the new owner.
-      if (!quietly(checkLease)) return;
+      const lost = thrownBy(checkLease);
+      // Closing would delete the write-ahead log of the new owner.
+      if (lost instanceof LeaseLost) return;
       for (const statement of statements.values()) statement.finalize();
       statements.clear();
-      connection.close();
+      // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.
+      if (lost) thrownBy(() => connection.close());
+      else connection.close();
     },
   };
 }
 
-/** @returns whether it went well */
-function quietly(work: () => void): boolean {
+function thrownBy(work: () => void): unknown {
   try {
     work();
-    return true;
-  } catch {
-    return false;
+    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 

@@ -1,4 +1,14 @@
-import { closeSync, fstatSync, futimesSync, openSync, rmSync, statSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  fstatSync,
+  futimesSync,
+  openSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from './api-error.ts';
@@ -18,8 +28,10 @@ import {
 export type Lease = {
   /** Publishes the address where the owner serves; null: it has stopped serving, but still has the file open. */
   announce(url: string | null): void;
-  /** @throws LeaseLost when another process has taken over the file */
+  /** @throws LeaseLost when another process has taken over the file; FileReplaced when the file is gone */
   check(): void;
+  /** From now on, the file must stay where it is. */
+  watchFile(): void;
   release(): void;
 };
 
@@ -38,8 +50,8 @@ export const leaseTiming: LeaseTiming = { renew: 1_000, expire: 15_000, poll: 50
 export type LeaseOptions = {
   token: string;
   timing?: LeaseTiming | undefined;
-  /** Called once if the lease is lost. */
-  onLost?: ((error: LeaseLost) => unknown) | undefined;
+  /** Called once if the lease or the file is lost. */
+  onLost?: ((error: ApiError) => unknown) | undefined;
   /** Called if the file is not free within a second. */
   onWait?: ((database: string) => void) | undefined;
 };
@@ -56,6 +68,16 @@ export class LeaseLost extends ApiError {
   }
 }
 
+export class FileReplaced extends ApiError {
+  constructor(database: string) {
+    super(
+      503,
+      'database_replaced',
+      `${database} was deleted or replaced while this process used it: what is written to the open file can no longer be found. Stop the process before you move or restore its database. This process writes nothing more.`,
+    );
+  }
+}
+
 /**
  * Takes a database file for this process, or waits for it.
  *
@@ -67,6 +89,7 @@ export async function takeLease(database: string, options: LeaseOptions): Promis
   try {
     // A killed process leaves it behind; the lease makes it redundant.
     await clearEngineLock(database);
+    lease.watchFile();
     return lease;
   } catch (error) {
     lease.release();
@@ -122,7 +145,8 @@ function createNote(database: string, token: string): number | undefined {
 }
 
 function holdLease(database: string, file: number, { token, timing = leaseTiming, onLost }: LeaseOptions): Lease {
-  let lost: LeaseLost | undefined;
+  let lost: ApiError | undefined;
+  let watched: string | undefined;
   let renewedAt = performance.now();
   const renew = () => {
     renewedAt = performance.now();
@@ -130,10 +154,13 @@ function holdLease(database: string, file: number, { token, timing = leaseTiming
     futimesSync(file, time, time);
   };
   const check = () => {
-    if (!lost && !isNote(database, file)) {
-      lost = new LeaseLost(database);
-      clearInterval(timer);
-      onLost?.(lost);
+    if (!lost) {
+      if (!isNote(database, file)) lost = new LeaseLost(database);
+      else if (watched !== undefined && fileAt(database) !== watched) lost = new FileReplaced(database);
+      if (lost) {
+        clearInterval(timer);
+        onLost?.(lost);
+      }
     }
     if (lost) throw lost;
     // Long work delays the timer below, but not the renewal.
@@ -149,24 +176,32 @@ function holdLease(database: string, file: number, { token, timing = leaseTiming
   }, timing.renew).unref();
   return {
     check,
+    watchFile() {
+      watched = fileAt(database);
+    },
     announce(url) {
       writeSync(file, noteText({ ...thisOwner(token), url }), 0);
       renew();
     },
     release() {
       clearInterval(timer);
-      if (!lost && isNote(database, file)) unlinkSync(noteOf(database));
+      if (isNote(database, file)) unlinkSync(noteOf(database));
       closeSync(file);
     },
   };
 }
 
-/** Whether an open file is still the note of the database. Inode numbers are not reused while a file is open. */
-function isNote(database: string, file: number): boolean {
-  const mine = fstatSync(file, { bigint: true });
-  const found = statSync(noteOf(database), { bigint: true, throwIfNoEntry: false });
-  return found !== undefined && found.ino === mine.ino && found.dev === mine.dev;
+/** Whether an open file is still the note of the database. */
+const isNote = (database: string, file: number): boolean =>
+  fileAt(noteOf(database)) === identity(fstatSync(file, { bigint: true }));
+
+/** Which file has this name. Inode numbers are not reused while a file is open. */
+function fileAt(path: string): string | undefined {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found && identity(found);
 }
+
+const identity = ({ ino, dev }: BigIntStats) => `${dev} ${ino}`;
 
 /**
  * Replaces an owner that ended or stopped renewing. If several processes do so at once, the last one wins: each checks
@@ -180,7 +215,7 @@ async function takeOver(database: string, note: OwnerNote, ended: boolean, optio
   const file = createNote(database, token);
   if (file === undefined) return undefined;
   let settled = false;
-  const onLost = (error: LeaseLost) => settled && options.onLost?.(error);
+  const onLost = (error: ApiError) => settled && options.onLost?.(error);
   const lease = holdLease(database, file, { ...options, onLost });
   try {
     await pause(ended ? 4 * timing.poll : timing.renew);

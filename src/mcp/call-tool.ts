@@ -1,3 +1,4 @@
+import { withDeadline } from '../api/abort.ts';
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
@@ -11,7 +12,6 @@ import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { receiptText, viewReceipt } from './receipt.ts';
 import { untrustedText } from './untrusted-text.ts';
-import { withDeadline } from './with-deadline.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
 const RECEIPT_TOKENS = 160;

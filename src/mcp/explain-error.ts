@@ -123,7 +123,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 
 /** What is known of this failure overrides what is true of its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
-  const { kind, usageLimit, creditsLeft, transient, gated, charged } = failure;
+  const { kind, usageLimit, creditsLeft, transient, paid, charged } = failure;
   const general = explanations[kind];
   if (failure.wrongSettings) return wrongSettings;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
@@ -131,7 +131,7 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   if (kind === 'payment_required' && creditsLeft !== undefined) {
     return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
   }
-  if (charged || (gated && mayBeCharged(failure))) return { ...general, retry: 'atACost' };
+  if (charged || (paid && mayBeCharged(failure))) return { ...general, retry: 'atACost' };
   return general;
 }
 
@@ -213,13 +213,15 @@ function endsText(limitType: string | undefined): string {
 const neitherIsFull = 'Neither window is full, but this call would exceed one.';
 
 function chargeText(failure: Failure): string {
-  const { charged, gated, writes, sent } = failure;
+  const { charged, paid, writes, sent } = failure;
   if (charged) return `The service says it charged ${charged} credits for this call.`;
   if (sent === false) return 'Nothing was sent, nothing was charged.';
   if (!mayBeCharged(failure)) return '';
+  if (writes && paid)
+    return 'It is unknown whether the item was saved and charged. A collection holds an item only once, but saving it again may be charged again; get_credits shows the balance.';
   if (writes)
     return 'It is unknown whether the item was saved. Saving it again is safe: a collection holds an item only once.';
-  return gated
+  return paid
     ? 'It is unknown whether the service charged for this call, so it was not sent again. A credit budget counts what it may have cost; get_credits shows the balance.'
     : '';
 }

@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache';
+import type { CallRegister } from '../api/in-flight-calls.ts';
 import type { KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
 import type { SeenAd, SeenAds } from '../api/with-seen-ads.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
 import type { FullWindow, FullWindows } from '../credits/with-usage-windows.ts';
 import type { CursorState } from './cursor-state.ts';
 import { FairStore } from './fair-store.ts';
+import { type CallRegisterOptions, memoryCallRegister } from './memory-call-register.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
 
 /** Everything that outlives a call, for all tenants. Asynchronous, so that it can be kept outside this process. */
@@ -13,13 +15,14 @@ export interface MemoryState {
   answers: KeptAnswers;
   seen: SeenAds;
   windows: FullWindows;
+  calls: CallRegister;
   /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
   /** Removes what is kept for a tenant, except their spending. */
   forget(tenantId: string): Promise<void>;
 }
 
-export interface MemoryStateOptions {
+export interface MemoryStateOptions extends CallRegisterOptions {
   /** How long answers are kept, in milliseconds. */
   ttl: number;
   now: () => number;
@@ -39,20 +42,22 @@ const maxWindows = 10_000;
 /** How long a cursor may be used without its filters, in milliseconds: a day. */
 const cursorTtl = 86_400_000;
 
-/** Estimates the memory of an answer by the length of its JSON, plus its overhead. */
-const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
+/** The overhead of an answer: its receipt, and what its schema made of it. */
+const answerBytes = 3 * 1024;
 
 /** The state of one process. */
-export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
+export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): MemoryState {
   const answers = new FairStore<KeptAnswer>({ maxBytes: maxBytes.answers, ttl, now });
   const seen = new FairStore<SeenAd>({ maxBytes: maxBytes.seen, ttl, now });
   const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
     ledger: memoryCreditLedger({ now }),
+    calls: memoryCallRegister(limits),
     answers: {
       get: async (tenantId, name) => answers.get(tenantId, name),
-      set: async (tenantId, name, value) => answers.set(tenantId, name, { value, bytes: bytesOf(value) }),
+      set: async (tenantId, name, value) =>
+        answers.set(tenantId, name, { value, bytes: value.answer.size + answerBytes }),
       drop: async (tenantId, start) => answers.drop(tenantId, start),
     },
     seen: {

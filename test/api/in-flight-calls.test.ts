@@ -1,34 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import {
-  ad,
-  type Behaviour,
-  creditStatus,
-  documented,
-  json,
-  startUpstream,
-  type Upstream,
-} from '../support/faulty-upstream.ts';
+import { expect } from 'vitest';
+import { ad, type Behaviour, creditStatus, documented, json, type Upstream } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
 
-let upstream: Upstream;
-let server: TestServer;
-beforeAll(async () => {
-  upstream = await startUpstream();
+const test = freshUpstreamTest();
+test.beforeEach(({ upstream }) => {
+  upstream.credits = undefined;
 });
-afterEach(() => server.close());
-afterAll(() => upstream.close());
-
-let keys = 0;
-const start = async (config = {}) => {
-  server = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey: `svc_live_leaving_${++keys}`, ...config },
-  });
-  return server;
-};
 
 /** Answers as documented, once it is let. */
-function held() {
+function held(upstream: Upstream) {
   const gate = gateOf();
   upstream.does((request, response) => void gate.opened.then(() => documented(request, response)));
   return gate.open;
@@ -36,9 +17,12 @@ function held() {
 
 const opening = { adId: ad.id };
 
-test('a paid answer is kept though its caller cancelled, and the caller does not wait for it', async () => {
-  const { call, client } = await start();
-  const answer = held();
+test('an answer that was paid for is kept though its caller has left, who is free at once', async ({
+  upstream,
+  server,
+}) => {
+  const { call, client } = server;
+  const answer = held(upstream);
   const caller = new AbortController();
   const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
   await upstream.reached(1);
@@ -52,9 +36,9 @@ test('a paid answer is kept though its caller cancelled, and the caller does not
   expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
 });
 
-test('ten callers who cancel one after the other cost one call', async () => {
-  const { call } = await start();
-  const answer = held();
+test('ten callers who leave one after the other cost one call, not ten', async ({ upstream, server }) => {
+  const { call } = server;
+  const answer = held(upstream);
   for (let time = 0; time < 10; time++) {
     const caller = new AbortController();
     const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
@@ -67,7 +51,10 @@ test('ten callers who cancel one after the other cost one call', async () => {
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('an answer whose charge is still being found out is not asked for again when its caller leaves', async () => {
+test('an answer whose charge is still being found out is not asked for again when its caller leaves', async ({
+  upstream,
+  start,
+}) => {
   const { call } = await start({ creditBudget: 50 });
   const gate = gateOf();
   const balance: Behaviour = json(creditStatus());
@@ -86,12 +73,11 @@ test('an answer whose charge is still being found out is not asked for again whe
   gate.open();
   expect((await second).isError).toBe(false);
   expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
-  upstream.credits = undefined;
 });
 
-test('a free call is aborted when its caller cancels', async () => {
-  const { call } = await start();
-  held();
+test('a call that costs nothing is dropped at the service when its caller leaves', async ({ upstream, server }) => {
+  const { call } = server;
+  held(upstream);
   const caller = new AbortController();
   const left = call('whoami', {}, { signal: caller.signal }).catch(() => 'left');
   await upstream.reached(1);
@@ -100,9 +86,9 @@ test('a free call is aborted when its caller cancels', async () => {
   expect(await left).toBe('left');
 });
 
-test('a write that was sent is finished though its caller cancelled', async () => {
-  const { call } = await start();
-  const answer = held();
+test('a write that was sent is carried to its end though its caller has left', async ({ upstream, server }) => {
+  const { call } = server;
+  const answer = held(upstream);
   const caller = new AbortController();
   const saving = { collectionId: '6a1f7e0c-0000-4000-8000-00000000c011', itemType: 'ads', itemId: ad.id };
   const left = call('add_collection_item', saving, { signal: caller.signal }).catch(() => 'left');
@@ -119,10 +105,13 @@ test('a write that was sent is finished though its caller cancelled', async () =
   expect(wasDropped).toBe(false);
 });
 
-test('a paid call that was not sent yet is dropped when its caller cancels', async () => {
+test('a call of which nothing was sent yet ends with its caller: nothing is paid for it', async ({
+  upstream,
+  start,
+}) => {
   const { call } = await start({ creditBudget: 50 });
   upstream.credits = documented;
-  const answer = held();
+  const answer = held(upstream);
   const first = call('get_ad', opening);
   await upstream.reached(2);
   const caller = new AbortController();
@@ -134,26 +123,30 @@ test('a paid call that was not sent yet is dropped when its caller cancels', asy
   expect((await first).isError).toBe(false);
   await call('get_credits');
   expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
-  upstream.credits = undefined;
 });
 
-test('at shutdown paid calls get the drain time, and those cut off are logged with their price', async () => {
-  const own = await start();
+test('at shutdown paid calls that were sent get the drain, and what is lost is logged with its price', async ({
+  upstream,
+  server,
+}) => {
   upstream.does(documented);
-  await own.call('get_ad', opening);
-  held();
-  const lost = own.call('get_ad', { ...opening, fresh: true });
+  await server.call('get_ad', opening);
+  held(upstream);
+  const lost = server.call('get_ad', { ...opening, fresh: true });
   await upstream.reached(1);
-  await own.stop();
+  await server.stop();
   expect((await lost).isError).toBe(true);
-  const line = own.logged.find((logged) => logged.includes('a paid call was lost'));
+  const line = server.logged.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
 });
 
-test('cancelled calls count against the limit until they have ended', async () => {
-  const { call } = await start();
-  held();
+test('calls that were cancelled keep their places until they have ended, so nobody can pile them up', async ({
+  upstream,
+  server,
+}) => {
+  const { call } = server;
+  held(upstream);
   const callers = Array.from({ length: 300 }, () => new AbortController());
   const results = callers.map(({ signal }, limit) =>
     call('search_ads', { limit: limit + 1 }, { signal }).catch(() => 'left'),

@@ -1,37 +1,16 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import {
-  ad,
-  creditStatus,
-  faults,
-  json,
-  paid,
-  refusal,
-  startUpstream,
-  type Upstream,
-} from '../support/faulty-upstream.ts';
+import { expect } from 'vitest';
+import { ad, creditStatus, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import type { TestServer } from '../support/server.ts';
 
-let upstream: Upstream;
-let server: TestServer | undefined;
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 /** What is left of the account, as `GET /v1/credits` says. */
 let balance = 0;
-beforeAll(async () => {
-  upstream = await startUpstream();
-});
-afterEach(() => server?.close());
-afterAll(() => upstream.close());
-
-let keys = 0;
-async function withBudget(creditBudget: number, options = {}): Promise<TestServer> {
+test.beforeEach(({ upstream }) => {
   balance = 1000;
   upstream.credits = (request, response) => json({ ...creditStatus(), credits: balance })(request, response);
-  const apiKey = `svc_live_untold_${++keys}`;
-  server = await startServer({
-    config: { baseUrl: upstream.baseUrl, apiKey, creditBudget, cacheSeconds: 0, ...options },
-  });
-  return server;
-}
+});
 
 /** Takes credits from the account, and does as told without a word of what it took. */
 const charging =
@@ -47,40 +26,46 @@ const openings = async ({ call }: TestServer, times: number) => {
   return kinds;
 };
 
-test('a charge that no header states is taken from the change of the balance', async () => {
-  const own = await withBudget(12);
+test('a charge that no header states is read from the balance before and after', async ({ upstream, start }) => {
+  const own = await start({ creditBudget: 12 });
   upstream.does(charging(5));
   expect(await openings(own, 5)).toEqual([undefined, undefined, undefined, 'credit_budget', 'credit_budget']);
   expect(balance).toBe(1000 - 15);
   expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 0, uncertain: 15 });
 });
 
-test.each(['resets', 'closes without a word'] as const)(
+test.for(['resets', 'closes without a word'] as const)(
   'a service that %s after it charged cannot drain the budget',
-  async (fault) => {
-    const own = await withBudget(12);
+  async (fault, { upstream, start }) => {
+    const own = await start({ creditBudget: 12 });
     upstream.does(charging(5, faults[fault]));
     expect(await openings(own, 5)).toEqual(['network', 'network', 'network', 'credit_budget', 'credit_budget']);
   },
 );
 
-test('a failed call that was not charged costs the budget nothing', async () => {
-  const own = await withBudget(3);
+test('a call that was never charged for costs the budget nothing, though nobody answered it', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 3 });
   upstream.does(faults.resets);
   expect(await openings(own, 6)).toEqual(Array(6).fill('network'));
   expect((await own.call('get_credits')).data.thisServer).not.toHaveProperty('uncertain');
 });
 
-test('a charge that comes after its call failed is noticed before the next call of unknown price', async () => {
-  const own = await withBudget(12);
+test('a charge that comes after the call had failed is noticed before the next call of unknown price', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 12 });
   upstream.does(faults.resets);
   await openings(own, 1);
   balance -= 30;
   expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
 });
 
-test('where the balance is unknown too, the budget counts as spent', async () => {
-  const own = await withBudget(12);
+test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, start }) => {
+  const own = await start({ creditBudget: 12 });
   upstream.credits = json({}, { status: 500 });
   upstream.does(json({ id: ad.id }));
   expect(await openings(own, 3)).toEqual([undefined, 'credit_budget', 'credit_budget']);
@@ -88,8 +73,11 @@ test('where the balance is unknown too, the budget counts as spent', async () =>
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
 
-test('a budget that counts as spent stays so when calls under way turn out to cost nothing', async () => {
-  const own = await withBudget(100);
+test('a budget that counts as spent stays so when calls under way turn out to cost nothing', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 100 });
   upstream.credits = json({}, { status: 500 });
   const gate = gateOf();
   upstream.does(
@@ -106,8 +94,11 @@ test('a budget that counts as spent stays so when calls under way turn out to co
   expect(await openings(own, 1)).toEqual(['credit_budget']);
 });
 
-test('once an operation stated a charge, one that states none counts as the dearest so far', async () => {
-  const own = await withBudget(20);
+test('once an operation stated a charge, one that states none counts as the dearest so far', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 20 });
   upstream.does(
     json({ id: ad.id }, { headers: paid(4) }),
     json({ id: ad.id }, { headers: paid(6) }),
@@ -125,8 +116,11 @@ const searches = async ({ call }: TestServer, limits: number[]) => {
 };
 const smallPage = json({ items: [ad], cursor: null, hasMore: false }, { headers: paid(1) });
 
-test('a large page that nobody answered counts as what the balance fell by, though small ones were cheap', async () => {
-  const own = await withBudget(25);
+test('a large page that nobody answered counts as what the balance fell by, though small ones were cheap', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 25 });
   upstream.does(smallPage, charging(10, faults.resets));
   expect(await searches(own, [1, 100, 100, 100, 100, 100])).toEqual([
     undefined,
@@ -136,8 +130,11 @@ test('a large page that nobody answered counts as what the balance fell by, thou
   expect(balance).toBe(1000 - 30);
 });
 
-test('where the balance cannot be asked, it counts as the most that so many items can cost', async () => {
-  const own = await withBudget(25);
+test('where the balance cannot be asked, it counts as the most that so many items can cost', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 25 });
   upstream.credits = json({}, { status: 500 });
   upstream.does(smallPage, charging(10, faults.resets));
   expect(await searches(own, [1, 20, 20])).toEqual([undefined, 'network', 'network']);
@@ -145,21 +142,27 @@ test('where the balance cannot be asked, it counts as the most that so many item
   expect((await own.call('search_ads', { limit: 1 })).text).toContain('1 spent, 40 counted for calls');
 });
 
-test('an operation that was free so far cannot be called without end while nobody answers', async () => {
-  const own = await withBudget(3);
+test('an operation that was free so far cannot be called without end while nobody answers', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 3 });
   upstream.does(json({ id: ad.id }, { headers: paid(0) }), charging(5, faults.resets));
   expect(await openings(own, 7)).toEqual([undefined, ...Array(4).fill('network'), ...Array(2).fill('credit_budget')]);
 });
 
-test('the balance is not requested where charges are stated', async () => {
-  const own = await withBudget(100);
+test('the balance is not asked about where charges are stated', async ({ upstream, start }) => {
+  const own = await start({ creditBudget: 100 });
   upstream.does(json({ id: ad.id }, { headers: paid(1) }));
   await openings(own, 5);
   expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toHaveLength(1);
 });
 
-test('a service that charges for the balance is asked no more, and what it took counts', async () => {
-  const own = await withBudget(12);
+test('a service that charges for the balance is asked no more, and what it took counts', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 12 });
   let asked = 0;
   upstream.credits = (request, response) => {
     asked++;
@@ -173,8 +176,8 @@ test('a service that charges for the balance is asked no more, and what it took 
   expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
 });
 
-test('without a budget the balance is not requested, and no charge is made up', async () => {
-  const own = await withBudget(0, { creditBudget: undefined });
+test('without a budget nothing is asked, and what is not known is not made up', async ({ upstream, start }) => {
+  const own = await start();
   upstream.does(faults.resets);
   await openings(own, 1);
   const { text } = await own.call('get_ad', { adId: ad.id });

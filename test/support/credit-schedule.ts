@@ -4,10 +4,11 @@ import { AdLibraryError } from '../../src/api/errors.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
 import { openCalls } from '../../src/send-chain.ts';
-import { CreditService, type Fate, type Plan, type PriceRule } from './credit-service.ts';
+import { CreditService, defaultLimit, type Fate, type Plan, type PriceRule } from './credit-service.ts';
 
 /** One thing that happens: a call begins, a call that waits is answered, a caller leaves. */
-type Step = { begin: 'search' | 'ad'; limit: number } | { answer: number } | { leave: number };
+/** Without a limit, a search has the page size of the service. */
+type Step = { begin: 'search' | 'ad'; limit: number | undefined } | { answer: number } | { leave: number };
 
 /** A budget, a service with its prices and faults, and what callers do in which order. */
 export interface Schedule {
@@ -32,12 +33,13 @@ const fates: Fate[] = [
 const rule: fc.Arbitrary<PriceRule> = fc.record({
   kind: fc.constantFrom('flat', 'byLimit', 'byItems', 'rising'),
   credits: fc.integer({ min: 0, max: 9 }),
-  hits: fc.constantFrom(0, 7, 1000),
+  hits: fc.constantFrom(0, 7, 50, 1000),
+  varies: fc.boolean(),
   statesCharges: fc.oneof({ weight: 4, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
   tellsBalance: fc.boolean(),
 });
 
-const limit = fc.constantFrom(1, 5, 10, 20, 50, 100);
+const limit = fc.constantFrom(undefined, 1, 5, 10, 20, 50, 100);
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ begin: fc.constantFrom('search', 'ad'), limit }) as fc.Arbitrary<Step> },
   { weight: 4, arbitrary: fc.record({ answer: fc.nat(9) }) },
@@ -83,15 +85,25 @@ export const schedules = (faulty: boolean): fc.Arbitrary<Schedule> =>
     ),
   });
 
+export interface RefusedCall {
+  /** What its caller reads. */
+  message: string;
+  /** Whether it would have fitted beside what was charged and what was under way. */
+  fits: boolean;
+  /** The most it could be expected to cost, by the charges so far. */
+  maxExpected: number;
+}
+
 export interface Outcome {
   /** What the service really charged, and its dearest call. */
   charged: number;
   dearest: number;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */
   unseenRise: number;
+  /** Paid requests, repeated ones included. */
+  requests: number;
   maxPaidUnderWay: number;
-  /** Refused calls that would have fitted beside what was charged and what was under way. */
-  wronglyRefused: string[];
+  refused: RefusedCall[];
   /** What the ledger says at the end. */
   counted: number;
 }
@@ -105,9 +117,9 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
   const { callsOf } = openCalls({ config, upstream, log, now: () => 0, random: () => 0 });
   const callers: AbortController[] = [];
   const calls: Promise<void>[] = [];
-  const wronglyRefused: string[] = [];
+  const refused: RefusedCall[] = [];
 
-  const begin = (kind: 'search' | 'ad', limit: number) => {
+  const begin = (kind: 'search' | 'ad', limit: number | undefined) => {
     const caller = new AbortController();
     const { api } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: caller.signal });
     const number = callers.push(caller);
@@ -117,12 +129,15 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
     calls.push(
       asked.then(
         () => {},
-        (error) => {
+        async (error) => {
+          // A call that was granted its place at the same time has reached the service by then.
+          await new Promise(process.nextTick);
           if (!(error instanceof AdLibraryError) || error.failure.kind !== 'credit_budget') return;
           // A price that is not known yet is one credit at least.
-          const price = Math.max(1, service.priceOf({ operation: kind, limit }));
-          if (service.charged + service.freeUnderWay + price <= budget)
-            wronglyRefused.push(`${kind} ${limit}: ${error.message}`);
+          const request = { operation: kind, limit: kind === 'ad' ? 1 : (limit ?? defaultLimit) };
+          const price = Math.max(1, service.priceOf(request));
+          const fits = service.charged + service.freeUnderWay + price <= budget;
+          refused.push({ message: error.message, fits, maxExpected: Math.max(1, service.maxExpected(request)) });
         },
       ),
     );
@@ -145,6 +160,6 @@ export async function run({ budget, rule, plans, steps }: Schedule): Promise<Out
   }
   const { spending } = callsOf({ apiKey: 'svc_live_schedule', tenantId: 't', signal: new AbortController().signal });
   const { charged, uncertain = 0 } = await spending();
-  const { charged: really, dearest, unseenRise, maxPaidUnderWay } = service;
-  return { charged: really, dearest, unseenRise, maxPaidUnderWay, wronglyRefused, counted: charged + uncertain };
+  const { charged: really, dearest, unseenRise, requests, maxPaidUnderWay } = service;
+  return { charged: really, dearest, unseenRise, requests, maxPaidUnderWay, refused, counted: charged + uncertain };
 }

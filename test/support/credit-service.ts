@@ -6,8 +6,9 @@ export interface PriceRule {
   kind: 'flat' | 'byLimit' | 'byItems' | 'rising';
   /** Credits: of a call, of ten items begun, or of the first call. */
   credits: number;
-  /** Ads that every search finds. */
+  /** Ads that every search finds, or the most that one finds. */
   hits: number;
+  varies: boolean;
   /** Whether answers say what was charged, and whether `GET /v1/credits` can be asked. */
   statesCharges: boolean;
   tellsBalance: boolean;
@@ -35,6 +36,16 @@ interface Request {
   limit: number;
 }
 
+/** An answer and its charge. */
+interface Charged {
+  operation: Request['operation'];
+  items: number;
+  price: number;
+}
+
+/** Items of a page if the call asks for no number. */
+export const defaultLimit = 20;
+
 /** Asked in place of a network: a service that keeps its own books, and answers when its driver says so. */
 export class CreditService {
   /** What was really charged, and the dearest single call. */
@@ -42,14 +53,15 @@ export class CreditService {
   dearest = 0;
   /** By how much calls whose charge nobody stated cost more than any that was stated. */
   unseenRise = 0;
-  private dearestStated = 0;
+  private readonly stated: Charged[] = [];
   paidUnderWay = 0;
   maxPaidUnderWay = 0;
   /** Calls under way that turn out to cost nothing, which nobody knew. */
   freeUnderWay = 0;
   /** The calls that have come in and wait for their answer. */
   readonly pending: (() => void)[] = [];
-  private calls = 0;
+  /** Paid requests so far, repeated ones included. */
+  requests = 0;
   private late = 0;
   private readonly rule: PriceRule;
   private readonly plans: Plan[];
@@ -59,25 +71,33 @@ export class CreditService {
     this.plans = [...plans];
   }
 
-  /** What a call costs now. */
-  priceOf({ operation, limit }: Request): number {
-    const { kind, credits, hits } = this.rule;
-    if (kind === 'rising') return credits + this.calls;
+  /** What a call costs now, if it finds so many ads. */
+  priceOf({ operation, limit }: Request, hits = this.rule.hits): number {
+    const { kind, credits } = this.rule;
+    if (kind === 'rising') return credits + this.requests;
     if (kind === 'flat' || operation === 'ad') return credits;
     return Math.ceil((kind === 'byLimit' ? limit : Math.min(limit, hits)) / 10) * credits;
+  }
+
+  /** The most that any price rule makes of the charges stated so far. */
+  maxExpected({ operation, limit }: Request): number {
+    const seen = this.stated.filter((one) => one.operation === operation);
+    return Math.max(0, ...seen.map((one) => one.price * Math.ceil(limit / Math.max(1, one.items))));
   }
 
   fetch = async (url: string, { body, onSent }: HttpRequest): Promise<HttpResponse> => {
     const request: Request = {
       operation: url.endsWith('/credits') ? 'credits' : url.includes('/search') ? 'search' : 'ad',
-      limit: body === undefined ? 1 : Number((JSON.parse(body) as { limit?: number }).limit ?? 20),
+      limit: body === undefined ? 1 : Number((JSON.parse(body) as { limit?: number }).limit ?? defaultLimit),
     };
     if (request.operation === 'credits') return this.balance();
     const plan = this.nextPlan();
     if (plan.fate === 'unsent') throw new AdLibraryError({ kind: 'network', problem: 'ECONNREFUSED' });
     onSent();
-    const price = plan.fate === 'answer' || plan.fate === 'charged 503' || plan.isCharged ? this.priceOf(request) : 0;
-    this.calls++;
+    const hits = this.rule.varies ? (this.requests * 31) % (this.rule.hits + 1) : this.rule.hits;
+    const price =
+      plan.fate === 'answer' || plan.fate === 'charged 503' || plan.isCharged ? this.priceOf(request, hits) : 0;
+    this.requests++;
     this.charged += this.late;
     this.late = plan.fate === 'late' ? price : 0;
     this.charged += plan.fate === 'http 503' || plan.fate === 'late' ? 0 : price;
@@ -88,7 +108,7 @@ export class CreditService {
     await new Promise<void>((resolve) => this.pending.push(resolve));
     this.freeUnderWay -= isFree;
     this.paidUnderWay--;
-    return this.answer(plan.fate, request, price);
+    return this.answer(plan.fate, { operation: request.operation, items: Math.min(request.limit, hits), price });
   };
 
   private nextPlan(): Plan {
@@ -102,16 +122,16 @@ export class CreditService {
     return response(200, { billingUserId: 'b', credits, usageLimit: { isLimitReached: false } }, {});
   }
 
-  private answer(fate: Fate, { operation, limit }: Request, price: number): HttpResponse {
+  private answer(fate: Fate, { operation, items: count, price }: Charged): HttpResponse {
     const isStated = this.rule.statesCharges && (fate === 'answer' || fate === 'charged 503');
-    if (isStated) this.dearestStated = Math.max(this.dearestStated, price);
-    else this.unseenRise += Math.max(0, price - this.dearestStated);
+    if (isStated) this.stated.push({ operation, items: count, price });
+    else this.unseenRise += Math.max(0, price - Math.max(0, ...this.stated.map((one) => one.price)));
     if (fate === 'reset') throw new AdLibraryError({ kind: 'network' });
     if (fate === 'timeout' || fate === 'late') throw new AdLibraryError({ kind: 'timeout' });
     const charge = this.rule.statesCharges ? { 'x-service-credits-charged': String(price) } : {};
     if (fate === 'charged 503') return response(503, {}, { 'x-service-credits-charged': String(price) });
     if (fate.startsWith('http ')) return response(Number(fate.slice(5)), {}, {});
-    const items = Array.from({ length: Math.min(limit, this.rule.hits) }, (_, index) => ({ id: `ad-${index}` }));
+    const items = Array.from({ length: count }, (_, index) => ({ id: `ad-${index}` }));
     return response(200, operation === 'ad' ? { id: 'ad' } : { items, cursor: null, hasMore: false }, charge);
   }
 }

@@ -22,8 +22,15 @@ export function createKnownKeys(now: () => number): KnownKeys {
   };
 }
 
-/** A success that is not from the cache, or an error about the account or the request: all need a valid key. */
-export const isAccepted = ({ kind, cached, status = 0 }: CallEvent): boolean =>
-  kind === undefined ? cached !== true : [402, 403, 404, 422, 429].includes(status);
+/** The document's errors about the account or what was asked for: the service checks the key before. */
+const authenticated = [402, 403, 404, 422, 429];
+
+/**
+ * An answer of the service to a good key: a success that is no kept answer, or an error. Only the service gives its
+ * errors a request id: a gateway that answers 403 or 429 has not seen the key, and neither has a service that this
+ * server did not ask.
+ */
+export const isAccepted = ({ kind, cached, status = 0, requestId }: CallEvent): boolean =>
+  kind === undefined ? cached !== true : authenticated.includes(status) && Boolean(requestId);
 
 export const isRefused = ({ kind }: CallEvent): boolean => kind === 'unauthorized';

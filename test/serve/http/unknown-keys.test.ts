@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAuthRateLimit } from '../../../src/serve/http/auth-rate-limit.ts';
 import { createKnownKeys } from '../../../src/serve/http/known-keys.ts';
-import { answering, startUpstream } from '../../support/faulty-upstream.ts';
+import { answering, json, refusal, startUpstream } from '../../support/faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
@@ -93,6 +93,24 @@ test.each([
   await guess;
   expect((await post('svc_live_guess.2')).status).toBe(429);
 });
+
+test.for([402, 403, 404, 422, 429])(
+  'an error %i makes a key known if it is the service that answers',
+  async (status) => {
+    const upstream = await startUpstream();
+    onTestFinished(upstream.close);
+    const { post } = await serve(upstream.baseUrl, 1);
+    upstream.does(refusal(status));
+    expect((await post('svc_live_service')).json).toMatchObject({ result: { isError: true } });
+    upstream.does((_, response) => void response.writeHead(status).end('<h1>Gateway</h1>'));
+    expect((await post('svc_live_gateway')).json).toMatchObject({ result: { isError: true } });
+    upstream.does(refusal(401));
+    await post('svc_live_guess.1');
+    upstream.does(json({ authenticated: true, authSource: 'api_key' }));
+    expect((await post('svc_live_gateway')).status).toBe(429);
+    expect((await post('svc_live_service')).status).toBe(200);
+  },
+);
 
 test('a key is known for 15 minutes, a guess is counted for one', () => {
   let time = 1_000_000;
