@@ -1,7 +1,7 @@
-import { type CsvError, parse } from 'csv-parse';
+import type { CsvError } from 'csv-parse';
 import { UnreadableSource } from './import-text.ts';
-import { maxRecordLength, type Piece } from './json-pieces.ts';
 import type { Json } from './loose-values.ts';
+import { maxRecordLength, type Piece } from './piece.ts';
 
 /** Where the columns of a CSV end, by its first line. */
 const delimiterOf = (line: string) =>
@@ -23,6 +23,8 @@ type Row = { cells: string[]; line: number };
 
 /** The rows of a CSV of the public archive: ads, or the advertisers of its report. */
 export async function* csvPieces(text: AsyncIterable<string>, delimiter: string): AsyncGenerator<Piece[]> {
+  // Loaded on demand: most imports are JSON.
+  const { parse } = await import('csv-parse');
   const rows: Row[] = [];
   let line = 1;
   const parser = parse({
@@ -83,29 +85,35 @@ function pieceOf(cells: string[], columns: string[]): { value: Json } | { proble
   });
   if (columns.some((name) => name.toLowerCase() === 'page id')) return { value: Object.fromEntries(filled) };
   const read = filled.map(([name, cell]) => [name, cellValue(name, String(cell))]);
+  // The key makes it an ad of the archive also where the column is called `id`.
   return { value: { ad_archive_id: undefined, ...Object.fromEntries(read) } };
 }
 
-const copy = /^ad_creative_/;
-const names = /^(publisher_platforms?|languages|targeted_or_reached_countries|target_ages)$/;
-const plain = /(^|_)(id|name|bylines?|currency|time|url)$/;
+const copies = /^ad_creative_/;
+const names = /^(publisher_platforms?|languages|targeted_or_reached_countries)$/;
+const ranges = /^(impressions|spend|estimated_audience_size)$/;
+const lowerBound = /lower_bound\W{1,5}([\d.]+)/;
+const upperBound = /upper_bound\W{1,5}([\d.]+)/;
 
-/** A cell holds what the archive's JSON has: a list, a range, an object, some names, or a text. */
+/** A cell holds what the archive's JSON has there: a list, a range, objects, some names, or a text. */
 function cellValue(name: string, cell: string): unknown {
-  if (plain.test(name)) return cell;
-  const [lower, upper] = ['lower', 'upper'].map((end) => new RegExp(`${end}_bound\\W{1,5}([\\d.]+)`).exec(cell)?.[1]);
-  if (lower !== undefined || upper !== undefined) return { lower_bound: lower, upper_bound: upper };
-  const json = jsonOf(cell) ?? (/^\s*\{/.test(cell) ? jsonOf(`[${cell}]`) : undefined);
-  if (copy.test(name)) return Array.isArray(json) ? json : [cell];
-  if (names.test(name) && !Array.isArray(json)) return cell.split(',').map((one) => one.trim());
-  return typeof json === 'object' ? json : cell;
+  const json = jsonOf(cell);
+  if (copies.test(name)) return Array.isArray(json) ? json : [cell];
+  if (json !== undefined) return json;
+  if (names.test(name)) return cell.split(',').map((one) => one.trim());
+  if (!ranges.test(name)) return cell;
+  const [, lower_bound] = lowerBound.exec(cell) ?? [];
+  const [, upper_bound] = upperBound.exec(cell) ?? [];
+  return (lower_bound ?? upper_bound) === undefined ? cell : { lower_bound, upper_bound };
 }
 
-function jsonOf(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
+/** Some cells list their objects without brackets around them. */
+function jsonOf(cell: string): unknown {
+  if (!/^\s*[{[]/.test(cell)) return;
+  for (const text of [cell, `[${cell}]`]) {
+    try {
+      return JSON.parse(text);
+    } catch {}
   }
+  return;
 }

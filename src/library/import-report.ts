@@ -1,9 +1,9 @@
-import type { Piece } from './json-pieces.ts';
+import type { Piece } from './piece.ts';
 
 export type ImportReport = {
   ads: number;
   pages: number;
-  /** Of the ads and pages, those that replaced an earlier record, also one of the same import. */
+  /** Of the ads and pages, those that updated an earlier record, also one of the same import. */
   updated: number;
   /** Of the ads, those that came in a format of the public ad library. */
   fromPublicArchive: number;

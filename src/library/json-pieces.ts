@@ -1,9 +1,4 @@
-/** What should be a record, or what is wrong in its place. `path` is where it is in its document, empty for a line. */
-export type Piece = { line: number; path: string } & ({ text: string } | { value: unknown } | { problem: string });
-
-/** Characters of one record as it is written. */
-export const maxRecordLength = 1024 * 1024;
-export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
+import { maxRecordLength, type Piece, tooLong } from './piece.ts';
 
 /** Lists inside of lists that are looked into for records. */
 const maxLists = 8;
@@ -13,6 +8,8 @@ const maxKeyLength = 64;
 const listKeys = new Set(['data', 'items']);
 const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+/** Space, tab, carriage return, byte order mark. */
+const whiteSpace = new Set([0x20, 0x09, 0x0d, 0xfeff]);
 const plainText = /[^"\\\n\r]*/y;
 
 /** A list of records. `around` is the object it stands in. */
@@ -91,7 +88,7 @@ export class JsonPieces {
 
   #readCharacter(code: number): Piece | undefined {
     if (code === lineFeed) return this.#endLine();
-    if (code <= 0x20 || code === 0xfeff) {
+    if (whiteSpace.has(code)) {
       if (this.#indent !== undefined) this.#indent++;
       return;
     }

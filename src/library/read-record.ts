@@ -3,11 +3,11 @@ import { Ad, Page } from '../api/schemas.ts';
 import { isPathId, maxIdLength } from '../api/url.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
-import { maxRecordLength, type Piece, tooLong } from './json-pieces.ts';
+import { maxRecordLength, type Piece, tooLong } from './piece.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';
 
-/** A checked record. `json` is the record as it was written, but for white space between its parts. */
+/** A checked record. `json` is the text to store: what stands on one line is kept as it was written. */
 export type Entry = { ad: Ad; json: string; fromPublicArchive: boolean } | { page: Page; json: string };
 
 /**
@@ -28,7 +28,7 @@ export function readEntry(piece: Piece, pageById: (id: string) => Page | undefin
     checkPageId('Page ID', page.pageId);
     return { page, json: withinLength(JSON.stringify(page)) };
   }
-  const json = withinLength('text' in piece ? withoutLayout(piece.text) : JSON.stringify(value));
+  const json = withinLength('text' in piece && !piece.text.includes('\n') ? piece.text : JSON.stringify(value));
   if ('id' in value) return { ad: checkedAd(value), json, fromPublicArchive: false };
   if ('pageId' in value) {
     const page = checked(Page, value);
@@ -44,13 +44,9 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error('not JSON; give JSON Lines, a JSON document or a CSV of the public ad library');
+    throw new Error('not JSON; "library import --help" names the formats');
   }
 }
-
-/** Takes line breaks and indentation away, and nothing else: numbers stay as exact as they were written. */
-const withoutLayout = (json: string) =>
-  json.includes('\n') ? json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, text = '') => text) : json;
 
 function withinLength(json: string): string {
   if (json.length > maxRecordLength) throw new Error(tooLong);

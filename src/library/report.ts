@@ -19,7 +19,7 @@ const counted = (amount: number, what: string) => `${amount} ${what}${amount ===
 export function importText({ name, notes, ...report }: ImportedFile): string {
   const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
-  const replaced = updated ? `, ${updated} of them replaced an earlier record` : '';
+  const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
   const unlisted = skipped - problems.length;
   return [
     `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${replaced}${skipped ? `; ${skipped} skipped:` : ''}`,
