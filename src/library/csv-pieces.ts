@@ -29,6 +29,7 @@ export async function* csvPieces(text: AsyncIterable<string>, delimiter: string)
   let line = 1;
   const parser = parse({
     delimiter,
+    record_delimiter: ['\r\n', '\n'],
     bom: true,
     relax_column_count: true,
     relax_quotes: true,

@@ -6,10 +6,10 @@ const maxLists = 8;
 const maxLevels = 64;
 const maxKeyLength = 64;
 const listKeys = new Set(['data', 'items']);
-const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c];
+const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
+const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
-/** Space, tab, carriage return, byte order mark. */
-const whiteSpace = new Set([0x20, 0x09, 0x0d, 0xfeff]);
+const byteOrderMark = 0xfeff;
 const plainText = /[^"\\\n\r]*/y;
 
 /** A list of records. `around` is the object it stands in. */
@@ -88,7 +88,7 @@ export class JsonPieces {
 
   #readCharacter(code: number): Piece | undefined {
     if (code === lineFeed) return this.#endLine();
-    if (whiteSpace.has(code)) {
+    if (code === space || code === tab || code === carriageReturn || code === byteOrderMark) {
       if (this.#indent !== undefined) this.#indent++;
       return;
     }
@@ -101,9 +101,14 @@ export class JsonPieces {
       this.#readOutside(code, column);
       return this.#notRead(open, this.#line - 1);
     }
-    if (this.#broken) return;
+    if (this.#broken) return this.#skipLine();
     if (!this.#value) return this.#readOutside(code, column);
     return this.#value.isWord ? this.#readWord(this.#value, code) : this.#readInside(this.#value, code);
+  }
+
+  #skipLine(): undefined {
+    const end = this.#chunk.indexOf('\n', this.#at);
+    this.#at = (end < 0 ? this.#chunk.length : end) - 1;
   }
 
   #endLine(): Piece | undefined {
@@ -162,7 +167,7 @@ export class JsonPieces {
 
   /** Anything but an object in the place of a record: it ends with its line, or where the next record of a list begins. */
   #readWord(value: Value, code: number): Piece | undefined {
-    if (this.#lists.length === 0) return;
+    if (this.#lists.length === 0) return this.#skipLine();
     if (code === quote) this.#isInText = true;
     if (code !== comma && code !== closeList && code !== closeObject) return;
     const piece = this.#finish(value, this.#at);

@@ -15,8 +15,11 @@ export function text(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** A list of texts, or one text alone. */
 export function texts(value: unknown): string[] | undefined {
-  const found = list(value).filter((one) => typeof one === 'string');
+  const found = (typeof value === 'string' && value !== '' ? [value] : list(value)).filter(
+    (one) => typeof one === 'string',
+  );
   return found.length > 0 ? found : undefined;
 }
 
