@@ -22,7 +22,7 @@ export function importText({ name, notes, ...report }: ImportedFile): string {
   const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
   const unlisted = skipped - problems.length;
   return [
-    `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${replaced}${skipped ? `; ${skipped} skipped:` : ''}`,
+    `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
     ...problems.map((problem) => `  ${problemText(problem)}`),
     ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),

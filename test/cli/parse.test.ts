@@ -92,6 +92,12 @@ test.each(commands)('"%s --version" prints the version and exits 0', (line) => {
   expect(written.stdout).toBe('1.2.3\n');
 });
 
+test('help of the import names its formats', () => {
+  read('library import --help');
+  for (const format of ['JSON Lines', '"data" or "items"', 'CSV', 'ad_archive_id', 'Page ID', '.gz'])
+    expect(written.stdout).toContain(format);
+});
+
 test('help names every setting', () => {
   read('--help');
   for (const { variable } of Object.values(settings)) expect(written.stdout).toContain(variable);

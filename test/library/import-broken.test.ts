@@ -118,6 +118,6 @@ test('what replaced an earlier record and why others were skipped is counted', a
   const report = await served.load(ad(1), ad(1), ad(2), ...wrong);
   expect(report).toMatchObject({ ads: 3, updated: 1, skipped: 100 });
   const text = importText({ name: 'file', ...report }).split('\n');
-  expect(text[0]).toBe('file: 3 ads and 0 pages, 1 of them updated an earlier record; 100 skipped:');
+  expect(text[0]).toBe('file: 3 ads and 0 pages, 1 of them updated an earlier record, 100 skipped:');
   expect(text.slice(-3)).toEqual(['  and 50 more:', '    25 × not a JSON object', "    25 × id: an ad's id is a UUID"]);
 });
