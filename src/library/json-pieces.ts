@@ -2,9 +2,8 @@ import { maxRecordLength, type Piece, tooLong } from './piece.ts';
 
 /** Lists inside of lists that are looked into for records. */
 const maxLists = 8;
-/** Levels of a record whose kind of bracket is remembered; deeper records are refused later. */
-const maxLevels = 64;
-const maxKeyLength = 64;
+/** Levels whose kind of bracket is remembered, and characters of a key; deeper records are refused later. */
+const [maxLevels, maxKeyLength] = [64, 64];
 const listKeys = new Set(['data', 'items']);
 const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
 const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
@@ -162,7 +161,6 @@ export class JsonPieces {
       isList: [],
       key: '',
     };
-    return;
   }
 
   /** Anything but an object in the place of a record: it ends with its line, or where the next record of a list begins. */
@@ -195,7 +193,6 @@ export class JsonPieces {
       value.depth--;
       if (value.depth === 0) return this.#finish(value, this.#at + 1);
     }
-    return;
   }
 
   #readText(): Piece | undefined {

@@ -23,7 +23,7 @@ export function readEntry(piece: Piece, pageById: (id: string) => Page | undefin
     const ad = checkedAd(adFromPublicArchive(value));
     return { ad, json: withinLength(JSON.stringify(ad)), fromPublicArchive: true };
   }
-  if (isReportRow(value)) {
+  if ('value' in piece && isReportRow(value)) {
     const page = pageOfReport(value, pageById);
     checkPageId('Page ID', page.pageId);
     return { page, json: withinLength(JSON.stringify(page)) };
