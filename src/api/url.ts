@@ -2,7 +2,7 @@ import { AdLibraryError } from './errors.ts';
 import type { Call } from './send.ts';
 
 /** Characters of an id in a path; the ids of the document are UUIDs and short strings. */
-const maxIdLength = 300;
+export const maxIdLength = 300;
 
 /**
  * Builds all addresses. `encodeURIComponent` does not encode `.`, and URL parsers resolve a segment of one or two dots
@@ -19,8 +19,12 @@ export function urlOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl:
 
 const dotSegment = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
+/** Whether an id can stand in a path. */
+export const isPathId = (id: string): boolean =>
+  id !== '' && id.length <= maxIdLength && !dotSegment.test(id) && id.isWellFormed();
+
 function segment(name: string, id: string): string {
-  if (id === '' || id.length > maxIdLength || dotSegment.test(id) || !id.isWellFormed()) {
+  if (!isPathId(id)) {
     throw new AdLibraryError({
       kind: 'invalid_request',
       problem: `${name} is not an id: it must be 1 to ${maxIdLength} characters, copied from an earlier result.`,

@@ -26,6 +26,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   'library key': ['ad-library-mcp library key create --name Laptop', 'ad-library-mcp library key list'],
   'library key create': [
     'ad-library-mcp library key create --name Laptop --database ads.db',
+    'ad-library-mcp library key create --name Archive --unmetered',
     'ad-library-mcp library key create --name Ci --scopes ads:read,pages:read --credits 500',
   ],
   'library key list': ['ad-library-mcp library key list --database ads.db'],

@@ -117,7 +117,15 @@ async function serve(
 }
 
 /** Turns the texts of flags into options. */
-function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscription }: OptionValues): KeyOptions {
+function keyOptions({
+  name,
+  scopes,
+  credits,
+  hourlyLimit,
+  dailyLimit,
+  subscription,
+  unmetered,
+}: OptionValues): KeyOptions {
   const options = {
     ...(name !== undefined && { name: String(name) }),
     ...(scopes !== undefined && {
@@ -129,6 +137,7 @@ function keyOptions({ name, scopes, credits, hourlyLimit, dailyLimit, subscripti
     ...(hourlyLimit !== undefined && { hourlyLimit: Number(hourlyLimit) }),
     ...(dailyLimit !== undefined && { dailyLimit: Number(dailyLimit) }),
     ...(subscription === false && { subscription: false }),
+    ...(unmetered === true && { unmetered: true }),
   };
   const wrong = wrongOption(options);
   if (wrong) throw new SettingsError([wrong]);

@@ -86,12 +86,22 @@ function addCommands(program: Command, found: (job: Job) => void): void {
     { demo: 'Serve generated demo data from memory, and print a key for it' },
   ).action((_, command: Command) => found({ name: 'library serve', flags: flagsOf(command.optsWithGlobals()) }));
   withSettings(sub(library, 'import', 'load ads and pages into the database'), database, ofDatabase)
-    .argument('<files...>', 'JSON Lines, one ad or page on each line; - for standard input')
+    .argument('<files...>', 'files to load; - for standard input')
+    .addHelpText('after', importHelp)
     .action((files: string[], _, command: Command) =>
       found({ name: 'library import', flags: flagsOf(command.optsWithGlobals()), files }),
     );
   addKeyCommands(library, found);
 }
+
+const importHelp = `
+Formats, found by content, each plain or compressed (.gz):
+  JSON   ads and pages in the shapes of the API, or ads of the public ad library: JSON Lines, a list,
+         an object with a list in "data" or "items", or one record; on one line or on many
+  CSV    of the public ad library: ads (column ad_archive_id), or the advertisers of its report (column Page ID)
+
+A record replaces an earlier one with the same id. Records that cannot be used are skipped, and named by line
+or path with the reason; the exit code is then 1.`;
 
 function addKeyCommands(library: Command, found: (job: Job) => void): void {
   const key = sub(library, 'key', 'API keys of the local library');
@@ -101,10 +111,11 @@ function addKeyCommands(library: Command, found: (job: Job) => void): void {
     .option('--credits <number>', 'credits of the account per month')
     .option('--hourly-limit <number>', 'credits per hour')
     .option('--daily-limit <number>', 'credits per day')
+    .option('--unmetered', 'calls with the key cost no credits and meet no limits, as for an archive of your own')
     .option('--no-subscription', 'create the account without a subscription')
     .action((_, command: Command) => {
-      const { name, scopes, credits, hourlyLimit, dailyLimit, subscription } = command.opts();
-      const options = { name, scopes, credits, hourlyLimit, dailyLimit, subscription };
+      const { name, scopes, credits, hourlyLimit, dailyLimit, subscription, unmetered } = command.opts();
+      const options = { name, scopes, credits, hourlyLimit, dailyLimit, subscription, unmetered };
       found({ name: 'library key create', flags: flagsOf(command.optsWithGlobals()), options });
     });
   withSettings(sub(key, 'list', 'list the keys, without their secret part'), database, ofDatabase).action(

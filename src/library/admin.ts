@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import * as z from 'zod';
-import type { ImportReport } from './import.ts';
+import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import type { Library } from './open.ts';
 import type { Owner } from './owner-note.ts';
@@ -24,6 +24,7 @@ const KeyRequest = z.strictObject({
   hourlyLimit: z.number().optional(),
   dailyLimit: z.number().optional(),
   subscription: z.boolean().optional(),
+  unmetered: z.boolean().optional(),
   accountOf: z.string().optional(),
 });
 

@@ -6,6 +6,8 @@ export type Caller = {
   keyName: string;
   keyPrefix: string;
   scopes: Scope[];
+  /** Calls with the key cost nothing and meet no limits. */
+  unmetered: boolean;
   userId: string;
   billingUserId: string;
   name: string | null;

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
 import { locateDatabase } from './database-files.ts';
 import { openDemoLibrary } from './demo.ts';
-import type { ImportReport } from './import.ts';
+import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import { type LeaseOptions, takeLease } from './lease.ts';
 import { type Library, openLibrary } from './open.ts';

@@ -20,6 +20,8 @@ export type KeyOptions = {
   dailyLimit?: number;
   /** false: without a subscription, so gated calls are answered 402. */
   subscription?: boolean;
+  /** Calls with this key cost nothing and meet no limits, whatever its account has. */
+  unmetered?: boolean;
   /** A key, its id or its prefix. The new key shares its account: same collections, same credits. */
   accountOf?: string;
 };
@@ -31,6 +33,7 @@ export type KeyInfo = {
   name: string;
   scopes: string[];
   userId: string;
+  unmetered: boolean;
   createdAt: number;
   revokedAt: number | null;
 };
@@ -56,9 +59,10 @@ const secretBytes = 20;
 /** A fast hash is enough: 160 random bits cannot be guessed. */
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
-type KeyRow = Omit<KeyInfo, 'scopes'> & { scopes: string };
-type CallerRow = Omit<Caller, 'scopes' | 'isTeamMember'> & {
+type KeyRow = Omit<KeyInfo, 'scopes' | 'unmetered'> & { scopes: string; unmetered: number };
+type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> & {
   scopes: string;
+  unmetered: number;
   isTeamMember: number;
   revokedAt: number | null;
 };
@@ -73,7 +77,7 @@ export type KeyParts = {
 
 export function keysIn(parts: KeyParts): KeyRing {
   const { database, now, random } = parts;
-  const columns = 'id, keyPrefix, name, scopes, userId, createdAt, revokedAt';
+  const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
 
   /** Finds a key by itself, its id, its prefix or a part of the prefix. */
@@ -101,12 +105,14 @@ export function keysIn(parts: KeyParts): KeyRing {
         name: options.name ?? 'Library key',
         scopes: (options.scopes ?? scopeNames).join(' '),
         userId,
+        unmetered: Number(options.unmetered ?? false),
         createdAt: now(),
         revokedAt: null,
       };
       database.run(
-        'INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, createdAt) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        [row.id, hashOf(secret), row.keyPrefix, row.name, row.scopes, row.userId, row.createdAt],
+        `INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, unmetered, createdAt)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        [row.id, hashOf(secret), row.keyPrefix, row.name, row.scopes, row.userId, row.unmetered, row.createdAt],
       );
       return { ...toKeyInfo(row), key: secret };
     });
@@ -133,22 +139,36 @@ export function keysIn(parts: KeyParts): KeyRing {
       const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
       if (!row) throw new ApiError(401, 'invalid_api_key', 'This API key is not known here.');
       if (row.revokedAt !== null) throw new ApiError(401, 'revoked_api_key', 'This API key was revoked.');
-      return { ...row, scopes: row.scopes.split(' ') as Scope[], isTeamMember: row.isTeamMember === 1 };
+      const scopes = row.scopes.split(' ') as Scope[];
+      return { ...row, scopes, unmetered: row.unmetered === 1, isTeamMember: row.isTeamMember === 1 };
     },
   };
 }
 
 const callerQuery = `
-  SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, revokedAt, accounts.*, payers.*
+  SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, unmetered, revokedAt, accounts.*, payers.*
   FROM keys JOIN accounts USING (userId) JOIN payers USING (billingUserId) WHERE hash = ?`;
 
-const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' ') });
+const toKeyInfo = (row: KeyRow): KeyInfo => ({
+  ...row,
+  scopes: row.scopes.split(' '),
+  unmetered: row.unmetered === 1,
+});
+
+const isGiven = (value: unknown) => value !== undefined;
 
 /** What is wrong with the options of a new key, or undefined. */
-export function wrongOption({ scopes = scopeNames, ...amounts }: KeyOptions): string | undefined {
+export function wrongOption({
+  scopes = scopeNames,
+  unmetered,
+  subscription,
+  ...amounts
+}: KeyOptions): string | undefined {
   const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
   if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
   if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
+  if (unmetered && (subscription === false || [amounts.credits, amounts.hourlyLimit, amounts.dailyLimit].some(isGiven)))
+    return 'An unmetered key has no credits or limits and needs no subscription: leave these options out.';
   const { credits = 0, hourlyLimit = 0, dailyLimit = 0 } = amounts;
   const wrong = Object.entries({ credits, hourlyLimit, dailyLimit }).find(
     ([, value]) => !Number.isSafeInteger(value) || value < 0,

@@ -38,8 +38,14 @@ export function meterIn(database: Database, now: () => number): Meter {
     const hour = Math.floor(now() / hourLength);
     const hourlyCredits = spentSince(caller, hour);
     const dailyCredits = spentSince(caller, hour - (hour % hoursPerDay));
-    const { hourlyLimit, dailyLimit } = caller;
-    const limitType = dailyCredits >= dailyLimit ? 'daily' : hourlyCredits >= hourlyLimit ? 'hourly' : 'none';
+    const { hourlyLimit, dailyLimit, unmetered } = caller;
+    const limitType = unmetered
+      ? 'none'
+      : dailyCredits >= dailyLimit
+        ? 'daily'
+        : hourlyCredits >= hourlyLimit
+          ? 'hourly'
+          : 'none';
     return { isLimitReached: limitType !== 'none', limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
   }
 

@@ -56,4 +56,5 @@ export const migrations = [
     itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection, itemType, item)
   );
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`,
+  'ALTER TABLE keys ADD COLUMN unmetered INTEGER NOT NULL DEFAULT 0;',
 ];

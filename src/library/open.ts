@@ -3,7 +3,8 @@ import { collectionsIn } from './collections.ts';
 import { defaultConfig, type LibraryConfig } from './config.ts';
 import { cursorsWith } from './cursor.ts';
 import { type Database, openDatabase } from './database.ts';
-import { type ImportReport, importLines } from './import.ts';
+import { importRecords } from './import.ts';
+import type { ImportReport } from './import-report.ts';
 import { type Keys, keysIn, type Random } from './keys.ts';
 import { meterIn } from './meter.ts';
 import { recordsIn } from './records.ts';
@@ -27,7 +28,7 @@ export type Library = {
   /** The HTTP API. */
   fetch(request: Request): Promise<Response>;
   keys: Keys;
-  /** Loads JSON Lines; see import.ts. */
+  /** Loads ads and pages; see import.ts. */
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
   close(): void;
 };
@@ -57,7 +58,7 @@ export async function openLibrary(options: LibraryOptions): Promise<Library & { 
   return {
     fetch: async (request) => service.fetch(request),
     keys,
-    import: (source) => importLines(context, source),
+    import: (source) => importRecords(context, source),
     close: database.close,
     context,
   };

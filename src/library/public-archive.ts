@@ -1,64 +1,107 @@
 import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset } from '../api/schemas.ts';
+import {
+  camelCased,
+  first,
+  firstOf,
+  isEmpty,
+  type Json,
+  list,
+  numeric,
+  object,
+  text,
+  texts,
+  time,
+  withoutAbsent,
+} from './loose-values.ts';
 
 /**
  * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats: scraped
  * pages (`ad_archive_id`, `snapshot`; snake or camel case) and answers of the official archive API
- * (`ad_creative_bodies`, `ad_delivery_start_time`, `ad_snapshot_url`). README.md in this folder lists the mapping.
+ * (`ad_creative_bodies`, `ad_delivery_start_time`, `ad_snapshot_url`). README.md in this folder lists the mapping. What
+ * the API has no field for is kept under its own name in camel case.
  */
-type Json = Record<string, unknown>;
+export const archiveKeys = [
+  'ad_archive_id',
+  'adArchiveID',
+  'adArchiveId',
+  'ad_snapshot_url',
+  'ad_creative_bodies',
+  'ad_delivery_start_time',
+];
 
-export const isPublicArchiveAd = (value: Json): boolean =>
-  [
-    'ad_archive_id',
-    'adArchiveID',
-    'adArchiveId',
-    'ad_snapshot_url',
-    'ad_creative_bodies',
-    'ad_delivery_start_time',
-  ].some((key) => key in value);
+export const isPublicArchiveAd = (value: Json): boolean => archiveKeys.some((key) => key in value);
+
+/** The fields made from a key. The key itself is kept if none of them could be made. */
+const madeFrom: Record<string, string[]> = {
+  adArchiveId: ['id'],
+  pageId: ['pageId'],
+  pageName: ['page'],
+  adCreativeBodies: ['body'],
+  adCreativeLinkTitles: ['headline'],
+  adCreativeLinkCaptions: ['displayUrl'],
+  adCreativeLinkDescriptions: ['linkDescription'],
+  startDate: ['startedAt'],
+  adDeliveryStartTime: ['startedAt'],
+  endDate: ['lastSeenAt'],
+  adDeliveryStopTime: ['lastSeenAt'],
+  isActive: ['endDate'],
+  collationCount: ['duplicates'],
+  euTotalReach: ['audienceReach'],
+  spend: ['adSpendMin', 'adSpendMax'],
+  impressions: ['impressionsMin', 'impressionsMax'],
+  estimatedAudienceSize: ['audienceSizeMin', 'audienceSizeMax'],
+  demographicDistribution: ['demographics'],
+  deliveryByRegion: ['regions'],
+  regionDistribution: ['regions'],
+  byline: ['bylines'],
+  targetedOrReachedCountries: ['countries'],
+  publisherPlatform: ['publisherPlatform'],
+  publisherPlatforms: ['publisherPlatform'],
+  // From the snapshot.
+  title: ['headline'],
+  body: ['body'],
+  caption: ['displayUrl'],
+  linkUrl: ['offerLink'],
+  linkDescription: ['linkDescription'],
+  ctaType: ['ctaType'],
+  displayFormat: ['displayFormat'],
+  images: ['media'],
+  videos: ['media'],
+  cards: ['cards'],
+  pageProfilePictureUrl: ['media'],
+};
+
+/** What no field of the ad was made from. */
+function rest(value: Json, ad: Json): Json {
+  const isKept = (key: string) =>
+    ![key, ...(Object.hasOwn(madeFrom, key) ? (madeFrom[key] ?? []) : [])].some((field) => Object.hasOwn(ad, field));
+  return Object.fromEntries(Object.entries(value).filter(([key, one]) => !isEmpty(one) && isKept(key)));
+}
 
 /** @throws Error when the record has no archive id */
-export function adFromPublicArchive(value: Json): Ad {
-  const archiveId = text(first(value, 'ad_archive_id', 'adArchiveID', 'adArchiveId', 'id'));
+export function adFromPublicArchive(source: Json): Ad {
+  const { id, snapshot: scraped, adSnapshotUrl, ...value } = camelCased(source);
+  const archiveId = idText('ad_archive_id', value.adArchiveId ?? id);
   if (!archiveId) throw new Error('ad_archive_id: missing, so the ad has no identity');
-  const snapshot = object(value.snapshot);
-  const pageId = text(first(value, 'page_id', 'pageID', 'pageId') ?? snapshot.page_id);
-  const link = text(first(snapshot, 'link_url', 'linkUrl'));
-  const caption = text(snapshot.caption ?? firstOf(value.ad_creative_link_captions));
-  return withoutAbsent({
+  const snapshot = camelCased(object(scraped));
+  const ad = withoutAbsent({
     id: idOf(archiveId),
     adArchiveId: archiveId,
-    pageId,
-    sourcePageExternalId: pageId,
-    headline: text(snapshot.title ?? firstOf(value.ad_creative_link_titles)),
-    body: bodyOf(value, snapshot),
-    linkDescription: text(
-      first(snapshot, 'link_description', 'linkDescription') ?? firstOf(value.ad_creative_link_descriptions),
-    ),
-    offerLink: link,
-    displayUrl: caption,
+    ...creative(value, snapshot),
+    ...transparency(value, snapshot),
     ...times(value),
-    duplicates: numeric(first(value, 'collation_count', 'collationCount')),
-    audienceReach: numeric(value.eu_total_reach),
-    adSpendMin: numeric(object(value.spend).lower_bound),
-    adSpendMax: numeric(object(value.spend).upper_bound),
-    ctaType: text(first(snapshot, 'cta_type', 'ctaType')),
-    displayFormat: text(first(snapshot, 'display_format', 'displayFormat'))?.toUpperCase(),
-    countries: texts(first(value, 'targeted_or_reached_countries', 'targetedOrReachedCountries')),
-    publisherPlatform: texts(first(value, 'publisher_platform', 'publisherPlatform', 'publisher_platforms'))?.map(
-      (name) => name.toUpperCase(),
+    duplicates: numeric(value.collationCount),
+    countries: texts(value.targetedOrReachedCountries),
+    publisherPlatform: texts(first(value, 'publisherPlatform', 'publisherPlatforms'))?.map((name) =>
+      name.toUpperCase(),
     ),
-    media: mediaOf(snapshot),
-    cards: list(snapshot.cards).map(object),
-    page: withoutAbsent({
-      pageName: text(first(value, 'page_name', 'pageName') ?? first(snapshot, 'page_name', 'pageName')),
-    }),
-    website: withoutAbsent({ siteDomain: domainOf(link) ?? domainOf(caption && `https://${caption}`) }),
-    currency: text(value.currency),
-    impressions: value.impressions,
     languages: texts(value.languages),
-  }) as Ad;
+    adSnapshotUrl: text(adSnapshotUrl)?.replace(/([?&])access_token=[^&#]*&?/gi, '$1'),
+    ...pageOf(value, snapshot),
+  });
+  const left = rest(snapshot, ad);
+  return { ...rest(value, ad), ...(!isEmpty(left) && { snapshot: left }), ...ad } as Ad;
 }
 
 /** The same archive id always gives the same UUID, so importing again replaces the ad. */
@@ -67,40 +110,108 @@ function idOf(archiveId: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
-function bodyOf(value: Json, snapshot: Json): string | undefined {
-  const body = object(snapshot.body);
-  const markup = text(object(body.markup).__html)
+/** @throws Error when the id was rounded: another ad or page could have the same one */
+export function idText(key: string, value: unknown): string | undefined {
+  const id = text(value);
+  if ((typeof value === 'number' && !Number.isSafeInteger(value)) || /^\d([.,]\d+)?e\+?\d+$/i.test(id ?? ''))
+    throw new Error(`${key}: ${id} is rounded, so the id is lost; export it again as a text`);
+  return id;
+}
+
+/** A snapshot shows one version of the copy, the archive lists all of them; several are kept beside the first. */
+function creative(value: Json, snapshot: Json): Json {
+  const link = text(snapshot.linkUrl);
+  const [bodies, titles, captions, descriptions] = [
+    texts(value.adCreativeBodies),
+    texts(value.adCreativeLinkTitles),
+    texts(value.adCreativeLinkCaptions),
+    texts(value.adCreativeLinkDescriptions),
+  ];
+  const several = (versions: string[] | undefined) => (versions && versions.length > 1 ? versions : undefined);
+  const caption = text(snapshot.caption ?? firstOf(captions));
+  return {
+    headline: text(snapshot.title ?? firstOf(titles)),
+    headlines: several(titles),
+    body: bodyOf(snapshot) ?? text(firstOf(bodies)),
+    bodies: several(bodies),
+    linkDescription: text(snapshot.linkDescription ?? firstOf(descriptions)),
+    linkDescriptions: several(descriptions),
+    offerLink: link,
+    displayUrl: caption,
+    displayUrls: several(captions),
+    ctaType: text(snapshot.ctaType),
+    displayFormat: text(snapshot.displayFormat)?.toUpperCase(),
+    media: mediaOf(snapshot),
+    cards: list(snapshot.cards).map(object),
+    website: withoutAbsent({ siteDomain: domainOf(link) ?? domainOf(caption && `https://${caption}`) }),
+  };
+}
+
+/** Who paid, what was spent, who saw the ad and whom it was meant for. */
+function transparency(value: Json, snapshot: Json): Json {
+  const shares = (entries: unknown) =>
+    texts(entries) ??
+    (list(entries).length > 0
+      ? list(entries).map((entry) => {
+          const { percentage, ...one } = object(entry);
+          return withoutAbsent({ ...one, percentage: numeric(percentage) ?? percentage });
+        })
+      : undefined);
+  return {
+    bylines: text(first(value, 'bylines', 'byline') ?? snapshot.byline),
+    currency: text(value.currency),
+    ...range('adSpend', value, 'spend'),
+    ...range('impressions', value, 'impressions'),
+    ...range('audienceSize', value, 'estimatedAudienceSize'),
+    audienceReach: numeric(value.euTotalReach),
+    demographics: shares(value.demographicDistribution),
+    regions: shares(first(value, 'deliveryByRegion', 'regionDistribution')),
+  };
+}
+
+function range(name: string, value: Json, key: string): Json {
+  const { lowerBound, upperBound } = camelCased(object(value[key]));
+  return { [`${name}Min`]: numeric(lowerBound), [`${name}Max`]: numeric(upperBound) };
+}
+
+function pageOf(value: Json, snapshot: Json): Json {
+  const pageId = idText('page_id', value.pageId ?? snapshot.pageId);
+  const pageName = text(value.pageName ?? snapshot.pageName);
+  return { pageId, sourcePageExternalId: pageId, page: withoutAbsent({ pageName }) };
+}
+
+function bodyOf({ body }: Json): string | undefined {
+  const { text: plain, markup } = object(body);
+  const html = text(object(markup).__html)
     ?.replace(/<br\s*\/?>/gi, '\n')
     .replace(/<[^<>]+>/g, '');
-  return text(body.text ?? markup ?? snapshot.body ?? firstOf(value.ad_creative_bodies));
+  return text(plain ?? html ?? body);
 }
 
 /** The end date of an active ad is only the day when it was scraped. */
-function times(value: Json) {
-  const end = time(first(value, 'end_date', 'endDate', 'ad_delivery_stop_time'));
-  const active = first(value, 'is_active', 'isActive') === true;
+function times(value: Json): Json {
+  const end = time(first(value, 'endDate', 'adDeliveryStopTime'));
   return {
-    startedAt: time(first(value, 'start_date', 'startDate', 'ad_delivery_start_time')),
+    startedAt: time(first(value, 'startDate', 'adDeliveryStartTime')),
     lastSeenAt: end,
-    endDate: active ? null : end,
+    endDate: value.isActive === true ? null : end,
   };
 }
 
 function mediaOf(snapshot: Json): MediaAsset[] {
   const pictures = (from: unknown, type: string) =>
     list(from).flatMap((entry, nr) => {
-      const one = object(entry);
-      const url = text(first(one, 'original_image_url', 'originalImageUrl', 'resized_image_url', 'resizedImageUrl'));
+      const url = text(first(camelCased(object(entry)), 'originalImageUrl', 'resizedImageUrl'));
       return url ? [{ type, url, nr }] : [];
     });
   const videos = (from: unknown, type: string) =>
     list(from).flatMap((entry, nr) => {
-      const one = object(entry);
-      const url = text(first(one, 'video_hd_url', 'videoHdUrl', 'video_sd_url', 'videoSdUrl'));
-      const preview = text(first(one, 'video_preview_image_url', 'videoPreviewImageUrl'));
+      const one = camelCased(object(entry));
+      const url = text(first(one, 'videoHdUrl', 'videoSdUrl'));
+      const preview = text(one.videoPreviewImageUrl);
       return url ? [{ type, url, nr, ...(preview && { urls: { preview } }) }] : [];
     });
-  const portrait = text(first(snapshot, 'page_profile_picture_url', 'pageProfilePictureUrl'));
+  const portrait = text(snapshot.pageProfilePictureUrl);
   return [
     ...videos(snapshot.videos, 'VID'),
     ...pictures(snapshot.images, 'THUMB'),
@@ -110,34 +221,6 @@ function mediaOf(snapshot: Json): MediaAsset[] {
   ];
 }
 
-const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
-const firstOf = (value: unknown) => list(value)[0];
-
-function text(value: unknown): string | undefined {
-  if (typeof value === 'number') return String(value);
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function texts(value: unknown): string[] | undefined {
-  const found = list(value).filter((one) => typeof one === 'string');
-  return found.length > 0 ? found : undefined;
-}
-
-function numeric(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
-}
-
-/** Unix seconds, unix milliseconds or a date text. */
-function time(value: unknown): string | undefined {
-  const number = numeric(value);
-  const date = number === undefined ? Date.parse(text(value) ?? '') : number < 1e11 ? number * 1000 : number;
-  return Number.isNaN(date) ? undefined : new Date(date).toISOString();
-}
-
 function domainOf(link: string | undefined): string | undefined {
   try {
     return link ? new URL(link).hostname.replace(/^www\./, '') || undefined : undefined;
@@ -145,6 +228,3 @@ function domainOf(link: string | undefined): string | undefined {
     return undefined;
   }
 }
-
-const withoutAbsent = (value: Json): Json =>
-  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));

@@ -77,11 +77,20 @@ const cardText = (cards: Ad['cards']) =>
     }),
   );
 
+/** Further versions of the copy and who paid for the ad, as imports from the public archive keep them. */
+const archivedText = ({ headlines, bodies, linkDescriptions, bylines }: Ad) =>
+  [headlines, bodies, linkDescriptions, bylines].flat().filter((text) => typeof text === 'string');
+
+const disclaimersOf = ({ disclaimers }: Page) =>
+  (Array.isArray(disclaimers) ? disclaimers : []).map((one) => (typeof one?.bylines === 'string' ? one.bylines : null));
+
 const flag = (value: boolean | null | undefined) => [value == null ? null : String(value)];
 
 const adType: RecordType<Ad> = {
   name: 'ads',
-  copy: (ad) => [...new Set([ad.headline, ad.body, ad.linkDescription, ad.productTitle, ...cardText(ad.cards)])],
+  copy: (ad) => [
+    ...new Set([ad.headline, ad.body, ad.linkDescription, ad.productTitle, ...cardText(ad.cards), ...archivedText(ad)]),
+  ],
   advertiser: (ad) => ad.page?.pageName,
   measures: [
     { key: 'startedAt', about: 'when the ad started', date: true, value: (ad) => time(ad.startedAt) },
@@ -151,7 +160,7 @@ const adType: RecordType<Ad> = {
 
 const pageType: RecordType<Page> = {
   name: 'pages',
-  copy: (page) => [page.pageName],
+  copy: (page) => [page.pageName, ...disclaimersOf(page)],
   advertiser: (page) => page.pageName,
   measures: [
     { key: 'adsAmount', about: 'number of ads', value: (page) => page.adsAmount },

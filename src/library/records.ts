@@ -7,9 +7,11 @@ import { tokenize } from './tokenize.ts';
 
 /** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
 export type Records = {
-  /** Writes an ad, replacing one with the same id, and creates its page if there is none. */
-  putAd(ad: Ad, json?: string): void;
-  putPage(page: Page, json?: string): void;
+  /** Writes an ad, and creates its page if there is none. Returns whether it replaced one with the same id. */
+  putAd(ad: Ad, json?: string): boolean;
+  /** Writes a page. Returns whether it replaced one with the same id. */
+  putPage(page: Page, json?: string): boolean;
+  page(id: string): Page | undefined;
   /** Row number by id, or undefined. */
   find(kind: ItemType, id: string): number | undefined;
   /** JSON texts in the order of `numbers`. */
@@ -20,21 +22,32 @@ export function recordsIn(database: Database): Records {
   const write = { ads: writerOf(database, recordTypes.ads), pages: writerOf(database, recordTypes.pages) };
   const find: Records['find'] = (kind, id) =>
     database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number;
-  const putPage: Records['putPage'] = (page, json = JSON.stringify(page)) =>
-    write.pages(page.pageId, find('pages', page.pageId), page, json);
+  const putPage: Records['putPage'] = (page, json = JSON.stringify(page)) => {
+    const known = find('pages', page.pageId);
+    write.pages(page.pageId, known, page, json);
+    return known !== undefined;
+  };
+  const read: Records['read'] = (kind, numbers) => {
+    const sql = `SELECT number, json FROM ${kind}_json WHERE number IN (SELECT value FROM json_each(?))`;
+    const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(numbers)]);
+    const texts = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
+    return numbers.flatMap((number) => texts.get(number) ?? []);
+  };
 
   return {
     find,
+    read,
     putPage,
-    putAd(ad, json = JSON.stringify(ad)) {
-      write.ads(storedId('ads', ad.id), find('ads', ad.id), ad, json);
-      if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
+    page(id) {
+      const number = find('pages', id);
+      const [json] = number === undefined ? [] : read('pages', [number]);
+      return json === undefined ? undefined : JSON.parse(json);
     },
-    read(kind, numbers) {
-      const sql = `SELECT number, json FROM ${kind}_json WHERE number IN (SELECT value FROM json_each(?))`;
-      const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(numbers)]);
-      const texts = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
-      return numbers.flatMap((number) => texts.get(number) ?? []);
+    putAd(ad, json = JSON.stringify(ad)) {
+      const known = find('ads', ad.id);
+      write.ads(storedId('ads', ad.id), known, ad, json);
+      if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
+      return known !== undefined;
     },
   };
 }

@@ -16,28 +16,39 @@ export function progressLine({ name, bytes, of }: ImportProgress): string {
 
 const counted = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
 
-export function importText({ name, ads, pages, fromPublicArchive, skipped, problems }: ImportedFile): string {
-  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s JSON)` : '';
+export function importText({ name, notes, ...report }: ImportedFile): string {
+  const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
+  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
+  const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
   const unlisted = skipped - problems.length;
   return [
-    `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${skipped ? `, ${skipped} skipped:` : ''}`,
-    ...problems.map(({ line, problem }) => `  line ${line}: ${problem}`),
-    ...(unlisted > 0 ? [`  and ${unlisted} more`] : []),
+    `${name}: ${counted(ads, 'ad')}${mapped} and ${counted(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
+    ...problems.map((problem) => `  ${problemText(problem)}`),
+    ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
+    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...notes.map((note) => `  note: ${note}`),
   ].join('\n');
+}
+
+/** `line 12: id: …`, or `line 12, data[3].id: …` in a document. */
+function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
+  if (path === '') return `line ${line}: ${problem}`;
+  return `line ${line}, ${path}${/^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
 }
 
 /** The exit code of an import; `note` explains a code other than 0. */
 export function importOutcome(files: Pick<ImportedFile, 'skipped'>[]): { exitCode: number; note?: string } {
   const skipped = files.reduce((sum, file) => sum + file.skipped, 0);
   if (skipped === 0) return { exitCode: 0 };
-  return { exitCode: 1, note: 'exit code 1: some lines were skipped; everything else is stored' };
+  return { exitCode: 1, note: 'exit code 1: some records were skipped; everything else is stored' };
 }
 
 export function keysText(keys: KeyInfo[]): string {
   if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
   return keys
-    .map(({ id, keyPrefix, name, scopes, createdAt, revokedAt }) => {
-      const state = revokedAt === null ? 'active' : `revoked ${isoDay(revokedAt)}`;
+    .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {
+      const active = unmetered ? 'active, unmetered' : 'active';
+      const state = revokedAt === null ? active : `revoked ${isoDay(revokedAt)}`;
       return `${keyPrefix}…  ${id}  made ${isoDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
     })
     .join('\n');

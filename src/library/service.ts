@@ -80,8 +80,9 @@ function paid(
   { config, meter }: ServiceContext,
 ) {
   const { gated, headers } = endpoints[name];
-  const price = gated ? priceOf(config.prices[name], items) : 0;
-  const remaining = gated ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
+  const isMetered = gated && !caller.unmetered;
+  const price = isMetered ? priceOf(config.prices[name], items) : 0;
+  const remaining = isMetered ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
   return {
     body,
     headers: {

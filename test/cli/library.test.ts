@@ -134,13 +134,13 @@ describe('an import', () => {
     const { code, err } = await run(['import', '-', ...at(database)], { input: '{"id":"x"}\n'.repeat(500) });
     expect(code).toBe(1);
     expect(err).toContain('0 ads and 0 pages, 500 skipped:\n  line 1: id: ');
-    expect(err).toMatch(/\n {2}and \d+ more\n/);
-    expect(err).toMatch(/\nad-library-mcp: exit code 1: some lines were skipped; everything else is stored\n$/);
+    expect(err).toMatch(/\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/);
+    expect(err).toMatch(/\nad-library-mcp: exit code 1: some records were skipped; everything else is stored\n$/);
   });
 
   test('says how many ads came in the public ad library’s form', async ({ database }) => {
     const { err } = await run(['import', '-', ...at(database)], { input: '{"ad_archive_id":"1","page_id":"2"}\n' });
-    expect(err).toContain('1 ad (1 from the public ad library’s JSON)');
+    expect(err).toContain('1 ad (1 from the public ad library’s format)');
   });
 
   test('that a person watches shows its progress on one line', async ({ folder, database }) => {

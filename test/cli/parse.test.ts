@@ -144,6 +144,12 @@ test.each([
   vi.unstubAllEnvs();
 });
 
+test('help of the import names its formats', () => {
+  read('library import --help');
+  for (const format of ['JSON Lines', '"data" or "items"', 'CSV', 'ad_archive_id', 'Page ID', '.gz'])
+    expect(written.stdout).toContain(format);
+});
+
 test('help names every setting', () => {
   read('--help');
   for (const { variable } of Object.values(settings)) expect(written.stdout).toContain(variable);

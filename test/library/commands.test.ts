@@ -32,7 +32,7 @@ test('imports files and standard input, tells how far it is, and what it skipped
     `${file}: 1 ad and 1 page, 1 skipped:\n  line 2: id: an ad's id is a UUID; got "x"`,
     'standard input: 1 ad and 0 pages',
   ]);
-  expect(importOutcome(reports)).toEqual({ exitCode: 1, note: expect.stringMatching(/^exit code 1: some lines/) });
+  expect(importOutcome(reports)).toEqual({ exitCode: 1, note: expect.stringMatching(/^exit code 1: some records/) });
   expect(importOutcome(reports.slice(1))).toEqual({ exitCode: 0 });
   expect(seen).toMatchObject([
     { name: file, bytes: 87, of: 87 },

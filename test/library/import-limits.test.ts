@@ -62,7 +62,7 @@ describe('limits', () => {
     );
     const problem = 'nested deeper than 64 levels';
     expect(report).toMatchObject({ ads: 1, skipped: 4 });
-    expect(report.problems).toEqual([2, 3, 4, 5].map((line) => ({ line, problem })));
+    expect(report.problems).toEqual([2, 3, 4, 5].map((line) => ({ line, path: line === 4 ? '[0]' : '', problem })));
     const { status, body } = await served.ask('POST', '/v1/ads/search', { key, body: {} });
     expect([status, body.items.length]).toEqual([200, 1]);
     expect(served.errors).toEqual([]);
@@ -85,7 +85,10 @@ describe('limits', () => {
   }) => {
     const report = await served.load([{ id: uuid(1), body: 'long '.repeat(250_000) }, { id: uuid(2) }]);
     expect(report).toMatchObject({ ads: 1, skipped: 1 });
-    expect(report.problems).toEqual([{ line: 1, problem: 'a record of more than 1048576 characters' }]);
+    expect(report.problems).toMatchObject([{ line: 1, path: '[0]' }]);
+    expect(report.problems[0]?.problem).toMatch(
+      /^a record of more than 1048576 characters; a list of records goes into/,
+    );
   });
 
   test('the report on a record is short, however much is wrong with it', async ({ served }) => {

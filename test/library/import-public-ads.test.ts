@@ -71,7 +71,7 @@ describe('ads of the public ad library', () => {
       cards: [{ title: 'Card', resized_image_url: 'https://media.example/c.jpg' }],
       page: { pageName: 'Made-up Page' },
       website: { siteDomain: 'shop.example' },
-      impressions: { lower_bound: '1000' },
+      impressionsMin: 1000,
     });
     expect((await get({ served, key }, '/v1/pages/42')).pageName).toBe('Made-up Page');
   });

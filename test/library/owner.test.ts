@@ -97,7 +97,7 @@ describe('the owner’s note', () => {
     expect((await ask('Bearer wrong')).status).toBe(404);
     expect((await fetch(`${url}/-/keys`)).status).toBe(404);
     const empty = await fetch(`${url}/-/import`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
-    expect(await empty.json()).toMatchObject({ lines: 0, ads: 0, pages: 0 });
+    expect(await empty.json()).toMatchObject({ ads: 0, pages: 0 });
     await undo.pop()?.();
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
