@@ -8,7 +8,7 @@ import { copyOf, variantCopy } from '../src/dataset/ad-copy.ts';
 import { type AdRows, adRows, languageText } from '../src/dataset/ad-row.ts';
 import { type Cell, cellsOf, columnsOf, type Row, type TableName, tableNames } from '../src/dataset/columns.ts';
 import { everyAdSql, writeExport } from '../src/dataset/export.ts';
-import { loadLanguageDetector } from '../src/dataset/language.ts';
+import { loadLanguageDetector } from '../src/language/detector.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/sql-pool.ts';
 import { summarize } from '../src/dataset/summary.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';

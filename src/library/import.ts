@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
 import { Ad, Page } from '../api/schemas.ts';
+import { loadAdLanguage } from './ad-language.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';
@@ -42,9 +43,10 @@ export async function importLines(
   source: AsyncIterable<string | Uint8Array>,
 ): Promise<ImportReport> {
   const report: ImportReport = { lines: 0, ads: 0, pages: 0, fromPublicArchive: 0, skipped: 0, problems: [] };
+  const withLanguage = await loadAdLanguage();
   const put = (entry: Entry) => {
     if ('ad' in entry) {
-      records.putAd(entry.ad, entry.json);
+      records.putAd(withLanguage(entry.ad), entry.json);
       report.ads++;
     } else {
       records.putPage(entry.page, entry.json);

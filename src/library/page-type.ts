@@ -1,0 +1,50 @@
+import type { Page } from '../api/schemas.ts';
+import { flag, missing, type RecordType, time } from './record-type.ts';
+
+const parts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
+  tags: [
+    { key: 'pageId', about: 'page id', single: true, opaque: true, of: (page) => [page.pageId] },
+    { key: 'countries', about: 'countries, ISO 3166 codes', example: ['KR'], of: (page) => page.countries ?? [] },
+    { key: 'languages', about: 'languages, ISO 639 codes', example: ['ko'], of: (page) => page.languages ?? [] },
+    {
+      key: 'technologySlugs',
+      about: 'technologies of the website',
+      example: ['live-chat'],
+      of: (page) => page.technologySlugs ?? [],
+    },
+    {
+      key: 'detailsEstimated',
+      about: 'whether the details are estimates',
+      boolean: true,
+      single: true,
+      of: (page) => flag(page.detailsEstimated),
+    },
+  ],
+  measures: [
+    { key: 'adsAmount', about: 'number of ads', value: (page) => page.adsAmount },
+    { key: 'adsTotalDuplicates', about: 'duplicates over all ads', value: (page) => page.adsTotalDuplicates },
+    { key: 'averageDuplicates', about: 'duplicates per ad', value: (page) => page.averageDuplicates },
+    { key: 'audienceReach', about: 'people reached', value: (page) => page.audienceReach },
+    { key: 'pageLikes', about: 'likes of the page', value: (page) => page.pageLikes },
+    { key: 'pageIgFollowers', about: 'Instagram followers', value: (page) => page.pageIgFollowers },
+    { key: 'trend', about: 'trend score', value: (page) => page.trend },
+    { key: 'performance', about: 'performance score', value: (page) => page.performance },
+    { key: 'pageCreatedAt', about: 'when the page was made', date: true, value: (page) => time(page.pageCreatedAt) },
+  ],
+};
+
+export const pageType: RecordType<Page> = {
+  name: 'pages',
+  texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
+  textFilters: [
+    {
+      key: 'query',
+      about: 'the page name',
+      columns: ['copy', 'advertiser'],
+      fields: ['pageName'],
+      example: 'summer sale -shoes',
+    },
+  ],
+  ...parts,
+  tags: [...parts.tags, missing(parts)],
+};
