@@ -1,11 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
+import type { SearchFilters } from './api/search-filters.ts';
+import type { Fetch } from './api/send-http.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
+import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
 import { logCalls, type OnCall } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
-import { filterHints } from './mcp/filter-hints.ts';
+import { askForFilters } from './mcp/served-filters.ts';
 import { prompts } from './prompts/catalog.ts';
 import type { OpenCalls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
@@ -47,7 +50,7 @@ interface UpstreamService extends Upstream {
   key: string | undefined;
   pictures?: App['pictures'];
   notice?: string;
-  filterHints?: Readonly<Record<string, string>> | undefined;
+  searchFilters?(): Promise<SearchFilters | undefined>;
   close(): Promise<void> | void;
 }
 
@@ -82,7 +85,7 @@ export async function openApp({
     closing: closing.signal,
   };
   return {
-    catalog: createCatalog({ server, prompts, version, filterHints: upstream.filterHints }),
+    catalog: createCatalog({ server, prompts, version, searchFilters: upstream.searchFilters }),
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
     close: async (drainMs = 0) => {
@@ -94,13 +97,26 @@ export async function openApp({
 }
 
 function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamService {
-  return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: searchFilters && filterHints(searchFilters) };
+  const network = undiciFetch();
+  const service = { ...network, baseUrl, key: apiKey };
+  if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
+  if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
+  return { ...service, searchFilters: () => libraryFilters(network.fetch, baseUrl) };
+}
+
+/** A loopback address may be a local library's, which describes its filters. */
+async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilters | undefined> {
+  const served = await askForFilters({ fetch, baseUrl, userAgent: `ad-library-mcp/${version}` });
+  if (served === undefined) return undefined;
+  const { withNotes } = await import('./library/filters.ts');
+  return withNotes(served);
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
-  const [{ openDemoLibrary }, { libraryFilters }] = await Promise.all([
+  const [{ openDemoLibrary }, { describeFilters }, { defaultConfig }] = await Promise.all([
     import('./library/demo.ts'),
     import('./library/filters.ts'),
+    import('./library/config.ts'),
   ]);
   const { library, apiKey } = await openDemoLibrary({
     now,
@@ -117,7 +133,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     key: apiKey,
     pictures: (request) => library.fetch(request),
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
-    filterHints: filterHints(libraryFilters),
+    searchFilters: async () => describeFilters(defaultConfig),
     close: () => library.close(),
   };
 }

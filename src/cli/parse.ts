@@ -7,6 +7,7 @@ export type Job =
   | { name: 'http'; flags: Flags }
   | { name: 'library serve'; flags: Flags }
   | { name: 'library import'; flags: Flags; files: string[] }
+  | { name: 'library filters'; flags: Flags }
   | { name: 'library key create'; flags: Flags; options: OptionValues }
   | { name: 'library key list'; flags: Flags }
   | { name: 'library key revoke'; flags: Flags; key: string };
@@ -61,7 +62,7 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     },
   );
   const library = sub(program, 'library', 'the local library: the same HTTP API from an embedded database');
-  library.action(() => library.error('error: library needs a command: serve, import or key'));
+  library.action(() => library.error('error: library needs a command: serve, import, filters or key'));
   withSettings(sub(library, 'serve', 'serve the local library over HTTP'), [
     'database',
     'demo',
@@ -77,6 +78,11 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     .action((files: string[], _, command: Command) => {
       job = { name: 'library import', flags: flagsOf(command.optsWithGlobals()), files };
     });
+  withSettings(sub(library, 'filters', 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them'), [
+    'logLevel',
+  ]).action((_, command: Command) => {
+    job = { name: 'library filters', flags: flagsOf(command.optsWithGlobals()) };
+  });
   addKeyCommands(library, (found) => {
     job = found;
   });

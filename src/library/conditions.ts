@@ -41,9 +41,7 @@ function invertedConditions(search: Search, not: FilterValues[string] | undefine
     const single = { [key]: value } as FilterValues;
     const match = matchExpression(termsOf(recordType, single));
     const inText = `${recordType.name}.number IN (SELECT rowid FROM ${recordType.name}_text WHERE ${recordType.name}_text MATCH ?)`;
-    const found = match
-      ? [{ sql: inText, values: [match] }]
-      : columnConditions({ recordType, filters: single, asOf });
+    const found = match ? [{ sql: inText, values: [match] }] : columnConditions({ recordType, filters: single, asOf });
     return found.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
   });
 }

@@ -33,7 +33,7 @@ const inverted = (keys: SearchFilter[]): SearchFilter => ({
   key: 'not',
   type: 'filters',
   description: `None of these filters may match; each key of missing counts by itself. Records without a value are found, too. Takes all other keys but sort and order: ${keys[0]?.key} …`,
-  note: 'leaves out what any of them finds',
+  note: 'but sort and order; leaves out what any of them finds',
 });
 
 function filtersOf({ textFilters, tags, measures }: RecordType, others: SearchFilter[] = []): SearchFilter[] {
@@ -77,4 +77,15 @@ export function describeFilters({ searchLimit }: Pick<LibraryConfig, 'searchLimi
   const limit: SearchFilter = { key: 'limit', type: 'integer', minimum: 1, maximum, default: usual };
   const { ads, pages } = libraryFilters;
   return { inclusive: true, ignoresCase: true, ads: [limit, ...ads], pages: [limit, ...pages] };
+}
+
+/** What another version of this library serves, in words of this one: its own are never shown to a model. */
+export function withNotes(served: SearchFilters): SearchFilters {
+  const noted = (kind: 'ads' | 'pages') =>
+    served[kind].map((filter) => {
+      const own = libraryFilters[kind].find(({ key, type }) => key === filter.key && type === filter.type);
+      const { note, example } = own ?? {};
+      return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };
+    });
+  return { ...served, ads: noted('ads'), pages: noted('pages') };
 }

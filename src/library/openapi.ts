@@ -176,9 +176,7 @@ function searchRequest(filters: SearchFilter[], conditionsName: string, { search
 const conditions = (filters: SearchFilter[]): Json => ({
   type: 'object',
   additionalProperties: false,
-  properties: Object.fromEntries(
-    filters.filter(isCondition).map((filter) => [filter.key, filterSchema(filter)]),
-  ),
+  properties: Object.fromEntries(filters.filter(isCondition).map((filter) => [filter.key, filterSchema(filter)])),
 });
 
 function filterSchema(filter: SearchFilter): Json {

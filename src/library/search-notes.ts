@@ -8,7 +8,7 @@ import { type TagValues, tagValuesIn } from './tag-values.ts';
 
 type Context = { database: Database; records: Pick<Records, 'read'> };
 
-const maxNotes = 8;
+const maxNotes = 5;
 
 /** What a reader of a search's first page should know, so that no number is taken for what it is not. */
 export function searchNotes(search: Search, totalHits: number, { database, records }: Context): string[] {
@@ -77,7 +77,7 @@ function leftOut(search: Search, database: Database): string[] {
     if (without === 0) return [];
     const noun = nounOf(recordType);
     const plural = without === 1 ? `${noun} has` : `${noun}s have`;
-    return `${without} more ${plural} no ${key}: its bounds leave them out, {"missing":["${key}"]} finds them.`;
+    return `${without} more ${plural} no ${key}: its bounds leave them out, and missing ${key} finds them.`;
   });
 }
 

@@ -46,7 +46,9 @@ export function tagValuesIn(database: Database, records: Pick<Records, 'read'>, 
     near(tag, value) {
       const prefix = tagPrefix(tag.key);
       const alike = tokensFrom(tagToken(tag.key, value.slice(0, 2)));
-      const tokens = new Map([...alike, ...tokensFrom(prefix)].map((token) => [decoded(token.slice(prefix.length)), token]));
+      const tokens = new Map(
+        [...alike, ...tokensFrom(prefix)].map((token) => [decoded(token.slice(prefix.length)), token]),
+      );
       const nearest = nearestFirst(value, [...tokens.keys()]).slice(0, maxShown);
       return { values: nearest.flatMap((one) => written(tag, tokens.get(one) ?? '')), of: tokens.size };
     },

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { isGated } from '../tools/catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
+import type { ArgumentHints } from './filter-hints.ts';
 import { ReceiptView } from './receipt.ts';
 
 /** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
@@ -17,8 +18,8 @@ type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 export interface ListOptions {
   /** False where results have no structured content: then no output schemas are listed. */
   withOutput: boolean;
-  /** Descriptions of the `filters` argument by tool name, where the filter keys are known. */
-  filterHints?: Readonly<Record<string, string>> | undefined;
+  /** By tool name, where the filter keys are known. */
+  filterHints?: Readonly<Record<string, ArgumentHints>> | undefined;
 }
 
 export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} }: ListOptions): ListedTool[] {
@@ -36,12 +37,22 @@ export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} 
 export const describe = (tool: Tool): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
 
-function inputSchema(input: z.ZodObject, filterHint: string | undefined): ObjectSchema {
-  const filters = input.shape.filters;
-  const described =
-    filters && filterHint ? input.extend({ filters: (filters as z.ZodType).describe(filterHint) }) : input;
-  return { ...jsonSchema(described), additionalProperties: false };
+function inputSchema(input: z.ZodObject, hints: ArgumentHints | undefined): ObjectSchema {
+  const listed = jsonSchema(input);
+  if (hints === undefined) return { ...listed, additionalProperties: false };
+  const { filters, limit, ...others } = listed.properties as Record<string, object>;
+  const properties = {
+    filters: { ...filters, description: hints.filters },
+    limit: { ...limit, ...limitHints(hints.limit) },
+    ...others,
+  };
+  return { ...listed, properties, additionalProperties: false };
 }
+
+const limitHints = (limit: ArgumentHints['limit']) => ({
+  ...(limit?.default !== undefined && { description: `Items per page, default ${limit.default}` }),
+  ...(limit?.maximum !== undefined && { maximum: limit.maximum }),
+});
 
 /**
  * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that is only

@@ -9,7 +9,9 @@ export const cursor = z.string().optional().describe('cursor of the previous res
 export const filters = z
   .looseObject({})
   .optional()
-  .describe('Filter keys, sent to the service unchanged. If it rejects one, its error says what is allowed.');
+  .describe(
+    "Keys as in the service's documentation, sent unchanged. One it does not know may be refused, or ignored and charged.",
+  );
 /** The document gives no bounds for searches, so the service judges. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
