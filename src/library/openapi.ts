@@ -143,15 +143,27 @@ function parameters(name: OperationName): Json[] {
   ];
 }
 
-/** Every schema of the document by its name; schemas refer to each other. */
+/**
+ * Every schema of the document by its name; schemas refer to each other. In place of SearchRequest there is one for each
+ * search, and lists say what else this library sends with them.
+ */
 function namedSchemas(): Json {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) {
     if (schema instanceof z.ZodType) registry.add(schema, { id });
   }
   const made = z.toJSONSchema(registry, { uri: (id) => ref(id).$ref, io: 'input', target: 'draft-2020-12' });
-  return Object.fromEntries(Object.entries(made.schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+  const { SearchRequest: _, ...all } = made.schemas;
+  for (const list of [all.AdListResult, all.PageListResult]) Object.assign(list?.properties ?? {}, { notes });
+  return Object.fromEntries(Object.entries(all).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
 }
+
+const notes = {
+  type: 'array',
+  items: { type: 'string' },
+  description:
+    'With the first page of a search: values that no record has, and records that a filter leaves out unseen',
+};
 
 function searchRequest(filters: SearchFilter[], conditionsName: string, { searchLimit }: LibraryConfig): Json {
   return {
