@@ -1,7 +1,7 @@
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
+import { recordTypes } from './ads-and-pages.ts';
 import type { LibraryConfig } from './config.ts';
 import type { Measure, RecordType, Tag, TextFilter } from './record-type.ts';
-import { recordTypes } from './record-types.ts';
 
 /**
  * The filter keys of this library, derived from the record types. Validation, the text of a 422, the OpenAPI document,

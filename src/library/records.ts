@@ -1,8 +1,8 @@
 import type { ItemType } from '../api/item-type.ts';
 import type { Ad, Page } from '../api/schemas.ts';
+import { recordTypes } from './ads-and-pages.ts';
 import type { Database } from './database.ts';
 import { type RecordType, textColumns } from './record-type.ts';
-import { recordTypes } from './record-types.ts';
 import { tagTokens } from './tag-tokens.ts';
 import { tokenize } from './tokenize.ts';
 

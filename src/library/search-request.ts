@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/item-type.ts';
+import { recordTypes } from './ads-and-pages.ts';
 import { invalid } from './api-error.ts';
 import type { Search } from './conditions.ts';
 import type { Cursors } from './cursor.ts';
 import { libraryFilters } from './filters.ts';
 import { type FilterValues, readFilters } from './read-filters.ts';
-import { recordTypes } from './record-types.ts';
 import { readLimit } from './request.ts';
 import { countHits, findPage, type Position } from './search.ts';
 import { searchNotes } from './search-notes.ts';

@@ -26,13 +26,13 @@ function hintsOf(described: readonly SearchFilter[], rules: string): ArgumentHin
 function rulesText(filters: readonly SearchFilter[], { inclusive, ignoresCase }: Omit<SearchFilters, 'ads' | 'pages'>) {
   const has = (type: SearchFilter['type']) => filters.some((filter) => filter.type === type);
   const rules = [
-    filters.length > 1 && 'All keys must match',
     has('strings') && 'lists match any of their values',
     inclusive && 'From and To include the bound',
     ignoresCase && 'case is ignored',
     has('query') && 'of words all must occur, "phrase" is exact, -word excludes, even alone',
-  ].filter(Boolean);
-  return rules.length > 0 ? `${rules.join('; ')}.` : '';
+  ].filter((rule) => rule !== false && rule !== undefined);
+  const [first = '', ...others] = rules;
+  return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
 }
 
 /** Keys with the same form stand together: `advertiser, bylines (words)`. */
@@ -73,7 +73,7 @@ const typeTexts: Record<SearchFilter['type'], string> = {
   integer: 'number',
   number: 'number',
   boolean: 'true/false',
-  date: 'ISO date',
+  date: 'date',
   filters: 'object of the keys here',
 };
 

@@ -37,17 +37,19 @@ export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} 
 export const describe = (tool: Tool): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
 
-function inputSchema(input: z.ZodObject, hints: ArgumentHints | undefined): ObjectSchema {
-  const listed = jsonSchema(input);
-  if (hints === undefined) return { ...listed, additionalProperties: false };
+function inputSchema(input: z.ZodObject, hints: ArgumentHints = unknownFilters): ObjectSchema {
+  const listed: ObjectSchema = { ...jsonSchema(input), additionalProperties: false };
   const { filters, limit, ...others } = listed.properties as Record<string, object>;
-  const properties = {
-    filters: { ...filters, description: hints.filters },
-    limit: { ...limit, ...limitHints(hints.limit) },
-    ...others,
-  };
-  return { ...listed, properties, additionalProperties: false };
+  if (filters === undefined) return listed;
+  const described = { ...filters, description: hints.filters };
+  return { ...listed, properties: { filters: described, limit: { ...limit, ...limitHints(hints.limit) }, ...others } };
 }
+
+const unknownFilters: ArgumentHints = {
+  filters:
+    "Keys as in the service's documentation, sent unchanged. An unknown key may be refused, or ignored and charged.",
+  limit: undefined,
+};
 
 const limitHints = (limit: ArgumentHints['limit']) => ({
   ...(limit?.default !== undefined && { description: `Items per page, default ${limit.default}` }),

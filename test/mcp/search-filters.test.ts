@@ -38,9 +38,9 @@ test('a file that describes the filters of a service tells them to the model', a
   ];
   const { ads: told, pages } = await described(fileWith({ ads }));
   expect(told).toBe(
-    'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number)',
+    'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number). Lists match any of their values.',
   );
-  expect(pages).toContain('sent to the service unchanged');
+  expect(pages).toContain('An unknown key may be refused, or ignored and charged');
 });
 
 test.each([
