@@ -46,7 +46,10 @@ const maxKeys = 100;
 const maxLength = 10_000;
 
 /** A name or a value that cannot be a sentence. */
-const Word = z.string().refine((text) => /^[\w.+-]{1,40}$/.test(text) && word(text) === text);
+const Word = z
+  .string()
+  .max(40)
+  .refine((text) => /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(text) && word(text) === text);
 const Words = z.array(Word).min(1).max(60).optional();
 const finite = z.number().optional();
 
