@@ -33,7 +33,7 @@ const inverted = (keys: SearchFilter[]): SearchFilter => ({
   key: 'not',
   type: 'filters',
   description: `None of these filters may match; each key of missing counts by itself. Records without a value are found, too. Takes all other keys but sort and order: ${keys[0]?.key} …`,
-  note: 'but sort and order; leaves out what any of them finds',
+  note: 'without sort and order; leaves out what any of them finds',
 });
 
 function filtersOf({ textFilters, tags, measures }: RecordType, others: SearchFilter[] = []): SearchFilter[] {

@@ -19,6 +19,7 @@ export function searchNotes(search: Search, totalHits: number, { database, recor
     ...[own, (not ?? {}) as FilterValues].flatMap((some) => unknownValues(recordType, some, values)),
     ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
     ...leftOut(search, database),
+    ...keptByNot(search, database),
     ...otherKind(search, totalHits, database),
   ];
   return [...new Set(notes)].slice(0, maxNotes);
@@ -75,9 +76,24 @@ function leftOut(search: Search, database: Database): string[] {
     const missing = [...new Set([others.missing ?? [], key].flat() as string[])];
     const without = countHits(database, { ...search, filters: { ...others, missing } });
     if (without === 0) return [];
-    const noun = nounOf(recordType);
-    const plural = without === 1 ? `${noun} has` : `${noun}s have`;
-    return `${without} more ${plural} no ${key}: its bounds leave them out, and missing ${key} finds them.`;
+    return `${without} more ${have(without, recordType)} no ${key}: its bounds leave them out, and missing ${key} finds them.`;
+  });
+}
+
+const have = (count: number, recordType: RecordType) =>
+  count === 1 ? `${nounOf(recordType)} has` : `${nounOf(recordType)}s have`;
+
+/** Records that `not` keeps because they have no value that could match. */
+function keptByNot(search: Search, database: Database): string[] {
+  const { recordType, filters } = search;
+  const inverted = Object.keys(filters.not ?? {});
+  const keys = [...recordType.tags.filter(({ all }) => !all), ...recordType.measures].map(({ key }) => key);
+  return keys.flatMap((key) => {
+    if (!inverted.some((one) => one.replace(/(From|To)$/, '') === key)) return [];
+    const missing = [...new Set([filters.missing ?? [], key].flat() as string[])];
+    const kept = countHits(database, { ...search, filters: { ...filters, missing } });
+    if (kept === 0) return [];
+    return `${kept} of these ${have(kept, recordType)} no ${key}, and not keeps them; not with missing ${key} leaves them out.`;
   });
 }
 

@@ -74,7 +74,7 @@ const typeTexts: Record<SearchFilter['type'], string> = {
   number: 'number',
   boolean: 'true/false',
   date: 'date',
-  filters: 'object of the keys here',
+  filters: 'object of these keys',
 };
 
 function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: ReadonlyMap<string, string>): string {
@@ -103,7 +103,7 @@ function valuesText(
   const texts: string[] = [];
   for (const [names, text] of [
     [lists, 'any list key'],
-    [[...new Set(pairs.values())], 'any name with From/To'],
+    [[...new Set(pairs.values())], 'any name before From/To'],
   ] as const) {
     if (names.length < minRepeated || !names.every((name) => left.has(name))) continue;
     texts.push(text);

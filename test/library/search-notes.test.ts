@@ -58,6 +58,16 @@ test('records without a date are counted where a date leaves them out', async ()
   expect(await notesOf({ startedAtTo: '2027-01-01', ctaType: 'SHOP_NOW' })).toBeUndefined();
 });
 
+test('records without a value are counted where not keeps them', async () => {
+  expect(await notesOf({ not: { domain: 'tea.example' } })).toEqual([
+    '2 of these ads have no domain, and not keeps them; not with missing domain leaves them out.',
+  ]);
+  expect(await notesOf({ not: { domain: 'tea.example', missing: ['domain'] } })).toBeUndefined();
+  expect(await notesOf({ not: { ctaType: 'SHOP_NOW', startedAtFrom: '2026-01-01' } })).toEqual([
+    '2 of these ads have no startedAt, and not keeps them; not with missing startedAt leaves them out.',
+  ]);
+});
+
 test('mediaKind and displayFormat name each other where they differ', async () => {
   const both =
     "mediaKind video finds 1, displayFormat VIDEO finds 2: the first says what an ad's media hold, the second which format the advertiser chose.";

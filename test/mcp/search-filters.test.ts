@@ -53,6 +53,13 @@ test.each([
   await expect(described(file)).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${file}, which cannot be used: `);
 });
 
+test('a file that is too large is not read, and many mistakes are told in few words', async () => {
+  const filter = { key: 'a', type: 'text', extra: 1 };
+  await expect(described(fileWith(' '.repeat(2_000_000)))).rejects.toThrow('at most 1048576 are allowed');
+  await expect(described(fileWith({ ads: Array(20_000).fill(filter) }))).rejects.toThrow(/^.{1,2000}$/s);
+  await expect(described(folder)).rejects.toThrow('it is not a file');
+});
+
 test('a file that is not there stops the server at the start', async () => {
   await expect(described(join(folder, 'none.json'))).rejects.toThrow(/cannot be used: ENOENT/);
 });
