@@ -9,6 +9,8 @@ import { type TagValues, tagValuesIn } from './tag-values.ts';
 type Context = { database: Database; records: Pick<Records, 'read'> };
 
 const maxNotes = 5;
+/** Each takes a count of its own. */
+const maxCounted = 5;
 
 /** What a reader of a search's first page should know, so that no number is taken for what it is not. */
 export function searchNotes(search: Search, totalHits: number, { database, records }: Context): string[] {
@@ -16,7 +18,10 @@ export function searchNotes(search: Search, totalHits: number, { database, recor
   const { not, ...own } = filters;
   const values = tagValuesIn(database, records, recordType);
   const notes = [
-    ...[own, (not ?? {}) as FilterValues].flatMap((some) => unknownValues(recordType, some, values)),
+    ...[own, (not ?? {}) as FilterValues]
+      .flatMap((some) => unknownValues(recordType, some, values))
+      .slice(0, maxNotes)
+      .map(([tag, value]) => unknownNote(recordType, tag, value, values)),
     ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
     ...leftOut(search, database),
     ...keptByNot(search, database),
@@ -28,12 +33,12 @@ export function searchNotes(search: Search, totalHits: number, { database, recor
 const nounOf = ({ name }: RecordType) => (name === 'ads' ? 'ad' : 'page');
 
 /** Values that no record has: a typo, another spelling, or a true zero for any other filters. */
-function unknownValues(recordType: RecordType, filters: FilterValues, values: TagValues): string[] {
+function unknownValues(recordType: RecordType, filters: FilterValues, values: TagValues): [Tag, string][] {
   return recordType.tags
     .filter(({ key, all }) => key in filters && !all)
     .flatMap((tag) => {
       const given = [filters[tag.key] as FilterValue].flat().map(String);
-      return given.flatMap((value) => (values.has(tag, value) ? [] : unknownNote(recordType, tag, value, values)));
+      return given.filter((value) => !values.has(tag, value)).map((value): [Tag, string] => [tag, value]);
     });
 }
 
@@ -45,8 +50,8 @@ function unknownNote(recordType: RecordType, tag: Tag, value: string, values: Ta
   return tag.opaque ? told : `${told} ${existing(near, of)}`;
 }
 
-const existing = (near: string[], of: number) =>
-  `Values there are${near.length < of ? `, nearest of ${of}` : ', nearest first'}: ${near.map(shortened).join(', ')}.`;
+const existing = (near: string[], of: number | 'many') =>
+  `Values there are${near.length === of ? ', nearest first' : `, nearest of ${of}`}: ${near.map(shortened).join(', ')}.`;
 
 const maxValueLength = 60;
 const shortened = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
@@ -60,7 +65,7 @@ function emptyTexts({ recordType, asOf, filters }: Search, database: Database, v
   const names = recordType.tags.find(({ key }) => key === 'advertiserExact');
   if (typeof advertiser === 'string' && names && alone({ advertiser }) === 0) {
     const { values: near, of } = values.near(names, advertiser);
-    if (of > 0) notes.push(`No advertiser's name has the words of ${inQuotes(advertiser)}. ${existing(near, of)}`);
+    if (of !== 0) notes.push(`No advertiser's name has the words of ${inQuotes(advertiser)}. ${existing(near, of)}`);
   }
   if (bylines !== undefined && alone({ not: { missing: ['bylines'] } }) === 0)
     notes.push(`No ${nounOf(recordType)} in this library has a value for bylines.`);
@@ -70,9 +75,9 @@ function emptyTexts({ recordType, asOf, filters }: Search, database: Database, v
 /** Records that bounds leave out because they have no value to compare. */
 function leftOut(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
-  return recordType.measures.flatMap(({ key }) => {
-    const { [`${key}From`]: from, [`${key}To`]: to, ...others } = filters;
-    if (from === undefined && to === undefined) return [];
+  const bounded = recordType.measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters);
+  return bounded.slice(0, maxCounted).flatMap(({ key }) => {
+    const { [`${key}From`]: _, [`${key}To`]: __, ...others } = filters;
     const missing = [...new Set([others.missing ?? [], key].flat() as string[])];
     const without = countHits(database, { ...search, filters: { ...others, missing } });
     if (without === 0) return [];
@@ -87,9 +92,10 @@ const have = (count: number, recordType: RecordType) =>
 function keptByNot(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
   const inverted = Object.keys(filters.not ?? {});
-  const keys = [...recordType.tags.filter(({ all }) => !all), ...recordType.measures].map(({ key }) => key);
-  return keys.flatMap((key) => {
-    if (!inverted.some((one) => one.replace(/(From|To)$/, '') === key)) return [];
+  const keys = [...recordType.tags.filter(({ all }) => !all), ...recordType.measures]
+    .map(({ key }) => key)
+    .filter((key) => inverted.some((one) => one.replace(/(From|To)$/, '') === key));
+  return keys.slice(0, maxCounted).flatMap((key) => {
     const missing = [...new Set([filters.missing ?? [], key].flat() as string[])];
     const kept = countHits(database, { ...search, filters: { ...filters, missing } });
     if (kept === 0) return [];

@@ -7,12 +7,12 @@ import { tagPrefix, tagToken } from './tag-tokens.ts';
 /** The values that the records hold of a tag, read from the full-text index. */
 export type TagValues = {
   has(tag: Tag, value: string): boolean;
-  /** Some values as records write them, those most like `value` first, and how many there are. */
-  near(tag: Tag, value: string): { values: string[]; of: number };
+  /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
+  near(tag: Tag, value: string): { values: string[]; of: number | 'many' };
 };
 
 /** More are not compared: those that begin alike, then others in alphabetical order. */
-const maxCompared = 1000;
+const maxCompared = 500;
 const maxShown = 12;
 
 export function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name }: RecordType): TagValues {
@@ -50,7 +50,8 @@ export function tagValuesIn(database: Database, records: Pick<Records, 'read'>, 
         [...alike, ...tokensFrom(prefix)].map((token) => [decoded(token.slice(prefix.length)), token]),
       );
       const nearest = nearestFirst(value, [...tokens.keys()]).slice(0, maxShown);
-      return { values: nearest.flatMap((one) => written(tag, tokens.get(one) ?? '')), of: tokens.size };
+      const values = nearest.flatMap((one) => written(tag, tokens.get(one) ?? ''));
+      return { values, of: tokens.size < maxCompared ? tokens.size : 'many' };
     },
   };
 }
