@@ -4,7 +4,8 @@
  *
  *   npm run bench:tokens            real data when present, else demo mode's
  */
-import { libraryFilters } from '../src/library/filters.ts';
+import { defaultConfig } from '../src/library/config.ts';
+import { describeFilters } from '../src/library/filters.ts';
 import { filterHints } from '../src/mcp/filter-hints.ts';
 import { instructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
@@ -167,14 +168,14 @@ async function otherTools(): Promise<void> {
 /** What every conversation pays before the first call. */
 function toolList(): void {
   const list = (demo: boolean) =>
-    listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(libraryFilters) }) });
+    listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(describeFilters(defaultConfig)) }) });
   const read = (demo: boolean) =>
     tokens(
       JSON.stringify(list(demo).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
     );
   say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
   limit('name, description, inputSchema', read(false), 2000);
-  limit('the same in demo mode, with filter hints', read(true), 3000);
+  limit('the same in demo mode, with filter hints', read(true), 2000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
   say(`  instructions: ${tokens(instructions({ offered: tools, keepsAnswers: true }))}`);

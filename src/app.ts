@@ -1,13 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
+import type { SearchFilters } from './api/search-filters.ts';
+import type { Fetch } from './api/send-http.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
+import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
 import { logCalls, type OnCall } from './log/log.ts';
 import { printable } from './log/printable.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
-import { filterHints } from './mcp/filter-hints.ts';
+import { askForFilters } from './mcp/served-filters.ts';
 import { prompts } from './prompts/catalog.ts';
 import type { OpenCalls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
@@ -51,7 +54,7 @@ interface UpstreamService extends Upstream {
   key: string | undefined;
   pictures?: App['pictures'];
   notice?: string;
-  filterHints?: Readonly<Record<string, string>> | undefined;
+  searchFilters?(): Promise<SearchFilters | undefined>;
   close(): Promise<void> | void;
 }
 
@@ -86,7 +89,7 @@ export async function openApp({
     notice: upstream.notice,
     closing: closing.signal,
   };
-  const catalog = createCatalog({ server, prompts, version, filterHints: upstream.filterHints });
+  const catalog = createCatalog({ server, prompts, version, searchFilters: upstream.searchFilters });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     credentials: { apiKey: upstream.key, tenantId: 'own' },
@@ -106,13 +109,26 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
 }
 
 function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamService {
-  return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: searchFilters && filterHints(searchFilters) };
+  const network = undiciFetch();
+  const service = { ...network, baseUrl, key: apiKey };
+  if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
+  if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
+  return { ...service, searchFilters: () => libraryFilters(network.fetch, baseUrl) };
+}
+
+/** A loopback address may be a local library's, which describes its filters. */
+async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilters | undefined> {
+  const served = await askForFilters({ fetch, baseUrl, userAgent: `ad-library-mcp/${version}` });
+  if (served === undefined) return undefined;
+  const { withNotes } = await import('./library/filters.ts');
+  return withNotes(served);
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
-  const [{ openDemoLibrary }, { libraryFilters }] = await Promise.all([
+  const [{ openDemoLibrary }, { describeFilters }, { defaultConfig }] = await Promise.all([
     import('./library/demo.ts'),
     import('./library/filters.ts'),
+    import('./library/config.ts'),
   ]);
   const { library, apiKey } = await openDemoLibrary({
     now,
@@ -129,7 +145,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     key: apiKey,
     pictures: (request) => library.fetch(request),
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
-    filterHints: filterHints(libraryFilters),
+    searchFilters: async () => describeFilters(defaultConfig),
     close: () => library.close(),
   };
 }

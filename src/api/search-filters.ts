@@ -4,24 +4,33 @@ import * as z from 'zod';
  * Describes the filter keys of a search.
  *
  * The API document shows no keys except `limit` and `cursor` (Endpoints, rule 4). The local library describes its own
- * keys in this form, and a JSON file of the same form (`AD_LIBRARY_SEARCH_FILTERS`) describes those of another service.
+ * keys in this form: `library filters` prints it, and its OpenAPI document holds it. A JSON file of the same form
+ * (`AD_LIBRARY_SEARCH_FILTERS`) describes those of another service.
  */
 
-/** `strings` is a list, any of which may match; `date` is an ISO 8601 date or date-time. */
-export const filterTypes = ['string', 'strings', 'integer', 'number', 'boolean', 'date'] as const;
+/**
+ * `query` takes words, `"phrases"` and `-words`; `strings` is a list, any of which may match; `date` is an ISO 8601 date
+ * or date-time; `filters` is an object of the other keys.
+ */
+export const filterTypes = ['query', 'string', 'strings', 'integer', 'number', 'boolean', 'date', 'filters'] as const;
 
 export const SearchFilter = z
   .strictObject({
     key: z.string().min(1).max(100),
     type: z.enum(filterTypes),
-    description: z.string().min(1).max(1000),
-    values: z.array(z.string()).min(1).optional().describe('the only values allowed (string, strings)'),
+    description: z.string().min(1).max(1000).optional().describe('for people'),
+    note: z.string().min(1).max(100).optional().describe('a few words that the model reads beside the key'),
+    values: z.array(z.string()).min(1).optional().describe('the values allowed (string, strings)'),
+    open: z.boolean().optional().describe('true: the values listed are common ones, and others are allowed'),
+    single: z.boolean().optional().describe('true: no record has more than one value, so counts by value add up'),
+    fields: z.array(z.string()).min(1).optional().describe('the fields it looks in (query)'),
     minimum: z.number().optional().describe('lowest value (integer, number)'),
     maximum: z.number().optional().describe('highest value (integer, number)'),
-    maxLength: z.number().int().positive().optional().describe('longest text (string) or list (strings)'),
+    maxLength: z.number().int().positive().optional().describe('longest text (query, string) or list (strings)'),
+    default: z.union([z.string(), z.number(), z.boolean()]).optional().describe('the value when it is left out'),
     example: z.unknown().optional(),
   })
-  .describe('one filter key of a search');
+  .describe('one filter key of a search; the key "limit" describes the page size');
 export type SearchFilter = z.infer<typeof SearchFilter>;
 
 const filterList = z
@@ -30,6 +39,17 @@ const filterList = z
   .default([]);
 
 export const SearchFilters = z
-  .strictObject({ ads: filterList.describe('keys of searchAds'), pages: filterList.describe('keys of searchPages') })
+  .strictObject({
+    ads: filterList.describe('keys of searchAds'),
+    pages: filterList.describe('keys of searchPages'),
+    inclusive: z.boolean().optional().describe('true: keys that end in From and To include the bound itself'),
+    ignoresCase: z.boolean().optional().describe('true: upper and lower case make no difference'),
+  })
   .describe('the filter keys of a service, by search');
 export type SearchFilters = z.infer<typeof SearchFilters>;
+
+/**
+ * Where the local library's OpenAPI document holds its filters in this form. The key names this package, so that no
+ * other service is taken for the library.
+ */
+export const filtersExtension = 'x-ad-library-mcp-filters';

@@ -11,6 +11,8 @@ import {
   serveDemoLibrary,
   serveLibrary,
 } from '../library/commands.ts';
+import { defaultConfig } from '../library/config.ts';
+import { describeFilters } from '../library/filters.ts';
 import { type KeyOptions, wrongOption } from '../library/keys.ts';
 import type { LeaseTiming } from '../library/lease.ts';
 import type { Library } from '../library/open.ts';
@@ -54,6 +56,9 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       return serve(options, target);
     case 'library import':
       return importAll(job.files, target, options);
+    case 'library filters':
+      print(`${JSON.stringify(describeFilters(defaultConfig), null, 2)}\n`);
+      return 0;
     case 'library key create':
       print(`${(await createKey(target, keyOptions(job.options))).key}\n`);
       return 0;

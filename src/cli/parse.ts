@@ -10,6 +10,7 @@ export type Job =
   | { name: 'http'; flags: Flags }
   | { name: 'library serve'; flags: Flags }
   | { name: 'library import'; flags: Flags; files: string[] }
+  | { name: 'library filters'; flags: Flags }
   | { name: 'library key create'; flags: Flags; options: OptionValues }
   | { name: 'library key list'; flags: Flags }
   | { name: 'library key revoke'; flags: Flags; key: string };
@@ -91,6 +92,9 @@ function addCommands(program: Command, found: (job: Job) => void): void {
     .action((files: string[], _, command: Command) =>
       found({ name: 'library import', flags: flagsOf(command.optsWithGlobals()), files }),
     );
+  withSettings(sub(library, 'filters', 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them'), [
+    'logLevel',
+  ]).action((_, command: Command) => found({ name: 'library filters', flags: flagsOf(command.optsWithGlobals()) }));
   addKeyCommands(library, found);
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
 import * as z from 'zod';
 import { SearchFilters } from '../api/search-filters.ts';
@@ -68,12 +68,25 @@ const normalForm = (text: string) => new URL(text).href.replace(/(?<!\/)\/+$/, '
 
 export const baseUrl = address.transform(normalForm);
 
+const maxFileBytes = 1024 * 1024;
+const maxProblems = 5;
+
+function readFilters(file: string): SearchFilters {
+  const stats = statSync(file);
+  if (!stats.isFile()) throw new Error('it is not a file');
+  if (stats.size > maxFileBytes) throw new Error(`it has ${stats.size} bytes, and at most ${maxFileBytes} are allowed`);
+  return SearchFilters.parse(JSON.parse(readFileSync(file, 'utf8')));
+}
+
 /** The name of a file that describes filter keys; becomes its content. */
 export const filtersFile = z.string().transform((file, context) => {
   try {
-    return SearchFilters.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return readFilters(file);
   } catch (error) {
-    const problem = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    const problem =
+      error instanceof z.ZodError
+        ? z.prettifyError(new z.ZodError(error.issues.slice(0, maxProblems)))
+        : (error as Error).message;
     context.addIssue({ code: 'custom', message: `names ${file}, which cannot be used: ${problem}` });
     return z.NEVER;
   }

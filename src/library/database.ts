@@ -24,6 +24,11 @@ export type Database = {
   close(): void;
 };
 
+/** The tokens of the full-text indexes, as tables to read. */
+const termTables = ['ads', 'pages']
+  .map((name) => `CREATE VIRTUAL TABLE temp.${name}_terms USING fts5vocab('main', '${name}_text', 'row');`)
+  .join('');
+
 const maxStatements = 200;
 
 /** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
@@ -44,6 +49,7 @@ export async function openDatabase(path: string, checkLease = () => {}): Promise
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
     migrate(connection, path);
+    connection.exec(termTables);
   } catch (error) {
     // On a full disk, closing fails too.
     thrownBy(() => connection.close());

@@ -1,9 +1,11 @@
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
-import { type Measure, type RecordType, recordTypes, type Tag } from './record-type.ts';
+import { recordTypes } from './ads-and-pages.ts';
+import type { LibraryConfig } from './config.ts';
+import type { Measure, RecordType, Tag, TextFilter } from './record-type.ts';
 
 /**
- * The filter keys of this library, derived from the record types. Validation, the text of a 422, the OpenAPI document
- * and what a model reads in demo mode all come from these two lists.
+ * The filter keys of this library, derived from the record types. Validation, the text of a 422, the OpenAPI document,
+ * `library filters` and what a model reads all come from these two lists.
  */
 
 const maxLength = { text: 300, list: 50 };
@@ -16,46 +18,74 @@ function bounds({ key, about, date }: Measure): SearchFilter[] {
   ];
 }
 
-function anyOf({ key, about, values, boolean, example }: Tag): SearchFilter {
-  if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}` };
-  const filter: SearchFilter = { key, type: 'strings', description: `Any of: ${about}`, maxLength: maxLength.list };
-  return { ...filter, ...(values && { values }), ...(example !== undefined && { example }) };
+function words({ key, about, columns: _, ...rest }: TextFilter): SearchFilter {
+  const description = `Words that must all occur in ${about}; "…" for an exact phrase, -word for what must not occur, alone too`;
+  return { key, type: 'query', description, maxLength: maxLength.text, ...rest };
 }
 
-function filtersOf(recordType: RecordType, textFilters: SearchFilter[]): SearchFilter[] {
-  const measures = recordType.measures.map(({ key }) => key);
+function anyOf({ key, about, boolean, all, opaque: _, of: __, ...rest }: Tag): SearchFilter {
+  if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}`, ...rest };
+  const description = all ? about : `Any of: ${about}`;
+  return { key, type: 'strings', description, maxLength: maxLength.list, ...rest };
+}
+
+const inverted = (keys: SearchFilter[]): SearchFilter => ({
+  key: 'not',
+  type: 'filters',
+  description: `None of these filters may match; each key of missing counts by itself. Records without a value are found, too. Takes all other keys but sort and order: ${keys[0]?.key} …`,
+  note: 'without sort and order; leaves out what any of them finds',
+});
+
+function filtersOf({ textFilters, tags, measures }: RecordType, others: SearchFilter[] = []): SearchFilter[] {
+  const conditions = [...textFilters.map(words), ...others, ...tags.map(anyOf), ...measures.flatMap(bounds)];
+  const sortable = measures.map(({ key }) => key);
+  const [first] = sortable;
   return [
-    ...textFilters,
-    ...recordType.tags.map(anyOf),
-    ...recordType.measures.flatMap(bounds),
+    ...conditions,
+    inverted(conditions),
     {
       key: 'sort',
       type: 'string',
-      description: `What to sort by, records without it last; ${measures[0]} when left out`,
-      values: measures,
+      description: 'What to sort by, records without it last',
+      values: sortable,
+      ...(first && { default: first }),
     },
-    { key: 'order', type: 'string', description: 'Direction of the sort; desc when left out', values: ['desc', 'asc'] },
+    { key: 'order', type: 'string', description: 'Direction of the sort', values: ['desc', 'asc'], default: 'desc' },
   ];
 }
 
-const query = (where: string): SearchFilter => ({
-  key: 'query',
-  type: 'string',
-  description: `Words that must all occur in ${where}; "…" for an exact phrase, -word for what must not occur`,
-  maxLength: maxLength.text,
-  example: 'summer sale -shoes',
-});
-
-export const libraryFilters: SearchFilters = {
+export const libraryFilters = {
   ads: filtersOf(recordTypes.ads, [
-    query('the copy, headline, product, cards or advertiser name'),
     {
-      key: 'advertiser',
-      type: 'string',
-      description: 'Words of the advertiser page’s name',
-      maxLength: maxLength.text,
+      key: 'active',
+      type: 'boolean',
+      description: 'Whether the ad has no endDate, or one that is still to come',
+      note: 'no endDate, or a later one',
+      single: true,
     },
-    { key: 'active', type: 'boolean', description: 'Whether the ad has no endDate, or one that is still to come' },
   ]),
-  pages: filtersOf(recordTypes.pages, [query('the page name')]),
-};
+  pages: filtersOf(recordTypes.pages),
+} satisfies SearchFilters;
+
+/** Whether `not` takes it. */
+export const isCondition = ({ key, type }: SearchFilter): boolean =>
+  type !== 'filters' && key !== 'sort' && key !== 'order';
+
+/** The same with the page size, as `library filters` and the OpenAPI document show them. */
+export function describeFilters({ searchLimit }: Pick<LibraryConfig, 'searchLimit'>): SearchFilters {
+  const { maximum, default: usual } = searchLimit;
+  const limit: SearchFilter = { key: 'limit', type: 'integer', minimum: 1, maximum, default: usual };
+  const { ads, pages } = libraryFilters;
+  return { inclusive: true, ignoresCase: true, ads: [limit, ...ads], pages: [limit, ...pages] };
+}
+
+/** What another version of this library serves, in words of this one: its own are never shown to a model. */
+export function withNotes(served: SearchFilters): SearchFilters {
+  const noted = (kind: 'ads' | 'pages') =>
+    served[kind].map((filter) => {
+      const own = libraryFilters[kind].find(({ key, type }) => key === filter.key && type === filter.type);
+      const { note, example } = own ?? {};
+      return { ...filter, ...(note !== undefined && { note }), ...(example !== undefined && { example }) };
+    });
+  return { ...served, ads: noted('ads'), pages: noted('pages') };
+}

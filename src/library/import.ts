@@ -1,4 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Ad } from '../api/schemas.ts';
+import { loadAdLanguage } from './ad-language.ts';
 import { csvDelimiter, csvPieces } from './csv-pieces.ts';
 import { addProblem, emptyReport, type ImportReport } from './import-report.ts';
 import { textOf, UnreadableSource } from './import-text.ts';
@@ -23,6 +25,7 @@ export async function importRecords(
   source: AsyncIterable<string | Uint8Array>,
 ): Promise<ImportReport> {
   const report = emptyReport();
+  const withLanguage = await loadAdLanguage();
   const position = { line: 1, path: '' };
   try {
     for await (const pieces of piecesOf(textOf(source, (note) => report.notes.push(note)))) {
@@ -33,7 +36,7 @@ export async function importRecords(
           while (!done && performance.now() < end) {
             const next = entries.next();
             if (next.done) done = true;
-            else if (next.value) put(records, next.value, report);
+            else if (next.value) put(next.value, { records, report, withLanguage });
           }
         });
         await nextTurn();
@@ -79,8 +82,15 @@ function* entriesOf(
   }
 }
 
-function put(records: Records, entry: Entry, report: ImportReport): void {
-  const isKnown = 'ad' in entry ? records.putAd(entry.ad, entry.json) : records.putPage(entry.page, entry.json);
+interface Import {
+  records: Records;
+  report: ImportReport;
+  withLanguage(ad: Ad): Ad;
+}
+
+function put(entry: Entry, { records, report, withLanguage }: Import): void {
+  const isKnown =
+    'ad' in entry ? records.putAd(withLanguage(entry.ad), entry.json) : records.putPage(entry.page, entry.json);
   if (isKnown) report.updated++;
   if ('page' in entry) report.pages++;
   else {

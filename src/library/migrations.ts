@@ -4,7 +4,7 @@ export const applicationId = 0x41644c69;
 /**
  * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the
  * records; `ads_text` finds rows by copy, advertiser and tags, without storing the text again. Its tokenizer only splits
- * at spaces: tokenize.ts and search.ts make the tokens.
+ * at spaces: tokenize.ts and tag-tokens.ts make the tokens.
  */
 const tablesOf = (name: string, measures: string[], lows: string[]) => `
   CREATE TABLE ${name} (
@@ -21,6 +21,19 @@ const adMeasures =
   'startedAt lastSeenAt endDate daysRunning duplicates audienceReach adSpend revenue trendPublic performancePublic productPrice productCreatedAt';
 const pageMeasures =
   'adsAmount adsTotalDuplicates averageDuplicates audienceReach pageLikes pageIgFollowers trend performance pageCreatedAt';
+
+/** The full-text index of a record type with `bylines`. It is empty until reindex.ts has filled it. */
+const withBylines = (name: string) => `
+  DROP TABLE ${name}_text;
+  CREATE VIRTUAL TABLE ${name}_text USING fts5 (
+    copy, advertiser, bylines, tags,
+    content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
+  );`;
+
+const newMeasure = (key: string) => `
+  ALTER TABLE ads ADD COLUMN "${key}";
+  ALTER TABLE ads ADD COLUMN "${key}Low";
+  CREATE INDEX "ads_${key}" ON ads ("${key}");`;
 
 /**
  * The schema, one step per version of the file; `PRAGMA user_version` counts the steps taken. A released step never
@@ -57,4 +70,5 @@ export const migrations = [
   );
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`,
   'ALTER TABLE keys ADD COLUMN unmetered INTEGER NOT NULL DEFAULT 0;',
+  `${['ads', 'pages'].map(withBylines).join('')}${['impressions', 'audienceSize'].map(newMeasure).join('')}`,
 ];

@@ -8,6 +8,7 @@ import type { ImportReport } from './import-report.ts';
 import { type Keys, keysIn, type Random } from './keys.ts';
 import { meterIn } from './meter.ts';
 import { recordsIn } from './records.ts';
+import { indexMissingRecords } from './reindex.ts';
 import { serviceOf } from './service.ts';
 import type { ServiceContext } from './service-context.ts';
 
@@ -54,6 +55,7 @@ export async function openLibrary(options: LibraryOptions): Promise<Library & { 
     meter: meterIn(database, now),
     now,
   };
+  await indexMissingRecords(context);
   const service = serviceOf({ context, keys, requestId: random.uuid, onError });
   return {
     fetch: async (request) => service.fetch(request),

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
 import * as schemas from '../api/schemas.ts';
-import type { SearchFilter } from '../api/search-filters.ts';
+import { filtersExtension, type SearchFilter } from '../api/search-filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';
 import { endpoints, type OperationName, operationNames } from './endpoints.ts';
-import { libraryFilters } from './filters.ts';
+import { describeFilters, isCondition, libraryFilters } from './filters.ts';
 
 type Json = Record<string, unknown>;
 
@@ -54,7 +54,12 @@ export function openApiDocument(config: LibraryConfig, origin: string): Json {
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Ad and Page Library Public API', version: '1.0.0' },
+    info: {
+      title: 'Ad and Page Library Public API',
+      version: '1.0.0',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    [filtersExtension]: describeFilters(config),
     servers: [{ url: origin }],
     security: [{ bearer: [] }],
     paths,
@@ -62,8 +67,10 @@ export function openApiDocument(config: LibraryConfig, origin: string): Json {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: `Scopes: ${scopeNames.join(', ')}` } },
       schemas: {
         ...namedSchemas(),
-        AdSearchRequest: searchRequest(libraryFilters.ads, config),
-        PageSearchRequest: searchRequest(libraryFilters.pages, config),
+        AdConditions: conditions(libraryFilters.ads),
+        PageConditions: conditions(libraryFilters.pages),
+        AdSearchRequest: searchRequest(libraryFilters.ads, 'AdConditions', config),
+        PageSearchRequest: searchRequest(libraryFilters.pages, 'PageConditions', config),
       },
     },
   };
@@ -136,32 +143,64 @@ function parameters(name: OperationName): Json[] {
   ];
 }
 
-/** Every schema of the document by its name; schemas refer to each other. */
+/**
+ * Every schema of the document by its name; schemas refer to each other. In place of SearchRequest there is one for each
+ * search, and lists say what else this library sends with them.
+ */
 function namedSchemas(): Json {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) {
     if (schema instanceof z.ZodType) registry.add(schema, { id });
   }
   const made = z.toJSONSchema(registry, { uri: (id) => ref(id).$ref, io: 'input', target: 'draft-2020-12' });
-  return Object.fromEntries(Object.entries(made.schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+  const { SearchRequest: _, ...all } = made.schemas;
+  for (const list of [all.AdListResult, all.PageListResult]) Object.assign(list?.properties ?? {}, { notes });
+  return Object.fromEntries(Object.entries(all).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
 }
 
-function searchRequest(filters: SearchFilter[], { searchLimit }: LibraryConfig): Json {
+const notes = {
+  type: 'array',
+  items: { type: 'string' },
+  description:
+    'With the first page of a search: values that no record has, and records that a filter leaves out unseen',
+};
+
+function searchRequest(filters: SearchFilter[], conditionsName: string, { searchLimit }: LibraryConfig): Json {
   return {
     type: 'object',
     additionalProperties: false,
     properties: {
       limit: { type: 'integer', minimum: 1, maximum: searchLimit.maximum, default: searchLimit.default },
       cursor: { type: 'string', description: 'From an earlier answer; goes on alone, without the filters' },
-      ...Object.fromEntries(filters.map((filter) => [filter.key, filterSchema(filter)])),
+      ...Object.fromEntries(
+        filters.map((filter) => [
+          filter.key,
+          filter.type === 'filters'
+            ? { description: filter.description, ...ref(conditionsName) }
+            : filterSchema(filter),
+        ]),
+      ),
     },
   };
 }
 
-function filterSchema({ type, description, values, minimum, maximum, maxLength, example }: SearchFilter): Json {
-  const about = { description, ...(example !== undefined && { examples: [example] }) };
-  const text = { type: 'string', ...(values && { enum: values }) };
+/** What `not` takes. */
+const conditions = (filters: SearchFilter[]): Json => ({
+  type: 'object',
+  additionalProperties: false,
+  properties: Object.fromEntries(filters.filter(isCondition).map((filter) => [filter.key, filterSchema(filter)])),
+});
+
+function filterSchema(filter: SearchFilter): Json {
+  const { type, description, values, open, minimum, maximum, maxLength, example } = filter;
+  const about = {
+    description,
+    ...(filter.default !== undefined && { default: filter.default }),
+    ...(example !== undefined && { examples: [example] }),
+  };
+  const text = { type: 'string', ...(values && (open ? { examples: values } : { enum: values })) };
   switch (type) {
+    case 'query':
     case 'string':
       return { ...text, ...about, minLength: 1, ...(maxLength !== undefined && { maxLength }) };
     case 'strings':

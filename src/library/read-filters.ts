@@ -1,40 +1,52 @@
 import type { SearchFilter } from '../api/search-filters.ts';
 import { invalid, quoted } from './api-error.ts';
+import { isCondition } from './filters.ts';
+import { isJsonObject } from './json.ts';
+import { isNear, nearestFirst } from './nearest.ts';
 
-export type FilterValue = string | number | boolean | string[];
-export type FilterValues = Record<string, FilterValue>;
+export type FilterValue = string | number | boolean | string[] | FilterValues;
+export type FilterValues = { [key: string]: FilterValue };
 
 /**
  * Checks the filter keys of a SearchRequest against their description.
  * @throws ApiError 422 that names the key, what it takes and what it got, or lists the known keys
  */
-export function readFilters(filters: SearchFilter[], given: Record<string, unknown>): FilterValues {
+export function readFilters(
+  filters: SearchFilter[],
+  given: Record<string, unknown>,
+  others = ['limit', 'cursor'],
+): FilterValues {
   const known = new Map(filters.map((filter) => [filter.key, filter]));
   const values: FilterValues = {};
   for (const [key, value] of Object.entries(given)) {
     const filter = known.get(key);
-    if (!filter) throw unknownKey(key, [...known.keys()]);
-    values[key] = readValue(filter, value);
+    if (!filter) throw unknownKey(key, [...others, ...known.keys()]);
+    values[key] = filter.type === 'filters' ? readInverted(filter, filters, value) : readValue(filter, value);
   }
   return values;
 }
 
 function unknownKey(key: string, known: string[]) {
-  const nearest = known
-    .map((name) => ({ name, distance: editDistance(key.toLowerCase(), name.toLowerCase()) }))
-    .reduce((best, next) => (next.distance < best.distance ? next : best));
-  const hint =
-    nearest.distance < Math.max(key.length, nearest.name.length) / 2 ? ` Did you mean "${nearest.name}"?` : '';
-  const names = ['limit', 'cursor', ...known];
-  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${names.join(', ')}.`, {
-    knownKeys: names,
+  const [nearest = ''] = nearestFirst(key, known);
+  const hint = isNear(key, nearest) ? ` Did you mean "${nearest}"?` : '';
+  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${known.join(', ')}.`, {
+    knownKeys: known,
   });
+}
+
+/** The filters of `not`, which takes no second `not`. */
+function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {
+  const allowed = filters.filter(isCondition);
+  if (!isJsonObject(value)) throw wrong(filter, 'an object of filters', quoted(value));
+  const other = Object.keys(value).find((key) => !allowed.some((one) => one.key === key));
+  if (other !== undefined && filters.some(({ key }) => key === other)) {
+    throw wrong(filter, 'an object of filters other than not, sort and order', `"${other}"`);
+  }
+  return readFilters(allowed, value, []);
 }
 
 function readValue(filter: SearchFilter, value: unknown): FilterValue {
   switch (filter.type) {
-    case 'string':
-      return readText(filter, value);
     case 'strings':
       return readList(filter, value);
     case 'boolean':
@@ -45,6 +57,8 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
       return readNumber(filter, value);
     case 'date':
       return readDate(filter, value);
+    default:
+      return readText(filter, value);
   }
 }
 
@@ -69,7 +83,7 @@ function readList(filter: SearchFilter, value: unknown): string[] {
 }
 
 function allowed(filter: SearchFilter, value: string): string {
-  if (!filter.values) return value;
+  if (!filter.values || filter.open) return value;
   const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
   if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, quoted(value));
   return match;
@@ -94,18 +108,4 @@ function readDate(filter: SearchFilter, value: unknown): string {
 
 function wrong(filter: SearchFilter, expected: string, got: string) {
   return invalid(`"${filter.key}" takes ${expected}; got ${got}.`, { key: filter.key, expected });
-}
-
-/** Levenshtein distance. */
-function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (const [row, letter] of [...from.slice(0, 100)].entries()) {
-    const current = [row + 1];
-    for (let at = 0; at < to.length; at++) {
-      const swap = (previous[at] ?? 0) + (letter === to[at] ? 0 : 1);
-      current.push(Math.min(swap, (previous[at + 1] ?? 0) + 1, (current[at] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[to.length] ?? 0;
 }

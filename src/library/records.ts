@@ -1,8 +1,9 @@
 import type { ItemType } from '../api/item-type.ts';
 import type { Ad, Page } from '../api/schemas.ts';
+import { recordTypes } from './ads-and-pages.ts';
 import type { Database } from './database.ts';
-import { type RecordType, recordTypes } from './record-type.ts';
-import { tagTokens } from './search.ts';
+import { type RecordType, textColumns } from './record-type.ts';
+import { tagTokens } from './tag-tokens.ts';
 import { tokenize } from './tokenize.ts';
 
 /** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
@@ -52,11 +53,12 @@ export function recordsIn(database: Database): Records {
   };
 }
 
-function writerOf(database: Database, { name, measures, copy, advertiser, ...rest }: RecordType) {
+function writerOf(database: Database, { name, measures, texts, ...rest }: RecordType) {
   const columns = measures.flatMap(({ key, low }) => (low ? [`"${key}"`, `"${key}Low"`] : [`"${key}"`]));
   // Not an upsert: SQLite runs one in a savepoint, and at each savepoint FTS5 flushes its buffer, which would double the
   // work of an import.
   const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
+  const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}, tags) VALUES (?${', ?'.repeat(textColumns.length + 1)})`;
   const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
 
   return (id: string, known: number | undefined, item: unknown, json: string): void => {
@@ -67,10 +69,9 @@ function writerOf(database: Database, { name, measures, copy, advertiser, ...res
     const number = known ?? database.run(insert, [id, ...values]).rowid;
     if (known !== undefined) database.run(update, [...values, known]);
     database.run(`INSERT OR REPLACE INTO ${name}_json (number, json) VALUES (?, ?)`, [number, utf8(json)]);
-    database.run(`INSERT OR REPLACE INTO ${name}_text (rowid, copy, advertiser, tags) VALUES (?, ?, ?, ?)`, [
+    database.run(insertText, [
       number,
-      utf8(tokenize(copy(item))),
-      tokenize([advertiser(item)]),
+      ...textColumns.map((column) => utf8(tokenize(texts[column](item)))),
       utf8(tagTokens(rest, item)),
     ]);
   };

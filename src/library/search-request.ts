@@ -1,12 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ItemType } from '../api/item-type.ts';
+import { recordTypes } from './ads-and-pages.ts';
 import { invalid } from './api-error.ts';
+import type { Search } from './conditions.ts';
 import type { Cursors } from './cursor.ts';
 import { libraryFilters } from './filters.ts';
 import { type FilterValues, readFilters } from './read-filters.ts';
-import { recordTypes } from './record-type.ts';
 import { readLimit } from './request.ts';
-import { countHits, findPage, type Position, type Search } from './search.ts';
+import { countHits, findPage, type Position } from './search.ts';
+import { searchNotes } from './search-notes.ts';
 import type { ServiceContext } from './service-context.ts';
 
 /** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
@@ -68,12 +70,16 @@ export function readSearch(
 }
 
 /** One page of a search: row numbers and the rest of the result envelope. */
-export function runSearch(request: SearchRequest, { database, cursors }: Pick<ServiceContext, 'database' | 'cursors'>) {
+export function runSearch(
+  request: SearchRequest,
+  { database, cursors, records }: Pick<ServiceContext, 'database' | 'cursors' | 'records'>,
+) {
   const { kind, filters, limit, asOf } = request;
   const search: Search = { recordType: recordTypes[kind], filters, asOf };
   const { numbers, hasMore, position } = findPage(database, search, limit, request.after);
   const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
   const cursor =
     hasMore && position ? writeCursor(cursors, { kind, filters, limit, asOf, totalHits, after: position }) : null;
-  return { numbers, cursor, hasMore, totalHits };
+  const notes = request.after ? [] : searchNotes(search, totalHits, { database, records });
+  return { numbers, cursor, hasMore, totalHits, ...(notes.length > 0 && { notes }) };
 }

@@ -18,7 +18,7 @@ import type { RequestSchemas } from './check-request.ts';
 export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await catalog.tools() }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
     catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal }),
   );

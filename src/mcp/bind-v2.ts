@@ -11,7 +11,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
+  server.setRequestHandler('tools/list', async () => ({ tools: await catalog.tools() }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
     catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal: mcpReq.signal }),
   );

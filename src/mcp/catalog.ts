@@ -1,6 +1,8 @@
 import type { AdLibraryError } from '../api/errors.ts';
+import type { SearchFilters } from '../api/search-filters.ts';
 import type { Prompt } from '../prompts/define-prompt.ts';
 import { callTool, errorResult, type ServerContext, type ToolCall, type ToolResult } from './call-tool.ts';
+import { filterHints } from './filter-hints.ts';
 import { getPrompt, type ListedPrompt, listPrompts, type PromptRequest, type PromptResult } from './get-prompt.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
@@ -10,7 +12,9 @@ export interface Catalog {
   serverInfo: { name: string; title: string; version: string };
   capabilities: { tools: object; prompts: object };
   instructions: string;
-  tools: ListedTool[];
+  hasTool(name: string): boolean;
+  /** The same at every call. */
+  tools(): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
   /** A call's whole time in milliseconds, waiting for its turn included. */
   timeoutMs: number;
@@ -24,10 +28,22 @@ export interface CatalogOptions {
   server: ServerContext;
   prompts: readonly Prompt[];
   version: string;
-  filterHints?: Readonly<Record<string, string>> | undefined;
+  /** Finds out, once, which filters the searches take. */
+  searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-export function createCatalog({ server, prompts, version, filterHints }: CatalogOptions): Catalog {
+export function createCatalog({
+  server,
+  prompts,
+  version,
+  searchFilters = async () => undefined,
+}: CatalogOptions): Catalog {
+  const list = async () => {
+    const filters = await searchFilters();
+    const withOutput = server.output !== 'text';
+    return listTools(server.tools.values(), { withOutput, filterHints: filters && filterHints(filters) });
+  };
+  let tools: Promise<ListedTool[]> | undefined;
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
@@ -38,7 +54,11 @@ export function createCatalog({ server, prompts, version, filterHints }: Catalog
     ]
       .filter(Boolean)
       .join('\n'),
-    tools: listTools(server.tools.values(), { withOutput: server.output !== 'text', filterHints }),
+    hasTool: (name) => server.tools.has(name),
+    tools: () => {
+      tools ??= list();
+      return tools;
+    },
     prompts: listPrompts(prompts),
     timeoutMs: server.timeoutMs,
     callTool: (call) => callTool(server, call),

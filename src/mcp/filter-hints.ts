@@ -1,38 +1,116 @@
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
 
-/** Describes the `filters` argument of each search, where its keys are known, in few tokens. */
-export const filterHints = ({ ads, pages }: SearchFilters): Record<string, string> => ({
-  ...(ads.length > 0 && { search_ads: hint(ads) }),
-  ...(pages.length > 0 && { search_pages: hint(pages) }),
-});
+/** What the arguments of a search take, where its keys are known. */
+export interface ArgumentHints {
+  filters: string;
+  limit: SearchFilter | undefined;
+}
 
-const hint = (filters: readonly SearchFilter[]) =>
-  `Keys: ${merged(filters)
-    .map(({ name, filter }) => `${name}${typeText(filter)}`)
-    .join('; ')}`;
+/** By tool name. What holds for both searches is said once, in `search_ads`. */
+export function filterHints({ ads, pages, ...rules }: SearchFilters): Record<string, ArgumentHints> {
+  const pageRules = ads.length > 0 ? 'The rest as in search_ads.' : rulesText(pages, rules);
+  return {
+    ...(ads.length > 0 && { search_ads: hintsOf(ads, rulesText(ads, rules)) }),
+    ...(pages.length > 0 && { search_pages: hintsOf(pages, pageRules) }),
+  };
+}
 
-/** Merges `startedAtFrom` and `startedAtTo` into `startedAtFrom/To`. */
-function merged(filters: readonly SearchFilter[]) {
+function hintsOf(described: readonly SearchFilter[], rules: string): ArgumentHints {
+  const filters = described.filter(({ key }) => key !== 'limit');
+  return {
+    filters: `Keys: ${entriesOf(filters)}. ${rules}`.trimEnd(),
+    limit: described.find(({ key }) => key === 'limit'),
+  };
+}
+
+function rulesText(filters: readonly SearchFilter[], { inclusive, ignoresCase }: Omit<SearchFilters, 'ads' | 'pages'>) {
+  const has = (type: SearchFilter['type']) => filters.some((filter) => filter.type === type);
+  const rules = [
+    has('strings') && 'lists match any of their values',
+    inclusive && 'From and To include the bound',
+    ignoresCase && 'case is ignored',
+    has('query') && 'of words all must occur, "phrase" is exact, -word excludes, even alone',
+  ].filter((rule) => rule !== false && rule !== undefined);
+  const [first = '', ...others] = rules;
+  return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
+}
+
+/** Keys with the same form stand together: `advertiser, bylines (words)`. */
+function entriesOf(filters: readonly SearchFilter[]): string {
+  const pairs = boundPairs(filters);
+  const groups = new Map<string, string[]>();
+  for (const filter of filters) {
+    const stem = pairs.get(filter.key);
+    const form = stem === undefined ? formOf(filter, filters, pairs) : `From/To ${formOf(filter, filters, pairs)}`;
+    const names = groups.get(form) ?? [];
+    const name = stem ?? filter.key;
+    if (!names.includes(name)) groups.set(form, [...names, name]);
+  }
+  return [...groups].map(([form, names]) => groupText(form, names)).join('; ');
+}
+
+function groupText(form: string, [first = '', ...others]: string[]): string {
+  const [, bound = '', type = ''] = /^(From\/To )?(.*)$/s.exec(form) ?? [];
+  const inParentheses = type === '' ? '' : ` (${type})`;
+  if (bound === '') return `${[first, ...others].join(', ')}${inParentheses}`;
+  return `${first}From/To${others.length > 0 ? `, likewise ${others.join(', ')}` : ''}${inParentheses}`;
+}
+
+/** The stem of each key that has its counterpart: `startedAt` of `startedAtFrom` and `startedAtTo`. */
+function boundPairs(filters: readonly SearchFilter[]): Map<string, string> {
   const keys = new Set(filters.map(({ key }) => key));
-  return filters.flatMap((filter) => {
-    const stem = /^(.+)(From|To)$/.exec(filter.key);
-    const isPair = stem !== null && keys.has(`${stem[1]}From`) && keys.has(`${stem[1]}To`);
-    if (isPair && stem[2] === 'To') return [];
-    return [{ name: isPair ? `${filter.key}/To` : filter.key, filter }];
+  const stems = filters.flatMap(({ key }) => {
+    const [, stem] = /^(.+)(?:From|To)$/.exec(key) ?? [];
+    return stem !== undefined && keys.has(`${stem}From`) && keys.has(`${stem}To`) ? [[key, stem] as const] : [];
   });
+  return new Map(stems);
 }
 
-function typeText({ type, values, example }: SearchFilter): string {
-  const words = {
-    string: '',
-    strings: 'list',
-    integer: 'number',
-    number: 'number',
-    boolean: 'true/false',
-    date: 'date',
-  }[type];
-  const allowed = values ? values.join(', ') : undefined;
-  const shown = allowed ?? (example === undefined ? undefined : `e.g. ${JSON.stringify(example)}`);
-  const parts = [words, shown].filter(Boolean).join(': ');
-  return parts === '' ? '' : ` (${parts})`;
+const typeTexts: Record<SearchFilter['type'], string> = {
+  query: 'words',
+  string: '',
+  strings: 'list',
+  integer: 'number',
+  number: 'number',
+  boolean: 'true/false',
+  date: 'date',
+  filters: 'object of these keys',
+};
+
+function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: ReadonlyMap<string, string>): string {
+  const { type, note, fields, example, default: usual } = filter;
+  const values = valuesText(filter, filters, pairs);
+  const shown = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
+  const typed = fields ? `${typeTexts[type]} in ${fields.join(', ')}` : typeTexts[type];
+  const form = [typed, shown, rangeText(filter)].filter(Boolean).join(': ');
+  return [form, usual !== undefined && `default ${usual}`, note].filter(Boolean).join('; ');
 }
+
+function rangeText({ minimum, maximum }: SearchFilter): string | undefined {
+  if (minimum === undefined) return maximum === undefined ? undefined : `at most ${maximum}`;
+  return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`;
+}
+
+/** The values, in fewer words where they repeat the names of all lists or all bounds. */
+function valuesText(
+  { key, values, open }: SearchFilter,
+  filters: readonly SearchFilter[],
+  pairs: ReadonlyMap<string, string>,
+): string | undefined {
+  if (values === undefined) return undefined;
+  const left = new Set(values);
+  const lists = filters.filter((filter) => filter.type === 'strings' && filter.key !== key).map((filter) => filter.key);
+  const texts: string[] = [];
+  for (const [names, text] of [
+    [lists, 'any list key'],
+    [[...new Set(pairs.values())], 'any name before From/To'],
+  ] as const) {
+    if (names.length < minRepeated || !names.every((name) => left.has(name))) continue;
+    texts.push(text);
+    for (const name of names) left.delete(name);
+  }
+  return [...texts, ...left, ...(open ? ['or others'] : [])].join(', ');
+}
+
+/** Fewer names are as short as the words that stand for them. */
+const minRepeated = 4;

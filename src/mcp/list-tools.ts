@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { isGated } from '../tools/catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
+import type { ArgumentHints } from './filter-hints.ts';
 import { ReceiptView } from './receipt.ts';
 
 /** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
@@ -17,8 +18,8 @@ type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 export interface ListOptions {
   /** False where results have no structured content: then no output schemas are listed. */
   withOutput: boolean;
-  /** Descriptions of the `filters` argument by tool name, where the filter keys are known. */
-  filterHints?: Readonly<Record<string, string>> | undefined;
+  /** By tool name, where the filter keys are known. */
+  filterHints?: Readonly<Record<string, ArgumentHints>> | undefined;
 }
 
 export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} }: ListOptions): ListedTool[] {
@@ -36,12 +37,24 @@ export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} 
 export const describe = (tool: Tool): string =>
   `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
 
-function inputSchema(input: z.ZodObject, filterHint: string | undefined): ObjectSchema {
-  const filters = input.shape.filters;
-  const described =
-    filters && filterHint ? input.extend({ filters: (filters as z.ZodType).describe(filterHint) }) : input;
-  return { ...jsonSchema(described), additionalProperties: false };
+function inputSchema(input: z.ZodObject, hints: ArgumentHints = unknownFilters): ObjectSchema {
+  const listed: ObjectSchema = { ...jsonSchema(input), additionalProperties: false };
+  const { filters, limit, ...others } = listed.properties as Record<string, object>;
+  if (filters === undefined) return listed;
+  const described = { ...filters, description: hints.filters };
+  return { ...listed, properties: { filters: described, limit: { ...limit, ...limitHints(hints.limit) }, ...others } };
 }
+
+const unknownFilters: ArgumentHints = {
+  filters:
+    "Keys as in the service's documentation, sent unchanged. An unknown key may be refused, or ignored and charged.",
+  limit: undefined,
+};
+
+const limitHints = (limit: ArgumentHints['limit']) => ({
+  ...(limit?.default !== undefined && { description: `Items per page, default ${limit.default}` }),
+  ...(limit?.maximum !== undefined && { maximum: limit.maximum }),
+});
 
 /**
  * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that is only

@@ -9,8 +9,8 @@ import { untrustedWord } from './untrusted-text.ts';
  */
 export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
   const read = isObject(given) ? normalized(input, given) : (given ?? {});
-  const deep = Object.entries(read).find(([, value]) => isTooDeep(value));
-  if (deep) throw refused([tooDeep(deep[0])]);
+  const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
+  if (unsendable.length > 0) throw refused(unsendable.slice(0, 1));
   const parsed = input.safeParse(read, { reportInput: true });
   if (parsed.success) return parsed.data;
   throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
@@ -22,18 +22,26 @@ const refused = (problems: string[]) =>
 /** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
 const maxDepth = 32;
 
-const tooDeep = (name: string) =>
-  `${untrustedWord(name)}: nested too deeply, at most ${maxDepth} levels of objects and lists are allowed.`;
-
-/** Goes level by level: recursion would run out of stack, too. */
-function isTooDeep(value: unknown): boolean {
+/**
+ * What would not reach the service as it was written. Goes level by level: recursion would run out of stack, too.
+ */
+function unsendableIn(name: string, value: unknown): string[] {
   let level = [value];
   for (let depth = 0; level.length > 0; depth++) {
+    if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
+      return [`${untrustedWord(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
+    }
     level = level.filter((inner) => typeof inner === 'object' && inner !== null);
-    if (depth >= maxDepth && level.length > 0) return true;
+    if (depth >= maxDepth && level.length > 0) {
+      const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
+      return [`${untrustedWord(name)}: nested too deeply, ${levels}.`];
+    }
+    if (level.some((inner) => Object.hasOwn(inner as object, '__proto__'))) {
+      return [`${untrustedWord(name)}: the key __proto__ cannot be sent. Leave it out.`];
+    }
     level = level.flatMap((inner) => Object.values(inner as object));
   }
-  return false;
+  return [];
 }
 
 function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {

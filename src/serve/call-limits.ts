@@ -117,8 +117,7 @@ export class LimitedCalls {
   }
 
   private refuse({ name, tenantId }: ToolCall, turns: number): ToolResult {
-    const isOurs = this.inner.tools.some((tool) => tool.name === name);
-    this.options.onCall({ tool: isOurs ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
+    this.options.onCall({ tool: this.inner.hasTool(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
     return this.inner.refuse(busy((this.usual / 1000) * turns));
   }
 }

@@ -4,6 +4,7 @@ import type { ListFrame } from '../present/list-text.ts';
 import { DATA_PER_TEXT } from '../present/view.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
+import { notesText, serviceNotes } from './service-notes.ts';
 
 /** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
 export const paging = {
@@ -13,6 +14,7 @@ export const paging = {
   shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
   asOf: z.string().optional(),
   appUrlPattern: z.string().optional(),
+  notes: z.array(z.string()).optional(),
 };
 
 export type Paging = z.infer<z.ZodObject<typeof paging>>;
@@ -48,10 +50,10 @@ export function fitPage<View>(
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
 ): ListPage {
   const { answer, listing, views } = options;
-  const { heading } = answer;
   const sent = itemsOf(answer);
-  const left = sent.slice(listing.position.shown);
-  const shared = views.shared?.(sent) ?? {};
+  const { position } = listing;
+  const shared = { ...views.shared?.(sent), ...(position.shown === 0 && serviceNotes(answer.raw)) };
+  const left = sent.slice(position.shown);
   const { atATime = left.length } = views;
   const items: View[] = [];
   const texts = new Map<number, string>();
@@ -60,7 +62,7 @@ export function fitPage<View>(
     if (written !== undefined) return written;
     const { paging } = pageEnd(leading.length, options, cursors);
     const list = views.text({ ...frameOf({ ...paging, ...shared }), items: leading });
-    const text = heading?.text ? `${heading.text}\n${list}` : list;
+    const text = [answer.heading?.text, ...notesText(shared), list].filter((line) => line).join('\n');
     texts.set(leading.length, text);
     return text;
   };
@@ -75,7 +77,7 @@ export function fitPage<View>(
   }
   const shown = items.slice(0, fitting);
   const { paging, next } = pageEnd(fitting, options, cursors);
-  return { data: { ...heading?.data, items: shown, ...paging, ...shared }, text: render(shown), next };
+  return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text: render(shown), next };
 }
 
 const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
@@ -86,13 +88,12 @@ function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'vi
   const { position } = listing;
   const of = itemsOf(answer).length;
   const to = position.shown + count;
-  const isCut = to < of;
   const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
-  const nextPosition = isCut ? { ...position, shown: to } : nextPage;
+  const nextPosition = to < of ? { ...position, shown: to } : nextPage;
   const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
   const paging: Paging = {
     cursor: next ? writeCursor(next, cursors) : null,
-    hasMore: isCut || hasMore,
+    hasMore: to < of || hasMore,
     ...(totalHits !== undefined && { totalHits }),
     ...(count < of && { shown: { from: position.shown + 1, to, of } }),
   };
@@ -100,7 +101,7 @@ function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'vi
 }
 
 /** What a list says before and after its items. */
-const frameOf = ({ totalHits, shown, ...paging }: Paging): ListFrame => ({
+const frameOf = ({ totalHits, shown, notes: _, ...paging }: Paging): ListFrame => ({
   ...paging,
   total: totalHits,
   of: shown?.of,

@@ -6,10 +6,7 @@ import { ItemType } from '../api/item-type.ts';
 export const noArguments = z.strictObject({});
 export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
 export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
-export const filters = z
-  .looseObject({})
-  .optional()
-  .describe('Filter keys, sent to the service unchanged. If it rejects one, its error says what is allowed.');
+export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged');
 /** The document gives no bounds for searches, so the service judges. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');

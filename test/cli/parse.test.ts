@@ -44,6 +44,7 @@ describe('a command line', () => {
         options: { name: 'Ci', scopes: 'ads:read', credits: '5', subscription: false },
       },
     ],
+    ['library filters', { name: 'library filters', flags: {} }],
     ['library key list', { name: 'library key list', flags: {} }],
     ['library key revoke abc', { name: 'library key revoke', flags: {}, key: 'abc' }],
   ])('"%s" is understood', (line, job) => {
@@ -103,6 +104,7 @@ const commands = [
   'library import',
   'library key',
   'library key create',
+  'library filters',
   'library key list',
   'library key revoke',
 ];

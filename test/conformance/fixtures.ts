@@ -78,7 +78,11 @@ export function withFixtures(catalog: Catalog): Catalog {
   const plain = Object.keys(contents).map((name) => ({ ...listed, name, inputSchema: empty }));
   return {
     ...catalog,
-    tools: [...catalog.tools, ...plain, { ...listed, name: 'json_schema_2020_12_tool', inputSchema: person }],
+    tools: async () => [
+      ...(await catalog.tools()),
+      ...plain,
+      { ...listed, name: 'json_schema_2020_12_tool', inputSchema: person },
+    ],
     callTool: async (call) => {
       const content = contents[call.name];
       return content ? ({ content } as ToolResult) : catalog.callTool(call);

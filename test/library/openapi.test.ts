@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest';
-import { SearchFilters } from '../../src/api/search-filters.ts';
+import { filtersExtension, SearchFilters } from '../../src/api/search-filters.ts';
+import { defaultConfig } from '../../src/library/config.ts';
 import { endpoints } from '../../src/library/endpoints.ts';
-import { libraryFilters } from '../../src/library/filters.ts';
+import { describeFilters, libraryFilters } from '../../src/library/filters.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
 describe('the interface described', () => {
@@ -17,13 +18,15 @@ describe('the interface described', () => {
     const keys = (filters: { key: string }[]) => ['limit', 'cursor', ...filters.map(({ key }) => key)];
     expect(Object.keys(AdSearchRequest.properties)).toEqual(keys(libraryFilters.ads));
     expect(Object.keys(PageSearchRequest.properties)).toEqual(keys(libraryFilters.pages));
-    for (const [, name = ''] of JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
-      expect(body.components.schemas).toHaveProperty(name);
-    }
+    const used = [...JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name = '']) => name);
+    expect(new Set(used)).toEqual(new Set(Object.keys(body.components.schemas)));
+    expect(body.info.license).toEqual({ name: 'MIT', identifier: 'MIT' });
+    expect(body[filtersExtension]).toEqual(describeFilters(defaultConfig));
   });
 
   test('the library’s filters have the documented form', () => {
-    expect(SearchFilters.parse(libraryFilters)).toEqual(libraryFilters);
+    const described = describeFilters(defaultConfig);
+    expect(SearchFilters.parse(described)).toEqual(described);
     expect(SearchFilters.safeParse({ ads: [{ key: 'a', type: 'text', description: 'b' }] }).success).toBe(false);
     const twice = { key: 'a', type: 'string', description: 'b' };
     expect(SearchFilters.safeParse({ ads: [twice, twice] }).success).toBe(false);

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import { openDatabase } from '../../src/library/database.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { keysText } from '../../src/library/report.ts';
+import { makeFirstVersion } from './support/first-version.ts';
 import { databaseTest, freshLibraryTest as test } from './support/fixtures.ts';
 import { startOfTests, uuid } from './support/served-library.ts';
 
@@ -47,10 +47,7 @@ databaseTest('keys of an earlier version stay as they are', async ({ database })
   const library = await openLibrary({ database, now });
   const made = library.keys.create({ name: 'Old' });
   library.close();
-  const earlier = await openDatabase(database);
-  earlier.run('ALTER TABLE keys DROP COLUMN unmetered');
-  earlier.run('PRAGMA user_version = 1');
-  earlier.close();
+  makeFirstVersion(database);
   const again = await openLibrary({ database, now });
   expect(again.keys.list()).toMatchObject([{ id: made.id, unmetered: false }]);
   again.close();

@@ -76,6 +76,19 @@ describe('an argument', () => {
     },
   );
 
+  test.for([
+    ['{"from":1e400}', 'filters: holds a number too large to be sent'],
+    ['{"any":[1,[-1e999]]}', 'filters: holds a number too large to be sent'],
+    ['{"__proto__":{"a":1},"countries":["DE"]}', 'filters: the key __proto__ cannot be sent'],
+    ['{"not":{"__proto__":1}}', 'filters: the key __proto__ cannot be sent'],
+  ] as const)(
+    'of filters %s is refused, because it would go out as something else',
+    async ([json, words], { expectRefused }) => {
+      await expectRefused('search_ads', { filters: json }, words);
+      await expectRefused('search_ads', { filters: JSON.parse(json) }, words);
+    },
+  );
+
   test('that is a string stays a string, whatever it looks like', async ({ upstream, server }) => {
     await server.call('get_page', { pageId: '123456789012345678901' });
     await server.call('get_page', { pageId: 'true' });

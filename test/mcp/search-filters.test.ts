@@ -38,9 +38,9 @@ test('a file that describes filters shows them to the model', async () => {
   ];
   const { ads: told, pages } = await described(fileWith({ ads }));
   expect(told).toBe(
-    'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number)',
+    'Keys: query (e.g. "tea"); countries (list: DE, AT); startedAtFrom/To (date); active (true/false); reach (number). Lists match any of their values.',
   );
-  expect(pages).toContain('sent to the service unchanged');
+  expect(pages).toContain('An unknown key may be refused, or ignored and charged');
 });
 
 test.each([
@@ -51,6 +51,13 @@ test.each([
 ])('a file that %s stops the server at the start, with the reason', async (_, content) => {
   const file = fileWith(content);
   await expect(described(file)).rejects.toThrow(`AD_LIBRARY_SEARCH_FILTERS names ${file}, which cannot be used: `);
+});
+
+test('a file that is too large is not read, and many mistakes are told in few words', async () => {
+  const filter = { key: 'a', type: 'text', extra: 1 };
+  await expect(described(fileWith(' '.repeat(2_000_000)))).rejects.toThrow('at most 1048576 are allowed');
+  await expect(described(fileWith({ ads: Array(20_000).fill(filter) }))).rejects.toThrow(/^.{1,2000}$/s);
+  await expect(described(folder)).rejects.toThrow('it is not a file');
 });
 
 test('a file that is not there stops the server at the start', async () => {

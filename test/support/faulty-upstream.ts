@@ -37,6 +37,8 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
   const waiting: { count: number; resolve: () => void }[] = [];
   const server = createServer(async (request, response) => {
     const { method = '', url: path = '', headers } = request;
+    // Servers ask a loopback address once whether it describes its filters.
+    if (path.endsWith('/openapi.json')) return void response.writeHead(404).end();
     const left = new Promise<void>((resolve) => {
       response.once('close', () => {
         seen.aborted = !response.writableFinished;

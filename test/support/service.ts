@@ -8,7 +8,7 @@ export interface TestService {
   baseUrl: string;
   apiKey: string;
   library: Library;
-  /** `GET /v1/credits`, in the order the requests came in. */
+  /** `GET /v1/credits`, in the order the requests came in, without those of the API's description. */
   requests: string[];
   /** Requests but those of `GET /v1/credits`, which explain errors. */
   paid(): number;
@@ -21,7 +21,8 @@ export async function startService({ now = Date.now }: { now?: () => number } = 
   const requests: string[] = [];
   const listener = await listen(
     (request) => {
-      requests.push(`${request.method} ${new URL(request.url).pathname}`);
+      const { pathname } = new URL(request.url);
+      if (pathname !== '/openapi.json') requests.push(`${request.method} ${pathname}`);
       return library.fetch(request);
     },
     { host: '127.0.0.1', port: 0 },

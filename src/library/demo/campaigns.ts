@@ -125,7 +125,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
   const id = random.uuid();
   const link = `https://${advertiser.domain}/${campaign.angle}?ad=${id.slice(0, 8)}`;
   const cardCount = copy.format === 'CAROUSEL' || copy.format === 'DCO' ? random.between(3, 5) : 0;
-  return {
+  const ad = {
     id,
     pageId,
     sourcePageExternalId: externalId(pageId),
@@ -156,8 +156,14 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
     })),
     changes: {},
     website: { siteDomain: advertiser.domain },
+    languages: [advertiser.language],
+    currency: 'USD',
   };
+  return { ...ad, ...(ad.countries.some(hasBylines) && { bylines: `${advertiser.name} Ltd.` }) };
 }
+
+/** Countries in which ads say who paid for them. */
+const hasBylines = (country: string) => country === 'DE' || country === 'FR';
 
 const isoDay = (time: number) => new Date(time).toISOString();
 const externalId = (pageId: string) => String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');

@@ -1,5 +1,5 @@
 import type { ItemType } from '../../api/item-type.ts';
-import { recordTypes } from '../record-type.ts';
+import { recordTypes } from '../ads-and-pages.ts';
 import { findPage } from '../search.ts';
 import type { ServiceContext } from '../service-context.ts';
 

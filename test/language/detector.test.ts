@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { loadLanguageDetector } from '../../src/dataset/language.ts';
+import { loadLanguageDetector } from '../../src/language/detector.ts';
 import { languages } from '../present/languages.ts';
 
 const detect = await loadLanguageDetector();

@@ -1,0 +1,6 @@
+import type { ItemType } from '../api/item-type.ts';
+import { adType } from './ad-type.ts';
+import { pageType } from './page-type.ts';
+import type { RecordType } from './record-type.ts';
+
+export const recordTypes: Record<ItemType, RecordType> = { ads: adType, pages: pageType };

@@ -1,0 +1,109 @@
+import { invalid } from './api-error.ts';
+import type { FilterValues } from './read-filters.ts';
+import type { Measure, RecordType, Tag, TextFilter } from './record-type.ts';
+import { everyRow, tagToken } from './tag-tokens.ts';
+import { parseQuery } from './tokenize.ts';
+
+export type Search = {
+  recordType: RecordType;
+  filters: FilterValues;
+  /** Unix milliseconds: the time for which "active" is decided, the same for all pages of a search. */
+  asOf: number;
+};
+
+type Condition = { sql: string; values: (string | number)[] };
+/** Terms of the full-text query language. */
+type Terms = { required: string[]; excluded: string[] };
+
+/** A search as the parts of an SQL statement. */
+export function conditionsOf(search: Search) {
+  const { name } = search.recordType;
+  const { not, ...filters } = search.filters;
+  const found = [...columnConditions({ ...search, filters }), ...invertedConditions(search, not)];
+  const match = matchExpression(termsOf(search.recordType, filters));
+  if (match) found.push({ sql: `${name}_text MATCH ?`, values: [match] });
+  return {
+    from: match ? `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid` : name,
+    where: found.map(({ sql }) => sql).join(' AND ') || '1',
+    values: found.flatMap(({ values }) => values),
+  };
+}
+
+/**
+ * `not`: none of its filters may match. A record without the value does not match its filter, so it is found. Each key
+ * of `missing` counts as a filter of its own.
+ */
+function invertedConditions(search: Search, not: FilterValues[string] | undefined): Condition[] {
+  const { recordType, asOf } = search;
+  const { missing = [], ...filters } = (not ?? {}) as FilterValues;
+  const each = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
+  return each.flatMap(([key, value]) => {
+    const single = { [key]: value } as FilterValues;
+    const match = matchExpression(termsOf(recordType, single));
+    const inText = `${recordType.name}.number IN (SELECT rowid FROM ${recordType.name}_text WHERE ${recordType.name}_text MATCH ?)`;
+    const found = match ? [{ sql: inText, values: [match] }] : columnConditions({ recordType, filters: single, asOf });
+    return found.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
+  });
+}
+
+function columnConditions(search: Search): Condition[] {
+  const ranges = search.recordType.measures.flatMap((measure) => rangeConditions(measure, search));
+  return [...ranges, ...activeCondition(search)];
+}
+
+const day = 86_400_000;
+
+/** Unix milliseconds of a bound. A date without a time includes its whole day as an upper bound. */
+function instant(text: string, upper: boolean): number {
+  const wholeDay = upper && !text.includes('T') && !text.includes('t');
+  return Date.parse(text) + (wholeDay ? day - 1 : 0);
+}
+
+function rangeConditions({ key, low }: Measure, { recordType, filters }: Search): Condition[] {
+  const bound = (end: 'From' | 'To', sql: string): Condition[] => {
+    const value = filters[key + end];
+    if (value === undefined) return [];
+    return [{ sql, values: [typeof value === 'string' ? instant(value, end === 'To') : Number(value)] }];
+  };
+  const column = `${recordType.name}."${key}"`;
+  const lowColumn = `${recordType.name}."${key}Low"`;
+  const lowest = low ? `coalesce(${lowColumn}, ${column})` : column;
+  const highest = low ? `coalesce(${column}, ${lowColumn})` : column;
+  return [...bound('From', `${highest} >= ?`), ...bound('To', `${lowest} <= ?`)];
+}
+
+function activeCondition({ filters, asOf }: Search): Condition[] {
+  if (filters.active === undefined) return [];
+  const ended = '(ads."endDate" IS NOT NULL AND ads."endDate" <= ?)';
+  return [{ sql: filters.active ? `NOT ${ended}` : ended, values: [asOf] }];
+}
+
+/** What the filters search in the full-text index. */
+function termsOf({ textFilters, tags }: RecordType, filters: FilterValues): Terms {
+  const all = [
+    ...textFilters.map((filter) => textTerms(filter, filters[filter.key])),
+    ...tags.map((tag) => tagTerms(tag, filters[tag.key])),
+  ];
+  return { required: all.flatMap(({ required }) => required), excluded: all.flatMap(({ excluded }) => excluded) };
+}
+
+function textTerms({ key, columns }: TextFilter, text: FilterValues[string] | undefined): Terms {
+  if (typeof text !== 'string') return { required: [], excluded: [] };
+  const { all, none } = parseQuery(text);
+  if (all.length + none.length === 0) throw invalid(`"${key}" holds no letter or digit to search for.`, { key });
+  const within = (word: string) => `{${columns.join(' ')}} : ${word}`;
+  return { required: all.map(within), excluded: none.map(within) };
+}
+
+function tagTerms({ key, all }: Tag, value: FilterValues[string] | undefined): Terms {
+  if (value === undefined) return { required: [], excluded: [] };
+  const tokens = [value].flat().map((one) => `"${tagToken(key, String(one))}"`);
+  return { required: [`{tags} : (${tokens.join(all ? ' AND ' : ' OR ')})`], excluded: [] };
+}
+
+/** The full-text expression, or undefined without any term. */
+function matchExpression({ required, excluded }: Terms): string | undefined {
+  if (required.length === 0 && excluded.length === 0) return undefined;
+  const positive = required.length ? required.join(' AND ') : `{tags} : "${everyRow}"`;
+  return excluded.length ? `(${positive}) NOT (${excluded.join(' OR ')})` : positive;
+}

@@ -1,0 +1,38 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ItemType } from '../api/item-type.ts';
+import { loadAdLanguage } from './ad-language.ts';
+import type { ServiceContext } from './service-context.ts';
+
+type Context = Pick<ServiceContext, 'database' | 'records'>;
+
+/** Records per transaction: the owner of the file renews its lease between two. */
+const batchSize = 200;
+
+/**
+ * Fills the index of a file whose index an update of its form has emptied. Rows are indexed in order, so that a
+ * process that is ended meanwhile loses nothing: the next one goes on behind the last row.
+ */
+export async function indexMissingRecords(context: Context): Promise<void> {
+  for (const kind of ['pages', 'ads'] as const) {
+    let numbers = missingFrom(context, kind);
+    if (numbers.length === 0) continue;
+    const put = await writerOf(context, kind);
+    for (; numbers.length > 0; numbers = missingFrom(context, kind)) {
+      context.database.transaction(() => {
+        for (const json of context.records.read(kind, numbers)) put(json);
+      });
+      await nextTurn();
+    }
+  }
+}
+
+function missingFrom({ database }: Context, kind: ItemType): number[] {
+  const sql = `SELECT number FROM ${kind} WHERE number > (SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize) ORDER BY number LIMIT ?`;
+  return database.all<{ number: number }>(sql, [batchSize]).map(({ number }) => number);
+}
+
+async function writerOf({ records }: Context, kind: ItemType): Promise<(json: string) => void> {
+  if (kind === 'pages') return (json) => records.putPage(JSON.parse(json), json);
+  const withLanguage = await loadAdLanguage();
+  return (json) => records.putAd(withLanguage(JSON.parse(json)), json);
+}

@@ -1,0 +1,124 @@
+import type { Search } from './conditions.ts';
+import type { Database } from './database.ts';
+import type { FilterValue, FilterValues } from './read-filters.ts';
+import type { RecordType, Tag } from './record-type.ts';
+import type { Records } from './records.ts';
+import { countHits } from './search.ts';
+import { type TagValues, tagValuesIn } from './tag-values.ts';
+
+type Context = { database: Database; records: Pick<Records, 'read'> };
+
+const maxNotes = 5;
+/** Each takes a count of its own. */
+const maxCounted = 5;
+
+/** What a reader of a search's first page should know, so that no number is taken for what it is not. */
+export function searchNotes(search: Search, totalHits: number, { database, records }: Context): string[] {
+  const { recordType, filters } = search;
+  const { not, ...own } = filters;
+  const values = tagValuesIn(database, records, recordType);
+  const notes = [
+    ...[own, (not ?? {}) as FilterValues]
+      .flatMap((some) => unknownValues(recordType, some, values))
+      .slice(0, maxNotes)
+      .map(([tag, value]) => unknownNote(recordType, tag, value, values)),
+    ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
+    ...leftOut(search, database),
+    ...keptByNot(search, database),
+    ...otherKind(search, totalHits, database),
+  ];
+  return [...new Set(notes)].slice(0, maxNotes);
+}
+
+const nounOf = ({ name }: RecordType) => (name === 'ads' ? 'ad' : 'page');
+
+/** Values that no record has: a typo, another spelling, or a true zero for any other filters. */
+function unknownValues(recordType: RecordType, filters: FilterValues, values: TagValues): [Tag, string][] {
+  return recordType.tags
+    .filter(({ key, all }) => key in filters && !all)
+    .flatMap((tag) => {
+      const given = [filters[tag.key] as FilterValue].flat().map(String);
+      return given.filter((value) => !values.has(tag, value)).map((value): [Tag, string] => [tag, value]);
+    });
+}
+
+function unknownNote(recordType: RecordType, tag: Tag, value: string, values: TagValues): string {
+  const noun = nounOf(recordType);
+  const { values: near, of } = values.near(tag, value);
+  if (of === 0) return `No ${noun} in this library has a value for ${tag.key}.`;
+  const note = `No ${noun} in this library has ${tag.key} ${inQuotes(value)}.`;
+  return tag.opaque ? note : `${note} ${existing(near, of)}`;
+}
+
+const existing = (near: string[], of: number | 'many') =>
+  `Values there are${near.length === of ? ', nearest first' : `, nearest of ${of}`}: ${near.map(shortened).join(', ')}.`;
+
+const maxValueLength = 60;
+const shortened = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
+const inQuotes = (value: string) => `"${shortened(value)}"`;
+
+/** Texts that find nothing even by themselves. */
+function emptyTexts({ recordType, asOf, filters }: Search, database: Database, values: TagValues): string[] {
+  const alone = (some: FilterValues) => countHits(database, { recordType, asOf, filters: some });
+  const notes: string[] = [];
+  const { advertiser, bylines } = filters;
+  const names = recordType.tags.find(({ key }) => key === 'advertiserExact');
+  if (typeof advertiser === 'string' && names && alone({ advertiser }) === 0) {
+    const { values: near, of } = values.near(names, advertiser);
+    if (of !== 0) notes.push(`No advertiser's name has the words of ${inQuotes(advertiser)}. ${existing(near, of)}`);
+  }
+  if (bylines !== undefined && alone({ not: { missing: ['bylines'] } }) === 0)
+    notes.push(`No ${nounOf(recordType)} in this library has a value for bylines.`);
+  return notes;
+}
+
+/** Records that bounds leave out because they have no value to compare. */
+function leftOut(search: Search, database: Database): string[] {
+  const { recordType, filters } = search;
+  const bounded = recordType.measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters);
+  return bounded.slice(0, maxCounted).flatMap(({ key }) => {
+    const { [`${key}From`]: _, [`${key}To`]: __, ...others } = filters;
+    const missing = [...new Set([others.missing ?? [], key].flat() as string[])];
+    const without = countHits(database, { ...search, filters: { ...others, missing } });
+    if (without === 0) return [];
+    return `${without} more ${have(without, recordType)} no ${key}: its bounds leave them out, and missing ${key} finds them.`;
+  });
+}
+
+const have = (count: number, recordType: RecordType) =>
+  count === 1 ? `${nounOf(recordType)} has` : `${nounOf(recordType)}s have`;
+
+/** Records that `not` keeps because they have no value that could match. */
+function keptByNot(search: Search, database: Database): string[] {
+  const { recordType, filters } = search;
+  const inverted = Object.keys(filters.not ?? {});
+  const keys = [...recordType.tags.filter(({ all }) => !all), ...recordType.measures]
+    .map(({ key }) => key)
+    .filter((key) => inverted.some((one) => one.replace(/(From|To)$/, '') === key));
+  return keys.slice(0, maxCounted).flatMap((key) => {
+    const missing = [...new Set([filters.missing ?? [], key].flat() as string[])];
+    const kept = countHits(database, { ...search, filters: { ...filters, missing } });
+    if (kept === 0) return [];
+    return `${kept} of these ${have(kept, recordType)} no ${key}, and not keeps them; not with missing ${key} leaves them out.`;
+  });
+}
+
+const formats: Record<string, string> = { video: 'VIDEO', image: 'IMAGE' };
+
+/** `mediaKind` and `displayFormat` sound alike and say different things. */
+function otherKind(search: Search, totalHits: number, database: Database): string[] {
+  const { mediaKind, displayFormat, ...others } = search.filters;
+  const only = [mediaKind ?? [], displayFormat ?? []].flat();
+  if (search.recordType.name !== 'ads' || only.length !== 1) return [];
+  const kind = String(only[0]).toLowerCase();
+  const format = formats[kind];
+  if (format === undefined) return [];
+  const isKind = mediaKind !== undefined;
+  const other: FilterValues = isKind ? { displayFormat: [format] } : { mediaKind: [kind] };
+  const found = countHits(database, { ...search, filters: { ...others, ...other } });
+  if (found === totalHits) return [];
+  const [byKind, byFormat] = isKind ? [totalHits, found] : [found, totalHits];
+  return [
+    `mediaKind ${kind} finds ${byKind}, displayFormat ${format} finds ${byFormat}: the first says what an ad's media hold, the second which format the advertiser chose.`,
+  ];
+}

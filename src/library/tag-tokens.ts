@@ -1,0 +1,23 @@
+import type { RecordType } from './record-type.ts';
+
+/** Text with a lone surrogate cannot be encoded. */
+const loneSurrogate = /\p{Cs}/gu;
+
+/**
+ * What the tokens of a tag begin with: a character that no word contains, so that tags and copy are never confused. In
+ * lower case, as the index holds them.
+ */
+export const tagPrefix = (key: string) => `\uE000${key.toLowerCase()}_`;
+
+/** The token under which the full-text index finds a record by the value of a tag. */
+export const tagToken = (key: string, value: string) =>
+  tagPrefix(key) + encodeURIComponent(value.trim().toLowerCase().replace(loneSurrogate, '')).toLowerCase();
+
+/** A token of every row: a full-text query needs something to exclude from. */
+export const everyRow = '\uE000';
+
+/** All tokens of a record by its tags. */
+export function tagTokens({ tags }: Pick<RecordType, 'tags'>, item: unknown): string {
+  const tokens = tags.flatMap(({ key, of }) => of(item).flatMap((value) => (value ? [tagToken(key, value)] : [])));
+  return [everyRow, ...new Set(tokens)].join(' ');
+}

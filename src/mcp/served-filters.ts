@@ -1,0 +1,87 @@
+import * as z from 'zod';
+import { filtersExtension, filterTypes, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
+import type { Fetch } from '../api/send-http.ts';
+import { word } from '../present/fence.ts';
+
+interface ServedBy {
+  fetch: Fetch;
+  baseUrl: string;
+  userAgent: string;
+}
+
+/** A list of tools is awaited by a person. */
+const maxMs = 1000;
+const maxChars = 1_000_000;
+
+/**
+ * The filters that a local library serves in its OpenAPI document, or undefined if it is no local library or does not
+ * answer in time. Sent without a key: the document needs none, and over HTTP there is none yet.
+ */
+export async function askForFilters({ fetch, baseUrl, userAgent }: ServedBy): Promise<SearchFilters | undefined> {
+  try {
+    const response = await fetch(`${baseUrl}/openapi.json`, {
+      method: 'GET',
+      headers: { accept: 'application/json', 'user-agent': userAgent },
+      signal: AbortSignal.timeout(maxMs),
+      onSent: () => {},
+    });
+    const text = await response.text();
+    return response.status === 200 && text.length <= maxChars ? readServedFilters(JSON.parse(text)) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Takes names, types, values and numbers from the document, and no prose: what it says reaches a model. An entry of
+ * any other form is left out.
+ */
+export function readServedFilters(document: unknown): SearchFilters | undefined {
+  const served = ServedFilters.safeParse((document as Record<string, unknown> | null)?.[filtersExtension]);
+  return served.success ? served.data : undefined;
+}
+
+const maxKeys = 100;
+/** Characters of one search's entries. */
+const maxLength = 10_000;
+
+/** A name or a value that cannot be a sentence. */
+const Word = z
+  .string()
+  .max(40)
+  .refine((text) => /^[A-Za-z\d]+(?:[_.+-][A-Za-z\d]+){0,3}$/.test(text) && word(text) === text);
+const Words = z.array(Word).min(1).max(60).optional();
+const finite = z.number().optional();
+
+const ServedFilter = z.object({
+  key: Word.regex(/^[A-Za-z]/),
+  type: z.enum(filterTypes),
+  values: Words,
+  open: z.boolean().optional(),
+  single: z.boolean().optional(),
+  fields: Words,
+  minimum: finite,
+  maximum: finite,
+  maxLength: finite,
+  default: z.union([Word, z.number(), z.boolean()]).optional(),
+});
+
+const filterList = z.array(z.unknown()).transform((entries) => {
+  const filters = new Map<string, SearchFilter>();
+  let length = 0;
+  for (const entry of entries.slice(0, maxKeys)) {
+    const { data } = ServedFilter.safeParse(entry);
+    if (data === undefined) continue;
+    length += JSON.stringify(data).length;
+    if (length > maxLength) break;
+    filters.set(data.key, data);
+  }
+  return [...filters.values()];
+});
+
+const ServedFilters = z.object({
+  ads: filterList,
+  pages: filterList,
+  inclusive: z.boolean().optional(),
+  ignoresCase: z.boolean().optional(),
+});

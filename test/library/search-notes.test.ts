@@ -1,0 +1,88 @@
+import { afterAll, expect, test } from 'vitest';
+import { serveRich, uuid } from './support/served-library.ts';
+
+const { served, key } = await serveRich();
+afterAll(() => served.close());
+
+const shop = (nr: number, more: object) => ({ id: uuid(nr), page: { pageName: 'Tea House' }, ...more });
+await served.load(
+  shop(1, {
+    ctaType: 'SHOP_NOW',
+    displayFormat: 'VIDEO',
+    startedAt: '2026-01-05T00:00:00Z',
+    website: { siteDomain: 'tea.example' },
+  }),
+  shop(2, { ctaType: 'BUY_NOW', displayFormat: 'CAROUSEL', media: [{ type: 'VID', url: 'https://tea.example/a' }] }),
+  shop(3, { ctaType: 'Learn_More', displayFormat: 'VIDEO', page: { pageName: 'Kaffee "Süd"' } }),
+);
+
+async function notesOf(body: Record<string, unknown>) {
+  const answer = await served.ask('POST', '/v1/ads/search', { key, body });
+  expect(answer.status).toBe(200);
+  return answer.body.notes;
+}
+
+const callsToAction = (value: string, ...values: string[]) =>
+  `No ad in this library has ctaType "${value}". Values there are, nearest first: ${values.join(', ')}.`;
+
+test('a value that no record has is answered with those there are, as records write them, nearest first', async () => {
+  expect(await notesOf({ ctaType: 'BUY' })).toEqual([callsToAction('BUY', 'BUY_NOW', 'SHOP_NOW', 'Learn_More')]);
+  expect(await notesOf({ ctaType: ['shop now', 'BUY_NOW'] })).toEqual([
+    callsToAction('shop now', 'SHOP_NOW', 'BUY_NOW', 'Learn_More'),
+  ]);
+  expect(await notesOf({ not: { ctaType: 'BUY' } })).toEqual(await notesOf({ ctaType: 'BUY' }));
+  expect(await notesOf({ advertiserExact: 'tea hause' })).toEqual([
+    'No ad in this library has advertiserExact "tea hause". Values there are, nearest first: Tea House, Kaffee "Süd".',
+  ]);
+  expect(await notesOf({ advertiser: 'teahouse' })).toEqual([
+    `No advertiser's name has the words of "teahouse". Values there are, nearest first: Tea House, Kaffee "Süd".`,
+  ]);
+  expect(await notesOf({ pageId: 'p1' })).toEqual(['No ad in this library has a value for pageId.']);
+  expect(await notesOf({ bylines: 'friends' })).toEqual(['No ad in this library has a value for bylines.']);
+});
+
+test('a value that records have is a true zero, or a number without a note', async () => {
+  expect(await notesOf({ ctaType: 'learn_more', domain: 'tea.example' })).toBeUndefined();
+  expect(await notesOf({ ctaType: ['SHOP_NOW', 'buy_now'] })).toBeUndefined();
+  expect(await notesOf({ query: 'coffee' })).toBeUndefined();
+  expect(await notesOf({ missing: ['ctaType'] })).toBeUndefined();
+});
+
+test('records without a date are counted where a date leaves them out', async () => {
+  expect(await notesOf({ startedAtFrom: '2026-01-01' })).toEqual([
+    '2 more ads have no startedAt: its bounds leave them out, and missing startedAt finds them.',
+  ]);
+  expect(await notesOf({ startedAtTo: '2027-01-01', ctaType: 'BUY_NOW' })).toEqual([
+    '1 more ad has no startedAt: its bounds leave them out, and missing startedAt finds them.',
+  ]);
+  expect(await notesOf({ startedAtTo: '2027-01-01', ctaType: 'SHOP_NOW' })).toBeUndefined();
+});
+
+test('records without a value are counted where not keeps them', async () => {
+  expect(await notesOf({ not: { domain: 'tea.example' } })).toEqual([
+    '2 of these ads have no domain, and not keeps them; not with missing domain leaves them out.',
+  ]);
+  expect(await notesOf({ not: { domain: 'tea.example', missing: ['domain'] } })).toBeUndefined();
+  expect(await notesOf({ not: { ctaType: 'SHOP_NOW', startedAtFrom: '2026-01-01' } })).toEqual([
+    '2 of these ads have no startedAt, and not keeps them; not with missing startedAt leaves them out.',
+  ]);
+});
+
+test('mediaKind and displayFormat name each other where they differ', async () => {
+  const both =
+    "mediaKind video finds 1, displayFormat VIDEO finds 2: the first says what an ad's media hold, the second which format the advertiser chose.";
+  expect(await notesOf({ mediaKind: 'video' })).toEqual([both]);
+  expect(await notesOf({ displayFormat: ['VIDEO'] })).toEqual([both]);
+  expect(await notesOf({ displayFormat: 'VIDEO', mediaKind: 'video' })).toBeUndefined();
+});
+
+test('only the first page has notes, and they are few and short', async () => {
+  const body = { limit: 1, startedAtTo: '2027-01-01', not: { ctaType: Array(50).fill('x'.repeat(500)) } };
+  const first = await served.ask('POST', '/v1/ads/search', { key, body: { ...body, startedAtTo: undefined } });
+  const next = await served.ask('POST', '/v1/ads/search', { key, body: { cursor: first.body.cursor } });
+  expect(next.body.notes).toBeUndefined();
+  const many = Array.from({ length: 50 }, (_, nr) => `${nr}${'x'.repeat(500)}`);
+  const notes: string[] = await notesOf({ ctaType: many, domain: many });
+  expect(notes).toHaveLength(5);
+  for (const note of notes) expect(note.length).toBeLessThan(300);
+});

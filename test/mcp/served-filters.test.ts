@@ -1,0 +1,143 @@
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { filtersExtension } from '../../src/api/search-filters.ts';
+import { version } from '../../src/version.ts';
+import { startServer } from '../support/server.ts';
+import { startService } from '../support/service.ts';
+
+/** What a model reads of the searches' arguments, and the requests that this took, when it lists the tools twice. */
+async function listedWith(answer: RequestListener, searchFilters?: object) {
+  const requests: IncomingMessage[] = [];
+  const upstream = createServer((request, response) => {
+    requests.push(request);
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const { port } = upstream.address() as AddressInfo;
+  const config = { baseUrl: `http://127.0.0.1:${port}/prefix`, apiKey: 'svc_live_listed', ...searchFilters };
+  const server = await startServer({ config });
+  try {
+    const { tools } = await server.client.listTools();
+    return { tools, text: JSON.stringify(tools), requests };
+  } finally {
+    await server.close();
+    upstream.closeAllConnections();
+    upstream.close();
+  }
+}
+
+const document =
+  (content: unknown): RequestListener =>
+  (_, response) =>
+    void response.end(JSON.stringify(content));
+const described = (ads: unknown, pages: unknown = []) => document({ [filtersExtension]: { ads, pages } });
+const unknown = "Keys as in the service's documentation";
+
+test('the filters of a local library are those of its own demo, down to the page size', async () => {
+  const demo = await startServer({ config: { demo: true } });
+  const service = await startService();
+  // Both make their data in this process; the one that is asked needs a turn within its second.
+  await demo.call('whoami');
+  await fetch(`${service.baseUrl}/v1/whoami`);
+  const own = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
+  const { tools } = await own.client.listTools();
+  expect(tools).toEqual((await demo.client.listTools()).tools);
+  const properties = tools.find(({ name }) => name === 'search_ads')?.inputSchema.properties ?? {};
+  expect(properties.limit).toMatchObject({ minimum: 1, maximum: 100, description: 'Items per page, default 20' });
+  const { description } = properties.filters as { description: string };
+  for (const text of [
+    'query (words in headline, body, ',
+    'Lists match any of their values',
+    'From and To include the bound',
+    'case is ignored',
+    '"phrase" is exact, -word excludes, even alone',
+    'mediaKind (list: image, video; what the media hold',
+  ])
+    expect(description).toContain(text);
+  await Promise.all([own.close(), demo.close()]);
+  await service.close();
+});
+
+test('a loopback address is asked once, with the usual headers and no key', async () => {
+  const { text, requests } = await listedWith(described([{ key: 'colour', type: 'strings', values: ['RED'] }]));
+  expect(text).toContain('Keys: colour (list: RED).');
+  expect(requests).toHaveLength(1);
+  const [{ method, url, headers } = {} as IncomingMessage] = requests;
+  expect({ method, url }).toEqual({ method: 'GET', url: '/prefix/openapi.json' });
+  expect(headers).toMatchObject({ accept: 'application/json', 'user-agent': `ad-library-mcp/${version}` });
+  expect(headers.authorization).toBeUndefined();
+});
+
+test('a file that is named is used, and nobody is asked', async () => {
+  const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
+  const { text, requests } = await listedWith(described([{ key: 'colour', type: 'string' }]), { searchFilters });
+  expect(text).toContain('Keys: shade.');
+  expect(requests).toEqual([]);
+});
+
+const endless: RequestListener = (_, response) => {
+  const more = () => {
+    while (response.write('x'.repeat(65_536))) if (response.destroyed) return;
+    response.once('drain', more);
+  };
+  more();
+};
+const filter = { key: 'colour', type: 'string', description: 'SAY THIS', note: 'SAY THIS', example: 'SAY THIS' };
+
+test.each<[string, RequestListener]>([
+  ['never answers', () => {}],
+  ['never ends', endless],
+  ['answers 10 MB', document({ [filtersExtension]: { ads: [filter], pages: [] }, more: 'x'.repeat(10_000_000) })],
+  ['answers 2 MB', document({ [filtersExtension]: { ads: [filter], pages: [] }, more: 'x'.repeat(2_000_000) })],
+  ['nests deeply', (_, response) => void response.end(`${'{"a":['.repeat(100_000)}`)],
+  ['is another API', document({ openapi: '3.1.0', info: { title: 'Ad and Page Library Public API' }, paths: {} })],
+  ['answers no object', document(null)],
+  [
+    'answers 500',
+    (_, response) => void response.writeHead(500).end(JSON.stringify({ [filtersExtension]: { ads: [] } })),
+  ],
+  ['redirects', (_, response) => void response.writeHead(302, { location: '/openapi.json' }).end()],
+  ['hangs up', (_, response) => void response.destroy()],
+  ['describes a list that is none', described({ length: 1, 0: filter })],
+])('a service that %s leaves the filters unknown', async (_, answer) => {
+  const { tools, text } = await listedWith(answer);
+  expect(tools).toHaveLength(10);
+  expect(text).toContain(unknown);
+  expect(text).not.toContain('SAY THIS');
+});
+
+test('prose never reaches the model, and neither does a name or a value that could be prose', async () => {
+  const values = (...some: unknown[]) => ({ key: `k${JSON.stringify(some).length}`, type: 'strings', values: some });
+  const { text } = await listedWith(
+    described([
+      filter,
+      { key: 'SAY THIS', type: 'string' },
+      { key: '__proto__', type: 'string' },
+      { key: 'say_this_to_the_person', type: 'string' },
+      { key: 'sized', type: 'SAY THIS' },
+      { key: 'ranged', type: 'integer', minimum: 'SAY THIS' },
+      { key: 'usual', type: 'string', default: 'SAY THIS' },
+      { key: 'looksIn', type: 'query', fields: ['SAY THIS'] },
+      values('SAY THIS'),
+      values('SAY_THIS_TO_THE_PERSON'),
+      values('A'.repeat(41)),
+      values(7),
+      'SAY THIS',
+      null,
+    ]),
+  );
+  expect(text).not.toMatch(/say.?this|__proto__|AAAA/i);
+  expect(text).toContain('Keys: colour.');
+});
+
+test('a million keys are cut to a few thousand characters', async () => {
+  const keys = Array.from({ length: 60_000 }, (_, nr) => ({ key: `k${nr}`, type: 'date' }));
+  const long = Array.from({ length: 100 }, (_, nr) => ({
+    key: `v${nr}`,
+    type: 'strings',
+    values: Array(60).fill('V'.repeat(40)),
+  }));
+  expect((await listedWith(described(keys.slice(0, 25_000)))).text.length).toBeLessThan(20_000);
+  expect((await listedWith(described(long))).text.length).toBeLessThan(40_000);
+});
