@@ -68,16 +68,23 @@ interface ApiCall {
 }
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { apiKey, tenantId, signal, onReceipt } = caller;
+  const { tenantId, signal, onReceipt } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false } = request;
-  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
+  const key = keyOf(caller, baseUrl);
   try {
-    const answer = await send({ operation, path, query, ...(body && { body }), apiKey, tenantId, signal, fresh, seen });
+    const about = { operation, path, query, ...(body && { body }), fresh, seen };
+    const answer = await send({ ...about, apiKey: key, tenantId, signal });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
     throw explained(error, operation, signal);
   }
+}
+
+/** The key that calls are made with. Throws if there is none, or no address. */
+export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): string {
+  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
+  return apiKey;
 }
 
 /** Names all missing settings at once. */
