@@ -78,9 +78,11 @@ export class FileDataset implements Dataset {
     const { memory, tenantId, folder } = this.#options;
     memory.apply(tenantId, records);
     await this.#inTurn(async () => {
-      if (await this.#startOver()) memory.apply(tenantId, records);
-      if (this.#behind) return this.#merge();
+      const wasBehind = this.#behind;
       this.#behind = true;
+      const isCleared = await this.#startOver();
+      if (isCleared) memory.apply(tenantId, records);
+      if (wasBehind && !isCleared) return this.#merge();
       this.#read.add(await folder.write(records.map(lineOf)));
       this.#behind = false;
     });
@@ -111,13 +113,12 @@ export class FileDataset implements Dataset {
     await memory.forget(tenantId);
     this.#read.clear();
     this.#damaged.clear();
-    this.#behind = false;
     return true;
   }
 
   async #readOthers(): Promise<void> {
     const { folder } = this.#options;
-    await this.#startOver();
+    if (await this.#startOver()) this.#behind = false;
     for (let listing = 0; listing < MAX_LISTINGS; listing++) {
       const names = await folder.names();
       const unread = names.filter((name) => !this.#read.has(name));
