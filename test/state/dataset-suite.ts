@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { newGathering } from '../../src/dataset/gatherings.ts';
-import type { Dataset, Datasets } from '../../src/state/dataset.ts';
+import type { Datasets } from '../../src/state/dataset.ts';
 import { objectOf } from '../../src/state/item-history.ts';
+import { about, add } from './add-items.ts';
 
 /** What every kind of dataset store has to do. */
 export function datasetSuite(name: string, open: () => Promise<Datasets>): void {
@@ -119,8 +120,3 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
 }
 
 const callerOf = (key: string) => ({ tenantId: key, apiKey: key });
-
-export const about = (at: number) => ({ at, listedBy: 'searchAds', requestId: `r${at}` });
-
-export const add = (dataset: Dataset, at: number, ...items: unknown[]): Promise<void> =>
-  dataset.addItems({ ...about(at), type: 'ads', items });

@@ -4,7 +4,8 @@ import type { Dataset } from '../../src/state/dataset.ts';
 import { objectOf } from '../../src/state/item-history.ts';
 import { MemoryDataset, recordsOf } from '../../src/state/memory-dataset.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
-import { about, add, datasetSuite } from './dataset-suite.ts';
+import { about, add } from './add-items.ts';
+import { datasetSuite } from './dataset-suite.ts';
 
 datasetSuite('in memory', async () => new MemoryDatasets());
 

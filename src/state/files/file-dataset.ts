@@ -36,6 +36,7 @@ export class FileDataset implements Dataset {
   /** Whether memory holds what the folder lacks. */
   #behind: boolean;
   #lastError = '';
+  #isClosed = false;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileDatasetOptions) {
@@ -68,9 +69,11 @@ export class FileDataset implements Dataset {
     });
   }
 
-  /** Ends when everything is written. */
+  /** Leaves the files as they are from now on: what is in memory is no longer what they hold. */
   async close(): Promise<void> {
-    await this.#turn;
+    await this.#inTurn(async () => {
+      this.#isClosed = true;
+    });
   }
 
   async #add(records: readonly DatasetRecord[]): Promise<void> {
@@ -96,9 +99,11 @@ export class FileDataset implements Dataset {
         warn('the dataset could not be kept in files', { folder: folder.path, error: String(error) });
       this.#lastError = String(error);
     };
-    const done = this.#turn.then(work).then(() => {
-      this.#lastError = '';
-    }, failed);
+    const done = this.#turn
+      .then(() => (this.#isClosed ? undefined : work()))
+      .then(() => {
+        this.#lastError = '';
+      }, failed);
     this.#turn = done;
     return done;
   }

@@ -48,8 +48,10 @@ export class FileDatasets implements Datasets {
   }
 
   async forget(tenantId: string): Promise<void> {
+    const known = this.#known.get(tenantId);
     this.#known.delete(tenantId);
     await this.#memory.forget(tenantId);
+    void known?.dataset.then((dataset) => dataset?.close());
   }
 
   async close(): Promise<void> {

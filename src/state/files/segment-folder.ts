@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import * as z from 'zod';
 
 /** What a folder says of itself. */
 export interface FolderMark {
@@ -12,13 +13,13 @@ export interface FolderMark {
   baseUrl: string;
 }
 
-export const MARK_FILE = 'dataset.json';
+const MARK_FILE = 'dataset.json';
 const FORMAT = 1;
 const SEGMENT = /^\d{15}-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.jsonl$/;
 const UNFINISHED = /^\d{15}-[\da-f-]{36}\.jsonl\.tmp$/;
 const MAX_NAMES = 20_000;
-/** Segments are written with at most about a quarter of it. */
-export const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
+/** Segments are written with about a quarter of it at most. */
+const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
 /** A process that has not finished a segment by then, in milliseconds, never will. */
 const UNFINISHED_MS = 3_600_000;
 const onlyForOwner = { folder: 0o700, file: 0o600 };
@@ -58,18 +59,22 @@ export class SegmentFolder {
 
   /** Undefined if the folder is not there. */
   async generation(): Promise<string | undefined> {
-    const readMark = () => readFile(join(this.path, MARK_FILE), 'utf8').catch(unless('ENOENT'));
-    let text = await readMark();
+    const mark = await this.mark();
+    if (mark !== undefined && mark.format !== FORMAT)
+      throw new Error(`${this.path} was written by another version of this program`);
+    return mark?.generation;
+  }
+
+  /** Undefined if there is none. */
+  async mark(): Promise<FolderMark | undefined> {
+    const read = () => readFile(join(this.path, MARK_FILE), 'utf8').catch(unless('ENOENT'));
+    let text = await read();
     if (text === '') {
       // Another process is about to write it.
       await setTimeout(50);
-      text = await readMark();
+      text = await read();
     }
-    if (text === undefined) return;
-    const mark = markOf(text);
-    if (mark !== undefined && mark.format !== FORMAT)
-      throw new Error(`${this.path} was written by another version of this program`);
-    return mark?.generation ?? '';
+    return text === undefined ? undefined : markOf(text);
   }
 
   /** The names of all segments, the earliest first. Anything else is left alone, links too. */
@@ -127,12 +132,17 @@ export class SegmentFolder {
   }
 }
 
-/** Undefined if it is damaged. */
-function markOf(text: string): FolderMark | undefined {
+/** Whether this program wrote a file of that name. */
+export const isOurs = (name: string): boolean => name === MARK_FILE || SEGMENT.test(name) || UNFINISHED.test(name);
+
+const Mark = z.object({ format: z.number(), generation: z.string(), baseUrl: z.string().catch('') });
+
+/** A damaged mark is one that never changes. */
+function markOf(text: string): FolderMark {
   try {
-    return JSON.parse(text) as FolderMark;
+    return Mark.parse(JSON.parse(text));
   } catch {
-    return undefined;
+    return { format: FORMAT, generation: '', baseUrl: '' };
   }
 }
 

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import { datasetsFolder, FileDatasets, type FileDatasetsOptions } from '../../../src/state/files/file-datasets.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
-import { add, datasetSuite } from '../dataset-suite.ts';
+import { add } from '../add-items.ts';
+import { datasetSuite } from '../dataset-suite.ts';
 
 const root = temporaryFolder();
 let folders = 0;
@@ -165,6 +166,16 @@ describe('what is wrong with the files', () => {
     expect(warnings.join()).toContain('another version');
     expect(await segmentsIn(folder)).toEqual(before);
   });
+});
+
+test('stays in files when the service rejects a key, whoever still works with it', async () => {
+  const folder = newFolder();
+  const { datasets, dataset } = openIn(folder);
+  const open = await dataset();
+  for (let at = 0; at < 70; at++) await add(open, at, { id: `${at}` });
+  await datasets.forget('a');
+  await add(open, 100, { id: 'later' });
+  expect(await idsIn(await openIn(folder).dataset())).toHaveLength(70);
 });
 
 test('comes back empty once the folder was removed, with what was added since', async () => {
