@@ -106,7 +106,7 @@ const kept: Record<string, string> = {
 /** Where growth may come from, and where it ends: what src keeps from one request to the next. */
 const bounds = {
   'paid answers (api/with-cache.ts)': '32 Mi characters for all keys; stale ones stay until others push them out',
-  'ads of lists (api/with-seen-ads.ts)': '16 Mi characters for all keys',
+  'datasets (state/memory-datasets.ts)': '256 MB for all keys',
   'behind cursors (state/memory-state.ts)': '32 MB for all keys',
   'pages of kept answers (tools/view-memo.ts)': '8 Mi characters for all keys, four of one answer',
   'books (credits/books.ts)': '50,000 keys',
