@@ -92,6 +92,24 @@ test('of several processes at once loses nothing, doubles nothing, and each sees
   expect((await segmentsIn(folder)).length).toBeLessThan(80);
 });
 
+test('is not read again because another process has merged it', async () => {
+  const folder = newFolder();
+  const [here, beside] = [openIn(folder), openIn(folder)];
+  for (let at = 0; at < 64; at++) await add(await here.dataset(), at, { id: `${at}` });
+  await beside.dataset();
+  await add(await here.dataset(), 64, { id: '64' });
+  await beside.dataset();
+  await here.dataset();
+  const [merged = '', ...others] = await segmentsIn(folder);
+  expect(others).toEqual([]);
+  await writeFile(merged, `${(await readFile(merged, 'utf8')).split('\n')[0]}\ngarbage`);
+  expect(await idsIn(await beside.dataset())).toHaveLength(65);
+  expect(beside.warnings).toEqual([]);
+  const later = openIn(folder);
+  await later.dataset();
+  expect(later.warnings).toHaveLength(1);
+});
+
 test('is kept in memory while the service does not say whose key it is, and in files from then on', async () => {
   const folder = newFolder();
   let clock = Date.now();
