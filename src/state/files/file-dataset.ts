@@ -36,16 +36,18 @@ export class FileDataset implements Dataset {
   /** All that were read in full, also those that are gone. */
   readonly #known = new Set<string>();
   readonly #damaged = new Set<string>();
+  /** The dataset in memory that holds them. */
+  #holder: string | undefined;
   #generation: string | undefined;
   /** Whether memory holds what the folder lacks. */
   #behind: boolean;
   #lastError = '';
-  #isClosed = false;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileDatasetOptions) {
     this.#options = options;
-    this.#behind = options.memory.has(options.tenantId);
+    this.#holder = options.memory.nameOf(options.tenantId);
+    this.#behind = this.#holder !== undefined;
   }
 
   async addItems(batch: ItemBatch): Promise<void> {
@@ -73,22 +75,20 @@ export class FileDataset implements Dataset {
     });
   }
 
-  /** Leaves the files as they are from now on: what is in memory is no longer what they hold. */
+  /** Ends when everything is written. */
   async close(): Promise<void> {
-    await this.#inTurn(async () => {
-      this.#isClosed = true;
-    });
+    await this.#turn;
   }
 
   async #add(records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { memory, tenantId, folder } = this.#options;
-    memory.apply(tenantId, records);
+    const { folder } = this.#options;
+    this.#apply(records);
     await this.#inTurn(async () => {
       const wasBehind = this.#behind;
       this.#behind = true;
       const isCleared = await this.#startOver();
-      if (isCleared) memory.apply(tenantId, records);
+      if (isCleared) this.#apply(records);
       if (wasBehind && !isCleared) return this.#merge();
       this.#took(await folder.write(records.map(lineOf)));
       this.#behind = false;
@@ -103,11 +103,9 @@ export class FileDataset implements Dataset {
         warn('the dataset could not be kept in files', { folder: folder.path, error: String(error) });
       this.#lastError = String(error);
     };
-    const done = this.#turn
-      .then(() => (this.#isClosed ? undefined : work()))
-      .then(() => {
-        this.#lastError = '';
-      }, failed);
+    const done = this.#turn.then(work).then(() => {
+      this.#lastError = '';
+    }, failed);
     this.#turn = done;
     return done;
   }
@@ -120,8 +118,19 @@ export class FileDataset implements Dataset {
     this.#generation = await folder.open();
     if (known === undefined) return false;
     await memory.forget(tenantId);
-    for (const names of [this.#read, this.#known, this.#damaged]) names.clear();
+    this.#readAgain();
     return true;
+  }
+
+  #readAgain(): void {
+    for (const names of [this.#read, this.#known, this.#damaged]) names.clear();
+    this.#holder = undefined;
+  }
+
+  #apply(records: readonly DatasetRecord[]): void {
+    const { memory, tenantId } = this.#options;
+    memory.apply(tenantId, records);
+    this.#holder ??= memory.nameOf(tenantId);
   }
 
   async #readOthers(): Promise<void> {
@@ -139,7 +148,7 @@ export class FileDataset implements Dataset {
   }
 
   async #readOne(name: string): Promise<void> {
-    const { memory, tenantId, folder, warn } = this.#options;
+    const { folder, warn } = this.#options;
     try {
       const lines = await folder.read(name);
       if (lines === undefined) return;
@@ -153,7 +162,7 @@ export class FileDataset implements Dataset {
           this.#damaged.add(name);
           warn('skipped damaged lines of a file', { file: name });
         }
-        memory.apply(tenantId, whole);
+        this.#apply(whole);
         await setImmediate();
       }
       if (!this.#damaged.has(name)) this.#took(name);
@@ -173,6 +182,8 @@ export class FileDataset implements Dataset {
   /** Writes everything anew, and then removes what was read. Damaged segments stay for whoever wants to look. */
   async #merge(): Promise<void> {
     const { memory, tenantId, folder } = this.#options;
+    // Memory has lost what was read: the service rejected the key, for example.
+    if (memory.nameOf(tenantId) !== this.#holder) return this.#readAgain();
     const merged = [...this.#read].filter((name) => !this.#damaged.has(name));
     // Whoever has read these need not read the new one, unless more is in it.
     const head = mergedLine(this.#behind ? [] : merged);
