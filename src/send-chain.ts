@@ -1,11 +1,11 @@
-import { type Caller, createApi } from './api/client.ts';
+import { resolve } from 'node:path';
+import { type Api, type Caller, createApi, keyOf } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
 import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRetries } from './api/with-retries.ts';
-import { withRememberedAds, withSeenAds } from './api/with-seen-ads.ts';
 import type { Config } from './config/settings.ts';
 import { creditsAsker } from './credits/ask-credits.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
@@ -14,8 +14,13 @@ import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
+import { AdRowReader } from './dataset/ad-row-reader.ts';
 import type { Log } from './log/log.ts';
+import type { DatasetCaller, Datasets } from './state/dataset.ts';
+import { FileDatasets } from './state/files/file-datasets.ts';
+import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
+import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';
@@ -47,11 +52,14 @@ interface CallsOptions {
 
 interface ChainOptions extends CallsOptions {
   state: MemoryState;
+  datasets: Datasets;
   inFlight: InFlightCalls;
 }
 
 export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
+  const datasets = openDatasets(options, (caller) => userIdOf(apiOf, caller));
+  const adRows = new AdRowReader();
   const state = memoryState({
     ttl: config.cacheSeconds * 1000,
     now: options.now,
@@ -63,21 +71,45 @@ export function openCalls(options: CallsOptions): OpenCalls {
     timeoutMs: config.timeoutMs,
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
-  const apiOf = createApi(sendChain({ ...options, state, inFlight }), options.upstream.baseUrl);
+  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
+    dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
+    adRows,
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
-  return { callsOf, close: inFlight.close };
+  const close = async (ms: number) => {
+    await inFlight.close(ms);
+    await datasets.close();
+  };
+  return { callsOf, close };
+}
+
+/** In files only where a person asked for it, and never what the demo makes up. */
+function openDatasets(
+  { config, upstream, log, now }: CallsOptions,
+  userIdOf: (caller: DatasetCaller) => Promise<string | undefined>,
+): Datasets {
+  if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
+  return new FileDatasets({ folder: resolve(config.files), baseUrl: upstream.baseUrl, now, userIdOf, warn: log.warn });
+}
+
+/** How long a paid answer waits to be kept in files, in milliseconds. */
+const maxWhoamiMs = 5000;
+
+async function userIdOf(apiOf: (caller: Caller) => Api, caller: DatasetCaller): Promise<string | undefined> {
+  const { value } = await apiOf({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
+  return value.user?.userId;
 }
 
 /** Everything between a tool and the network, the outermost last. */
-function sendChain({ config, upstream, now, random, state, inFlight }: ChainOptions): Send {
+function sendChain(options: ChainOptions): Send {
+  const { config, upstream, now, random, state, datasets, inFlight } = options;
   const { fetch, baseUrl } = upstream;
-  const { ledger, answers, seen, windows } = state;
+  const { ledger, answers, windows } = state;
   const { creditBudget: budget } = config;
   // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
@@ -85,12 +117,17 @@ function sendChain({ config, upstream, now, random, state, inFlight }: ChainOpti
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget, askCredits });
   const windowed = withUsageWindows(budgeted, { ledger, windows, askCredits, now });
+  const onError = (error: unknown) =>
+    options.log.error('an answer was not added to the dataset', { error: String(error) });
   const keepsAnswers = config.cacheSeconds > 0;
-  const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
-  const forgetful = withRefusedKeys(kept, state.forget);
+  const kept = keepsAnswers ? withKeeping(windowed, { answers, now }) : windowed;
+  const gathered = withDataset(kept, { datasets, now, onError });
+  const forgetful = withRefusedKeys(gathered, async (tenantId) => {
+    await Promise.all([state.forget(tenantId), datasets.forget(tenantId)]);
+  });
   const coalesced = withCoalescing(forgetful, inFlight);
-  const cached = keepsAnswers ? withSeenAds(withCache(coalesced, { answers, now }), { seen, now }) : coalesced;
-  return withBalance(cached, { ledger, budget });
+  const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
+  return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });
 }
 
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {

@@ -69,18 +69,24 @@ interface ApiCall {
 }
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { apiKey, tenantId, signal, onReceipt } = caller;
+  const { tenantId, signal, onReceipt } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false } = request;
-  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
+  const key = keyOf(caller, baseUrl);
   try {
     const called = { operation, path, query, ...(body && { body }) };
-    const identity = { fingerprint: fingerprint(called), apiKey, tenantId };
+    const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId };
     const answer = await send({ ...called, ...identity, signal, fresh, seen });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
     throw explained(error, operation, signal);
   }
+}
+
+/** The key that calls are made with. Throws if there is none, or no address. */
+export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): string {
+  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
+  return apiKey;
 }
 
 /** Names all missing settings at once. */

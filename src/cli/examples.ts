@@ -15,6 +15,9 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
     'ad-library-mcp library key create --name Laptop',
     'ad-library-mcp library serve',
   ],
+  files: ['ad-library-mcp files clear --files my-ads'],
+  'files clear': ['ad-library-mcp files clear --files my-ads'],
+  'library filters': ['ad-library-mcp library filters > filters.json'],
   'library serve': [
     'ad-library-mcp library serve --demo',
     'ad-library-mcp library serve --database ads.db --port 4000',

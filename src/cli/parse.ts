@@ -8,6 +8,7 @@ import { examples } from './examples.ts';
 export type Job =
   | { name: 'stdio'; flags: Flags }
   | { name: 'http'; flags: Flags }
+  | { name: 'files clear'; flags: Flags }
   | { name: 'library serve'; flags: Flags }
   | { name: 'library import'; flags: Flags; files: string[] }
   | { name: 'library filters'; flags: Flags }
@@ -80,6 +81,11 @@ function addCommands(program: Command, found: (job: Job) => void): void {
   withSettings(sub(program, 'http', 'serve MCP over streamable HTTP at POST /mcp'), [...service, ...listening]).action(
     (_, command: Command) => found({ name: 'http', flags: flagsOf(command.optsWithGlobals()) }),
   );
+  const files = sub(program, 'files', 'what AD_LIBRARY_FILES keeps');
+  withSettings(sub(files, 'clear', 'delete the kept datasets, after saying what they are'), [
+    'files',
+    'logLevel',
+  ]).action((_, command: Command) => found({ name: 'files clear', flags: flagsOf(command.optsWithGlobals()) }));
   const library = sub(program, 'library', 'the local library: the same HTTP API from an embedded database');
   withSettings(
     sub(library, 'serve', 'serve the local library over HTTP'),

@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { CallRegister } from '../api/in-flight-calls.ts';
 import type { KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
-import type { SeenAd, SeenAds } from '../api/with-seen-ads.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
 import type { FullWindow, FullWindows } from '../credits/with-usage-windows.ts';
 import type { CursorState } from './cursor-state.ts';
@@ -13,7 +12,6 @@ import { memoryCreditLedger } from './memory-credit-ledger.ts';
 export interface MemoryState {
   ledger: CreditLedger;
   answers: KeptAnswers;
-  seen: SeenAds;
   windows: FullWindows;
   calls: CallRegister;
   /** The cursors of one tenant. */
@@ -33,8 +31,8 @@ export interface CursorMemory {
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** Bytes of answers, of ads that lists showed, and of cursors, for all tenants together. */
-const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
+/** Bytes of answers and of cursors, for all tenants together. */
+const maxBytes = { answers: 128 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
 
 /** Tenants whose full usage windows are remembered. */
 const maxWindows = 10_000;
@@ -48,7 +46,6 @@ const answerBytes = 3 * 1024;
 /** The state of one process. */
 export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): MemoryState {
   const answers = new FairStore<KeptAnswer>({ maxBytes: maxBytes.answers, ttl, now });
-  const seen = new FairStore<SeenAd>({ maxBytes: maxBytes.seen, ttl, now });
   const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
@@ -59,10 +56,6 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): Memory
       set: async (tenantId, name, value) =>
         answers.set(tenantId, name, { value, bytes: value.answer.size + answerBytes }),
       drop: async (tenantId, start) => answers.drop(tenantId, start),
-    },
-    seen: {
-      get: async (tenantId, id) => seen.get(tenantId, id),
-      set: async (tenantId, id, value) => seen.set(tenantId, id, { value, bytes: value.bytes }),
     },
     windows: {
       get: async (tenantId) => windows.get(tenantId),
@@ -75,7 +68,6 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): Memory
     }),
     forget: async (tenantId) => {
       answers.drop(tenantId, '');
-      seen.drop(tenantId, '');
       cursors.drop(tenantId, '');
     },
   };

@@ -1,5 +1,7 @@
 import type { Api } from '../api/client.ts';
 import type { Spending } from '../credits/spending.ts';
+import type { AdRowReader } from '../dataset/ad-row-reader.ts';
+import type { Dataset } from '../state/dataset.ts';
 import type { Cursors } from './cursor.ts';
 import type { ViewMemo } from './view-memo.ts';
 
@@ -12,6 +14,10 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
+  /** What the caller has gathered, with what other processes brought. */
+  dataset(): Promise<Dataset>;
+  /** Makes rows of its ads. */
+  adRows: AdRowReader;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
@@ -19,4 +25,4 @@ export interface ToolContext {
 }
 
 /** The part that belongs to one caller, for one call. */
-export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'viewMemo' | 'cursors'>;
+export type CallerContext = Pick<ToolContext, 'api' | 'dataset' | 'adRows' | 'spending' | 'viewMemo' | 'cursors'>;

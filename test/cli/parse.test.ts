@@ -99,6 +99,8 @@ const commands = [
   '',
   'stdio',
   'http',
+  'files',
+  'files clear',
   'library',
   'library serve',
   'library import',
