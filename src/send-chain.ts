@@ -1,5 +1,6 @@
 import { type Caller, createApi } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
+import { operations } from './api/operations.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
 import { withCache, withKeeping } from './api/with-cache.ts';
@@ -64,6 +65,10 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
+    priceOf: async (list, { limit, cursor }) => {
+      const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      return quote((await state.ledger.read(caller.tenantId)).prices, { operation: operations[list], query }).price;
+    },
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });

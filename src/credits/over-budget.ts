@@ -2,7 +2,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { Call } from '../api/send.ts';
 import { fits, used } from './admission.ts';
 import type { CreditAccount } from './credit-ledger.ts';
-import { cheapestOf, isList, type Quote } from './prices.ts';
+import { cheapestOf, isList, limitWithin, type Quote } from './prices.ts';
 
 interface Refused {
   account: CreditAccount;
@@ -27,11 +27,18 @@ export function overBudget({ account, budget, quoted, call }: Refused): AdLibrar
       : prices.has(name)
         ? `this call is expected to cost ${atLeast} or more`
         : 'the price of this call is not known yet';
-  const smaller = isList(call) && fits(cheapestOf(prices, name), budget - used(account));
-  const advice = smaller ? ' A smaller limit may fit.' : '';
-  const problem = `Budget of ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice}`;
+  const problem = `Budget of ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
   const transient = fits(price ?? atLeast, budget - spent - uncertain);
   return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
+}
+
+function advice(call: Call, account: CreditAccount, budget: number): string {
+  if (!isList(call)) return '';
+  const { prices } = account;
+  const left = budget - used(account);
+  const smaller = limitWithin(prices, call, left);
+  if (smaller !== undefined) return ` With limit ${smaller.limit} it would cost about ${smaller.price}, which fits.`;
+  return fits(cheapestOf(prices, call.operation.name), left) ? ' A smaller limit may fit.' : '';
 }
 
 const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

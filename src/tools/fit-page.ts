@@ -11,6 +11,7 @@ export const paging = {
   hasMore: z.boolean(),
   totalHits: z.number().optional(),
   shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
+  nextPage: z.looseObject({ credits: z.number() }).optional(),
   asOf: z.string().optional(),
   appUrlPattern: z.string().optional(),
 };
@@ -36,9 +37,16 @@ export interface ListAnswer {
   heading?: { data: object; text: string | undefined };
 }
 
+/** Credits that the rest of a page, if it is cut to fit, and the page after it are expected to cost. */
+export interface PagePrices {
+  rest: number | undefined;
+  next: number | undefined;
+}
+
 interface FitOptions<View> {
   answer: ListAnswer;
   listing: PageListing;
+  prices: PagePrices;
   views: ItemViews<View>;
 }
 
@@ -81,7 +89,7 @@ export function fitPage<View>(
 const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
 
 /** Where a result with this many items ends, and where the list continues. */
-function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
+function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const of = itemsOf(answer).length;
@@ -90,19 +98,22 @@ function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'vi
   const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
   const nextPosition = isCut ? { ...position, shown: to } : nextPage;
   const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
+  const credits = isCut ? prices.rest : prices.next;
   const paging: Paging = {
     cursor: next ? writeCursor(next, cursors) : null,
     hasMore: isCut || hasMore,
     ...(totalHits !== undefined && { totalHits }),
+    ...(next && credits !== undefined && { nextPage: { credits } }),
     ...(count < of && { shown: { from: position.shown + 1, to, of } }),
   };
   return { paging, next };
 }
 
 /** What a list says before and after its items. */
-const frameOf = ({ totalHits, shown, ...paging }: Paging): ListFrame => ({
+const frameOf = ({ totalHits, shown, nextPage, ...paging }: Paging): ListFrame => ({
   ...paging,
   total: totalHits,
   of: shown?.of,
   from: shown?.from,
+  credits: nextPage?.credits,
 });

@@ -1,4 +1,5 @@
 import type { Api } from '../api/client.ts';
+import type { OperationName } from '../api/operations.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { Cursors } from './cursor.ts';
 import type { ViewMemo } from './view-memo.ts';
@@ -12,6 +13,11 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
+  /** The expected cost of a page of a list, in credits; undefined if it is not known yet. */
+  priceOf(
+    list: OperationName,
+    page: { limit?: number | undefined; cursor?: string | undefined },
+  ): Promise<number | undefined>;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
@@ -19,4 +25,4 @@ export interface ToolContext {
 }
 
 /** The part that belongs to one caller, for one call. */
-export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'viewMemo' | 'cursors'>;
+export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'priceOf' | 'viewMemo' | 'cursors'>;

@@ -11,7 +11,20 @@ import { everyFact, now, somePage } from './sample-ads.ts';
 
 /** Words that none of our lines has, and the starts of lines that are ours alone. */
 const VOCABULARY = ['zorb', 'Quux:', 'FNORD', 'grue.', 'zorb_fnord', 'QUUX', 'grue,', 'zo', 'FN', '"', '>', '\n'];
-const OPENINGS = ['Credits:', 'Credits', 'Request', 'More with cursor:', 'More', 'DEMO DATA', 'DEMO'];
+const OPENINGS = [
+  'Credits:',
+  'Credits',
+  'Request',
+  'More with cursor:',
+  'More',
+  'Next page:',
+  'As 1:',
+  'The rest of this page',
+  '#123456',
+  '+12',
+  'DEMO DATA',
+  'DEMO',
+];
 const theirs = fc.constantFrom(...VOCABULARY, ...OPENINGS);
 const phrase = fc
   .array(theirs, { minLength: 1, maxLength: 8 })
@@ -35,7 +48,7 @@ const filled = (model: object) =>
     { requiredKeys: [] },
   );
 
-const OURS_ALONE = /^(?:Credits:|Request|More with cursor|DEMO DATA)/m;
+const OURS_ALONE = /^(?:Credits:|Request|More with cursor|Next page|The rest of|DEMO DATA)/m;
 const THEIR_WORD = String.raw`\S*(?:zorb|quux|fnord|grue|\bzo\b|\bfn\b|credits|request|\bmore\b|demo\b|data\b)\S*`;
 const IN_A_ROW = new RegExp(`(?:${THEIR_WORD} +){3}${THEIR_WORD}`, 'i');
 
