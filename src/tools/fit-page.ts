@@ -4,6 +4,8 @@ import type { ListFrame } from '../present/list-text.ts';
 import { DATA_PER_TEXT } from '../present/view.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
+import { itemsOf, type ListAnswer } from './list-answer.ts';
+import type { PagePrices } from './page-prices.ts';
 
 /** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
 export const paging = {
@@ -24,23 +26,6 @@ export interface ListPage {
   text: string;
   /** Where its cursor continues. */
   next: PageListing | undefined;
-}
-
-/** A page of a list as the service sent it. */
-export interface ListAnswer {
-  value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The body as it was received: items are shown with whatever fields they have. */
-  raw: unknown;
-  /** Identifies an answer that is cached. */
-  cacheId?: number | undefined;
-  /** What comes before the items, in the data and in the text. */
-  heading?: { data: object; text: string | undefined };
-}
-
-/** Credits that the rest of a page, if it is cut to fit, and the page after it are expected to cost. */
-export interface PagePrices {
-  rest: number | undefined;
-  next: number | undefined;
 }
 
 interface FitOptions<View> {
@@ -85,8 +70,6 @@ export function fitPage<View>(
   const { paging, next } = pageEnd(fitting, options, cursors);
   return { data: { ...heading?.data, items: shown, ...paging, ...shared }, text: render(shown), next };
 }
-
-const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
 
 /** Where a result with this many items ends, and where the list continues. */
 function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {

@@ -1,7 +1,9 @@
-import { type PageListing, rememberCursor, type SearchParams } from './cursor.ts';
+import { rememberCursor, type SearchParams } from './cursor.ts';
 import type { ListPage } from './fit-page.ts';
-import { fitPage, type ListAnswer, type PagePrices } from './fit-page.ts';
+import { fitPage } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
+import type { ListAnswer } from './list-answer.ts';
+import { pricesAfter } from './page-prices.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -27,7 +29,7 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   });
   const { cacheId } = answer;
   // The same cached answer, shown from the same item in the same view, gives the same text.
-  const prices = await pricesAfter(listing, answer, context);
+  const prices = await pricesAfter(listing, answer, context.priceOf);
   const name = `${views.name} ${JSON.stringify([listing, prices])}`;
   let page = cacheId === undefined ? undefined : viewMemo.get(cacheId, name);
   if (page === undefined) {
@@ -37,14 +39,4 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
   return page;
-}
-
-/** What the rest of this page and the next one are expected to cost. A page that is cached is free. */
-async function pricesAfter(
-  { list, position: { limit, serviceCursor } }: PageListing,
-  { value: { cursor }, cacheId }: ListAnswer,
-  { priceOf }: ToolContext,
-): Promise<PagePrices> {
-  const rest = cacheId === undefined ? await priceOf(list, { limit, cursor: serviceCursor }) : 0;
-  return { rest, next: cursor === null ? undefined : await priceOf(list, { limit, cursor }) };
 }

@@ -1,7 +1,7 @@
 import type { Api } from '../api/client.ts';
-import type { OperationName } from '../api/operations.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { Cursors } from './cursor.ts';
+import type { PriceOf } from './page-prices.ts';
 import type { ViewMemo } from './view-memo.ts';
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
@@ -13,11 +13,7 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
-  /** The expected cost of a page of a list, in credits; undefined if it is not known yet. */
-  priceOf(
-    list: OperationName,
-    page: { limit?: number | undefined; cursor?: string | undefined },
-  ): Promise<number | undefined>;
+  priceOf: PriceOf;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
