@@ -176,21 +176,6 @@ export function maxCostOf(prices: Prices, call: Call): number | undefined {
 export const dearest = (prices: Prices): number =>
   Math.max(0, ...[...prices.keys()].map((operation) => dearestOf(prices, operation) ?? 0));
 
-/** The largest limit below that of a list call whose price is known and at most `left`. */
-export function limitWithin(
-  prices: Prices,
-  call: PricedCall,
-  left: number,
-): { limit: number; price: number } | undefined {
-  const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
-  for (let limit = Math.min(maxLimit, Math.ceil(requested) - 1); limit > 0; limit--) {
-    const { price } = quote(prices, { ...call, body: { ...call.body, limit } });
-    if (price !== undefined && price <= left + 1e-6) return { limit, price };
-  }
-}
-
-const maxLimit = 100;
-
 /** The lowest charge of an operation so far. */
 export function cheapestOf(prices: Prices, operation: string): number {
   const { bySize } = prices.get(operation) ?? { bySize: new Map<number, SizePrice>() };
