@@ -113,7 +113,7 @@ export function pageText(page: PageView, detail: Detail = 'standard', budget = F
     .join('\n');
 }
 
-const SUMS = 'Duplicates and avg leave out ads whose duplicates are unknown';
+const SUMS = 'Duplicates and avg leave out ads without a count';
 
 const hasSum = ({ adsTotalDuplicates: sum, averageDuplicates: mean }: PageView) =>
   sum !== undefined || mean !== undefined;

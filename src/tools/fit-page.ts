@@ -13,12 +13,12 @@ export const paging = {
   hasMore: z.boolean(),
   totalHits: z.number().optional(),
   shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
-  nextPage: z.looseObject({ credits: z.number() }).optional(),
   asOf: z.string().optional(),
   appUrlPattern: z.string().optional(),
 };
 
-export type Paging = z.infer<z.ZodObject<typeof paging>>;
+/** `nextPage`, which explains itself, is not listed: a schema costs every conversation tokens. */
+export type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: { credits: number } };
 
 /** As much of a list as fits into a result, as data and as text. */
 export interface ListPage {
