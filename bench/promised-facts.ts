@@ -69,8 +69,18 @@ export function linesAbout(ad: Ad, text: string): string {
   const lines = text.split('\n');
   const row = lines.findIndex((line) => /^\d+\. /.test(line) && line.includes(ad.id));
   if (row < 0) return '';
-  let group = row;
-  while (group > 0 && lines[group - 1] !== '') group--;
   const copy = /^\d+\. /.test(lines[row + 1] ?? '') ? '' : (lines[row + 1] ?? '');
-  return [lines[0], lines[group], lines[row], copy].join('\n');
+  return [lines[0], headingOf(row, lines), lines[row], copy].join('\n');
+}
+
+/** The advertiser's line above a row; `As 7:` stands for the one above number 7. */
+function headingOf(row: number, lines: readonly string[]): string {
+  let heading = row;
+  while (heading > 0 && lines[heading - 1] !== '') heading--;
+  const first = /^As (\d+):$/.exec(lines[heading] ?? '')?.[1];
+  if (first === undefined) return lines[heading] ?? '';
+  return headingOf(
+    lines.findIndex((line) => line.startsWith(`${first}. `)),
+    lines,
+  );
 }

@@ -73,7 +73,7 @@ const chunks = <T>(items: T[]): T[][] =>
 
 /** As long as those of a service whose own cursor is `eyJwIjoxfQ`. */
 const cursor = '@50.q83vEjRWeJA:eyJwIjoxfQ';
-const frame = { cursor, hasMore: true, total: 1204, asOf };
+const frame = { cursor, credits: 5, hasMore: true, total: 1204, asOf };
 const adList = (raw: typeof ads) => {
   const rows = raw.map((ad) => viewAd(ad, { detail: 'brief', now }));
   return {

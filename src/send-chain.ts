@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type Api, type Caller, createApi, keyOf } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
+import { operations } from './api/operations.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
 import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
@@ -78,6 +79,10 @@ export function openCalls(options: CallsOptions): OpenCalls {
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
     adRows,
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
+    priceOf: async (list, { limit, cursor }) => {
+      const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
+      return quote((await state.ledger.read(caller.tenantId)).prices, { operation: operations[list], query }).price;
+    },
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });

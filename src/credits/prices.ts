@@ -31,6 +31,15 @@ export interface Quote {
   atLeast: number;
 }
 
+/** The part of a call that its price depends on. */
+export type PricedCall = Pick<Call, 'operation' | 'query' | 'body'>;
+
+/** A price rule that the charges seen follow: credits for each group of items begun, or for a call of any size. */
+export interface PriceRule {
+  credits: number;
+  perItems?: number;
+}
+
 /** Sizes remembered for one operation. Bounded, because callers choose them. */
 const maxSizes = 32;
 
@@ -62,7 +71,7 @@ function withCharge(seen: SizePrice | undefined, { items, charged }: Omit<SizePr
  * The expected cost of a call. A price is known if a full answer of that size was seen, or if all price rules that
  * match the charges seen agree on it. Any other price is unknown.
  */
-export function quote(prices: Prices, call: Call): Quote {
+export function quote(prices: Prices, call: PricedCall): Quote {
   const table = prices.get(call.operation.name);
   const first = call.operation.gated ? 1 : 0;
   if (table === undefined) return { price: undefined, atLeast: first };
@@ -79,25 +88,34 @@ export function quote(prices: Prices, call: Call): Quote {
 /** Group sizes in price rules that charge for each started group of items. */
 const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 
-/** The lowest and highest price of a size by all rules that match at least two sizes: flat, or per started group. */
-function byRules({ bySize }: PriceTable, size: number): [low?: number, high?: number] {
+/** The lowest and highest price of a size by all rules that fit. */
+function byRules(table: PriceTable, size: number): [low?: number, high?: number] {
+  const prices = fittingRules(table).map((rule) => priceBy(rule, size));
+  return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
+}
+
+/** The rule of the charges seen, if only one fits them. */
+export function ruleOf(table: PriceTable): PriceRule | undefined {
+  const [rule, other] = fittingRules(table);
+  return other === undefined ? rule : undefined;
+}
+
+/** All rules that match at least two sizes: flat, or per started group. */
+function fittingRules({ bySize }: PriceTable): PriceRule[] {
   const seen = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ items, charged }] : []));
   const [first] = seen;
   if (first === undefined || seen.length < 2) return [];
   const areWhole = seen.every(({ charged }) => Number.isInteger(charged));
-  const rules = [() => first.charged, ...groups.map((group) => perGroup(group, first))];
-  const fitting = rules.filter(
+  const perGroup = groups.map((perItems) => ({ credits: first.charged / Math.ceil(first.items / perItems), perItems }));
+  return [{ credits: first.charged }, ...perGroup].filter(
     (rule) =>
-      seen.every(({ items, charged }) => near(rule(items), charged)) && (!areWhole || Number.isInteger(rule(1))),
+      seen.every(({ items, charged }) => near(priceBy(rule, items), charged)) &&
+      (!areWhole || Number.isInteger(priceBy(rule, 1))),
   );
-  const prices = fitting.map((rule) => rule(size));
-  return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
-function perGroup(group: number, { items, charged }: { items: number; charged: number }) {
-  const each = charged / Math.ceil(items / group);
-  return (size: number) => Math.round(Math.ceil(size / group) * each * 1e6) / 1e6;
-}
+const priceBy = ({ credits, perItems }: PriceRule, size: number): number =>
+  Math.round((perItems === undefined ? 1 : Math.ceil(size / perItems)) * credits * 1e6) / 1e6;
 
 const near = (a: number, b: number) => Math.abs(a - b) < 1e-6;
 
@@ -107,11 +125,11 @@ function forgetOne({ bySize }: PriceTable): void {
   bySize.delete([...bySize.keys()][0] ?? 0);
 }
 
-const isSized = ({ body, query }: Call) => (body?.limit ?? query.limit) !== undefined;
-const isContinued = ({ body, query }: Call) => (body?.cursor ?? query.cursor) !== undefined;
+const isSized = ({ body, query }: PricedCall) => (body?.limit ?? query.limit) !== undefined;
+const isContinued = ({ body, query }: PricedCall) => (body?.cursor ?? query.cursor) !== undefined;
 
 /** Items a call asks for. A cursor without a limit keeps the page size it began with, which may be any size seen. */
-function sizeOf(call: Call, { bySize, page = call.operation.defaultLimit }: PriceTable): number | undefined {
+function sizeOf(call: PricedCall, { bySize, page = call.operation.defaultLimit }: PriceTable): number | undefined {
   if (!isList(call)) return 1;
   if (isSized(call)) {
     const limit = call.body?.limit ?? call.query.limit;
@@ -122,7 +140,7 @@ function sizeOf(call: Call, { bySize, page = call.operation.defaultLimit }: Pric
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }
 
-export const isList = ({ operation }: Call): boolean => operation.list === true;
+export const isList = ({ operation }: PricedCall): boolean => operation.list === true;
 
 /** Prices shown for one operation. */
 const maxShown = 4;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { CreditAccount } from './credit-ledger.ts';
-import { dearestOf, pricesSeen } from './prices.ts';
+import { dearestOf, type PriceRule, pricesSeen, ruleOf } from './prices.ts';
 
 /** What this process spent and saved for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
@@ -12,7 +12,11 @@ export const Spending = z.looseObject({
   budget: z.number().optional(),
   prices: z.looseObject({}).describe('by operation: credits charged, by number of items'),
 });
-export type Spending = z.infer<typeof Spending> & { prices: Record<string, { items: number; charged: number }[]> };
+export type Spending = z.infer<typeof Spending> & {
+  prices: Record<string, { items: number; charged: number }[]>;
+  /** By operation: the rule that all its charges follow, if there is one. */
+  rules: Record<string, PriceRule>;
+};
 
 export function spendingOf(account: CreditAccount, budget: number | undefined): Spending {
   return {
@@ -23,6 +27,12 @@ export function spendingOf(account: CreditAccount, budget: number | undefined): 
     ...(account.uncertain > 0 && { uncertain: account.uncertain }),
     ...(budget !== undefined && { budget }),
     prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
+    rules: Object.fromEntries(
+      pricedOperations(account).flatMap(([operation, table]) => {
+        const rule = ruleOf(table);
+        return rule === undefined ? [] : [[operation, rule]];
+      }),
+    ),
   };
 }
 
@@ -32,18 +42,26 @@ const pricedOperations = ({ prices }: CreditAccount) =>
 
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
-  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, prices } = spending;
+  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, prices, rules } = spending;
   const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
   const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
   const unspent = Math.max(0, (budget ?? 0) - charged - (uncertain ?? 0));
   const limit = budget === undefined ? '' : `; budget ${budget}, ${unspent} left`;
   const learned = Object.entries(prices).flatMap(([operation, seen]) =>
-    seen.length > 0 ? `${operation} ${seen.map(priceText).join(', ')}` : [],
+    seen.length > 0 ? `${operation} ${ruleText(rules[operation])}${seen.map(priceText).join(', ')}` : [],
   );
   return [
     `this server since it started: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
     learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
+}
+
+/** `1 for each 10 items begun`, before the charges that show it. */
+function ruleText(rule: PriceRule | undefined): string {
+  if (rule === undefined) return '';
+  const { credits, perItems } = rule;
+  const each = perItems === undefined ? 'call' : perItems === 1 ? 'item' : `${perItems} items begun`;
+  return `${credits} for each ${each}, as seen: `;
 }
 
 const priceText = ({ items, charged }: { items: number; charged: number }) =>

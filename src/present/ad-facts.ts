@@ -20,8 +20,8 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : count(ad.duplicates, 'duplicate'),
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
-    range('spend est.', ad.adSpendMin, ad.adSpendMax),
-    range('revenue est.', ad.revenueMin, ad.revenueMax),
+    range('spend est.', [ad.adSpendMin, ad.adSpendMax], ad),
+    range('revenue est.', [ad.revenueMin, ad.revenueMax], ad),
     ad.trendPublic === undefined ? undefined : `trend ${ad.trendPublic}`,
     ad.performancePublic === undefined ? undefined : `performance ${ad.performancePublic}`,
     productFact(ad),
@@ -52,20 +52,29 @@ function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   return state.length > 0 ? `${dates} (${state.join(', ')})` : dates;
 }
 
-function range(label: string, min: number | undefined, max: number | undefined): string | undefined {
+type Range = [min: number | undefined, max: number | undefined];
+
+function range(label: string, [min, max]: Range, ad: AdView): string | undefined {
   if (min === undefined && max === undefined) return;
-  if (min === undefined) return `${label} up to ${max}`;
-  if (max === undefined) return `${label} from ${min}`;
-  return min === max ? `${label} ${min}` : `${label} ${min}–${max}`;
+  if (min === undefined) return `${label} up to ${max}${currencyOf(ad)}`;
+  if (max === undefined) return `${label} from ${min}${currencyOf(ad)}`;
+  return `${label} ${min === max ? min : `${min}–${max}`}${currencyOf(ad)}`;
 }
 
-function productFact({ productTitle, productPrice }: AdView): string | undefined {
-  if (productTitle === undefined) return productPrice === undefined ? undefined : `price ${productPrice}`;
-  return `product ${quote(productTitle)}${productPrice === undefined ? '' : ` at ${productPrice}`}`;
+/** ` EUR`. The document names no currency, but imported ads have one. */
+const currencyOf = ({ currency }: AdView) => (currency === undefined ? '' : ` ${codes([currency], CURRENCY)}`);
+const CURRENCY = /^[A-Z]{3}$/;
+
+function productFact(ad: AdView): string | undefined {
+  const { productTitle, productPrice } = ad;
+  const price = productPrice === undefined ? '' : `${productPrice}${currencyOf(ad)}`;
+  if (productTitle === undefined) return price && `price ${price}`;
+  return `product ${quote(productTitle)}${price && ` at ${price}`}`;
 }
 
 function actionFact({ ctaType, landingDomain, displayUrl }: AdView): string | undefined {
-  const to = landingDomain === undefined ? '' : `→ ${word(landingDomain)}`;
-  const shown = displayUrl === undefined ? '' : ` shown as ${word(displayUrl)}`;
-  return [ctaType === undefined ? '' : constant(ctaType), to + shown].filter((part) => part).join(' ') || undefined;
+  const action = ctaType === undefined ? '' : constant(ctaType);
+  const domain = landingDomain === undefined ? '' : `${action ? '→' : 'lands on'} ${word(landingDomain)}`;
+  const shown = displayUrl === undefined ? '' : `shown as ${word(displayUrl)}`;
+  return [action, domain, shown].filter((part) => part).join(' ') || undefined;
 }

@@ -1,11 +1,11 @@
 import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
-import { type CardCopy, isTemplate } from './cards.ts';
-import type { MediaLink } from './creative.ts';
+import { type CardField, type CardView, isTemplate, type SameAs } from './cards.ts';
 import { constant, quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';
 import { count } from './list-text.ts';
-import { type Detail, FULL_TOKENS } from './view.ts';
+import type { MediaLink } from './media-links.ts';
+import { type Detail, FULL_TOKENS, groupBy } from './view.ts';
 
 /** A single ad: the advertiser, the facts, then the copy on lines of its own. */
 export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TOKENS): string {
@@ -16,13 +16,15 @@ export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TO
     factsOf(ad).join(', '),
     detailLine(ad),
     labelled('lands on', ad.landingUrl),
-    ...(ad.mediaLinks ?? []).map(mediaLine),
+    ...mediaLines(ad.mediaLinks ?? []),
     labelled('in the app', ad.appUrl),
     copyBlock('Headline', ad.headline),
     copyBlock('Body', ad.body),
     linkDescription(ad),
     copyBlock('First card', ad.firstCard),
     ...cardLines(ad),
+    ad.moreMedia &&
+      `and ${ad.moreMedia} more ${ad.moreMedia === 1 ? 'picture or video' : 'pictures or videos'}, only with detail full`,
     ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
   ]
     .filter((line) => line)
@@ -58,21 +60,64 @@ function linkDescription({ linkDescription: text, body }: AdView): string {
     : copyBlock('Link description', text);
 }
 
-function mediaLine({ type, url, expired, expires }: MediaLink): string {
-  if (url === undefined) return `media links expired on ${expired}`;
-  return `media ${constant(type)}: ${quote(url)}${expires === undefined ? '' : ` until ${expires}`}`;
+/** One line for each address, and one for those that expired on the same day. */
+function mediaLines(links: readonly MediaLink[], indent = ''): string[] {
+  const working = links.filter(({ url }) => url !== undefined);
+  const days = groupBy(
+    links.filter(({ url }) => url === undefined),
+    ({ expired }) => expired,
+  );
+  return [
+    ...working.map(
+      (link) =>
+        `${indent}${kindOf(link)}: ${quote(link.url ?? '')}${link.expires === undefined ? '' : ` until ${link.expires}`}`,
+    ),
+    ...[...days].map(([day, expired]) => `${indent}links expired on ${day}: ${kindsText(expired)}`),
+  ];
 }
 
-/** A text that several cards share appears once: `1–10. "Free returns"`. */
-function cardLines({ cardCopy = [], moreCards }: AdView): string[] {
-  if (cardCopy.length === 0) return [];
-  const lines = ['Cards:', ...cardCopy.map((copy) => `${copy.cards}. ${cardPhrases(copy)}`)];
-  if (moreCards !== undefined) lines.push(`and ${moreCards} more cards, only with detail full`);
+const kindOf = ({ type }: MediaLink) => (/VID/i.test(type) ? 'video' : 'picture');
+
+/** `picture and 2 videos`. */
+function kindsText(links: readonly MediaLink[]): string {
+  const kinds = groupBy(links, kindOf);
+  return [...kinds].map(([kind, { length }]) => (length === 1 ? kind : `${length} ${kind}s`)).join(' and ');
+}
+
+function cardLines({ cardViews = [], moreCards }: AdView): string[] {
+  if (cardViews.length === 0) return [];
+  const lines = ['Cards:', ...cardViews.flatMap((card) => [cardLine(card), ...mediaLines(card.media ?? [], '   ')])];
+  if (moreCards !== undefined) lines.push(`and ${count(moreCards, 'more card')}, only with detail full`);
   return lines;
 }
 
-function cardPhrases({ title, body, linkDescription, ctaType, landingUrl }: CardCopy): string {
-  const texts = [title, body, linkDescription].flatMap((text) => (text === undefined ? [] : quote(text)));
-  const parts = [texts.join(': '), ctaType && constant(ctaType), landingUrl && `→ ${quote(landingUrl)}`];
-  return parts.filter((part) => part).join(', ');
+function cardLine({ card, title, body, linkDescription, ctaType, landingUrl, sameAs }: CardView): string {
+  const phrase = (label: string, text: string | undefined) => text !== undefined && `${label} ${quote(text)}`;
+  const parts = [
+    phrase('title', title),
+    phrase('text', body),
+    phrase('description', linkDescription),
+    ctaType !== undefined && constant(ctaType),
+    phrase('link', landingUrl),
+    ...repeats(sameAs ?? {}),
+  ];
+  return `${card}. ${parts.filter((part) => part).join('; ') || 'without text or link'}`;
 }
+
+/** `title, text and link as card 1`. */
+function repeats(sameAs: SameAs): string[] {
+  const sources = groupBy(Object.entries(sameAs) as [CardField, number | 'ad'][], ([, source]) => source);
+  return [...sources].map(([source, fields]) => {
+    const labels = fields.map(([field]) => CARD_LABELS[field]);
+    const listed = [labels.slice(0, -1).join(', '), labels.at(-1)].filter(Boolean).join(' and ');
+    return `${listed} as ${source === 'ad' ? 'the ad' : `card ${source}`}`;
+  });
+}
+
+const CARD_LABELS: Record<CardField, string> = {
+  title: 'title',
+  body: 'text',
+  linkDescription: 'description',
+  ctaType: 'call to action',
+  landingUrl: 'link',
+};

@@ -1,9 +1,12 @@
 import * as z from 'zod';
-import { type CardCopy, copyOfCards, firstCard, isTemplate, linkOf } from './cards.ts';
-import { creativeOf, type MediaLink, mediaLinks } from './creative.ts';
+import { type CardView, firstCard, isTemplate, linkOf, viewCards } from './cards.ts';
+import { creativeOf, mediaOf } from './creative.ts';
+import { CUT } from './fit.ts';
 import { fullItem } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
+import { linkWriter, type MediaLink } from './media-links.ts';
 import { dayOf, type Run, runOf } from './running.ts';
+import { hashOf } from './text-hash.ts';
 import { estimateTokens } from './tokens.ts';
 import {
   add,
@@ -35,13 +38,18 @@ export type AdView = {
   linkDescription?: string;
   /** Copy of the first card, if headline or body is missing or an unfilled template. */
   firstCard?: string;
-  cardCopy?: CardCopy[];
+  /** The same for bodies that are the same, if this one is cut. */
+  bodyHash?: number;
+  cardViews?: CardView[];
   moreCards?: number;
   ctaType?: string;
   displayFormat?: string;
   /** The pictures, videos and cards, as far as `displayFormat` does not name them. */
   creative?: string;
+  /** Media that do not belong to a card. */
   mediaLinks?: MediaLink[];
+  /** Pictures and videos whose addresses did not fit. */
+  moreMedia?: number;
   landingDomain?: string;
   landingUrl?: string;
   displayUrl?: string;
@@ -62,6 +70,8 @@ export type AdView = {
   performancePublic?: number;
   productTitle?: string;
   productPrice?: number;
+  /** An extra key that imported ads have. */
+  currency?: string;
   productCreatedAt?: string;
   isStorePlatformBestSeller?: boolean;
   sourcePageExternalId?: string;
@@ -74,14 +84,14 @@ export interface AdOptions {
   detail: Detail;
   /** In milliseconds since the epoch; decides what is still running. */
   now: number;
-  /** Maximum tokens of the text of a full view; its data may hold more. */
+  /** Maximum tokens of the text; the data of a full view may hold more. */
   budget?: number;
 }
 
 export function viewAd(ad: object, { detail, now, budget = FULL_TOKENS }: AdOptions): AdView {
   const source = ad as Fields;
   if (detail === 'brief') return briefView(source, now);
-  return detail === 'standard' ? standardView(source, now) : fullAd(source, now, budget);
+  return detail === 'standard' ? standardView(source, now, budget) : fullAd(source, now, budget);
 }
 
 /** The maximum tokens of a text, or the type of a field. Views show the fields in this order. */
@@ -102,6 +112,7 @@ const BRIEF_FACTS = {
   performancePublic: 'number',
   productTitle: 16,
   productPrice: 'number',
+  currency: 8,
 } as const;
 
 const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
@@ -126,27 +137,39 @@ function briefView(ad: Fields, now: number): AdView {
   return view;
 }
 
-const MAX_CARDS = 20;
-
-function standardView(ad: Fields, now: number): AdView {
+function standardView(ad: Fields, now: number, budget: number): AdView {
   const view = advertised(ad, 100);
   keep(view, pageOf(ad), { adsAmount: 'number' });
   keep(view, ad, STANDARD_COPY);
-  const cards = objects(ad.cards);
-  const links = mediaLinks(ad.media, now);
+  const { views: cardViews, media, more } = viewCards(ad);
   add(view, {
-    cardCopy: copyOfCards(cards.slice(0, MAX_CARDS), ad),
-    moreCards: cards.length > MAX_CARDS ? cards.length - MAX_CARDS : undefined,
+    cardViews: cardViews.length > 0 ? cardViews : undefined,
+    moreCards: more > 0 ? more : undefined,
     creative: creativeOf(ad),
-    mediaLinks: links.length > 0 ? links : undefined,
   });
   keep(view, ad, STANDARD_FACTS);
   add(view, runOf(ad, now));
   addLanding(view, ad);
   add(view, { landingUrl: cleanAddress(ad.offerLink, 100) });
   keep(view, { onlyInFull: Object.keys(ad).filter((name) => !SHOWN.has(name) && !isEmpty(ad[name])) }, ONLY_IN_FULL);
+  // Signed addresses weigh more than all the rest, so they get what it leaves.
+  const links = linkWriter(budget - estimateTokens(JSON.stringify(view)) - LABEL_TOKENS, now);
+  const own = links.write(mediaOf(ad).own);
+  // Each card's picture comes before the second address of any card.
+  const firsts = media.map((assets) => links.write(assets.slice(0, 1)));
+  for (const [index, card] of cardViews.entries()) {
+    const ofCard = [...(firsts[index] ?? []), ...links.write(media[index]?.slice(1) ?? [])];
+    add(card, { media: ofCard.length > 0 ? ofCard : undefined });
+  }
+  add(view, {
+    mediaLinks: own.length > 0 ? own : undefined,
+    moreMedia: links.leftOut > 0 ? links.leftOut : undefined,
+  });
   return view;
 }
+
+/** Labels that the text has and the data has not. */
+const LABEL_TOKENS = 100;
 
 const DERIVED_TOKENS = 100;
 
@@ -168,23 +191,27 @@ function advertised(ad: Fields, nameTokens: number): AdView {
   return view;
 }
 
-/** Shared by the headline and the start of the body, so that a short one leaves room for the other. */
-const COPY_TOKENS = 45;
 const HEADLINE_TOKENS = 28;
+const BODY_TOKENS = 26;
 const CARD_TOKENS = 36;
 const OPENING_CHARS = 24;
 
-/** Leaves out a headline that only repeats the advertiser's name. A template shows its first card. */
+/** The same body is cut to the same opening in every ad. A template shows its first card. */
 function addOpening(view: AdView, ad: Fields): void {
-  const repeats = ad.headline === pageOf(ad).pageName;
-  const headline = repeats ? undefined : textOf(ad.headline, HEADLINE_TOKENS);
-  const left = COPY_TOKENS - (headline === undefined ? 0 : estimateTokens(headline));
+  const body = textOf(ad.body, Math.max(BODY_TOKENS, minTokensOf(ad.body)));
   const needsCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
   add(view, {
-    headline,
-    body: textOf(ad.body, Math.max(left, minTokensOf(ad.body))),
+    headline: textOf(ad.headline, HEADLINE_TOKENS),
+    body,
+    bodyHash: isCut(body, ad.body) ? hashOf(String(ad.body).trim()) : undefined,
     firstCard: needsCard ? firstCard(ad, CARD_TOKENS) : undefined,
   });
+}
+
+/** Not just any text that ends like one that was cut. */
+function isCut(view: string | undefined, text: unknown): boolean {
+  const suffix = CUT.exec(view ?? '')?.[0];
+  return suffix !== undefined && typeof text === 'string' && !text.trimEnd().endsWith(suffix);
 }
 
 /** Enough for a few words of the body, even if every letter costs three tokens. */

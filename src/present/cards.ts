@@ -1,17 +1,24 @@
+import { mediaOf } from './creative.ts';
 import { cleanAddress } from './landing.ts';
+import type { MediaLink } from './media-links.ts';
 import { estimateTokens } from './tokens.ts';
 import { add, type Fields, objects, textOf } from './view.ts';
 
-/** Card copy that differs from the ad's own. Cards that share a text are listed together, by number. */
-export interface CardCopy {
-  /** `1–4, 6`. */
-  cards: string;
+/** One card, in the order the service sent them. */
+export interface CardView {
+  card: number;
   title?: string;
   body?: string;
   linkDescription?: string;
   ctaType?: string;
   landingUrl?: string;
+  /** Fields that repeat an earlier card, by its number, or the ad itself. */
+  sameAs?: SameAs;
+  media?: MediaLink[];
 }
+
+export type SameAs = Partial<Record<CardField, number | 'ad'>>;
+export type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
 /** Cards are free-form: these are the spellings seen, and those that similar services use. */
 const CARD_FIELDS = {
@@ -20,58 +27,82 @@ const CARD_FIELDS = {
   linkDescription: ['link_description', 'linkDescription', 'description'],
   ctaType: ['cta_type', 'ctaType'],
   link: ['link_url', 'linkUrl', 'offerLink', 'url', 'link'],
-};
+  video: ['video_hd_url', 'videoHdUrl', 'video_sd_url', 'videoSdUrl'],
+  picture: ['resized_image_url', 'resizedImageUrl', 'original_image_url', 'originalImageUrl', 'image_url', 'imageUrl'],
+  still: ['video_preview_image_url', 'videoPreviewImageUrl'],
+} as const;
 
-/** A text that some cards share, uncut. */
-interface CardText {
-  field: keyof Omit<CardCopy, 'cards'>;
-  text: string;
-  numbers: number[];
+const MAX_CARDS = 20;
+
+export interface Cards {
+  /** Without their addresses. */
+  views: CardView[];
+  /** The pictures and videos of each of them. */
+  media: Fields[][];
+  /** Cards that are not shown. */
+  more: number;
 }
 
-/** The copy that differs from the ad's own; undefined if there is none. */
-export function copyOfCards(cards: Fields[], ad: Fields): CardCopy[] | undefined {
-  const all = [...textsOf(cards, ad).values()];
-  const fitting = fittedTexts(all);
-  const copies = new Map<string, CardCopy>();
-  for (const text of all.toSorted(byFirstCard)) {
-    const numbers = rangesOf(text.numbers);
-    const copy = copies.get(numbers) ?? { cards: numbers };
-    add(copy, { [text.field]: fitting.get(text) });
-    if (Object.keys(copy).length > 1) copies.set(numbers, copy);
+/** The first cards of an ad, each with what it says itself. */
+export function viewCards(ad: Fields): Cards {
+  const { ofCards } = mediaOf(ad);
+  const shown = Math.min(ofCards.length, MAX_CARDS);
+  const cards = objects(ad.cards).slice(0, shown);
+  const views: CardView[] = Array.from({ length: shown }, (_, index) => ({ card: index + 1 }));
+  const texts = textsOf(cards);
+  const fitting = fittedTexts([...texts.values()].filter(({ field, text }) => text !== ownText(ad, field)));
+  for (const known of texts.values()) {
+    const { field, text, cards: numbers } = known;
+    const [first = 0, ...others] = numbers;
+    if (text === ownText(ad, field)) {
+      // The ad's facts name its call to action already.
+      if (field !== 'ctaType') for (const number of numbers) sameAs(views[number - 1], field, 'ad');
+    } else if (fitting.get(known) !== undefined) {
+      add(views[first - 1] ?? {}, { [field]: fitting.get(known) });
+      for (const number of others) sameAs(views[number - 1], field, first);
+    }
   }
-  return copies.size > 0 ? [...copies.values()] : undefined;
+  const media = ofCards.slice(0, shown).map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
+  return { views, media, more: ofCards.length - shown };
 }
 
-function textsOf(cards: Fields[], ad: Fields): Map<string, CardText> {
-  const landing = cleanAddress(ad.offerLink, LINK_TOKENS);
+function sameAs(view: CardView | undefined, field: CardField, source: number | 'ad'): void {
+  if (view) view.sameAs = { ...view.sameAs, [field]: source };
+}
+
+/** What the ad itself says in a field that cards have, too. A title is the card's own. */
+function ownText(ad: Fields, field: CardField): unknown {
+  if (field === 'title') return undefined;
+  return field === 'landingUrl' ? cleanAddress(ad.offerLink, LINK_TOKENS) : ad[field];
+}
+
+/** A text, uncut, and the numbers of the cards that have it. */
+interface CardText {
+  field: CardField;
+  text: string;
+  cards: number[];
+}
+
+function textsOf(cards: Fields[]): Map<string, CardText> {
   const all = new Map<string, CardText>();
   for (const [index, card] of cards.entries()) {
-    const own = (field: 'body' | 'linkDescription' | 'ctaType') => {
-      const value = cardField(card, field);
-      return value === ad[field] ? undefined : value;
-    };
-    const landingUrl = cleanAddress(linkOf(card), LINK_TOKENS);
     const texts = {
       title: cardField(card, 'title'),
-      body: own('body'),
-      linkDescription: own('linkDescription'),
-      ctaType: own('ctaType'),
-      landingUrl: landingUrl === landing ? undefined : landingUrl,
+      body: cardField(card, 'body'),
+      linkDescription: cardField(card, 'linkDescription'),
+      ctaType: cardField(card, 'ctaType'),
+      landingUrl: cleanAddress(linkOf(card), LINK_TOKENS),
     };
     for (const [name, text] of Object.entries(texts)) {
       if (text === undefined) continue;
-      const field = name as keyof typeof texts;
+      const field = name as CardField;
       const known = all.get(`${field} ${text}`);
-      if (known) known.numbers.push(index + 1);
-      else all.set(`${field} ${text}`, { field, text, numbers: [index + 1] });
+      if (known) known.cards.push(index + 1);
+      else all.set(`${field} ${text}`, { field, text, cards: [index + 1] });
     }
   }
   return all;
 }
-
-const byFirstCard = (a: CardText, b: CardText) =>
-  (a.numbers[0] ?? 0) - (b.numbers[0] ?? 0) || b.numbers.length - a.numbers.length;
 
 /** All texts share this budget: what short ones leave over goes to long ones. */
 const COPY_TOKENS = 600;
@@ -80,31 +111,30 @@ const CTA_TOKENS = 12;
 
 function fittedTexts(all: CardText[]): Map<CardText, string | undefined> {
   const fitted = new Map<CardText, string | undefined>();
-  const copy: { card: CardText; cost: number }[] = [];
-  for (const card of all) {
-    if (card.field === 'landingUrl') fitted.set(card, card.text);
-    else if (card.field === 'ctaType') fitted.set(card, textOf(card.text, CTA_TOKENS));
-    else copy.push({ card, cost: estimateTokens(card.text.slice(0, COPY_TOKENS * 8)) });
+  const copy: { text: CardText; cost: number }[] = [];
+  for (const text of all) {
+    if (text.field === 'landingUrl') fitted.set(text, text.text);
+    else if (text.field === 'ctaType') fitted.set(text, textOf(text.text, CTA_TOKENS));
+    else copy.push({ text, cost: estimateTokens(text.text.slice(0, COPY_TOKENS * 8)) });
   }
   let left = COPY_TOKENS;
   let waiting = copy.length;
-  for (const { card, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
+  for (const { text, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
     const share = Math.max(MIN_TOKENS, left / waiting--);
-    fitted.set(card, textOf(card.text, share));
+    fitted.set(text, textOf(text.text, share));
     left -= Math.min(cost, share);
   }
   return fitted;
 }
 
-/** `1–4, 6` of ascending numbers. */
-function rangesOf(numbers: readonly number[]): string {
-  const ranges: [from: number, to: number][] = [];
-  for (const number of numbers) {
-    const last = ranges.at(-1);
-    if (last?.[1] === number - 1) last[1] = number;
-    else ranges.push([number, number]);
-  }
-  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
+/** The addresses in a card itself, for services that send them there. */
+function mediaIn(card: Fields | undefined): Fields[] {
+  const [video, picture, still] = [cardField(card, 'video'), cardField(card, 'picture'), cardField(card, 'still')];
+  const thumb = picture ?? still;
+  return [
+    ...(thumb === undefined ? [] : [{ type: 'CARD_THUMB', url: thumb }]),
+    ...(video === undefined ? [] : [{ type: 'CARD_VID', url: video }]),
+  ];
 }
 
 /** The first card's title, and its body if the ad has none of its own. */

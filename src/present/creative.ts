@@ -1,27 +1,24 @@
-import { expiryOf } from './landing.ts';
-import { dayOf } from './running.ts';
-import { sanitizeLine } from './text.ts';
-import { estimateTokens } from './tokens.ts';
-import { type Fields, isNumber, objects, textOf } from './view.ts';
+import { type Fields, isNumber, isObject, objects } from './view.ts';
 
 /**
  * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not
- * repeat the service's own format. The still of a video, the advertiser's portrait and other sizes of the same piece
- * are not counted.
+ * repeat the service's own format, and says so if the media are of another kind: `(media: image)` for a VIDEO. The still
+ * of a video, the advertiser's portrait and other sizes of the same piece are not counted.
  */
 export function creativeOf(ad: Fields): string | undefined {
   const parts = mediaParts(ad).join(' + ');
   const kind = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
-  const repeats = kind !== '' && (parts === kind || parts.startsWith(`${kind} `));
-  return (repeats ? parts.slice(kind.length + 1) : parts) || undefined;
+  if (parts === '') return;
+  if (kind !== '' && (parts === kind || parts.startsWith(`${kind} `))) return parts.slice(kind.length + 1) || undefined;
+  return (kind === 'video' || kind === 'image') && !parts.includes(kind) ? `(media: ${parts})` : parts;
 }
 
 function mediaParts(ad: Fields): string[] {
   const media = objects(ad.media);
-  const videos = pieces(media, /^VID/i);
-  const stills = pieces(media, /^(?!CARD|PA_|VID)/i);
-  const cardVideos = pieces(media, /^CARD_VID/i);
-  const cards = Math.max(objects(ad.cards).length, pieces(media, /^CARD/i).length);
+  const videos = pieces(media, OWN_VIDEO);
+  const stills = pieces(media, OWN_PICTURE);
+  const cardVideos = pieces(media, CARD_VIDEO);
+  const cards = cardCount(ad, media);
   const parts: string[] = [];
   if (videos.length > 0) parts.push(`${counted(videos.length, 'video')}${lengths(videos)}`);
   else if (stills.length > 0 && cards === 0) parts.push(counted(stills.length, 'image'));
@@ -32,50 +29,52 @@ function mediaParts(ad: Fields): string[] {
   return parts;
 }
 
-export interface MediaLink {
-  type: string;
-  url?: string;
-  /** The day on which a signed address stopped working; `url` is left out then. */
-  expired?: string;
-  expires?: string;
+const OWN_VIDEO = /^VID/i;
+const OWN_PICTURE = /^(?!CARD|PA_|VID)/i;
+const CARD_VIDEO = /^CARD_VID/i;
+const CARD_PICTURE = /^CARD(?!_VID)/i;
+
+/** Some ads send the media of their cards, but no cards. */
+const cardCount = ({ cards }: Fields, media: Fields[]) =>
+  Math.max(Array.isArray(cards) ? cards.filter(isObject).length : 0, pieces(media, /^CARD/i).length);
+
+/** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
+export interface Media {
+  own: Fields[];
+  ofCards: Fields[][];
 }
 
-/** Longer addresses are useless to a reader, and a cut one would not work. */
-const WEB_ADDRESS = /^https?:\/\/.{1,2000}$/i;
-const MAX_LINKS = 3;
-const LINK_TOKENS = 400;
-const ALL_LINKS_TOKENS = 600;
-
-/** A few working addresses of the creative itself, not of its stills and portraits. */
-export function mediaLinks(media: unknown, now: number): MediaLink[] {
-  const all = objects(media);
-  const videos = pieces(all, /VID/i);
-  const best = videos.length > 0 ? videos : pieces(all, /^(?!PA_)/i);
-  const links: MediaLink[] = [];
-  let left = ALL_LINKS_TOKENS;
-  for (const asset of best.slice(0, MAX_LINKS)) {
-    const url = typeof asset.url === 'string' && WEB_ADDRESS.test(asset.url) ? sanitizeLine(asset.url) : '';
-    if (url === '') continue;
-    const type = textOf(asset.type, 12) ?? 'media';
-    const expiry = expiryOf(url);
-    const day = dayOf(expiry);
-    const tokens = estimateTokens(url);
-    if (expiry !== undefined && expiry <= now) {
-      if (links.length === 0) links.push({ type, ...(day && { expired: day }) });
-    } else if (tokens <= Math.min(LINK_TOKENS, left)) {
-      left -= tokens;
-      links.push({ type, url, ...(day && { expires: day }) });
-    }
-  }
-  return links;
+export function mediaOf(ad: Fields): Media {
+  const media = objects(ad.media);
+  const own = [...pieces(media, OWN_VIDEO), ...pieces(media, OWN_PICTURE)];
+  const ofCards: Fields[][] = Array.from({ length: cardCount(ad, media) }, () => []);
+  const cardMedia = [...pieces(media, CARD_PICTURE), ...pieces(media, CARD_VIDEO)];
+  const cardIndex = indexByPosition(cardMedia, ofCards.length);
+  for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? own).push(asset);
+  return { own, ofCards };
 }
 
-/** The assets of a role, one for each position (`nr`). */
+/**
+ * The card that an asset belongs to. The document does not say where `nr` starts: if there are as many positions as
+ * cards, their order decides.
+ */
+function indexByPosition(assets: Fields[], cards: number): (asset: Fields) => number {
+  const positions = [...new Set(assets.map(positionOf))];
+  if (positions.length !== cards) return ({ nr }) => (isNumber(nr) ? nr : -1);
+  if (positions.every(isNumber)) positions.sort((a, b) => a - b);
+  const ranks = new Map(positions.map((position, index) => [position, index]));
+  return (asset) => ranks.get(positionOf(asset)) ?? -1;
+}
+
+const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
+
+/** The assets of a role, one for each position. */
 function pieces(media: Fields[], role: RegExp): Fields[] {
   const seen = new Set<unknown>();
   return media.filter((asset) => {
-    if (!role.test(String(asset.type ?? ''))) return false;
-    const position = asset.nr ?? asset.filename ?? asset.url;
+    const { type } = asset;
+    if (!role.test(typeof type === 'string' ? type : '')) return false;
+    const position = positionOf(asset);
     return !seen.has(position) && seen.add(position);
   });
 }
@@ -85,7 +84,7 @@ const counted = (count: number, noun: string) => (count === 1 ? noun : `${count}
 function lengths(videos: Fields[]): string {
   const seconds = videos.flatMap(({ durationSeconds: s }) => (isNumber(s) && s > 0 ? Math.round(s) : []));
   if (seconds.length === 0) return '';
-  const min = Math.min(...seconds);
-  const max = Math.max(...seconds);
+  const min = seconds.reduce((a, b) => Math.min(a, b));
+  const max = seconds.reduce((a, b) => Math.max(a, b));
   return min === max ? ` ${max} s` : ` ${min}–${max} s`;
 }

@@ -13,6 +13,9 @@ export function cut(text: string, tokens: number, beyond = 0): string {
   return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
+/** The suffix of a text that was cut, and the number in it. */
+export const CUT = /… \(\+(\d+) chars\)$/;
+
 /** The estimate of `… (+1234567 chars)`. */
 const SUFFIX_TOKENS = 9;
 /** How far a word or character at the border can reach beyond it. */

@@ -11,6 +11,8 @@ export interface ListFrame {
   /** The number of the first item shown, if it is not 1. */
   from?: number | undefined;
   cursor?: string | null | undefined;
+  /** What the cursor is expected to cost, if that is known. */
+  credits?: number | undefined;
   hasMore?: boolean | undefined;
   /** `{app_url}/ads/<id>`, if every item's link has this form. */
   appUrlPattern?: string | undefined;
@@ -26,12 +28,13 @@ export interface FramedList extends ListFrame {
 
 /** Counts, notes, items, and the cursor on a line of its own. */
 export function framed({ noun, shown, notes = [], body, ...frame }: FramedList): string {
-  const { total, of, from = 1, cursor, hasMore, appUrlPattern } = frame;
-  if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${footer({ cursor, hasMore })}`;
+  const { total, of, from = 1, hasMore, appUrlPattern } = frame;
+  const end = footer(frame, of !== undefined && from + shown <= of);
+  if (shown === 0) return `No ${noun}s${hasMore ? ' on this page' : ' found'}.${end}`;
   const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${head.filter((note) => note).join('. ')}.\n${body}${footer({ cursor, hasMore })}`;
+  return `${head.filter((note) => note).join('. ')}.\n${body}${end}`;
 }
 
 /** `12 of 50 ads shown`, `13 to 24 of 50 ads shown`, `ad 25 of 50 shown`. */
@@ -46,9 +49,19 @@ export const COUNTRY = /^[A-Z]{2}$/;
 /** `1 ad`, `2 ads`. */
 export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-function footer({ cursor, hasMore }: ListFrame): string {
-  if (cursor) return `\n\nMore with cursor:\n${cursor}`;
+function footer({ cursor, credits, hasMore }: ListFrame, isCut: boolean): string {
+  if (cursor) return `\n\n${isCut ? restText(credits) : nextText(credits)}:\n${cursor}`;
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
+}
+
+function restText(credits: number | undefined): string {
+  if (credits === 0) return 'The rest of this page is free with cursor';
+  return `The rest of this page${credits === undefined ? '' : ` costs about ${count(credits, 'credit')}`} with cursor`;
+}
+
+function nextText(credits: number | undefined): string {
+  if (credits === undefined) return 'More with cursor';
+  return `Next page: about ${count(credits, 'credit')}, with cursor`;
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */

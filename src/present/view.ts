@@ -85,3 +85,15 @@ function wordsOf(value: unknown): string[] | undefined {
   if (value.length > MAX_WORDS) words.push(`… (+${value.length - MAX_WORDS} more)`);
   return words.length > 0 ? words : undefined;
 }
+
+/** As `Map.groupBy`, which Node 20 lacks. */
+export function groupBy<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group) group.push(item);
+    else groups.set(key, [item]);
+  }
+  return groups;
+}

@@ -4,6 +4,8 @@ import type { ListFrame } from '../present/list-text.ts';
 import { DATA_PER_TEXT } from '../present/view.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
+import { itemsOf, type ListAnswer } from './list-answer.ts';
+import type { PagePrices } from './page-prices.ts';
 import { notesText, serviceNotes } from './service-notes.ts';
 
 /** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
@@ -17,7 +19,8 @@ export const paging = {
   notes: z.array(z.string()).optional(),
 };
 
-export type Paging = z.infer<z.ZodObject<typeof paging>>;
+/** `nextPage`, which explains itself, is not listed: a schema costs every conversation tokens. */
+export type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: { credits: number } };
 
 /** As much of a list as fits into a result, as data and as text. */
 export interface ListPage {
@@ -27,20 +30,10 @@ export interface ListPage {
   next: PageListing | undefined;
 }
 
-/** A page of a list as the service sent it. */
-export interface ListAnswer {
-  value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
-  /** The body as it was received: items are shown with whatever fields they have. */
-  raw: unknown;
-  /** Identifies an answer that is cached. */
-  cacheId?: number | undefined;
-  /** What comes before the items, in the data and in the text. */
-  heading?: { data: object; text: string | undefined };
-}
-
 interface FitOptions<View> {
   answer: ListAnswer;
   listing: PageListing;
+  prices: PagePrices;
   views: ItemViews<View>;
 }
 
@@ -80,10 +73,8 @@ export function fitPage<View>(
   return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text: render(shown), next };
 }
 
-const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
-
 /** Where a result with this many items ends, and where the list continues. */
-function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
+function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const of = itemsOf(answer).length;
@@ -91,19 +82,22 @@ function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'vi
   const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
   const nextPosition = to < of ? { ...position, shown: to } : nextPage;
   const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
+  const credits = to < of ? prices.rest : prices.next;
   const paging: Paging = {
     cursor: next ? writeCursor(next, cursors) : null,
     hasMore: to < of || hasMore,
     ...(totalHits !== undefined && { totalHits }),
+    ...(next && credits !== undefined && { nextPage: { credits } }),
     ...(count < of && { shown: { from: position.shown + 1, to, of } }),
   };
   return { paging, next };
 }
 
 /** What a list says before and after its items. */
-const frameOf = ({ totalHits, shown, notes: _, ...paging }: Paging): ListFrame => ({
+const frameOf = ({ totalHits, shown, nextPage, notes: _, ...paging }: Paging): ListFrame => ({
   ...paging,
   total: totalHits,
   of: shown?.of,
   from: shown?.from,
+  credits: nextPage?.credits,
 });

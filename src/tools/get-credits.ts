@@ -20,8 +20,10 @@ export const getCredits = defineTool({
   async run(_, { api, spending, toolName }) {
     const { raw } = await api.getCredits();
     const spent = await spending();
-    const prices = Object.entries(spent.prices).map(([operation, seen]) => [toolName(operation), seen]);
-    return { ...viewCredits(raw), thisServer: { ...spent, prices: Object.fromEntries(prices) } };
+    const byTool = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
+      Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [toolName(operation), value]));
+    const thisServer = { ...spent, prices: byTool(spent.prices), rules: byTool(spent.rules) };
+    return { ...viewCredits(raw), thisServer };
   },
   render: (output) => `${creditsText(output)}\n${spendingText(output.thisServer)}`,
 });

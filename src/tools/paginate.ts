@@ -1,7 +1,9 @@
 import { rememberCursor, type SearchParams } from './cursor.ts';
 import type { ListPage } from './fit-page.ts';
-import { fitPage, type ListAnswer } from './fit-page.ts';
+import { fitPage } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
+import type { ListAnswer } from './list-answer.ts';
+import { pricesAfter } from './page-prices.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -27,10 +29,11 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   });
   const { cacheId } = answer;
   // The same cached answer, shown from the same item in the same view, gives the same text.
-  const name = `${views.name} ${JSON.stringify(listing)}`;
+  const prices = await pricesAfter(listing, answer, context.priceOf);
+  const name = `${views.name} ${JSON.stringify([listing, prices])}`;
   let page = cacheId === undefined ? undefined : viewMemo.get(cacheId, name);
   if (page === undefined) {
-    page = fitPage({ answer, listing, views }, context);
+    page = fitPage({ answer, listing, views, prices }, context);
     if (cacheId !== undefined) viewMemo.set(cacheId, name, page);
   }
   const { cursor } = page.data;

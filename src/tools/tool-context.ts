@@ -3,6 +3,7 @@ import type { Spending } from '../credits/spending.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { Cursors } from './cursor.ts';
+import type { PriceOf } from './page-prices.ts';
 import type { ViewMemo } from './view-memo.ts';
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
@@ -18,6 +19,7 @@ export interface ToolContext {
   dataset(): Promise<Dataset>;
   /** Makes rows of its ads. */
   adRows: AdRowReader;
+  priceOf: PriceOf;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
@@ -25,4 +27,4 @@ export interface ToolContext {
 }
 
 /** The part that belongs to one caller, for one call. */
-export type CallerContext = Pick<ToolContext, 'api' | 'dataset' | 'adRows' | 'spending' | 'viewMemo' | 'cursors'>;
+export type CallerContext = Omit<ToolContext, 'now' | 'resultTokens' | 'toolName'>;

@@ -38,7 +38,9 @@ describe('a budget', () => {
     expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
     const { text, error } = await call('search_ads', { limit: 20, filters: { countries: ['DE'] } });
     expect(error).toEqual({ kind: 'credit_budget', retryable: false });
-    expect(text).toContain('Budget of 4 credits: 3 spent; this call is expected to cost 2. A smaller limit may fit.');
+    expect(text).toContain(
+      'Budget of 4 credits: 3 spent; this call is expected to cost 2. With limit 10 it would cost about 1, which fits.',
+    );
     expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
     expect(text).toContain('Nothing was sent, nothing was charged.');
     expect(service.paid()).toBe(2);

@@ -46,7 +46,14 @@ describe('what this server spent', () => {
   test('is zero before the first paid call, and no price is known', async ({ upstream, server }) => {
     upstream.does(json(creditStatus()));
     const { data, text } = await server.call('get_credits');
-    expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, savedCalls: 0, savedCredits: 0, prices: {} });
+    expect(data.thisServer).toEqual({
+      charged: 0,
+      paidCalls: 0,
+      savedCalls: 0,
+      savedCredits: 0,
+      prices: {},
+      rules: {},
+    });
     expect(text).toContain('prices are unknown until the first paid call');
   });
 
@@ -60,7 +67,10 @@ describe('what this server spent', () => {
 });
 
 describe('prices', () => {
-  test('that follow the number of items are listed by number of items', async ({ upstream, server }) => {
+  test('that follow the number of items are listed by number of items, with their rule', async ({
+    upstream,
+    server,
+  }) => {
     for (const [limit, charged] of [
       [10, 1],
       [50, 5],
@@ -70,9 +80,27 @@ describe('prices', () => {
       await server.call('search_ads', { limit });
     }
     upstream.does(json(creditStatus()));
-    expect((await server.call('get_credits')).text).toContain(
-      'prices seen: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items',
+    const { text, data } = await server.call('get_credits');
+    expect(text).toContain(
+      'prices seen: search_ads 1 for each 10 items begun, as seen: 1 for 10 items, 2 for 20 items, 5 for 50 items',
     );
+    expect(data.thisServer.rules).toEqual({ search_ads: { credits: 1, perItems: 10 } });
+  });
+
+  test('that more than one rule fits, or none, are listed without a rule', async ({ upstream, server }) => {
+    for (const [limit, charged] of [
+      [5, 1],
+      [10, 1],
+    ] as const) {
+      upstream.does(listing(limit, charged));
+      await server.call('search_ads', { limit });
+    }
+    upstream.does(json(creditStatus()));
+    expect((await server.call('get_credits')).text).toContain('prices seen: search_ads 1 for 5 items, 1 for 10 items');
+    upstream.does(listing(20, 7));
+    await server.call('search_ads', { limit: 20 });
+    upstream.does(json(creditStatus()));
+    expect((await server.call('get_credits')).data.thisServer.rules).toEqual({});
   });
 
   type Seen = [limit: number | undefined, ReturnType<typeof listing>];

@@ -15,7 +15,7 @@ const rooms = /^(?:present|mcp|api|tools|prompts|log)\//;
 /** The rest of the library opens files and databases by name. */
 const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|silhouettes|media)\.ts$/;
 /** Of a few sizes, or of no text. */
-const exempt = new Set(['count', 'framed', 'fit', 'runOf', 'add', 'createLog', 'createStructuredLog']);
+const exempt = new Set(['count', 'framed', 'fit', 'runOf', 'add', 'groupBy', 'createLog', 'createStructuredLog']);
 
 const fillings: [type: RegExp, fill: (text: string) => unknown][] = [
   [/^string$/, (text) => text],

@@ -9,11 +9,12 @@ import { viewAd } from '../../src/present/ad.ts';
 import { factsOf } from '../../src/present/ad-facts.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
-import { copyOfCards, firstCard, linkOf } from '../../src/present/cards.ts';
+import { firstCard, linkOf, viewCards } from '../../src/present/cards.ts';
 import * as collection from '../../src/present/collection.ts';
-import { creativeOf } from '../../src/present/creative.ts';
+import { creativeOf, mediaOf } from '../../src/present/creative.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern } from '../../src/present/list-text.ts';
+import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
 import { keep } from '../../src/present/view.ts';
 import { prompts } from '../../src/prompts/catalog.ts';
@@ -44,7 +45,9 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   adText: [(text) => adText(adAt('standard')(text))],
   adListText: [(text) => adListText({ items: [adAt('brief')(text)] })],
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
-  copyOfCards: [(text) => copyOfCards([filled(card, text), { title: text }], {})],
+  viewCards: [(text) => viewCards({ ...adOf(text), cards: [filled(card, text), { title: text }] })],
+  mediaOf: [(text) => mediaOf(adOf(text))],
+  linkWriter: [(text) => linkWriter(500, now).write([{ type: text, url: `https://${text}` }])],
   firstCard: [(text) => firstCard({ cards: [filled(card, text)] }, 500)],
   linkOf: [(text) => linkOf(filled(card, text))],
   creativeOf: [(text) => creativeOf(adOf(text))],

@@ -125,7 +125,8 @@ describe('no third-party text poses as the server', () => {
         });
         const unquoted = text.replace(/"[^"\n]*"/g, '""');
         expect(unquoted).not.toMatch(/[🔥\\]|xq 0/u);
-        for (const line of text.split('\n').slice(1)) expect(line).toMatch(/^(?:$|"|\d+\. |Advertiser| card 1)/);
+        for (const line of text.split('\n').slice(1))
+          expect(line).toMatch(/^(?:$|:? ?"|\d+\. |Advertiser|As \d+:$| card 1)/);
       }),
       few,
     );

@@ -10,8 +10,35 @@ import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 /** Words that none of our lines has, and the starts of lines that are ours alone. */
-const VOCABULARY = ['zorb', 'Quux:', 'FNORD', 'grue.', 'zorb_fnord', 'QUUX', 'grue,', 'zo', 'FN', '"', '>', '\n'];
-const OPENINGS = ['Credits:', 'Credits', 'Request', 'More with cursor:', 'More', 'DEMO DATA', 'DEMO'];
+const VOCABULARY = [
+  'zorb',
+  'https://zorb',
+  'Quux:',
+  'FNORD',
+  'grue.',
+  'zorb_fnord',
+  'QUUX',
+  'grue,',
+  'zo',
+  'FN',
+  '"',
+  '>',
+  '\n',
+];
+const OPENINGS = [
+  'Credits:',
+  'Credits',
+  'Request',
+  'More with cursor:',
+  'More',
+  'Next page:',
+  'As 1:',
+  'The rest of this page',
+  '#123456',
+  '+12',
+  'DEMO DATA',
+  'DEMO',
+];
 const theirs = fc.constantFrom(...VOCABULARY, ...OPENINGS);
 const phrase = fc
   .array(theirs, { minLength: 1, maxLength: 8 })
@@ -19,7 +46,22 @@ const phrase = fc
 const text = fc.oneof(theirs, phrase);
 const words = fc.array(text, { minLength: 1, maxLength: 14 });
 const nested = fc.dictionary(
-  fc.oneof(text, fc.constantFrom('title', 'body', 'type', 'url', 'nr', 'pageName', 'ctaType', 'siteDomain', 'name')),
+  fc.oneof(
+    text,
+    fc.constantFrom(
+      'link_url',
+      'resized_image_url',
+      'title',
+      'body',
+      'type',
+      'url',
+      'nr',
+      'pageName',
+      'ctaType',
+      'siteDomain',
+      'name',
+    ),
+  ),
   fc.oneof(text, words),
 );
 
@@ -35,7 +77,7 @@ const filled = (model: object) =>
     { requiredKeys: [] },
   );
 
-const OURS_ALONE = /^(?:Credits:|Request|More with cursor|DEMO DATA)/m;
+const OURS_ALONE = /^(?:Credits:|Request|More with cursor|Next page|The rest of|DEMO DATA)/m;
 const THEIR_WORD = String.raw`\S*(?:zorb|quux|fnord|grue|\bzo\b|\bfn\b|credits|request|\bmore\b|demo\b|data\b)\S*`;
 const IN_A_ROW = new RegExp(`(?:${THEIR_WORD} +){3}${THEIR_WORD}`, 'i');
 
@@ -47,9 +89,11 @@ function expectFenced(rendered: string): void {
   expect(ours).not.toMatch(/Quux:|grue\.(?!\S)/);
 }
 
+const anyAd = { ...everyFact, currency: 'EUR' };
+
 test('an ad, listed or alone, says nothing in our name', () => {
   fc.assert(
-    fc.property(filled(everyFact), filled(everyFact), (ad, other) => {
+    fc.property(filled(anyAd), filled(anyAd), (ad, other) => {
       for (const detail of ['brief', 'standard', 'full'] as const) {
         const items = [ad, other, ad].map((each) => viewAd(each, { detail, now }));
         expectFenced(adListText({ items, asOf: '2026-11-20', detail }));

@@ -44,7 +44,7 @@ export interface ResultData {
   hasMore: boolean;
   shown?: { from: number; to: number; of: number };
   ad: Item;
-  thisServer: { charged: number; uncertain?: number; prices: object };
+  thisServer: { charged: number; uncertain?: number; prices: object; rules: object };
   receipt: { charged: number; remaining: number };
   warning?: string;
   [field: string]: unknown;

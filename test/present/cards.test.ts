@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { viewAd } from '../../src/present/ad.ts';
+import { adText } from '../../src/present/ad-text.ts';
+import { estimateTokens } from '../../src/present/tokens.ts';
+import { everyFact, now } from './sample-ads.ts';
+
+const viewOf = (cards: object[], media: object[] = []) =>
+  viewAd({ ...everyFact, media, cards }, { detail: 'standard', now });
+const linesOf = (text: string) => text.slice(text.indexOf('\nCards:\n') + 1).split('\n');
+
+describe('the cards of an ad', () => {
+  test('stand in order, each with its title, text, link and picture', () => {
+    const names = ['Tan', 'Black', 'Oak', 'Moss', 'Sand'];
+    const cards = names.map((title) => ({
+      title,
+      body: `${title} is made to order`,
+      link_url: `https://serra.example/${title}`,
+    }));
+    const media = names.map((_, nr) => ({ type: 'CARD_THUMB', nr, url: `https://media.example/${nr}.jpg` })).reverse();
+    expect(linesOf(adText(viewOf(cards, media)))).toEqual([
+      'Cards:',
+      ...names.flatMap((title, nr) => [
+        `${nr + 1}. title "${title}"; text "${title} is made to order"; link "https://serra.example/${title}"`,
+        `   picture: "https://media.example/${nr}.jpg"`,
+      ]),
+    ]);
+  });
+
+  test('say once and whole what several of them say, and which card says it', () => {
+    const body = 'Every pair is made to order in our workshop, and resoled there. '.repeat(12).trim();
+    const cards = ['Tan', 'Black', 'Oak'].map((title) => ({ title, body, link_url: everyFact.offerLink }));
+    const view = viewOf([...cards, { title: 'Tan', body: 'Other' }]);
+    expect(view.cardViews).toEqual([
+      { card: 1, title: 'Tan', body, sameAs: { landingUrl: 'ad' } },
+      { card: 2, title: 'Black', sameAs: { body: 1, landingUrl: 'ad' } },
+      { card: 3, title: 'Oak', sameAs: { body: 1, landingUrl: 'ad' } },
+      { card: 4, body: 'Other', sameAs: { title: 1 } },
+    ]);
+    expect(linesOf(adText(view))).toEqual([
+      'Cards:',
+      `1. title "Tan"; text "${body}"; link as the ad`,
+      '2. title "Black"; text as card 1; link as the ad',
+      '3. title "Oak"; text as card 1; link as the ad',
+      '4. text "Other"; title as card 1',
+    ]);
+  });
+
+  test('keep their numbers where they say nothing', () => {
+    const view = viewOf([{ title: '\u200b' }, { title: 'Tan', body: everyFact.body }]);
+    expect(linesOf(adText(view))).toEqual(['Cards:', '1. without text or link', '2. title "Tan"; text as the ad']);
+  });
+
+  test('without cards of the service are those that its media have', () => {
+    const media = [0, 1].map((nr) => ({ type: 'CARD_VID', nr, url: `https://media.example/${nr}.mp4` }));
+    expect(linesOf(adText(viewOf([], media)))).toContain('   video: "https://media.example/1.mp4"');
+  });
+
+  test('show the addresses that they hold themselves where the ad lists no media', () => {
+    const card = { title: 'Tan', video_hd_url: null, resized_image_url: 'https://media.example/tan.jpg' };
+    expect(viewOf([card]).cardViews?.[0]?.media).toEqual([{ type: 'CARD_THUMB', url: card.resized_image_url }]);
+  });
+
+  test('say on one line which of their addresses have expired', () => {
+    const url = 'https://media.example/v.mp4?expires=1767225600';
+    const media = ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr: 0, url }));
+    expect(linesOf(adText(viewOf([{ title: 'Tan' }], media)))[2]).toBe(
+      '   links expired on 2026-01-01: picture and video',
+    );
+  });
+
+  test('past the twentieth are counted', () => {
+    const cards = Array.from({ length: 23 }, (_, nr) => ({ title: `Card ${nr}` }));
+    expect(adText(viewOf(cards))).toContain('\n20. title "Card 19"\nand 3 more cards, only with detail full');
+    expect(viewOf(Array.from({ length: 100_000 }, () => ({}))).moreCards).toBe(99_980);
+  });
+
+  test('share their room: a few long texts are whole, many are cut', () => {
+    const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
+    const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
+    expect(viewOf(cards(4)).cardViews?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));
+    for (const { body } of viewOf(cards(20)).cardViews ?? [])
+      expect(body).toMatch(/^\d+ is the number.*… \(\+\d+ chars\)$/);
+    expect(estimateTokens(JSON.stringify(viewOf(cards(20)).cardViews))).toBeLessThan(900);
+  });
+
+  test('show as many addresses as fit, pictures first, and count the others', () => {
+    const signed = (nr: number, type: string) => `https://media.example/${type}${nr}?sign=${'aZ9x_Q7'.repeat(60)}`;
+    const media = Array.from({ length: 12 }, (_, nr) =>
+      ['CARD_THUMB', 'CARD_VID'].map((type) => ({ type, nr, url: signed(nr, type) })),
+    ).flat();
+    const cards = Array.from({ length: 12 }, (_, nr) => ({ title: `Card ${nr}` }));
+    const view = viewAd({ ...everyFact, media, cards }, { detail: 'standard', now, budget: 6000 });
+    const text = adText(view);
+    expect(estimateTokens(text)).toBeLessThanOrEqual(6000);
+    const shown = text.match(/^ {3}(?:picture|video): /gm) ?? [];
+    expect(shown.length).toBeGreaterThan(8);
+    expect(shown.join()).not.toMatch(/video.*picture/);
+    expect(text).toContain(`\nand ${24 - shown.length} more pictures or videos, only with detail full`);
+  });
+});
