@@ -16,7 +16,7 @@ const rounds = Number(process.argv[2] ?? 1000);
 const warmUp = 200;
 
 const page = await startChild<PageOfAds>('page-of-ads.ts');
-const baseUrl = `http://127.0.0.1:${page.told.port}`;
+const baseUrl = `http://127.0.0.1:${page.ready.port}`;
 
 const dispatcher = new Agent();
 async function direct(): Promise<void> {
@@ -119,7 +119,7 @@ async function compare(name: string, open: () => Promise<Way>): Promise<boolean>
   return !promised || (overhead <= 1.5 && kept <= 1);
 }
 
-const { ads, bytes, source } = page.told;
+const { ads, bytes, source } = page.ready;
 say(`node ${process.version}, ${ads} ads, ${bytes.toLocaleString('en')} bytes, ${source}; medians`);
 const stdio = await compare('stdio', overStdio);
 const http = await compare('HTTP', overHttp);

@@ -1,19 +1,19 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** A part of a benchmark in a process of its own, and what it said when it was ready. */
-export interface Child<Told> {
-  told: Told;
+/** A part of a benchmark in a process of its own, and its message when it was ready. */
+export interface Child<Ready> {
+  ready: Ready;
   process: ChildProcess;
 }
 
 /** Starts a file of this folder; rejects when it ends without a word. */
-export async function startChild<Told>(file: string, ...given: string[]): Promise<Child<Told>> {
+export async function startChild<Ready>(file: string, ...given: string[]): Promise<Child<Ready>> {
   const path = fileURLToPath(new URL(file, import.meta.url));
   const process = fork(path, given, { execArgv: ['--import', 'tsx'] });
-  const told = await new Promise<Told>((resolve, reject) => {
-    process.once('message', (message) => resolve(message as Told));
+  const ready = await new Promise<Ready>((resolve, reject) => {
+    process.once('message', (message) => resolve(message as Ready));
     process.once('exit', (code) => reject(new Error(`${file} ended with ${code}.`)));
   });
-  return { told, process };
+  return { ready, process };
 }

@@ -178,8 +178,8 @@ function addRows([proxy, ...served]: Target[]): void {
 }
 
 async function listening(file: string, ...given: string[]): Promise<{ origin: string; process: ChildProcess }> {
-  const { told, process } = await startChild<AddressInfo>(file, ...given);
-  return { origin: `http://127.0.0.1:${told.port}`, process };
+  const { ready, process } = await startChild<AddressInfo>(file, ...given);
+  return { origin: `http://127.0.0.1:${ready.port}`, process };
 }
 
 async function finish(served: Served): Promise<void> {

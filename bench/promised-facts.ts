@@ -22,7 +22,7 @@ const NETWORKS: Record<string, string> = {
 
 /**
  * What a brief list promises to say of an ad, read straight from the source: a name of each fact the ad has, and how
- * to find it in the text said of the ad (its own lines, its advertiser's and the list's). Written without the code
+ * to find it in the text about the ad (its own lines, its advertiser's and the list's). Written without the code
  * under test on purpose.
  */
 export function promisedFacts(ad: Ad, now: number): Record<string, (text: string) => boolean> {
@@ -65,7 +65,7 @@ export function promisedFacts(ad: Ad, now: number): Record<string, (text: string
 }
 
 /** Everything a list text says of one ad: the list's own lines, its advertiser's line, its number's lines. */
-export function saidOf(ad: Ad, text: string): string {
+export function linesAbout(ad: Ad, text: string): string {
   const lines = text.split('\n');
   const row = lines.findIndex((line) => /^\d+\. /.test(line) && line.includes(ad.id));
   if (row < 0) return '';

@@ -32,7 +32,7 @@ const stranger = () => `svc_live_stranger${strangers++}`;
 
 export function httpCaller(origin: string, caller: SoakCaller, number: number): HttpCaller {
   const client = new Client(origin);
-  const dice = seededRandom(number + 1000);
+  const random = seededRandom(number + 1000);
   const traffic = trafficOf(caller, number);
   const revision = number % 2 ? modern : legacy;
   let id = 0;
@@ -66,7 +66,7 @@ export function httpCaller(origin: string, caller: SoakCaller, number: number): 
   /** Whatever comes of it is right, but for an answer that is one and a failure of the server. */
   const hangsUp = async (key = caller.key, question: Pick<Question, 'tool' | 'args'> = traffic.next()) => {
     const kind = key === caller.key ? 'hangs up' : 'hangs up on a write with a wrong key';
-    const signal = AbortSignal.timeout(dice.between(0, 12));
+    const signal = AbortSignal.timeout(random.between(0, 12));
     const { status } = await call(question, key, signal).catch(() => ({ status: 200 }));
     return status === 200 ? { kind } : { kind, wrong: `status ${status}` };
   };
@@ -83,7 +83,7 @@ export function httpCaller(origin: string, caller: SoakCaller, number: number): 
     () => breaksOff(origin, caller.key),
     () => expects('wrong key', 200, 'unauthorized', call({ tool: 'whoami', args: {} }, stranger())),
     () => expects('no key', 401, 'needs your API key', send({ ...headers, authorization: '' }, '{}')),
-    () => expects('not JSON', 400, 'not JSON', send(headers, dice.pick(['{"jsonrpc":', 'hello', '']))),
+    () => expects('not JSON', 400, 'not JSON', send(headers, random.pick(['{"jsonrpc":', 'hello', '']))),
     () => expects('too deep', 400, 'levels', send(headers, '['.repeat(100))),
     () => expects('not of its type', 415, 'application/json', send({ ...headers, 'content-type': 'text/plain' }, '{}')),
     () => expects('lists', 200, 'search_ads', send(headers, JSON.stringify(messageOf('tools/list', {})))),
@@ -93,7 +93,7 @@ export function httpCaller(origin: string, caller: SoakCaller, number: number): 
   ];
   return {
     async once() {
-      const ask = dice.chance(0.85) ? asks : dice.pick(oddities);
+      const ask = random.chance(0.85) ? asks : random.pick(oddities);
       return ask().catch((error: Error) => ({ kind: 'no answer', wrong: error.message }));
     },
     close: () => client.close(),
@@ -102,10 +102,10 @@ export function httpCaller(origin: string, caller: SoakCaller, number: number): 
 
 function judged(question: Question, traffic: Traffic, { status, text }: Posted, id: number): { wrong?: string } {
   const { tool, args } = question;
-  const said = `${tool} ${JSON.stringify(args).slice(0, 200)}: status ${status}: ${text.slice(0, 600)}`;
-  if (status !== 200) return { wrong: said };
+  const reply = `${tool} ${JSON.stringify(args).slice(0, 200)}: status ${status}: ${text.slice(0, 600)}`;
+  if (status !== 200) return { wrong: reply };
   const answer = JSON.parse(text) as { id?: number; result?: ToolResult };
-  if (answer.id !== id || !answer.result || !question.right(answer.result)) return { wrong: said };
+  if (answer.id !== id || !answer.result || !question.right(answer.result)) return { wrong: reply };
   traffic.learn(question, answer.result);
   return {};
 }

@@ -34,14 +34,14 @@ const PAGE = 100;
 async function askDemo<T>(now: number, ask: (get: (path: string, body?: object) => Promise<unknown>) => Promise<T>) {
   const { library, apiKey } = await openDemoLibrary({ now: () => now });
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const asked = await ask(async (path, body) => {
+  const answers = await ask(async (path, body) => {
     const init = body === undefined ? { headers } : { method: 'POST', headers, body: JSON.stringify(body) };
     const answer = await library.fetch(new Request(`http://demo${path}`, init));
     if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`);
     return answer.json();
   });
   library.close();
-  return asked;
+  return answers;
 }
 
 /** The ads and pages of demo mode, as its service sends them. */

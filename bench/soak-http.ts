@@ -25,8 +25,8 @@ const least = 4 * 1024 * 1024;
 const shortestWarmUp = 25;
 /** Growth that comes to an end shows in the series: what fills up slows down. */
 const turns = 4;
-/** A key that was seen takes a book, which is bounded by 50,000 keys: too many to meet here, so these are counted. */
-const bytesOfBook = 1024;
+/** A key that was seen takes a ledger, of which there are 50,000 at most: too many to reach here, so these are counted. */
+const bytesPerLedger = 1024;
 
 /** Mixed traffic over HTTP; resolves with whether the heap kept within its bound and every answer was right. */
 export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: number): Promise<boolean> {
@@ -61,24 +61,23 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
 
   const [then, now] = [bytesOf(before.census), bytesOf(after.census)];
   const keys = after.keys - before.keys;
-  const bound = Math.max(least, then * share) + keys * bytesOfBook;
+  const bound = Math.max(least, then * share) + keys * bytesPerLedger;
   const requests = [...outcomes.values()].reduce((sum, { right, wrong }) => sum + right + wrong, 0);
   say(`HTTP: ${callers.length} callers, ${seconds} s of which ${warmUp} s to warm up, ${requests} requests`);
   for (const [kind, { right, wrong }] of [...outcomes].toSorted(([one], [other]) => one.localeCompare(other))) {
     say(`  ${kind.padEnd(40)}${String(right).padStart(8)} right${String(wrong).padStart(8)} wrong`);
   }
   for (const line of growthTable(before.census, after.census)) say(line);
-  say('what bounds what is kept:');
-  for (const [what, bound] of Object.entries(bounds)) say(`  ${what.padEnd(50)}${bound}`);
+  say('what bounds what is kept: docs/bounds.md');
   say('counts before, and after:');
   for (const [name, most] of Object.entries(kept)) {
     const counts = [before, after].map(({ census }) => census.get(name)?.count ?? 0);
-    say(`  ${name.padEnd(14)}${counts.map((count) => String(count).padStart(6)).join('')}  ${most}`);
+    say(`  ${name.padEnd(42)}${counts.map((count) => String(count).padStart(6)).join('')}  ${most}`);
   }
   say(`heap in use, in equal turns: ${series.map(megabytes).join(', ')} MB`);
   say(`heap ${megabytes(then)} MB before, ${megabytes(now)} MB after; RSS ${before.rss} MB, then ${after.rss} MB`);
   say(
-    `grew by ${megabytes(now - then)} MB, at most ${megabytes(bound)}: ${share * 100} % of the heap or ${megabytes(least)} MB, and ${bytesOfBook} bytes for each of ${keys} new keys`,
+    `grew by ${megabytes(now - then)} MB, at most ${megabytes(bound)}: ${share * 100} % of the heap or ${megabytes(least)} MB, and ${bytesPerLedger} bytes for each of ${keys} new keys`,
   );
   for (const complaint of complaints) say(`WRONG ${complaint}`);
   if (code !== 0 || stderr.includes('"level":"error"')) say(`ended with ${code}: ${stderr.slice(-1000)}`);
@@ -97,21 +96,8 @@ async function load(callers: HttpCaller[], seconds: number, count: (outcome: Out
 
 /** What should not have grown whatever was asked, by the name of its constructor. */
 const kept: Record<string, string> = {
-  CallLane: 'kept servers, at most 64 idle in each era',
+  WebStandardStreamableHTTPServerTransport: 'one for each request under way',
   PQueue: 'one for all calls, and one for each key with a call under way',
   AbortSignal: 'one for each call under way, and for each connection of the pool',
   Socket: 'one for each open connection, at most 64 to the service',
-};
-
-/** Where growth may come from, and where it ends: what src keeps from one request to the next. */
-const bounds = {
-  'paid answers (api/with-cache.ts)': '32 Mi characters for all keys; stale ones stay until others push them out',
-  'ads of lists (api/with-seen-ads.ts)': '16 Mi characters for all keys',
-  'behind cursors (state/memory-state.ts)': '32 MB for all keys',
-  'pages of kept answers (tools/view-memo.ts)': '8 Mi characters for all keys, four of one answer',
-  'books (credits/books.ts)': '50,000 keys',
-  'keys taken, addresses of keys (serve/key-standing.ts)': '10,000 of each',
-  'kept servers (serve/kept-servers.ts)': '64 idle in each era',
-  'queues (serve/call-limits.ts)': 'one for each key with a call under way',
-  'refusals (serve/refusal-limit.ts)': 'one count for each address, for a minute',
 };

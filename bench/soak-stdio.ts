@@ -8,7 +8,7 @@ import type { SoakOptions } from './soak-http.ts';
 import { type ToolResult, trafficOf } from './traffic.ts';
 
 /** Calls under way at once: hosts ask several things of one server. */
-const lanes = 4;
+const concurrency = 4;
 const samples = 10;
 /** What a full cache takes differs with what is in it, and little else is left to grow. */
 const share = 0.1;
@@ -37,19 +37,19 @@ export async function soakStdio({ baseUrl, callers, say }: SoakOptions, calls: n
 
   await server.begin();
   const each = Math.max(1, Math.ceil(calls / samples));
-  for (let asked = 0; asked < calls; ) {
-    let left = Math.min(each, calls - asked);
-    asked += left;
-    const lane = async () => {
+  for (let done = 0; done < calls; ) {
+    let left = Math.min(each, calls - done);
+    done += left;
+    const caller = async () => {
       while (left-- > 0) await ask();
     };
-    await Promise.all(Array.from({ length: lanes }, lane));
-    series.push({ calls: asked, heap: await inside.heapUsed(), rss: residentMegabytes(server.pid) });
+    await Promise.all(Array.from({ length: concurrency }, caller));
+    series.push({ calls: done, heap: await inside.heapUsed(), rss: residentMegabytes(server.pid) });
   }
   inside.close();
   const code = await server.end();
 
-  say(`stdio: ${calls} calls, ${lanes} at once`);
+  say(`stdio: ${calls} calls, ${concurrency} at once`);
   say(`${'calls'.padStart(8)}${'heap MB'.padStart(12)}${'RSS MB'.padStart(12)}`);
   for (const { calls, heap, rss } of series) {
     say(`${String(calls).padStart(8)}${megabytes(heap).padStart(12)}${String(rss).padStart(12)}`);

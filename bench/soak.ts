@@ -20,8 +20,8 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const library = await startChild<Pick<SoakOptions, 'baseUrl' | 'callers'>>('soak-library.ts', String(callers));
 say(`node ${process.version}`);
 const results = [
-  await soakHttp({ ...library.told, say }, Number(values.seconds)),
-  await soakStdio({ ...library.told, say }, Number(values.calls)),
+  await soakHttp({ ...library.ready, say }, Number(values.seconds)),
+  await soakStdio({ ...library.ready, say }, Number(values.calls)),
 ];
 library.process.kill();
 say(results.every(Boolean) ? 'at rest' : 'NOT AT REST, or answers were wrong');

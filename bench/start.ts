@@ -34,10 +34,10 @@ function timed({ args, env, until }: Start): Promise<number> {
   return new Promise((resolve, reject) => {
     const began = performance.now();
     const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'inherit'] });
-    let said = '';
+    let output = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      said += text;
-      if (until === undefined || !said.includes(until)) return;
+      output += text;
+      if (until === undefined || !output.includes(until)) return;
       resolve(performance.now() - began);
       child.stdin.end();
     });

@@ -27,15 +27,15 @@ async function rowsOf(name: string): Promise<Measured[]> {
   });
   const closed = once(child, 'close');
   const rows: Measured[] = [];
-  let said = '';
+  let output = '';
   for await (const line of createInterface(child.stdout)) {
     if (line.startsWith(rowMark))
       rows.push({ ...JSON.parse(line.slice(rowMark.length)), command: `npm run bench:${name.replace(' ', ' -- ')}` });
-    else said += `${line}\n`;
+    else output += `${line}\n`;
   }
-  if (rows.length === 0) throw new Error(`bench:${name} measured nothing:\n${said}`);
+  if (rows.length === 0) throw new Error(`bench:${name} measured nothing:\n${output}`);
   const [code] = await closed;
-  if (code !== 0) process.stderr.write(`bench:${name} missed a limit:\n${said}`);
+  if (code !== 0) process.stderr.write(`bench:${name} missed a limit:\n${output}`);
   return rows;
 }
 

@@ -25,7 +25,7 @@ import { pageListText, pageText, viewPage } from '../src/present/page.ts';
 import { tools } from '../src/tools/catalog.ts';
 import { itemTokens } from '../src/tools/item-views.ts';
 import { type Costs, costs, tokens } from './costs.ts';
-import { promisedFacts, saidOf } from './promised-facts.ts';
+import { linesAbout, promisedFacts } from './promised-facts.ts';
 import { addRow } from './row.ts';
 import { demoAccount, demoSamples, realSamples } from './samples.ts';
 
@@ -186,11 +186,11 @@ function checkFacts(): void {
   for (const page of chunks(ads)) {
     const { text, rows } = adList(page);
     for (const [index, ad] of page.entries()) {
-      const said = saidOf(ad, text);
+      const lines = linesAbout(ad, text);
       const json = JSON.stringify(rows[index]);
       for (const [name, isIn] of Object.entries(promisedFacts(ad, now))) {
         checked++;
-        if (!isIn(said)) problems.push(`${ad.id}: the text does not say ${name}`);
+        if (!isIn(lines)) problems.push(`${ad.id}: the text does not say ${name}`);
         if (!isIn(json)) problems.push(`${ad.id}: the structured content does not say ${name}`);
       }
     }

@@ -29,20 +29,20 @@ export interface Traffic {
 /** Questions and answers are kept by how long they are; these are long, so that what is bounded is full early. */
 const longWord = 'x'.repeat(40_000);
 /** Ids are remembered to ask about, and this program must not grow either. */
-const mostIds = 200;
+const maxIds = 200;
 
 export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
-  const dice = seededRandom(seed);
+  const random = seededRandom(seed);
   const ads: string[] = [];
   const pages: string[] = [];
   let collection: string | undefined;
   let going: { tool: string; cursor: string } | undefined;
-  let asked = 0;
+  let searches = 0;
 
   /** A filter that lets everything through and was never asked for before. */
-  const newFilter = () => ({ duplicatesFrom: -1 - asked++ / 1e6 });
+  const newFilter = () => ({ duplicatesFrom: -1 - searches++ / 1e6 });
   /** Begins anywhere among the ads, so that many different ones are seen early. */
-  const anywhere = () => ({ sort: 'daysRunning', daysRunningTo: dice.between(1, 300) });
+  const anywhere = () => ({ sort: 'daysRunning', daysRunningTo: random.between(1, 300) });
   const goingOn = (): Question | undefined => {
     if (!going) return undefined;
     const { tool, cursor } = going;
@@ -50,20 +50,23 @@ export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
   };
   const ofAd = (args: object = {}) => {
     if (!ads[0]) return undefined;
-    const adId = dice.pick(ads);
+    const adId = random.pick(ads);
     return fine('get_ad', { adId, ...args }, says(adId));
   };
   const ofPage = () => {
     if (!pages[0]) return undefined;
-    const pageId = dice.pick(pages);
+    const pageId = random.pick(pages);
     return fine('get_page', { pageId }, says(pageId));
   };
   const ofCollection = (tool: string, args: () => object) =>
     collection && ads[0] ? fine(tool, { collectionId: collection, itemType: 'ads', ...args() }) : undefined;
 
   const kinds: [weight: number, make: () => Question | undefined][] = [
-    [10, () => fine('search_ads', { filters: { ...newFilter(), ...anywhere() }, limit: dice.pick([5, 20, 50, 100]) })],
-    [8, () => fine('search_ads', { filters: { ctaType: ['SHOP_NOW'] }, limit: dice.between(1, 8) })],
+    [
+      10,
+      () => fine('search_ads', { filters: { ...newFilter(), ...anywhere() }, limit: random.pick([5, 20, 50, 100]) }),
+    ],
+    [8, () => fine('search_ads', { filters: { ctaType: ['SHOP_NOW'] }, limit: random.between(1, 8) })],
     [
       6,
       () =>
@@ -75,42 +78,48 @@ export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
     [
       14,
       () =>
-        fine('search_ads', { filters: { ctaType: ['SHOP_NOW', 'LEARN_MORE', `${asked++}${longWord}`] }, limit: 100 }),
+        fine('search_ads', {
+          filters: { ctaType: ['SHOP_NOW', 'LEARN_MORE', `${searches++}${longWord}`] },
+          limit: 100,
+        }),
     ],
     [10, goingOn],
     [8, () => ofAd()],
     [4, () => ofAd({ fresh: true })],
     [4, () => ofAd({ seen: true })],
-    [5, () => fine('search_pages', { filters: { adsAmountFrom: -1 - asked++ / 1e6 }, limit: dice.between(1, 50) })],
+    [
+      5,
+      () => fine('search_pages', { filters: { adsAmountFrom: -1 - searches++ / 1e6 }, limit: random.between(1, 50) }),
+    ],
     [5, ofPage],
     [3, () => fine('list_collections', {})],
-    [3, () => ofCollection('list_collection_items', () => ({ limit: dice.between(1, 100) }))],
-    [3, () => ofCollection('add_collection_item', () => ({ itemId: dice.pick(ads) }))],
+    [3, () => ofCollection('list_collection_items', () => ({ limit: random.between(1, 100) }))],
+    [3, () => ofCollection('add_collection_item', () => ({ itemId: random.pick(ads) }))],
     [3, () => fine('get_credits', {})],
     [3, () => fine('get_account', {})],
     [4, () => fine('whoami', {}, says(name))],
-    [3, () => bad(...dice.pick(badCalls))],
-    [1, () => bad('search_ads', { filters: { [`nothing${asked++}`]: true } })],
-    [1, () => bad('get_ad', { adId: dice.uuid() })],
-    [1, () => bad(`no_such_tool_${asked++}`, {})],
+    [3, () => bad(...random.pick(badCalls))],
+    [1, () => bad('search_ads', { filters: { [`nothing${searches++}`]: true } })],
+    [1, () => bad('get_ad', { adId: random.uuid() })],
+    [1, () => bad(`no_such_tool_${searches++}`, {})],
   ];
   const drawn = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make));
 
   return {
     next() {
-      return dice.pick(drawn)() ?? fine('search_ads', { limit: 10 });
+      return random.pick(drawn)() ?? fine('search_ads', { limit: 10 });
     },
     learn({ tool }, { structuredContent = {} }) {
       const { items = [], cursor } = structuredContent;
       if (tool === 'search_ads')
         remember(
-          dice,
+          random,
           ads,
           items.map(({ id }) => id),
         );
       if (tool === 'search_pages')
         remember(
-          dice,
+          random,
           pages,
           items.map(({ pageId }) => pageId),
         );
@@ -142,10 +151,10 @@ function bad(tool: string, args: object): Question {
   return { tool, args, right: (result) => result.isError === true && (result.content?.[0]?.text ?? '') !== '' };
 }
 
-function remember(dice: SeededRandom, known: string[], ids: (string | undefined)[]): void {
+function remember(random: SeededRandom, known: string[], ids: (string | undefined)[]): void {
   for (const id of ids) {
     if (id === undefined || known.includes(id)) continue;
-    if (known.length < mostIds) known.push(id);
-    else known[dice.between(0, mostIds - 1)] = id;
+    if (known.length < maxIds) known.push(id);
+    else known[random.between(0, maxIds - 1)] = id;
   }
 }

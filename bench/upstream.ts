@@ -9,8 +9,8 @@ const limit = Number(process.argv[2]);
 const { library, apiKey } = await openDemoLibrary({ now: Date.now });
 const ask = async (path: string, body?: object) => {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
-  const asking = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers };
-  return (await library.fetch(new Request(`http://library${path}`, asking))).json();
+  const request = body ? { method: 'POST', headers, body: JSON.stringify(body) } : { headers };
+  return (await library.fetch(new Request(`http://library${path}`, request))).json();
 };
 const identity = (await ask('/v1/whoami')) as { apiKey: object };
 const found = (await ask('/v1/ads/search', { limit })) as { items: object[] };

@@ -3,8 +3,7 @@ import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Job } from './cli/parse.ts';
 import type { Config } from './config/settings.ts';
-import { logCalls } from './log/call-event.ts';
-import { createLog, type Log, masked } from './log/log.ts';
+import { createLog, type Log, logCalls, masked } from './log/log.ts';
 import { version } from './version.ts';
 
 /** How long to wait for answers in flight at shutdown, in milliseconds. */

@@ -19,7 +19,7 @@ import type { Datasets } from './state/dataset.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
-import { cursorSigner } from './tools/cursor-signature.ts';
+import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';
 import { version } from './version.ts';

@@ -1,6 +1,6 @@
 import type { Agent, Dispatcher } from 'undici';
 import { AdLibraryError } from './errors.ts';
-import type { Fetch, HttpResponse } from './send-http.ts';
+import type { Fetch, HttpRequest, HttpResponse } from './send-http.ts';
 
 /** A page of 100 full ads has about 1 MB, and 3 MB if they are very large. */
 const maxAnswerBytes = 8 * 1024 * 1024;
@@ -40,16 +40,15 @@ async function loadAgent(): Promise<Agent> {
   return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
 }
 
-interface Exchange {
-  signal: AbortSignal;
-  onSent(): void;
-}
-
 /**
  * Sends one request. Resolves with the head of the answer, whose `text` resolves with the whole body. Rejects at once
  * if the signal aborts, even while the request still waits for a connection.
  */
-function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: Exchange) {
+function dispatch(
+  agent: Agent,
+  options: Dispatcher.DispatchOptions,
+  { signal, onSent }: Pick<HttpRequest, 'signal' | 'onSent'>,
+) {
   return new Promise<HttpResponse>((resolve, reject) => {
     let parts: Buffer[] = [];
     const joined: Buffer[] = [];

@@ -32,7 +32,7 @@ const listening: SettingName[] = [
   'callsAtOnce',
   'callsPerKey',
   'callsWaiting',
-  'refusalsPerMinute',
+  'authFailuresPerMinute',
   'metrics',
 ];
 

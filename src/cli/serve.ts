@@ -1,7 +1,7 @@
 import { type App, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { logCalls, type OnCall } from '../log/call-event.ts';
+import { logCalls, type OnCall } from '../log/log.ts';
 import { createStructuredLog } from '../log/structured-log.ts';
 import { createAuthRateLimit } from '../serve/http/auth-rate-limit.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/http-app.ts';
@@ -15,7 +15,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const log = createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const knownKeys = createKnownKeys(now);
-  const authRateLimit = createAuthRateLimit({ knownKeys, perMinute: config.refusalsPerMinute, now });
+  const authRateLimit = createAuthRateLimit({ knownKeys, perMinute: config.authFailuresPerMinute, now });
   const listeners = [logCalls(log), metrics?.onCall, knownKeys.onCall, authRateLimit.onCall];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);

@@ -95,7 +95,7 @@ export const settings = {
     value: 'calls',
     help: 'Maximum tool calls in the queue; one key may hold an eighth of it (http only)',
   }),
-  refusalsPerMinute: setting({
+  authFailuresPerMinute: setting({
     variable: 'AD_LIBRARY_REFUSALS_PER_MINUTE',
     flag: '--refusals-per-minute',
     schema: wholeNumber(0, 1_000_000).default(300),

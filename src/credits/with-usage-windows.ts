@@ -12,7 +12,7 @@ const askAgainAfter = 60_000;
 export interface FullWindow {
   usageLimit: UsageLimitAnswer;
   left: number;
-  askedAt: number;
+  checkedAt: number;
 }
 
 /** The full windows of tenants. One that is forgotten costs a refused call. */
@@ -33,11 +33,11 @@ export interface UsageWindowsOptions {
  * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
 export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWindowsOptions): Send {
-  const asking = new Map<string, Promise<CreditStatusAnswer | undefined>>();
+  const pending = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
-    return windows.set(tenantId, isFull ? { usageLimit, left: roomIn(usageLimit), askedAt: now() } : undefined);
+    return windows.set(tenantId, isFull ? { usageLimit, left: roomIn(usageLimit), checkedAt: now() } : undefined);
   };
 
   const status: Send = async (call) => {
@@ -48,13 +48,13 @@ export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWind
 
   /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
   const askOnce = ({ apiKey, tenantId, signal }: Call): Promise<CreditStatusAnswer | undefined> => {
-    const known = asking.get(tenantId);
+    const known = pending.get(tenantId);
     if (known) return known;
     const request = send({ operation: operations.getCredits, path: {}, query: {}, apiKey, tenantId, signal })
       .then(({ value }) => value as CreditStatusAnswer)
       .catch(() => undefined)
-      .finally(() => asking.delete(tenantId));
-    asking.set(tenantId, request);
+      .finally(() => pending.delete(tenantId));
+    pending.set(tenantId, request);
     return request;
   };
 
@@ -71,9 +71,9 @@ export function withUsageWindows(send: Send, { ledger, windows, now }: UsageWind
     const { tenantId } = call;
     const window = await tooFull(call);
     if (window) {
-      if (now() - window.askedAt < askAgainAfter) throw limitReached(window.usageLimit);
-      // Recorded before asking, so that concurrent calls ask once.
-      await windows.set(tenantId, { ...window, askedAt: now() });
+      if (now() - window.checkedAt < askAgainAfter) throw limitReached(window.usageLimit);
+      // Recorded first, so that concurrent calls ask once.
+      await windows.set(tenantId, { ...window, checkedAt: now() });
       await learn(tenantId, (await askOnce(call))?.usageLimit);
       const still = await tooFull(call);
       if (still) throw limitReached(still.usageLimit);

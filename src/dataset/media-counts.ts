@@ -12,16 +12,16 @@ export interface MediaCounts {
  */
 export function mediaCounts(ad: Fields): MediaCounts {
   const media = objects(ad.media);
-  const videos = places(media, /^VID/i);
-  const cardVideos = places(media, /^CARD_VID/i);
-  const cardImages = [...places(media, /^CARD_(?!VID)/i)].filter((place) => !cardVideos.has(place));
-  const cardCount = Math.max(objects(ad.cards).length, places(media, /^CARD/i).size);
-  const stills = videos.size > 0 || cardCount > 0 ? 0 : places(media, /^(?!CARD|PA_|VID)/i).size;
+  const videos = positions(media, /^VID/i);
+  const cardVideos = positions(media, /^CARD_VID/i);
+  const cardImages = [...positions(media, /^CARD_(?!VID)/i)].filter((position) => !cardVideos.has(position));
+  const cardCount = Math.max(objects(ad.cards).length, positions(media, /^CARD/i).size);
+  const stills = videos.size > 0 || cardCount > 0 ? 0 : positions(media, /^(?!CARD|PA_|VID)/i).size;
   return { cardCount, videoCount: videos.size + cardVideos.size, imageCount: stills + cardImages.length };
 }
 
-/** The places (`nr`) that assets of a role stand in. */
-const places = (media: Fields[], role: RegExp): Set<unknown> =>
+/** The positions (`nr`) that assets of a role stand in. */
+const positions = (media: Fields[], role: RegExp): Set<unknown> =>
   new Set(
     media
       .filter(({ type }) => typeof type === 'string' && role.test(type))

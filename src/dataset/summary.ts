@@ -1,4 +1,4 @@
-import { cut } from '../present/cut.ts';
+import { cut } from '../present/fit.ts';
 import { sanitizeLine } from '../present/text.ts';
 import type { AdRow, Row } from './columns.ts';
 

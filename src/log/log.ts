@@ -1,4 +1,4 @@
-import { spelledOut } from './spelled-out.ts';
+import { spelledOut } from './mask-key.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -36,3 +36,27 @@ export function createLog(level: LogLevel, write: (line: string) => void): Log {
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
+
+/** One tool call that has ended. */
+export interface CallEvent {
+  /** `unknown` if there is no such tool: its name is caller input. */
+  tool: string;
+  /** Never logged. */
+  tenantId: string;
+  ms: number;
+  /** Why it failed; `cancelled` if its caller left. */
+  kind?: string | undefined;
+  /** HTTP status of the service's error. */
+  status?: number | undefined;
+  requestId?: string | null | undefined;
+  charged?: number | null | undefined;
+  remaining?: number | null | undefined;
+  cached?: boolean | undefined;
+}
+
+export type OnCall = (event: CallEvent) => void;
+
+export const logCalls =
+  (log: Log): OnCall =>
+  ({ tenantId: _, ...fields }) =>
+    log.info('call', fields);

@@ -1,8 +1,7 @@
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
-import type { CallEvent, OnCall } from '../log/call-event.ts';
-import type { Log } from '../log/log.ts';
+import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import { toolName } from '../tools/catalog.ts';

@@ -1,5 +1,5 @@
-import { cut } from '../present/cut.ts';
 import { quote, word } from '../present/fence.ts';
+import { cut } from '../present/fit.ts';
 import { fullView } from '../present/full.ts';
 import { sanitize, sanitizeLine } from '../present/text.ts';
 

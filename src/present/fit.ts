@@ -1,5 +1,39 @@
-import { cut } from './cut.ts';
 import { fitsWithin, lengthWithin } from './tokens.ts';
+
+/**
+ * The start of `text` that fits into `tokens`. It ends after a word (by spaces, or by the dictionary of a script
+ * without them) and never inside a visible character. The suffix `… (+312 chars)` counts what is missing: the rest of
+ * the text, and the characters `beyond` it that were cut before.
+ */
+export function cut(text: string, tokens: number, beyond = 0): string {
+  const fits = lengthWithin(text, tokens);
+  if (fits >= text.length && beyond === 0) return text;
+  const end = borderBefore(text, lengthWithin(text, Math.max(0, tokens - SUFFIX_TOKENS)));
+  const kept = text.slice(0, end).trimEnd();
+  return `${kept}… (+${text.length - kept.length + beyond} chars)`;
+}
+
+/** The estimate of `… (+1234567 chars)`. */
+const SUFFIX_TOKENS = 9;
+/** How far a word or character at the border can reach beyond it. */
+const AFTER = 60;
+/** A space this near is a good enough border. */
+const NEAR = 16;
+
+/** Created when first needed: loading the rules takes a good part of the time in which a process starts. */
+const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
+function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'): number {
+  segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
+  return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
+}
+
+function borderBefore(text: string, end: number): number {
+  const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
+  if (space > Math.max(end - NEAR, end / 2)) return space;
+  const around = text.slice(0, end + AFTER);
+  const word = segmentAt(end, around, 'word');
+  return word > end / 2 ? word : segmentAt(end, around, 'grapheme');
+}
 
 export interface FitOptions<Item> {
   items: readonly Item[];

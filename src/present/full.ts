@@ -1,5 +1,5 @@
-import { cut } from './cut.ts';
 import { defuse, quote } from './fence.ts';
+import { cut } from './fit.ts';
 import { sanitize, sanitizeLine } from './text.ts';
 import { estimateTokens, fitsWithin } from './tokens.ts';
 import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './view.ts';

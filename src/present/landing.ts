@@ -1,4 +1,4 @@
-import { cut } from './cut.ts';
+import { cut } from './fit.ts';
 import { sanitizeLine } from './text.ts';
 
 /** The host of an address, without `www.`; undefined if it has none. */

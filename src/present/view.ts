@@ -1,4 +1,4 @@
-import { cut } from './cut.ts';
+import { cut } from './fit.ts';
 import { sanitize } from './text.ts';
 
 /** Lists are brief and single objects standard by default; full shows every field. */

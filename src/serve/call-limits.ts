@@ -1,7 +1,7 @@
 import PQueue from 'p-queue';
 import { follow } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { OnCall } from '../log/call-event.ts';
+import type { OnCall } from '../log/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 

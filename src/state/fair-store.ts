@@ -88,13 +88,13 @@ export class FairStore<Value> {
   private makeRoom(): void {
     this.dropEnded();
     const wanted = this.options.maxBytes * 0.95;
-    const largestFirst = [...this.shares].sort(([, a], [, b]) => b.bytes - a.bytes);
+    const byBytes = [...this.shares].sort(([, a], [, b]) => b.bytes - a.bytes);
     const level = fairLevel(
-      largestFirst.map(([, { bytes }]) => bytes),
+      byBytes.map(([, { bytes }]) => bytes),
       wanted,
     );
     // An entry may be much of a share: once there is room, nobody gives up more.
-    for (const [tenantId, share] of largestFirst)
+    for (const [tenantId, share] of byBytes)
       for (const name of share.entries.keys()) {
         if (this.total <= wanted) return;
         if (share.bytes <= level) break;

@@ -1,9 +1,29 @@
+import * as z from 'zod';
 import { fit } from '../present/fit.ts';
+import type { ListFrame } from '../present/list-text.ts';
 import { DATA_PER_TEXT } from '../present/view.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
-import { frameOf, type ListPage, type Paging } from './paging.ts';
-import type { ToolContext } from './tool-context.ts';
+
+/** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
+export const paging = {
+  cursor: z.string().nullable(),
+  hasMore: z.boolean(),
+  totalHits: z.number().optional(),
+  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
+  asOf: z.string().optional(),
+  appUrlPattern: z.string().optional(),
+};
+
+export type Paging = z.infer<z.ZodObject<typeof paging>>;
+
+/** As much of a list as fits into a result, as data and as text. */
+export interface ListPage {
+  data: Paging & { items: readonly unknown[] };
+  text: string;
+  /** Where its cursor continues. */
+  next: PageListing | undefined;
+}
 
 /** A page of a list as the service sent it. */
 export interface ListAnswer {
@@ -23,7 +43,10 @@ interface FitOptions<View> {
 }
 
 /** Shows as many items as fit. The text is written to measure it, and then used as it is. */
-export function fitPage<View>(options: FitOptions<View>, { cursors, resultTokens }: ToolContext): ListPage {
+export function fitPage<View>(
+  options: FitOptions<View>,
+  { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
+): ListPage {
   const { answer, listing, views } = options;
   const { heading } = answer;
   const sent = itemsOf(answer);
@@ -75,3 +98,11 @@ function pageEnd(count: number, { answer, listing }: Omit<FitOptions<never>, 'vi
   };
   return { paging, next };
 }
+
+/** What a list says before and after its items. */
+const frameOf = ({ totalHits, shown, ...paging }: Paging): ListFrame => ({
+  ...paging,
+  total: totalHits,
+  of: shown?.of,
+  from: shown?.from,
+});

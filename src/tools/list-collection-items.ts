@@ -3,9 +3,9 @@ import type { AdView } from '../present/ad.ts';
 import { CollectionView, collectionText, viewCollection } from '../present/collection.ts';
 import type { PageView } from '../present/page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
+import { paging } from './fit-page.ts';
 import { adViews, pageViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
-import { paging } from './paging.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
 
 export const listCollectionItems = defineListTool({

@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
+import { paging } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
-import { paging } from './paging.ts';
 import { cursor } from './params.ts';
-import { foreignCursor } from './read-cursor.ts';
+import { cursorMismatch } from './read-cursor.ts';
 
 const views: ItemViews<CollectionView> = {
   name: 'collections',
@@ -30,7 +30,7 @@ export const listCollections = defineListTool({
         cursor,
         views,
         fetch: async ({ cursor }) => {
-          if (cursor !== undefined) throw foreignCursor();
+          if (cursor !== undefined) throw cursorMismatch();
           const { raw } = await context.api.listCollections();
           return { value: { cursor: null, hasMore: false }, raw };
         },

@@ -1,7 +1,7 @@
 import { rememberCursor, type SearchParams } from './cursor.ts';
+import type { ListPage } from './fit-page.ts';
 import { fitPage, type ListAnswer } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
-import type { ListPage } from './paging.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
 import type { ToolContext } from './tool-context.ts';
 

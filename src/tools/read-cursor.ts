@@ -23,7 +23,7 @@ export async function readCursor(request: ListRequest, cursors: Cursors): Promis
   const matching = candidates.find(
     (params) => writeCursor({ list, searchParams: params, position }, cursors) === cursor,
   );
-  if (matching === undefined) throw foreignCursor();
+  if (matching === undefined) throw cursorMismatch();
   // The page size may change before the first item of a page is shown.
   const resized = position.shown === 0 && limit !== undefined;
   return { list, searchParams: matching, position: resized ? { ...position, limit } : position };
@@ -33,7 +33,7 @@ const FORM = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
 
 function positionIn(cursor: string, state: CursorState | undefined): PagePosition {
   const [match, limit, shown = 0, kind, text = '', isLong] = FORM.exec(cursor) ?? [];
-  if (match === undefined) throw foreignCursor();
+  if (match === undefined) throw cursorMismatch();
   if (isLong && state === undefined) throw forgottenCursor();
   const written = kind === '=' ? Buffer.from(text, 'base64url').toString() : kind && text;
   return {
@@ -45,7 +45,7 @@ function positionIn(cursor: string, state: CursorState | undefined): PagePositio
 
 const refused = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 
-export const foreignCursor = () =>
+export const cursorMismatch = () =>
   refused(
     'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',
   );

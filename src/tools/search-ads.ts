@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
+import { paging } from './fit-page.ts';
 import { adViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
-import { paging } from './paging.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
 
 export const searchAds = defineListTool({

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ListPage } from './paging.ts';
+import type { ListPage } from './fit-page.ts';
 
 interface View {
   name: string;

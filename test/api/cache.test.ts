@@ -69,7 +69,7 @@ describe('the same question', () => {
   });
 });
 
-test('a session that repeats itself costs what its first half cost', async ({ server }) => {
+test('a session that repeats its calls pays for them once', async ({ server }) => {
   const found = await server.call('search_ads', { limit: 10 });
   const ids = found.data.items.map(({ id }) => id);
   for (const adId of ids.slice(0, 5)) await server.call('get_ad', { adId });
@@ -85,7 +85,7 @@ test('a session that repeats itself costs what its first half cost', async ({ se
 });
 
 describe('a kept answer', () => {
-  test('tells its age, and what is left now', async ({ server }) => {
+  test('says its age and the current balance', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 180_000;
     await server.call('search_pages', { limit: 2 });
@@ -94,7 +94,7 @@ describe('a kept answer', () => {
     expect(again.data.receipt.remaining).toBe(9998);
   });
 
-  test('is not used once its time is over', async ({ server }) => {
+  test('is not used once it has expired', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 900_000 - 1;
     expect((await server.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(0);
@@ -102,26 +102,26 @@ describe('a kept answer', () => {
     expect((await server.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
   });
 
-  test('gives way to a fresh one where the caller asks for it, and that one is kept', async ({ server }) => {
+  test('is replaced by a fresh one where the caller asks for it', async ({ server }) => {
     await server.call('search_ads', { limit: 2 });
     clock += 60_000;
     expect((await server.call('search_ads', { limit: 2, fresh: true })).data.receipt.charged).toBe(1);
     expect((await server.call('search_ads', { limit: 2 })).text).toContain('cached just now');
   });
 
-  test('is never one of an error', async ({ service, server }) => {
+  test('is never an error', async ({ service, server }) => {
     expect((await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' })).isError).toBe(true);
     await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(service.paid()).toBe(2);
   });
 
-  test('does not exist where keeping is turned off', async ({ start }) => {
+  test('does not exist where the cache is turned off', async ({ start }) => {
     const forgetful = await start({ cacheSeconds: 0 });
     await forgetful.call('search_ads', { limit: 2 });
     expect((await forgetful.call('search_ads', { limit: 2 })).data.receipt.charged).toBe(1);
   });
 
-  test('of what costs nothing does not exist: the account and the collections are always asked', async ({
+  test('does not exist for free operations: account and collections are always requested', async ({
     service,
     server,
   }) => {
@@ -151,7 +151,7 @@ describe('saving to a collection', () => {
     expect(service.paid()).toBe(1);
   });
 
-  test('while its items are read does not leave the old ones behind', async ({ service, server }) => {
+  test('while its items are being read does not leave a stale answer in the cache', async ({ service, server }) => {
     const collectionId = (await server.call('list_collections')).data.items[0]?.id;
     const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const { fetch } = service.library;
@@ -174,7 +174,7 @@ describe('saving to a collection', () => {
 });
 
 describe('an ad that a list showed', () => {
-  test('is opened at no charge where the caller says that will do, with its age and where it is from', async ({
+  test('is opened at no charge where the caller accepts the listed copy, with its age and source', async ({
     service,
     server,
   }) => {
@@ -191,14 +191,14 @@ describe('an ad that a list showed', () => {
     expect(service.paid()).toBe(1);
   });
 
-  test('is as old as the list that was paid for, not as the last look at it', async ({ server }) => {
+  test('is as old as the list that was paid for, not as the last cached look at it', async ({ server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     clock += 60_000;
     await server.call('search_ads', { limit: 1 });
     expect((await server.call('get_ad', { adId, seen: true })).text).toContain('cached 60 s ago');
   });
 
-  test('is asked for where the caller does not say so, or wants it fresh', async ({ server }) => {
+  test('is requested where the caller does not accept the listed copy, or wants it fresh', async ({ server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const asked = await server.call('get_ad', { adId });
     expect(asked.data).toMatchObject({ receipt: { charged: 1, cached: false } });
@@ -214,7 +214,7 @@ describe('an ad that a list showed', () => {
     expect(service.paid()).toBe(1);
   });
 
-  test('is asked for where no list showed it, or another key saw it', async ({ service, server }) => {
+  test('is requested where no list showed it, or another key saw it', async ({ service, server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const other = await server.as(service.createKey());
     expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);

@@ -19,7 +19,7 @@ function held(): { behaviour: Behaviour; answer: () => void } {
 /** A round trip to the server: what was sent before has arrived there. */
 const arrived = (server: TestServer) => server.client.ping();
 
-test('whoever of equal callers cancels leaves the others unharmed, and exactly one of those who stay pays', async ({
+test('equal callers who cancel do not affect the others, and one of those who stay pays', async ({
   upstream,
   server,
 }) => {
@@ -50,7 +50,7 @@ test('whoever of equal callers cancels leaves the others unharmed, and exactly o
   );
 });
 
-test('what is written leaves alone who asks for something else', async ({ upstream, server }) => {
+test('a write does not disturb other calls in flight', async ({ upstream, server }) => {
   const { behaviour, answer } = held();
   upstream.does(behaviour, documented);
   const calls = [server.call('search_ads', { limit: 6 })];
@@ -63,7 +63,7 @@ test('what is written leaves alone who asks for something else', async ({ upstre
   expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/ads/search', `/v1/collections/${uuidOf('c')}/items`]);
 });
 
-test('a caller who comes after everybody left gets the call that is still under way, and pays for it once', async ({
+test('a caller who comes after all others cancelled joins the call in flight and pays once', async ({
   upstream,
   server,
 }) => {
@@ -81,14 +81,14 @@ test('a caller who comes after everybody left gets the call that is still under 
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('an error is shared as well: equal calls at once fail as one', async ({ upstream, server }) => {
+test('equal calls at once share an error', async ({ upstream, server }) => {
   upstream.does((_, response) => response.socket?.resetAndDestroy());
   const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
   expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
   expect(upstream.requests).toHaveLength(1);
 });
 
-test('a hundred calls at once are no reason to warn of a leak', async ({ upstream, server }) => {
+test('a hundred calls at once cause no leak warning', async ({ upstream, server }) => {
   const warnings: Error[] = [];
   const hear = (warning: Error) => warnings.push(warning);
   process.on('warning', hear);
@@ -98,14 +98,14 @@ test('a hundred calls at once are no reason to warn of a leak', async ({ upstrea
   expect(warnings).toEqual([]);
 });
 
-test('saving twice at once is two requests: what writes is never merged', async ({ upstream, server }) => {
+test('saving twice at once sends two requests', async ({ upstream, server }) => {
   upstream.does(documented);
   const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
   await Promise.all([server.call('add_collection_item', saving), server.call('add_collection_item', saving)]);
   expect(upstream.requests).toHaveLength(2);
 });
 
-test('a list asked for after a save is not the one that was under way before it', async ({ upstream, server }) => {
+test('a list requested after a save does not join one that was in flight before it', async ({ upstream, server }) => {
   const gate = gateOf();
   const items = (ids: string[]) =>
     JSON.stringify({

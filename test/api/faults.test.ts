@@ -74,7 +74,7 @@ describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
   );
 });
 
-test('a service that is not there is said to be out of reach, with nothing sent', async ({ start }) => {
+test('a service that does not listen is reported as unreachable, with nothing sent', async ({ start }) => {
   const nowhere = await start({ baseUrl: 'http://127.0.0.1:9' });
   const result = await nowhere.call('search_ads');
   expectError(nowhere, result, ['network']);
@@ -82,7 +82,7 @@ test('a service that is not there is said to be out of reach, with nothing sent'
   expect(result.text).toContain('Nothing was sent, nothing was charged.');
 });
 
-test('a charge that was stated before the answer broke off is told', async ({ upstream, server }) => {
+test('a charge stated before the answer broke off is reported', async ({ upstream, server }) => {
   upstream.does((_, response) => {
     response.writeHead(200, {
       'x-service-credits-charged': '3',
@@ -98,7 +98,7 @@ test('a charge that was stated before the answer broke off is told', async ({ up
   expect(text).toContain('Request id: req-7');
 });
 
-test('answers that come in another order than they were asked go to those who asked', async ({ upstream, server }) => {
+test('answers in another order than the calls reach the right callers', async ({ upstream, server }) => {
   const held: (() => void)[] = [];
   upstream.does((request, response) => {
     const id = (request.url ?? '').split('/').at(-1);

@@ -20,7 +20,7 @@ const bodies = fc.dictionary(
   fc.jsonValue(),
 );
 
-test('equal questions have one fingerprint, in whatever order their keys came', () => {
+test('equal requests have the same fingerprint, whatever the order of their keys', () => {
   fc.assert(
     fc.property(bodies, (body) => {
       expect(fingerprint(call(reversed(body) as Record<string, unknown>))).toBe(fingerprint(call(body)));
@@ -28,7 +28,7 @@ test('equal questions have one fingerprint, in whatever order their keys came', 
   );
 });
 
-test('different questions have different fingerprints', () => {
+test('different requests have different fingerprints', () => {
   fc.assert(
     fc.property(bodies, bodies, (one, other) => {
       const equal = JSON.stringify(JSON.parse(canonical(one))) === JSON.stringify(JSON.parse(canonical(other)));
@@ -38,7 +38,7 @@ test('different questions have different fingerprints', () => {
   expect(fingerprint(call({ countries: ['DE', 'AT'] }))).not.toBe(fingerprint(call({ countries: ['AT', 'DE'] })));
 });
 
-test('a key named __proto__ is part of the question', () => {
+test('a key named __proto__ counts', () => {
   const odd = JSON.parse('{"__proto__":{"a":1}}');
   expect(fingerprint(call(odd))).not.toBe(fingerprint(call({})));
 });

@@ -36,7 +36,7 @@ function held() {
 
 const opening = { adId: ad.id };
 
-test('an answer that was paid for is kept though its caller has left, who is free at once', async () => {
+test('a paid answer is kept though its caller cancelled, and the caller does not wait for it', async () => {
   const { call, client } = await start();
   const answer = held();
   const caller = new AbortController();
@@ -52,7 +52,7 @@ test('an answer that was paid for is kept though its caller has left, who is fre
   expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
 });
 
-test('ten callers who leave one after the other cost one call, not ten', async () => {
+test('ten callers who cancel one after the other cost one call', async () => {
   const { call } = await start();
   const answer = held();
   for (let time = 0; time < 10; time++) {
@@ -89,7 +89,7 @@ test('an answer whose charge is still being found out is not asked for again whe
   upstream.credits = undefined;
 });
 
-test('a call that costs nothing is dropped at the service when its caller leaves', async () => {
+test('a free call is aborted when its caller cancels', async () => {
   const { call } = await start();
   held();
   const caller = new AbortController();
@@ -100,7 +100,7 @@ test('a call that costs nothing is dropped at the service when its caller leaves
   expect(await left).toBe('left');
 });
 
-test('a write that was sent is carried to its end though its caller has left', async () => {
+test('a write that was sent is finished though its caller cancelled', async () => {
   const { call } = await start();
   const answer = held();
   const caller = new AbortController();
@@ -119,7 +119,7 @@ test('a write that was sent is carried to its end though its caller has left', a
   expect(wasDropped).toBe(false);
 });
 
-test('a call of which nothing was sent yet ends with its caller: nothing is paid for it', async () => {
+test('a paid call that was not sent yet is dropped when its caller cancels', async () => {
   const { call } = await start({ creditBudget: 50 });
   upstream.credits = documented;
   const answer = held();
@@ -137,7 +137,7 @@ test('a call of which nothing was sent yet ends with its caller: nothing is paid
   upstream.credits = undefined;
 });
 
-test('at shutdown paid calls that were sent get the drain, and what is lost is logged with its price', async () => {
+test('at shutdown paid calls get the drain time, and those cut off are logged with their price', async () => {
   const own = await start();
   upstream.does(documented);
   await own.call('get_ad', opening);
@@ -151,7 +151,7 @@ test('at shutdown paid calls that were sent get the drain, and what is lost is l
   expect(line).toContain('credits=1');
 });
 
-test('calls that were cancelled keep their places until they have ended, so nobody can pile them up', async () => {
+test('cancelled calls count against the limit until they have ended', async () => {
   const { call } = await start();
   held();
   const callers = Array.from({ length: 300 }, () => new AbortController());

@@ -3,7 +3,7 @@ import { freshServiceTest } from '../support/fixtures.ts';
 
 const test = freshServiceTest();
 
-test('what one tenant saves makes nobody else pay again', async ({ service, server }) => {
+test('saving an item discards cached answers of that tenant only', async ({ service, server }) => {
   const other = await server.as(service.createKey());
   const ids = (await server.call('list_collections')).data.items.map(({ id }) => id);
   const ad = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
@@ -17,7 +17,7 @@ test('what one tenant saves makes nobody else pay again', async ({ service, serv
   expect(service.paid()).toBe(1);
 });
 
-test('what is kept for a key is forgotten when the service refuses it', async ({ service, server }) => {
+test('cached answers of a key are dropped when the service refuses the key', async ({ service, server }) => {
   const key = service.createKey();
   const revoked = await server.as(key);
   const search = { limit: 3, filters: { countries: ['US'] } };

@@ -83,7 +83,7 @@ describe.each(forms)('a service that sends the key back %s', (_, text) => {
   });
 });
 
-test('what surrounds the key stays, and all of a result that does not hold it', async () => {
+test('text around the key stays, and a result without the key is unchanged', async () => {
   const headline = `Bad key ${key}, they say — größer als "je" zuvor`;
   upstream.does(
     bytes(JSON.stringify({ ...ad, headline, body: `see https://x.example/?k=${encodeURIComponent(key)} now` })),
@@ -103,7 +103,7 @@ test('the secret without the prefix that all keys share is masked too, and so is
   ]);
 });
 
-test('over HTTP it is the key of the call that is masked, in results and in the log of the server', async () => {
+test('over HTTP the key of each call is masked, in results and in the server log', async () => {
   const http = await startHttp({ baseUrl: upstream.baseUrl });
   for (const [name, text] of forms) {
     const json = JSON.stringify({ ...ad, headline: text, [text]: text });

@@ -35,13 +35,13 @@ test.for(Object.keys(echoes) as (keyof typeof echoes)[])(
   },
 );
 
-test('a word that happens to be a short key is left alone in an ad', async ({ upstream, start }) => {
+test('a short key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
   upstream.does(json({ id: 'x', headline: 'New shoes' }));
   expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('New shoes');
 });
 
-test('the key is in nothing that the process writes, at the most talkative level', async ({ upstream }) => {
+test('the process never writes the key, not even at log level debug', async ({ upstream }) => {
   const settings = { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_LOG_LEVEL: 'debug' };
   upstream.does(echoes['in a message']);
   const client = await connectStdio('v1', [], settings);
@@ -68,7 +68,7 @@ test('the key is in nothing that the process writes, at the most talkative level
   expect(stderr).not.toContain('CANARY');
 });
 
-test('a key that cannot stand in a header is refused at the start, without being shown', async ({ upstream }) => {
+test('a key that no header can carry is refused at start, without being shown', async ({ upstream }) => {
   const running = startCommand([], {
     AD_LIBRARY_API_KEY: 'svc_live_CANARY with spaces\u00e9',
     AD_LIBRARY_BASE_URL: upstream.baseUrl,

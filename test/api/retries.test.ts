@@ -38,7 +38,7 @@ function requestsFor(outcome: readonly Outcome[], { gated, tool }: { gated: bool
   return sent;
 }
 
-test('is sent again exactly where the rules allow it, whatever the service does', async ({ upstream, server }) => {
+test('a call is retried exactly where the rules allow it, whatever the service does', async ({ upstream, server }) => {
   const kinds = fc.constantFrom(...(Object.keys(outcomes) as Outcome[]));
   const runs = fc.array(kinds, { minLength: 3, maxLength: 4 });
   await fc.assert(
@@ -76,7 +76,7 @@ describe('a paid read whose fate is unknown', () => {
     },
   );
 
-  test('is counted apart from what was charged, at what such calls cost', async ({ upstream, start }) => {
+  test('is counted apart from what was charged, at the usual price', async ({ upstream, start }) => {
     const own = await start({ creditBudget: 100, cacheSeconds: 0 });
     upstream.credits = documented;
     upstream.does(documented, faults.resets);
@@ -133,12 +133,12 @@ describe('saving an item', () => {
   const answer = (added: boolean) =>
     json({ collection: { id: 'c', name: 'Saved' }, itemType: 'ads', itemId: uuidOf('x'), added });
 
-  test('that was there before says so', async ({ upstream, server }) => {
+  test('that was saved before says so', async ({ upstream, server }) => {
     upstream.does(answer(false));
     expect((await server.call('add_collection_item', saving)).text).toContain('was already in');
   });
 
-  test('that is a page is called one', async ({ upstream, server }) => {
+  test('that is a page is called a page', async ({ upstream, server }) => {
     upstream.does(faults.resets, json({ collection: { id: 'c' }, itemType: 'pages', itemId: '4711', added: false }));
     const { text } = await server.call('add_collection_item', { ...saving, itemType: 'pages', itemId: '4711' });
     expect(text).toMatch(/^Page 4711: The item is in the collection\./);

@@ -58,7 +58,7 @@ test('a redirect is not followed, so the key goes nowhere else', async ({ upstre
   await elsewhere.close();
 });
 
-test('a refusal without the documented body says that something else may have answered', async ({
+test('an error without the documented body says that something else may have answered', async ({
   upstream,
   server,
 }) => {
@@ -111,7 +111,7 @@ test.for([
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: 'req-1' });
 });
 
-test('fractions of credits are credits', async ({ upstream, server }) => {
+test('fractions of credits are shown as fractions', async ({ upstream, server }) => {
   upstream.does(
     json({ id: 'x' }, { headers: { 'x-service-credits-charged': '0.5', 'x-service-credits-remaining': '9.5' } }),
   );
@@ -120,14 +120,14 @@ test('fractions of credits are credits', async ({ upstream, server }) => {
   expect(text).toContain('0.5 charged, 9.5 left');
 });
 
-test('an answer without any header says that none was stated', async ({ upstream, server }) => {
+test('an answer without credit headers says that none was stated', async ({ upstream, server }) => {
   upstream.does((_, response) => response.writeHead(200).end('{"id":"x"}'));
   const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
   expect(data.receipt).toEqual({ charged: null, remaining: null, cached: false, requestId: null });
   expect(text).toContain('Credits: not reported for this call');
 });
 
-test('JSON that calls itself something else is read', async ({ upstream, server }) => {
+test('JSON of another content type is read', async ({ upstream, server }) => {
   upstream.does(bytes('{"id":"x","headline":"Read"}', { 'content-type': 'text/plain' }));
   expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('Read');
 });

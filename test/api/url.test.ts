@@ -20,7 +20,7 @@ const ids = fc.oneof(
 );
 
 describe('an address', () => {
-  test('keeps the prefix of the base address, and its slashes apart', () => {
+  test('keeps the path prefix of the base address, without doubling slashes', () => {
     expect(addressFor('4711')).toBe('https://api.example.com/prefix/v1/pages/4711');
   });
 

@@ -55,7 +55,7 @@ async function run(words: string[], surroundings?: Surroundings) {
 const at = (database: string) => ['--database', database];
 
 describe('keys', () => {
-  test('are made, listed and revoked, and only the new key itself is printed', async ({ database }) => {
+  test('are created, listed and revoked, and only the new key itself is printed', async ({ database }) => {
     const made = await run(['key', 'create', '--name', 'Ci', '--scopes', 'ads:read, pages:read', ...at(database)]);
     expect(made).toEqual({ code: 0, out: expect.stringMatching(/^svc_live_[0-9a-f]{40}\n$/), err: '' });
     const listed = await run(['key', 'list', ...at(database)]);
@@ -143,7 +143,7 @@ describe('an import', () => {
     expect(err).toContain('1 ad (1 from the public ad library’s JSON)');
   });
 
-  test('that a person watches shows how far it is on one line', async ({ folder, database }) => {
+  test('that a person watches shows its progress on one line', async ({ folder, database }) => {
     const file = join(folder, 'pages.jsonl');
     await writeFile(file, good);
     const { err } = await run(['import', file, ...at(database)], { watched: true });
@@ -158,7 +158,7 @@ describe('an import', () => {
     await expect(run(['import', inside, ...at(database)])).rejects.toThrow(/is a folder; name the files in it/);
   });
 
-  test('into a file that is no library fails as it is', async ({ database }) => {
+  test('into a file that is no library is refused', async ({ database }) => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
     await expect(run(['import', '-', ...at(database)])).rejects.toThrow(/is not a database of the ad library/);
   });

@@ -56,7 +56,7 @@ describe('a command line', () => {
     ['--base-url', /argument missing/],
     ['library import', /missing required argument/],
     ['library key revoke', /missing required argument/],
-  ])('"%s" is wrong use: said on standard error, exit 2', (line, problem) => {
+  ])('"%s" is wrong use: explained on standard error, exit 2', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
     expect(written.stderr).toMatch(problem);
     expect(written.stdout).toBe('');

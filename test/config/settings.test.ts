@@ -14,7 +14,7 @@ function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}): readonly
   return [];
 }
 
-test('nothing set is the documented defaults', () => {
+test('without settings the documented defaults hold', () => {
   expect(readConfig({})).toMatchObject({
     apiKey: undefined,
     baseUrl: undefined,
@@ -42,7 +42,7 @@ test.each(Object.values(settings).map(({ variable }) => variable))('%s left empt
   }
 });
 
-test('a flag comes before its variable, and the key has none', () => {
+test('a flag overrides its variable, and the key has no flag', () => {
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '2000' }).port).toBe(2000);
   expect(readConfig({ AD_LIBRARY_PORT: '1000' }, { port: '' }).port).toBe(1000);
   expect(settings.apiKey).not.toHaveProperty('flag');
@@ -113,7 +113,7 @@ test.each([
   expect(problemsOf({ [variable]: text })).toEqual([expect.stringMatching(new RegExp(`^${variable} must be .+`))]);
 });
 
-test('all problems are told at once, those of flags by the flag', () => {
+test('all problems are reported at once, those of flags by the flag', () => {
   const problems = problemsOf(
     { AD_LIBRARY_PORT: 'x', AD_LIBRARY_OUTPUT: 'y', AD_LIBRARY_DEMO: 'z' },
     { timeoutMs: 'w' },
@@ -124,7 +124,7 @@ test('all problems are told at once, those of flags by the flag', () => {
   );
 });
 
-test('a name that is no tool is told with the names that are', () => {
+test('an unknown tool name is reported with the known ones', () => {
   const told = '--tools lists unknown tools: nope, x. Tools: search_ads, get_ad';
   expect(problemsOf({ AD_LIBRARY_PORT: 'x' }, { tools: 'nope,search_ads,x' })).toEqual([expect.anything(), told]);
 });
@@ -140,11 +140,11 @@ test('host names are read in any case, and are names alone', () => {
     ]);
 });
 
-test('where it would listen does not matter to a server that does not', () => {
+test('settings of the listener are ignored where nothing listens', () => {
   expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
 });
 
-test('anything but loopback needs the hosts it is addressed by', () => {
+test('listening beyond loopback requires allowed hosts', () => {
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
   expect(problemsOf({ AD_LIBRARY_HOST: '::', AD_LIBRARY_ALLOWED_HOSTS: ' , ' })).toHaveLength(1);
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0', AD_LIBRARY_ALLOWED_HOSTS: 'ads.example.com' })).toEqual([]);
@@ -156,7 +156,7 @@ test('lists are separated by commas, with spaces and empty ones left out', () =>
   expect(readConfig({ AD_LIBRARY_TOOLS: ' search_ads, get_ad ,,' }).tools).toEqual(['search_ads', 'get_ad']);
 });
 
-test('no problem ever shows the key', () => {
+test('no problem shows the key', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (secret) => {
       const key = `svc_live_CANARY ${secret}`;

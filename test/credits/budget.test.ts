@@ -32,7 +32,7 @@ const withBudget = async (creditBudget: number, apiKey = service.createKey()) =>
 const spentOf = async (of: TestServer) => (await of.call('get_credits')).data.thisServer;
 
 describe('a budget', () => {
-  test('is kept: what would pass it is refused before it goes out, with what was spent and how to raise it', async () => {
+  test('refuses a call that would exceed it, with what was spent and how to raise it', async () => {
     const { call } = await withBudget(4);
     expect((await call('search_ads', { limit: 10 })).isError).toBe(false);
     expect((await call('search_ads', { limit: 20 })).isError).toBe(false);
@@ -46,7 +46,7 @@ describe('a budget', () => {
     expect((await call('search_ads', { limit: 10 })).error?.kind).toBe('credit_budget');
   });
 
-  test('of zero lets nothing through that is paid, and everything that is not', async () => {
+  test('of zero allows free calls only', async () => {
     const { call } = await withBudget(0);
     for (const [tool, args] of [
       ['search_ads', {}],
@@ -69,7 +69,7 @@ describe('a budget', () => {
     expect(text).not.toContain('smaller limit');
   });
 
-  test('lets the first call of an operation, whose price nobody knows, go alone', async () => {
+  test('lets the first call of an operation go alone, as its price is unknown', async () => {
     const gate = gateOf();
     let under = 0;
     let most = 0;
@@ -93,7 +93,7 @@ describe('a budget', () => {
     expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(4);
   });
 
-  test('holds up no call that is not gated while one goes alone', async () => {
+  test('does not hold up free calls while one goes alone', async () => {
     upstream.does((request, response) => {
       if (request.url !== '/v1/ads/search') documented(request, response);
     });
@@ -134,7 +134,7 @@ describe('a budget', () => {
     expect(results.filter((result) => result?.isError === false)).toHaveLength(3);
   });
 
-  test('waits no longer for a call that goes alone than the deadline of the call that waits', async () => {
+  test('waits for a call that goes alone only until the deadline of the waiting call', async () => {
     upstream.does(() => {});
     server = await startServer({
       config: { baseUrl: upstream.baseUrl, apiKey: 'svc_live_wait', creditBudget: 5, timeoutMs: 200 },
@@ -145,7 +145,7 @@ describe('a budget', () => {
     expect(performance.now() - started).toBeLessThan(1000);
   });
 
-  test('is one key’s: another key has its own', async () => {
+  test('belongs to one key: another key has its own', async () => {
     const mine = await withBudget(1);
     const other = await mine.as(service.createKey());
     await mine.call('search_ads', { limit: 5 });
@@ -165,7 +165,7 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-test('never is more charged than the budget once prices are known, whatever runs at once; the books agree', async () => {
+test('once prices are known, concurrent calls never exceed the budget, and the ledger agrees', async () => {
   const browse = await startServer({ config: { baseUrl: service.baseUrl, apiKey: service.apiKey } });
   const idsOf = async (tool: string, field: string) =>
     (await browse.call(tool, { limit: 41, detail: 'full' })).data.items.map((item) => item[field]);

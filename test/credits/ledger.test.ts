@@ -20,7 +20,7 @@ const listing = (count: number, charged: number, hasMore = false) =>
   );
 
 describe('what this server spent', () => {
-  test('is told by get_credits beside what the service says', async ({ upstream, server }) => {
+  test('is shown by get_credits beside the figures of the service', async ({ upstream, server }) => {
     upstream.does(listing(10, 3));
     await server.call('search_ads', { limit: 10 });
     await server.call('search_ads', { limit: 10 });
@@ -43,7 +43,7 @@ describe('what this server spent', () => {
     expect(text).toContain('prices seen: search_ads 3 for 10 items');
   });
 
-  test('is nothing before the first paid call, and no price is known', async ({ upstream, server }) => {
+  test('is zero before the first paid call, and no price is known', async ({ upstream, server }) => {
     upstream.does(json(creditStatus()));
     const { data, text } = await server.call('get_credits');
     expect(data.thisServer).toEqual({ charged: 0, paidCalls: 0, savedCalls: 0, savedCredits: 0, prices: {} });
@@ -60,7 +60,7 @@ describe('what this server spent', () => {
 });
 
 describe('prices', () => {
-  test('that follow the number of items are told by number of items', async ({ upstream, server }) => {
+  test('that follow the number of items are listed by number of items', async ({ upstream, server }) => {
     for (const [limit, charged] of [
       [10, 1],
       [50, 5],
@@ -92,7 +92,7 @@ describe('prices', () => {
     return /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
   };
 
-  test('of a larger page are known once two sizes tell by which rule they grow', async ({ upstream, start }) => {
+  test('of a larger page are known once two sizes show how they grow', async ({ upstream, start }) => {
     const perTen: Seen[] = [
       [10, listing(10, 1)],
       [20, listing(20, 2)],
@@ -101,10 +101,7 @@ describe('prices', () => {
     expect(await refusedAt({ upstream, start }, 13, { limit: 100 }, ...perTen)).toBeUndefined();
   });
 
-  test('of a larger page may be no higher: one answer does not tell, so the call is let through', async ({
-    upstream,
-    start,
-  }) => {
+  test('of a larger page are not assumed to be higher after a single answer', async ({ upstream, start }) => {
     expect(await refusedAt({ upstream, start }, 10, { limit: 50 }, [1, listing(1, 5)])).toBeUndefined();
     expect(await refusedAt({ upstream, start }, 9, { limit: 50 }, [1, listing(1, 5)])).toBe('5 or more');
   });
@@ -123,7 +120,7 @@ describe('prices', () => {
     expect(await refusedAt({ upstream, start }, 2, { limit: 100 }, [100, listing(3, 1)])).toBeUndefined();
   });
 
-  test('of an empty page that was charged are prices, too', async ({ upstream, start }) => {
+  test('of an empty page count too', async ({ upstream, start }) => {
     expect(await refusedAt({ upstream, start }, 9, { limit: 20 }, [20, listing(0, 5)])).toBe('5 or more');
   });
 
@@ -138,7 +135,7 @@ describe('prices', () => {
     );
   });
 
-  test('of a page that a cursor goes on with may be those of the largest seen', async ({ upstream, start }) => {
+  test('of a page behind a cursor are assumed to be the largest seen', async ({ upstream, start }) => {
     const seen: Seen[] = [
       [undefined, listing(20, 2, true)],
       [100, listing(100, 10)],
@@ -167,7 +164,7 @@ describe('a low balance', () => {
     return warnings;
   };
 
-  test('of the account is said once, in the text and in the data', async ({ upstream, start }) => {
+  test('of the account is reported once, in the text and in the data', async ({ upstream, start }) => {
     expect(await searches({ upstream, start }, [40, 39, 37])).toEqual([
       undefined,
       'Low balance: the account has 39 credits left, and calls have cost up to 2. Tell the user.',
@@ -175,17 +172,17 @@ describe('a low balance', () => {
     ]);
   });
 
-  test('is said again after there was more', async ({ upstream, start }) => {
+  test('is reported again after there was more', async ({ upstream, start }) => {
     expect((await searches({ upstream, start }, [39, 37, 100, 39])).map(Boolean)).toEqual([true, false, false, true]);
   });
 
-  test('of the budget is said once', async ({ upstream, start }) => {
+  test('of the budget is reported once', async ({ upstream, start }) => {
     const warnings = await searches({ upstream, start }, [1000, 1000, 1000, 1000, 1000], { creditBudget: 10 });
     expect(warnings.map(Boolean)).toEqual([false, false, false, false, true]);
     expect(warnings[4]).toContain('the budget of this server has 0 credits left');
   });
 
-  test('is not said of a service that states nothing', async ({ upstream, server }) => {
+  test('is not reported where the service states no balance', async ({ upstream, server }) => {
     upstream.does(json({ id: 'x' }));
     expect((await server.call('get_ad', { adId: uuidOf('x') })).data.warning).toBeUndefined();
   });

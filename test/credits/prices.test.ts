@@ -4,7 +4,7 @@ import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest({ config: { creditBudget: 3, cacheSeconds: 0 } });
 
-test('an answer without items tells no price, and a refusal takes nothing from the budget', async ({
+test('an empty answer teaches no price, and a refused call takes nothing from the budget', async ({
   upstream,
   server,
 }) => {

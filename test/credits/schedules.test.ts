@@ -6,10 +6,10 @@ import { schedules } from '../support/credit-schedule.ts';
 /** `npm run schedules` tries a hundred thousand. */
 const options = { numRuns: 500 };
 
-test('a budget is passed by one call of unknown price at most, or by a rise, whatever is called and fails', async () => {
+test('only one call of unknown price, or a price that rises, can exceed a budget', async () => {
   await fc.assert(fc.asyncProperty(schedules(true), keepsItsPromise), options);
 });
 
-test('where charges are stated and nothing fails, no call that fits is refused, and the ledger agrees', async () => {
+test('where charges are stated and nothing fails, every call that fits is sent, and the ledger agrees', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), refusesNothingThatFits), options);
 });

@@ -47,7 +47,7 @@ const openings = async ({ call }: TestServer, times: number) => {
   return kinds;
 };
 
-test('a charge that no header states is read from the balance before and after', async () => {
+test('a charge that no header states is taken from the change of the balance', async () => {
   const own = await withBudget(12);
   upstream.does(charging(5));
   expect(await openings(own, 5)).toEqual([undefined, undefined, undefined, 'credit_budget', 'credit_budget']);
@@ -64,14 +64,14 @@ test.each(['resets', 'closes without a word'] as const)(
   },
 );
 
-test('a call that was never charged for costs the budget nothing, though nobody answered it', async () => {
+test('a failed call that was not charged costs the budget nothing', async () => {
   const own = await withBudget(3);
   upstream.does(faults.resets);
   expect(await openings(own, 6)).toEqual(Array(6).fill('network'));
   expect((await own.call('get_credits')).data.thisServer).not.toHaveProperty('uncertain');
 });
 
-test('a charge that comes after the call had failed is noticed before the next call of unknown price', async () => {
+test('a charge that comes after its call failed is noticed before the next call of unknown price', async () => {
   const own = await withBudget(12);
   upstream.does(faults.resets);
   await openings(own, 1);
@@ -79,7 +79,7 @@ test('a charge that comes after the call had failed is noticed before the next c
   expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
 });
 
-test('where the balance cannot be asked either, the budget counts as spent', async () => {
+test('where the balance is unknown too, the budget counts as spent', async () => {
   const own = await withBudget(12);
   upstream.credits = json({}, { status: 500 });
   upstream.does(json({ id: ad.id }));
@@ -151,7 +151,7 @@ test('an operation that was free so far cannot be called without end while nobod
   expect(await openings(own, 7)).toEqual([undefined, ...Array(4).fill('network'), ...Array(2).fill('credit_budget')]);
 });
 
-test('the balance is not asked about where charges are stated', async () => {
+test('the balance is not requested where charges are stated', async () => {
   const own = await withBudget(100);
   upstream.does(json({ id: ad.id }, { headers: paid(1) }));
   await openings(own, 5);
@@ -173,7 +173,7 @@ test('a service that charges for the balance is asked no more, and what it took 
   expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
 });
 
-test('without a budget nothing is asked, and what is not known is not made up', async () => {
+test('without a budget the balance is not requested, and no charge is made up', async () => {
   const own = await withBudget(0, { creditBudget: undefined });
   upstream.does(faults.resets);
   await openings(own, 1);

@@ -35,7 +35,7 @@ describe('a usage limit', () => {
     expect((await server.call('search_ads')).text).toContain('The daily window is full. It should end within a day');
   });
 
-  test('that no window shows means that a cheaper call may still fit', async ({ upstream, server }) => {
+  test('that neither window shows means that a cheaper call may still fit', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(usage(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
@@ -44,7 +44,7 @@ describe('a usage limit', () => {
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });
 
-  test('is a usage limit also where the credits cannot be asked', async ({ upstream, server }) => {
+  test('is reported as one even where get_credits fails', async ({ upstream, server }) => {
     upstream.credits = refusal(403);
     const { text, error } = await server.call('search_ads');
     expect(error).toMatchObject({ kind: 'usage_limit', status: 429 });
@@ -53,7 +53,7 @@ describe('a usage limit', () => {
   });
 });
 
-test('calls that meet the limit while another learns of it ask no more', async ({ upstream, server }) => {
+test('calls that meet the limit at once request the credits only once', async ({ upstream, server }) => {
   const gate = gateOf();
   upstream.does(refusal(429), (request, response) => void gate.opened.then(() => refusal(429)(request, response)));
   const first = server.call('search_ads', { limit: 1 });
@@ -72,7 +72,7 @@ describe('while a window is known to be full', () => {
     upstream.does(documented);
   });
 
-  test('gated calls are answered at once, without going out', async ({ upstream, server }) => {
+  test('gated calls are answered at once, without a request', async ({ upstream, server }) => {
     for (let time = 0; time < 10; time++) {
       const { error, text } = await server.call('search_ads', { limit: time + 1 });
       expect(error).toMatchObject({ kind: 'usage_limit', usageLimit: { hourlyCredits: 400 } });
@@ -81,7 +81,7 @@ describe('while a window is known to be full', () => {
     expect(paths(upstream)).toEqual([]);
   });
 
-  test('calls that are not gated go out', async ({ upstream, server }) => {
+  test('calls that are not gated are sent', async ({ upstream, server }) => {
     for (const tool of ['whoami', 'get_account', 'list_collections'])
       expect((await server.call(tool)).isError).toBe(false);
     const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('x') };
@@ -89,13 +89,13 @@ describe('while a window is known to be full', () => {
     expect(upstream.requests).toHaveLength(4);
   });
 
-  test('get_credits that shows it open lifts this at once', async ({ upstream, server }) => {
+  test('get_credits that shows it open ends this at once', async ({ upstream, server }) => {
     upstream.credits = json(creditStatus(usage(0)));
     await server.call('get_credits');
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('it is asked again once a minute, however many call', async ({ upstream, server }) => {
+  test('the credits are requested once a minute, however many calls come', async ({ upstream, server }) => {
     clock += 59_999;
     await server.call('search_ads');
     expect(paths(upstream)).toEqual([]);
@@ -107,7 +107,7 @@ describe('while a window is known to be full', () => {
     expect((await server.call('search_ads')).isError).toBe(false);
   });
 
-  test('and the credits cannot be asked any more, the call itself is the question', async ({ upstream, server }) => {
+  test('and the credits can no longer be requested, the call is sent', async ({ upstream, server }) => {
     upstream.credits = refusal(500);
     clock += 60_000;
     expect((await server.call('search_ads')).isError).toBe(false);
@@ -120,14 +120,14 @@ describe('while a window is known to be full', () => {
   });
 });
 
-test('get_credits that shows a full window keeps the next paid call from going out', async ({ upstream, server }) => {
+test('get_credits that shows a full window stops the next paid call', async ({ upstream, server }) => {
   upstream.does(documented);
   await server.call('get_credits');
   expect((await server.call('search_ads')).error?.kind).toBe('usage_limit');
   expect(paths(upstream)).toEqual(['GET /v1/credits']);
 });
 
-test('against the library: the limit is met, said, held, and over with the hour', async () => {
+test('against the library the limit is met, explained, respected, and over with the hour', async () => {
   let at = Date.parse('2026-07-01T10:30:00Z');
   const service = await startService({ now: () => at });
   const apiKey = service.createKey({ hourlyLimit: 3 });
@@ -159,7 +159,7 @@ describe('a window that has less left than a call costs', () => {
     upstream.credits = json(creditStatus(tight));
   });
 
-  test('is told as one that a smaller call may fit', async ({ server }) => {
+  test('is explained as one that a smaller call may fit', async ({ server }) => {
     const { text, error } = await server.call('search_ads', { limit: 2 });
     expect(text).toContain('The call costs more credits than its usage window has left');
     expect(text).not.toContain('gives out no more credits');

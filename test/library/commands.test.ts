@@ -47,7 +47,7 @@ test('an import of a missing file fails and changes nothing', async ({ folder, d
   );
 });
 
-test('what was imported and which keys there are outlives the process', async ({ database }) => {
+test('imported ads and keys outlive the process', async ({ database }) => {
   const made = await createKey(target(database), { name: 'Kept', credits: 5 });
   await importFiles(target(database), ['-'], {
     stdin: Readable.from([Buffer.from(`{"id":"${uuid(1)}","headline":"Kept"}`)]),
@@ -98,7 +98,7 @@ test('a served demo answers its key, and serves its pictures', async () => {
   await close();
 });
 
-test('the bar grows with what is read', () => {
+test('the progress bar grows with the bytes read', () => {
   const name = 'ads.jsonl';
   expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl  ························   0 %  0.0 MB');
   expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl  ████████████············  50 %  0.5 MB');

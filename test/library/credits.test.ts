@@ -49,7 +49,7 @@ describe('prices', () => {
 });
 
 describe('60 paid reads at once', () => {
-  test('with 20 credits: exactly what 20 credits buy, and the books are equal', async () => {
+  test('with 20 credits buy exactly 20 credits’ worth, and the ledger agrees', async () => {
     const key = served.key({ credits: 20 });
     const answers = await Promise.all(Array.from({ length: 60 }, () => read(key)));
     const paid = answers.filter(({ status }) => status === 200);
@@ -62,7 +62,7 @@ describe('60 paid reads at once', () => {
     expect(usageLimit).toMatchObject({ hourlyCredits: 20, dailyCredits: 20 });
   });
 
-  test('in any mix, for two keys of one account: charges, remaining credits and spending agree', async () => {
+  test('in any mix, for two keys of one account, agree in charges, balance and spending', async () => {
     const call = fc.constantFrom('ad', 'page', 'small', 'large', 'missing', 'wrong', 'empty');
     await fc.assert(
       fc.asyncProperty(

@@ -35,7 +35,7 @@ describe('ads of the public ad library', () => {
     },
   };
 
-  test('are mapped as scrapers write them', async ({ served, key }) => {
+  test('are imported as scrapers write them', async ({ served, key }) => {
     const report = await served.load(scraped, scraped);
     expect(report).toMatchObject({ ads: 2, fromPublicArchive: 2, skipped: 0 });
     const { items, totalHits } = await searchAll(served, '/v1/ads/search', key, {
@@ -76,7 +76,7 @@ describe('ads of the public ad library', () => {
     expect((await get({ served, key }, '/v1/pages/42')).pageName).toBe('Made-up Page');
   });
 
-  test('as the official archive answers, in its envelope', async ({ served, key }) => {
+  test('are imported as the official archive answers, in its envelope', async ({ served, key }) => {
     await served.load({
       data: [
         {
@@ -110,7 +110,7 @@ describe('ads of the public ad library', () => {
     ]);
   });
 
-  test('no malformed one makes the import fail', async ({ served }) => {
+  test('malformed ads never make the import fail', async ({ served }) => {
     const value = fc.jsonValue({ maxDepth: 4 });
     const names = [
       'page_id',

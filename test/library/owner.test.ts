@@ -45,7 +45,7 @@ describe('a killed server', () => {
     expect((await listKeys(target(database))).length).toBeGreaterThanOrEqual(reported.length + 1);
   }, 60_000);
 
-  test('loses nothing acknowledged and keeps no half transaction', async ({ folder, database }) => {
+  test('loses no acknowledged write and keeps no half transaction', async ({ folder, database }) => {
     const holder = await startChild('./holding-child.ts', { database });
     await holder.kill();
     expect((await readdir(folder)).sort()).toContain('ad-library.db.lock');

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+// biome-ignore lint/suspicious/noDeprecatedImports: its replacement is a package of its own.
 import { parseAst } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../../src', import.meta.url));

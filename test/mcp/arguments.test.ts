@@ -25,7 +25,7 @@ test.beforeEach(({ upstream }) => upstream.does(documented));
 const sent = (upstream: Upstream) => upstream.requests.map(({ path, body }) => (body === '' ? path : JSON.parse(body)));
 
 describe('an argument', () => {
-  test('that is unknown is refused by name, with those there are', async ({ expectRefused }) => {
+  test('that is unknown is refused by name, with the known ones', async ({ expectRefused }) => {
     await expectRefused(
       'search_ads',
       { filter: {} },
@@ -41,7 +41,7 @@ describe('an argument', () => {
     },
   );
 
-  test('of ten thousand unknown ones does not fill the answer', async ({ expectRefused }) => {
+  test('list of ten thousand unknown names does not fill the answer', async ({ expectRefused }) => {
     const many = Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]);
     await expectRefused('whoami', Object.fromEntries(many), /^.{0,1500}$/s);
   });
@@ -76,7 +76,7 @@ describe('an argument', () => {
     },
   );
 
-  test('that is a text stays one, however it looks', async ({ upstream, server }) => {
+  test('that is a string stays a string, whatever it looks like', async ({ upstream, server }) => {
     await server.call('get_page', { pageId: '123456789012345678901' });
     await server.call('get_page', { pageId: 'true' });
     await server.call('get_page', { pageId: '{"a":1}' });
@@ -149,7 +149,7 @@ describe('an argument', () => {
     ]);
   });
 
-  test('more than one of which is wrong: all are named at once', ({ expectRefused }) =>
+  test('among several wrong ones is named with the others', ({ expectRefused }) =>
     expectRefused(
       'list_collection_items',
       { collectionId: 7, itemType: 'x', limit: 0, what: 1 },
@@ -166,13 +166,13 @@ test('filters are sent as they are, and limit and cursor beside them', async ({ 
   expect(sent(upstream)).toEqual([{ ...filters, limit: 3, cursor: 'abc' }]);
 });
 
-test('no arguments at all are none', async ({ server }) => {
+test('missing arguments count as an empty object', async ({ server }) => {
   const result = await server.client.callTool({ name: 'whoami' });
   expect(result.isError).toBeUndefined();
   for (const none of [undefined, null]) expect(readArguments(z.strictObject({}), none)).toEqual({});
 });
 
-test('a tool that does not exist is an answer that names those that do', async ({ server }) => {
+test('an unknown tool is an error that names the known ones', async ({ server }) => {
   const { text, error } = await server.call('search_adverts');
   expect(error).toMatchObject({ kind: 'invalid_request' });
   expect(text).toContain('There is no tool "search_adverts". Tools: search_ads, get_ad');

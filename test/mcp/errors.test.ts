@@ -22,12 +22,12 @@ describe.each(errorKinds)('the error %s', (kind) => {
     expect(text).toContain('Request id: req-9');
   });
 
-  test('tells a program the same', () => {
+  test('gives a program the same facts', () => {
     expect(error).toEqual({ kind, retryable: /^Retrying may help/m.test(text), requestId: 'req-9' });
   });
 });
 
-test('whatever was thrown that is no error of ours stays inside', () => {
+test('an unexpected exception is not shown', () => {
   for (const thrown of [new Error('secret path /home'), 'text', undefined, null, { failure: { kind: 'network' } }]) {
     const { text, error } = explainError(thrown);
     expect(error).toEqual({ kind: 'internal', retryable: false });
@@ -76,7 +76,7 @@ describe('what the service says in an error', () => {
     expect(JSON.stringify(explain({ kind: 'invalid_request', details: deep }).error).length).toBeLessThan(2000);
   });
 
-  test('as details that only repeat the message is said once', () => {
+  test('is not repeated where the details only repeat the message', () => {
     const failure: Failure = { kind: 'forbidden', serviceMessage: 'Lacks ads:read.', details: { scope: 'ads:read' } };
     expect(explain(failure).text).not.toContain('Details');
     expect(explain({ ...failure, details: { scope: 'pages:read' } }).text).toContain('Details');
@@ -96,7 +96,7 @@ describe('a limit that is reached', () => {
     for (const told of [{}, { limitType: 'monthly' }]) expect(limitText(told)).not.toMatch(/Usage:|window is full/);
   });
 
-  test('is none of credits where there are none left', () => {
+  test('is not retryable where no credits are left', () => {
     const textWith = (creditsLeft: number) => explain({ kind: 'payment_required', creditsLeft }).text;
     expect(textWith(0)).toContain('The account has no credits left.');
     expect(textWith(3)).toContain('credits left: 3.');
@@ -153,12 +153,12 @@ describe('through a client', () => {
     expect(upstream.requests).toEqual([]);
   });
 
-  test('without an address a key is used for nothing', async ({ start }) => {
+  test('without an address the key is not used', async ({ start }) => {
     const lost = await start({ baseUrl: undefined });
     for (const tool of ['search_ads', 'whoami']) expect((await lost.call(tool)).error?.kind).toBe('no_api_key');
   });
 
-  test('a process that closes answers its callers instead of leaving them waiting', async ({ upstream, start }) => {
+  test('a server that closes answers its pending calls', async ({ upstream, start }) => {
     const closing = await start();
     upstream.does(() => {});
     const call = closing.call('search_ads');

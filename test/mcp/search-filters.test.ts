@@ -27,7 +27,7 @@ async function described(file: string): Promise<Record<string, string>> {
   return { ads: filtersOf('search_ads'), pages: filtersOf('search_pages') };
 }
 
-test('a file that describes the filters of a service tells them to the model', async () => {
+test('a file that describes filters shows them to the model', async () => {
   const ads = [
     { key: 'query', type: 'string', description: 'words', example: 'tea' },
     { key: 'countries', type: 'strings', description: 'codes', values: ['DE', 'AT'] },

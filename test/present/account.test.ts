@@ -64,7 +64,7 @@ describe('credits', () => {
 describe('account and identity', () => {
   const user = { userId: 'u-1', billingUserId: 'u-2', planId: null, isTeamMember: true, subscriptionStatus: 'active' };
 
-  test('are told without nulls', () => {
+  test('have no nulls', () => {
     expect(viewAccount(user)).toEqual({
       userId: 'u-1',
       billingUserId: 'u-2',
@@ -80,7 +80,7 @@ describe('account and identity', () => {
     `);
   });
 
-  test('say it where nobody is authenticated', () => {
+  test('say so where nobody is authenticated', () => {
     expect(identityText(viewIdentity({ authenticated: false, authSource: 'none' }))).toMatch(/^not authenticated/);
   });
 

@@ -99,12 +99,12 @@ describe('the cards of an ad', () => {
     expect(adText(view)).toContain(`\nCards:\n1–3. "${body}"\n1, 4. "Tan"\n2. "Black"\n3. "Oak"\n4. "Other"`);
   });
 
-  test('are one where they are all the same, and nothing where they say what the ad says', () => {
+  test('are shown once where they are all the same, and not at all where they repeat the ad', () => {
     expect(copyOf([{ title: 'Tan' }, { title: 'Tan' }]).cardCopy).toEqual([{ cards: '1–2', title: 'Tan' }]);
     expect(copyOf([{ body: everyFact.body }, {}]).cardCopy).toBeUndefined();
   });
 
-  test('say nothing with a text of which nothing can be seen', () => {
+  test('with invisible text are not shown', () => {
     expect(copyOf([{ title: '\u200b' }, { title: 'Tan' }]).cardCopy).toEqual([{ cards: '2', title: 'Tan' }]);
   });
 
@@ -113,7 +113,7 @@ describe('the cards of an ad', () => {
     expect(adText(copyOf(cards))).toContain('\n20. "Card 19"\nand 3 more cards, only with detail full');
   });
 
-  test('share their room, so that a few long texts are whole and many are told by their opening', () => {
+  test('share their room: a few long texts are whole, many are cut', () => {
     const text = (nr: number) => `${nr} is the number of this pair, and there is more to say of it. `.repeat(6).trim();
     const cards = (count: number) => Array.from({ length: count }, (_, nr) => ({ body: text(nr) }));
     expect(copyOf(cards(4)).cardCopy?.map(({ body }) => body)).toEqual([0, 1, 2, 3].map(text));

@@ -106,7 +106,7 @@ describe('however hostile the ads, a result keeps its budget', () => {
 });
 
 describe('fifty ordinary ads with every fact', () => {
-  test('are all shown', () => {
+  test('are shown in full', () => {
     const items = Array.from({ length: 50 }, (_, i) =>
       viewAd({ ...everyFact, pageId: `${i}${everyFact.pageId}`, duplicates: i }, { detail: 'brief', now }),
     );

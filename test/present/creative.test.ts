@@ -10,14 +10,14 @@ const asset = (type: string, nr?: number, durationSeconds?: number) => ({
 });
 
 describe('what there is to look at', () => {
-  test('is said in words, the format not again', () => {
+  test('is described in words, without repeating the format', () => {
     expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), asset('THUMB', 0)] })).toBe('15 s');
     expect(creativeOf({ displayFormat: 'IMAGE', media: [asset('THUMB', 0), asset('PA_PP')] })).toBeUndefined();
     expect(creativeOf({ displayFormat: 'DCO', cards: [{}, {}] })).toBe('2 cards');
     expect(creativeOf({ media: [asset('THUMB', 0), asset('THUMB', 1)] })).toBe('2 images');
   });
 
-  test('counts pieces, not their stills and not the portrait', () => {
+  test('counts media, without stills and portraits', () => {
     const media = [0, 1, 2].flatMap((nr) => [asset('CARD_THUMB', nr), asset('CARD_VID', nr, 8 + nr)]);
     expect(creativeOf({ displayFormat: 'CAROUSEL', media, cards: [{}, {}, {}] })).toBe('3 cards (3 videos 8–10 s)');
     expect(creativeOf({ displayFormat: 'VIDEO', media: [asset('VID', 0, 15), ...media], cards: [{}, {}, {}] })).toBe(
@@ -25,7 +25,7 @@ describe('what there is to look at', () => {
     );
   });
 
-  test('is nothing where nothing is known', () => {
+  test('is empty where nothing is known', () => {
     expect(creativeOf({})).toBeUndefined();
   });
 });
@@ -43,7 +43,7 @@ describe('addresses worth having', () => {
     ).toHaveLength(3);
   });
 
-  test('are called media where their role is not told', () => {
+  test('are called media where their role is unknown', () => {
     expect(mediaLinks([{ url: 'https://m.example/1' }], now)).toEqual([{ type: 'media', url: 'https://m.example/1' }]);
   });
 

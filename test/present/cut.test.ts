@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cut } from '../../src/present/cut.ts';
+import { cut } from '../../src/present/fit.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 
 const SAID = /^(.*)… \(\+(\d+) chars\)$/s;

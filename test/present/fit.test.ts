@@ -35,7 +35,7 @@ describe('a list larger than its budget', () => {
     );
   });
 
-  test('shows nothing of nothing', () => {
+  test('is empty where the list is empty', () => {
     expect(leading({ items: [], budget: 10, render })).toBe(0);
   });
 

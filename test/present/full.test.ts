@@ -42,7 +42,7 @@ describe('a full view too large', () => {
 });
 
 describe('names in a full view', () => {
-  test('that were safe stand for their own field, whatever else would read the same', () => {
+  test('that are safe keep their own field, whatever else would read the same', () => {
     expect(
       fullView({ 'endDate\u200b': 'never', body: 'ours', 'body\u200b': 'theirs', '\u200bbody': 'x' }, 500),
     ).toEqual({ endDate: 'never', body: 'ours', 'body (2)': 'theirs', 'body (3)': 'x' });

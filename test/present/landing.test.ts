@@ -16,7 +16,7 @@ describe('where an ad leads', () => {
     expect(domainOf(null)).toBeUndefined();
   });
 
-  test('is told without tracking, unfilled macros and fragments, but with what the page needs', () => {
+  test('is shown without tracking, unfilled macros and fragments, but with what the page needs', () => {
     expect(
       cleanAddress(
         'https://serra.example/p?id=7&utm_source=fb&fbclid=1&c={{campaign.name}}&gclid=x&size=42#reviews',

@@ -33,7 +33,7 @@ describe('an advertiser page', () => {
 });
 
 describe('a list', () => {
-  test('of nothing says so', () => {
+  test('without items says so', () => {
     expect(pageListText({ items: [], cursor: null, hasMore: false })).toBe('No pages found.');
   });
 

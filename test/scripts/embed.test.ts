@@ -21,7 +21,7 @@ test('a program has the server on a transport of its own, for as many clients as
   await server.close();
 });
 
-test('it takes the log, as talkative as the settings say', async () => {
+test('it logs at the level of the settings', async () => {
   const logged: string[] = [];
   const server = await openServer({ AD_LIBRARY_DEMO: 'true', AD_LIBRARY_LOG_LEVEL: 'info' }, (line) =>
     logged.push(line),
@@ -34,7 +34,7 @@ test('it takes the log, as talkative as the settings say', async () => {
   await server.close();
 });
 
-test('it is told every setting that is wrong', async () => {
+test('it gets every wrong setting reported', async () => {
   await expect(openServer({ AD_LIBRARY_DEMO: 'perhaps', AD_LIBRARY_OUTPUT: 'x' })).rejects.toThrow(
     /AD_LIBRARY_DEMO[\s\S]*AD_LIBRARY_OUTPUT/,
   );

@@ -16,7 +16,7 @@ test('it names the version, the tools and the prompts that the code has (npm run
   expect(withCatalog(manifest)).toEqual(manifest);
 });
 
-test('it hands every answer of a person to the setting of that name, and keeps the key secret', () => {
+test('it passes every user setting on by its name, and keeps the key secret', () => {
   const { env } = manifest.server.mcp_config;
   const asked = Object.keys(manifest.user_config);
   expect(Object.values(env)).toEqual(asked.map((name) => `\${user_config.${name}}`));

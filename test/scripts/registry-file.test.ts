@@ -43,7 +43,7 @@ test('server.json is as the registry wants it', () => {
   expect(registryFile.safeParse(file).error?.issues ?? []).toEqual([]);
 });
 
-test('it says what the code says (npm run docs writes it), under the name the package claims', () => {
+test('server.json matches the code and the package name (npm run docs writes it)', () => {
   expect(withPackage(file)).toEqual(file);
   const { name, mcpName } = read('package.json');
   expect(file.packages[0].identifier).toBe(name);

@@ -14,7 +14,7 @@ async function openDemo() {
   return { app, config, log, logged };
 }
 
-test('a fault of the demo library is in the log, and its callers are told no more than that', async () => {
+test('an error of the demo library is logged, and callers get no details', async () => {
   const { app, logged } = await openDemo();
   const asking = new Request('http://demo.invalid/v1/whoami', {
     headers: { authorization: `Bearer ${app.credentials.apiKey}` },
@@ -27,7 +27,7 @@ test('a fault of the demo library is in the log, and its callers are told no mor
   expect(logged.join('')).toContain('the demo library failed');
 });
 
-test('a fault of the HTTP server is a 500 that says nothing of it, and the connection goes on', async () => {
+test('an error of the HTTP server is a 500 without details, and the connection stays open', async () => {
   const { app, config, log, logged } = await openDemo();
   const http = createHttpApp({
     catalog: app.catalog,

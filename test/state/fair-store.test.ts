@@ -30,7 +30,7 @@ test('counts an entry at what it costs, however small its content is', () => {
   expect(held.length).toBeGreaterThan(500);
 });
 
-test('whoever keeps much gives up their own, and not what others keep', () => {
+test('a tenant who stores much evicts only its own entries', () => {
   const store = open(1_000_000);
   for (let tenant = 0; tenant < 20; tenant++) store.set(`small ${tenant}`, 'only', { value: tenant, bytes: 8000 });
   for (let index = 0; index < 5000; index++) store.set('greedy', `n${index}`, { value: index, bytes: 4000 });
@@ -49,7 +49,7 @@ test('of tenants who hold as much as each other only a few give something up', (
   expect(store.bytes).toBeGreaterThan(900_000);
 });
 
-test('of one tenant, what was used last stays', () => {
+test('of one tenant the last used entries stay', () => {
   const store = open(100_000);
   store.set('t', 'used', { value: 1, bytes: 1000 });
   for (let index = 0; index < 500; index++) {
@@ -58,7 +58,7 @@ test('of one tenant, what was used last stays', () => {
   }
 });
 
-test('forgets what is too old, what is too large, and what it is told to forget', () => {
+test('drops entries that are too old, too large, or deleted', () => {
   let time = 0;
   const store = open(100_000, () => time);
   store.set('t', 'old', { value: 1, bytes: 10 });

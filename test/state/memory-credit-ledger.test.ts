@@ -5,7 +5,7 @@ import { memoryCreditLedger } from '../../src/state/memory-credit-ledger.ts';
 const charged = (credits: number): Settlement => ({ charged: credits, uncertain: 0, isPaidAnswer: true });
 const paid = { budget: 10, credits: 1, paid: true };
 
-test('what was spent is not forgotten, however many strangers come by', async () => {
+test('what was spent is remembered, however many other keys come', async () => {
   const ledger = memoryCreditLedger({ now: () => 0, maxStrangers: 100 });
   await ledger.settle('spender', charged(10));
   for (let index = 0; index < 5000; index++) {
@@ -15,7 +15,7 @@ test('what was spent is not forgotten, however many strangers come by', async ()
   expect(await ledger.reserve('spender', paid)).toMatchObject({ kind: 'refused' });
 });
 
-test('what is set aside for a call under way is not forgotten either', async () => {
+test('reservations of calls in flight are remembered too', async () => {
   const ledger = memoryCreditLedger({ now: () => 0, maxStrangers: 100 });
   const admission = await ledger.reserve('caller', { ...paid, credits: 10 });
   for (let index = 0; index < 5000; index++) await ledger.read(`stranger ${index}`);
@@ -46,7 +46,7 @@ test('what a failure, or a call said to be free, was charged counts as long', as
   await expect(ledger.reserve('other', paid)).rejects.toMatchObject({ failure: { kind: 'busy' } });
 });
 
-test('where there is no place for one more who spends, their paid calls are refused and nobody else is forgotten', async () => {
+test('where the ledger is full, paid calls of new keys are refused and no other key is forgotten', async () => {
   let time = 1;
   const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 3 });
   for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));

@@ -95,10 +95,7 @@ const anything = fc.oneof(
 );
 const extras = fc.dictionary(fc.constantFrom(...fieldNames), anything, { maxKeys: 12 });
 
-test('an answer that holds what it must is a result, whatever else the service puts into it', async ({
-  upstream,
-  server,
-}) => {
+test('an answer with its required fields is a result, whatever else it holds', async ({ upstream, server }) => {
   await fc.assert(
     fc.asyncProperty(tools, details, fc.array(extras, { minLength: 1, maxLength: 5 }), async (tool, detail, more) => {
       const [first = {}] = more;
@@ -123,11 +120,7 @@ test('an answer that holds what it must is a result, whatever else the service p
   );
 });
 
-test('a page of a hundred ads with a book in every field stays within the result', async ({
-  upstream,
-  server,
-  start,
-}) => {
+test('a hundred ads with huge texts in every field fit the result', async ({ upstream, server, start }) => {
   const book = 'All work and no play makes Jack a dull boy. '.repeat(60);
   const hostile = {
     ...Object.fromEntries(
@@ -160,10 +153,7 @@ test('a page of a hundred ads with a book in every field stays within the result
   expect(estimateTokens((await small.call('get_ad', { adId: uuidOf('ad') })).text)).toBeLessThan(1000);
 });
 
-test('an answer of millions of wrong entries is read in the time it takes to parse it', async ({
-  upstream,
-  server,
-}) => {
+test('an answer of millions of wrong entries is read within seconds', async ({ upstream, server }) => {
   upstream.does(bytes(`{"id":"x","media":[${'1,'.repeat(1_500_000)}1],"countries":[${'1,'.repeat(1_500_000)}1]}`));
   const started = performance.now();
   expect((await server.call('get_ad', { adId: uuidOf('x') })).isError).toBe(false);

@@ -35,7 +35,7 @@ const kinds = [
 ] as const;
 
 describe.each(kinds)('a cursor of a %s page', (_, args) => {
-  test('goes on in another process where the filters come with it, in pages of the same size', async ({
+  test('works in another process where the filters come with it, in pages of the same size', async ({
     server,
     other,
   }) => {
@@ -48,11 +48,7 @@ describe.each(kinds)('a cursor of a %s page', (_, args) => {
     expect(there.data.cursor).toBe(here.data.cursor);
   });
 
-  test('asks for the filters where they are left out and not remembered, and takes them', async ({
-    server,
-    other,
-    expectRefused,
-  }) => {
+  test('asks for the filters where they are missing and not remembered', async ({ server, other, expectRefused }) => {
     const filters = { countries: ['FR'], ...(args.limit === 4 && { ctaType: ['SHOP_NOW'] }) };
     const { cursor } = (await server.call('search_ads', { ...args, filters })).data;
     await expectRefused(other, 'search_ads', { cursor });
@@ -60,7 +56,7 @@ describe.each(kinds)('a cursor of a %s page', (_, args) => {
     expect((await server.call('search_ads', { cursor })).isError).toBe(false);
   });
 
-  test('needs none where the search had none', async ({ server, other }) => {
+  test('needs no filters where the search had none', async ({ server, other }) => {
     const first = await server.call('search_ads', args);
     const next = await other.call('search_ads', { cursor: first.data.cursor });
     expect(next.isError).toBe(false);
@@ -83,7 +79,7 @@ describe.each(kinds)('a cursor of a %s page', (_, args) => {
   });
 });
 
-test('only the answer that is kept decides whether going on costs again', async ({ server, other }) => {
+test('only the cache decides whether the next page is charged', async ({ server, other }) => {
   const first = await server.call('search_ads', { limit: 50, detail: 'full', filters: { countries: ['ES'] } });
   const args = { detail: 'full', filters: { countries: ['ES'] }, cursor: first.data.cursor };
   expect((await server.call('search_ads', args)).data.receipt).toMatchObject({ charged: 0, cached: true });
@@ -91,9 +87,7 @@ test('only the answer that is kept decides whether going on costs again', async 
   expect((await other.call('search_ads', args)).data.receipt).toMatchObject({ charged: 0, cached: true });
 });
 
-test('a page that is not begun may be asked for in another size, one that is cut goes on in its own', async ({
-  server,
-}) => {
+test('the next page may have another size, the rest of a cut page keeps its own', async ({ server }) => {
   const { cursor } = (await server.call('search_ads', { limit: 4 })).data;
   expect((await server.call('search_ads', { cursor })).data.items).toHaveLength(4);
   expect((await server.call('search_ads', { cursor, limit: 7 })).data.items).toHaveLength(7);
@@ -104,7 +98,7 @@ test('a page that is not begun may be asked for in another size, one that is cut
 });
 
 describe("a service's cursor too long for a text", () => {
-  test('goes on where it is remembered, and elsewhere says what to do', async ({ upstream, other }) => {
+  test('works where it is remembered, and elsewhere the error says what to do', async ({ upstream, other }) => {
     const config = { baseUrl: upstream.baseUrl, apiKey: 'svc_live_long_cursors' };
     const [one, another] = [await startServer({ config }), await startServer({ config })];
     const long = 'x'.repeat(5000);

@@ -28,7 +28,7 @@ const idsOf = (pages: ResultData[], id: 'id' | 'pageId' = 'id') =>
   pages.flatMap(({ items }) => items.map((item) => item[id]));
 
 describe('a listing that is cut to fit', () => {
-  test('of 100 ads in full is reached whole by its cursors, each ad once, with one charge', async ({ follow }) => {
+  test('of 100 ads in full is complete over its cursors, each ad once, with one charge', async ({ follow }) => {
     const pages = await follow('search_ads', { limit: 100, detail: 'full' }, { detail: 'full' });
     expect(pages.length).toBeGreaterThan(3);
     expect(new Set(idsOf(pages)).size).toBe(100);
@@ -50,7 +50,7 @@ describe('a listing that is cut to fit', () => {
     expect(idsOf(pages)).not.toEqual(expect.arrayContaining(idsOf([next])));
   });
 
-  test('of pages and of a collection goes on as well', async ({ server, follow }) => {
+  test('of pages or of a collection goes on as well', async ({ server, follow }) => {
     const pages = await follow('search_pages', { limit: 30, detail: 'full' }, { detail: 'full' });
     expect(new Set(idsOf(pages, 'pageId')).size).toBe(30);
     expect(chargeOf(pages)).toBe(3);
@@ -64,10 +64,7 @@ describe('a listing that is cut to fit', () => {
     expect(chargeOf(items)).toBe(5);
   });
 
-  test('goes on with its own filters where the call repeats none, and with the same where it does', async ({
-    server,
-    follow,
-  }) => {
+  test('goes on whether the call repeats its filters or not', async ({ server, follow }) => {
     const filters = { countries: ['FR'] };
     const [first] = await follow('search_ads', { limit: 40, detail: 'full', filters });
     const alone = (await server.call('search_ads', { cursor: first?.cursor })).data;
@@ -77,7 +74,7 @@ describe('a listing that is cut to fit', () => {
     expect(alone.shown?.from ?? alone.items.length).toBeGreaterThan(1);
   });
 
-  test('says the same in its text: how many of how many, and the cursor on a line of its own', async ({ server }) => {
+  test('says in its text how many of how many are shown, and has the cursor on its own line', async ({ server }) => {
     const result = await server.call('search_ads', { limit: 60, detail: 'full' });
     const { shown, cursor } = result.data;
     expect(result.text).toContain(`${shown?.to} of 60 ads shown`);

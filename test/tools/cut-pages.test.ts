@@ -30,7 +30,7 @@ const walks = fc.record({
   repeats: fc.boolean(),
 });
 
-test('whatever the page size and the room, cursors lead through a list once, and each page is paid once', async ({
+test('cursors lead through a list once and each page is paid once, whatever the page size and the room', async ({
   service,
 }) => {
   const every = await everyAd(service);

@@ -14,7 +14,7 @@ type Call = (tool: string) => Promise<{ items: Item[] }>;
 const collections = async (call: Call) => (await call('list_collections')).items;
 
 describe('search_ads', () => {
-  test('gives of each ad what a strategist asks next, in the text and in the data', async ({ call }) => {
+  test('gives the facts of each ad that a strategist asks for next, in the text and in the data', async ({ call }) => {
     const { text, items, data } = await call('search_ads', { filters: { countries: ['DE'] }, limit: 10 });
     expect(items).toHaveLength(10);
     expect(data).toMatchObject({ hasMore: true, cursor: expect.any(String), totalHits: expect.any(Number) });
@@ -27,14 +27,14 @@ describe('search_ads', () => {
     expect(text).toContain(String(data.totalHits));
   });
 
-  test('finds nothing without calling that an error', async ({ call }) => {
+  test('gives an empty list where nothing is found, not an error', async ({ call }) => {
     const { text, items, data } = await call('search_ads', { filters: { query: 'zxqyjkwv' } });
     expect(items).toEqual([]);
     expect(data).toMatchObject({ hasMore: false, cursor: null });
     expect(text).toContain('No ads found');
   });
 
-  test('passes on what the service says of a filter it does not take', async ({ server }) => {
+  test('passes on what the service says about an unknown filter', async ({ server }) => {
     const { error, text } = await server.call('search_ads', { filters: { colour: 'red' } });
     expect(error).toMatchObject({ kind: 'invalid_request', status: 422 });
     expect(text).toContain('colour');
@@ -76,13 +76,13 @@ describe('get_ad', () => {
     expect(text).toContain(`Ad ${found.id}`);
   });
 
-  test('in whichever case its id is written is one ad, paid for once', async ({ call }) => {
+  test('takes an id in either case, and pays for the ad once', async ({ call }) => {
     const [found] = (await call('search_ads', { limit: 1, filters: { countries: ['AT'] } })).items;
     expect((await call('get_ad', { adId: found?.id.toUpperCase() })).data.receipt).toMatchObject({ charged: 1 });
     expect((await call('get_ad', { adId: found?.id })).data.receipt).toMatchObject({ charged: 0, cached: true });
   });
 
-  test('of an unknown id says where ids come from', async ({ server }) => {
+  test('with an unknown id says where ids come from', async ({ server }) => {
     const { error, text } = await server.call('get_ad', { adId: '00000000-0000-4000-8000-000000000000' });
     expect(error).toMatchObject({ kind: 'not_found', status: 404 });
     expect(text).toContain('ad ids for get_ad');
@@ -97,7 +97,7 @@ test('get_page gives one page as the search listed it', async ({ call }) => {
 });
 
 describe('a collection', () => {
-  test('takes an ad and shows it, and says when it was there already', async ({ call }) => {
+  test('adds an ad, lists it, and says when it was there already', async ({ call }) => {
     const [saved] = await collections(call);
     const [ad] = (await call('search_ads', { limit: 1 })).items;
     const saving = { collectionId: saved?.id, itemType: 'ads', itemId: ad?.id };
@@ -119,7 +119,7 @@ describe('a collection', () => {
     expect(listed.text).toContain(saved?.name);
   });
 
-  test('takes a page and lists its pages', async ({ call }) => {
+  test('adds a page and lists it', async ({ call }) => {
     const [, saved] = await collections(call);
     const [page] = (await call('search_pages', { limit: 1 })).items;
     await call('add_collection_item', { collectionId: saved?.id, itemType: 'pages', itemId: page?.pageId });
@@ -137,7 +137,7 @@ describe('a collection', () => {
   });
 });
 
-test('items of another type than asked for are an error that says what they cost', async () => {
+test('items of another type than requested are an error with their charge', async () => {
   const upstream = await startUpstream();
   upstream.does(
     json({ itemType: 'pages', items: [{ name: 'neither' }], cursor: null, hasMore: false }, { headers: paid(3) }),
@@ -167,7 +167,7 @@ test('get_account, get_credits and whoami say whose account it is and what is le
   expect(JSON.stringify(identity)).not.toContain(service.apiKey);
 });
 
-test('every call of the session was one request', async ({ service, call }) => {
+test('every call sends one request', async ({ service, call }) => {
   service.requests.length = 0;
   await call('get_account');
   await call('search_pages', { limit: 7 });

@@ -50,7 +50,7 @@ test.for(calls)(
   },
 );
 
-test('a difference of two numbers that is too large is left out too', async ({ upstream, server }) => {
+test('a difference that is too large is left out too', async ({ upstream, server }) => {
   const usageLimit = { isLimitReached: false, limitType: 'none', hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 };
   upstream.does(json(creditStatus(usageLimit)));
   const { text, raw } = await server.call('get_credits');
@@ -58,7 +58,7 @@ test('a difference of two numbers that is too large is left out too', async ({ u
   expect(wrongNumbers(raw)).toEqual([]);
 });
 
-test('an error has no such numbers either', async ({ upstream, server }) => {
+test('an error holds no such numbers either', async ({ upstream, server }) => {
   const error = { code: 'limit', message: 'Enough.', requestId: 'req-e', details: { limit: 1, left: [2] } };
   upstream.does((_, response) => response.writeHead(429).end(inJson({ error }, '1e309')));
   upstream.credits = bytes(inJson(creditStatus(), '1e309'));

@@ -3,7 +3,7 @@ import { serviceTest } from '../support/fixtures.ts';
 
 const test = serviceTest();
 
-test('a collection longer than a page of it is read to its end, each item once', async ({ server }) => {
+test('a collection of several pages is read to its end, each item once', async ({ server }) => {
   const found = await server.call('search_ads', { limit: 5 });
   const ids = found.data.items.map(({ id }) => id);
   const { data } = await server.call('list_collections');

@@ -9,7 +9,7 @@ describe('a cursor of the service', () => {
   const pageWith = (cursor: unknown, more: object = {}) =>
     json({ items: [{ id: 'a' }], cursor, hasMore: true, ...more }, { headers: paid(1) });
 
-  test('of any form comes back to it as it was, wherever it was shown', async ({ upstream, server }) => {
+  test('of any form comes back to it unchanged', async ({ upstream, server }) => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: 'binary', minLength: 1, maxLength: 3000 }).filter((text) => text.isWellFormed()),
@@ -27,7 +27,7 @@ describe('a cursor of the service', () => {
     );
   });
 
-  test('that looks like ours, or has a page of text in it, is not taken for either', async ({ upstream, server }) => {
+  test('that looks like one of ours, or holds a text, is treated as opaque', async ({ upstream, server }) => {
     for (const cursor of [
       '@5+1.abcdefghijk:next',
       '@',
@@ -71,7 +71,7 @@ describe('a cursor of the service', () => {
     },
   );
 
-  test('of one plain word stands readable in ours, and of its own is passed on as it is', async ({
+  test('of one plain word is readable within ours, and is passed on unchanged when given alone', async ({
     upstream,
     server,
   }) => {
@@ -84,7 +84,7 @@ describe('a cursor of the service', () => {
     }
   });
 
-  test('beside hasMore false is left out: there is nothing to pay for', async ({ upstream, server }) => {
+  test('beside hasMore false is left out', async ({ upstream, server }) => {
     upstream.does(pageWith('more', { hasMore: false }));
     expect((await server.call('search_ads')).data).toMatchObject({ cursor: null, hasMore: false });
     upstream.does(pageWith('more', { hasMore: undefined }));

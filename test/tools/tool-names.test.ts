@@ -15,12 +15,12 @@ const test = upstreamTest();
 
 const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
 
-test('every operation is the work of one tool, and has its name', () => {
+test('every operation belongs to one tool', () => {
   expect(operationIds).toHaveLength(9);
   expect(Object.keys(operations).map(toolName).toSorted()).toEqual(tools.map(({ name }) => name).toSorted());
 });
 
-test('which tools are paid follows from the operations they call, as the document has them', () => {
+test('the gated operations decide which tools are paid', () => {
   for (const { tool: name, gated } of everyTool) {
     const tool = tools.find((one) => one.name === name);
     expect(tool && isGated(tool)).toBe(gated);
@@ -39,7 +39,7 @@ describe('what a model reads has the names of tools, never those of operations',
     expect(server.client.getInstructions()).not.toMatch(ids);
   });
 
-  test('in errors: an answer of another form, a budget, a cursor', async ({ upstream, start }) => {
+  test('in errors of answers, budgets and cursors', async ({ upstream, start }) => {
     const server = await start({ creditBudget: 3 });
     upstream.does(json({ items: 1 }));
     for (const { tool, args } of everyTool) expectToolNames(await server.call(tool, args));
@@ -53,7 +53,7 @@ describe('what a model reads has the names of tools, never those of operations',
 });
 
 describe('what still works without credits', () => {
-  test('is told of the tools that are offered', async ({ upstream, start }) => {
+  test('lists only the tools that are offered', async ({ upstream, start }) => {
     upstream.does(json({ error: { code: 'c', message: 'm', requestId: 'r' } }, { status: 402 }));
     const ungated = tools.filter((tool) => !isGated(tool));
     const all = await start();

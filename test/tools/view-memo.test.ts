@@ -31,7 +31,7 @@ const pageAfter = (limit: number, shown: number, context: ToolContext) =>
   );
 
 describe('pages of answers that are kept', () => {
-  test('are made once: the same question has the same page', async ({ service }) => {
+  test('are rendered once for the same request', async ({ service }) => {
     const context = openContext(service);
     const first = await searchAds.run({ limit: 20 }, context);
     expect(await searchAds.run({ limit: 20 }, context)).toBe(first);
@@ -39,13 +39,13 @@ describe('pages of answers that are kept', () => {
     expect(await searchAds.run({ limit: 20, fresh: true }, context)).not.toBe(first);
   });
 
-  test('are not kept where answers are not', async ({ service }) => {
+  test('are not kept without a cache', async ({ service }) => {
     const context = openContext(service, 0);
     await searchAds.run({ limit: 5 }, context);
     expect(context.viewMemo.size).toBe(0);
   });
 
-  test('are few for each answer, though a caller with the key signs cursors from any item on', async ({ service }) => {
+  test('are bounded for each answer, even for a caller who signs cursors for any position', async ({ service }) => {
     const context = openContext(service);
     const limits = [96, 97, 98, 99, 100];
     let largest = 0;

@@ -40,7 +40,7 @@ function* schemasIn(schema: unknown, path = ''): Generator<[string, Record<strin
 describe.each(names)('%s', (name) => {
   const tool = () => listed.get(name) as Listed;
 
-  test('is on the wire as it was when a person last looked', async () => {
+  test('matches its committed definition', async () => {
     await expect(`${JSON.stringify(tool(), null, 2)}\n`).toMatchFileSnapshot(`../wire/${name}.json`);
   });
 
@@ -58,7 +58,7 @@ describe.each(names)('%s', (name) => {
     });
   });
 
-  test('takes flat arguments in words every host knows, and no others', () => {
+  test('takes flat arguments in the JSON Schema that every host knows', () => {
     const { inputSchema } = tool();
     expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
     for (const [path, schema] of schemasIn(inputSchema)) {
@@ -82,7 +82,7 @@ describe.each(names)('%s', (name) => {
     }
   });
 
-  test('lists an output that a new field of the service cannot break', () => {
+  test('lists an output schema that allows new fields of the service', () => {
     for (const [path, schema] of schemasIn(tool().outputSchema)) {
       expect(schema, path).not.toHaveProperty('enum');
       expect(schema, path).not.toHaveProperty('const');
@@ -92,7 +92,7 @@ describe.each(names)('%s', (name) => {
   });
 });
 
-test('a read-only server lists nothing that writes, and answers it as unknown', async () => {
+test('a read-only server lists no tool that writes, and does not know it', async () => {
   const reader = await startServer({ config: { readOnly: true } });
   const { tools: left } = await reader.client.listTools();
   expect(left).toHaveLength(9);
@@ -101,7 +101,7 @@ test('a read-only server lists nothing that writes, and answers it as unknown', 
   await reader.close();
 });
 
-test('a server with chosen tools lists those alone', async () => {
+test('a server with chosen tools lists only those', async () => {
   const chosen = await startServer({ config: { tools: ['whoami', 'search_ads'] } });
   expect((await chosen.client.listTools()).tools.map(({ name }) => name)).toEqual(['search_ads', 'whoami']);
   await chosen.close();

@@ -37,10 +37,10 @@ export class SqlEngine {
   static async open(limits: StatementLimits): Promise<SqlEngine> {
     const sqlite = (await openSqlite()) as unknown as Sqlite;
     const { capi, wasm } = sqlite;
-    const place = wasm.alloc(8);
-    capi.sqlite3_open_v2(':memory:', place, capi.SQLITE_OPEN_READWRITE | capi.SQLITE_OPEN_CREATE, 0);
-    const db = wasm.peekPtr(place) as number;
-    wasm.dealloc(place);
+    const pointer = wasm.alloc(8);
+    capi.sqlite3_open_v2(':memory:', pointer, capi.SQLITE_OPEN_READWRITE | capi.SQLITE_OPEN_CREATE, 0);
+    const db = wasm.peekPtr(pointer) as number;
+    wasm.dealloc(pointer);
     const engine = new SqlEngine(sqlite, db, limits);
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#run('PRAGMA journal_mode = OFF');
@@ -96,17 +96,17 @@ export class SqlEngine {
     this.#interrupted = undefined;
     const bytes = new TextEncoder().encode(sql);
     const start = wasm.alloc(bytes.length + 1);
-    const place = wasm.alloc(16);
+    const pointer = wasm.alloc(16);
     const statements: number[] = [];
     try {
       wasm.heap8u().set(bytes, start);
       wasm.heap8u()[start + bytes.length] = 0;
       const end = start + bytes.length;
       for (let at = start; at < end && statements.length < 2; ) {
-        const code = capi.sqlite3_prepare_v3(this.#db, at, end - at + 1, 0, place, place + 8);
+        const code = capi.sqlite3_prepare_v3(this.#db, at, end - at + 1, 0, pointer, pointer + 8);
         if (code !== capi.SQLITE_OK) throw this.#error();
-        const statement = wasm.peekPtr(place) as number;
-        const next = wasm.peekPtr(place + 8) as number;
+        const statement = wasm.peekPtr(pointer) as number;
+        const next = wasm.peekPtr(pointer + 8) as number;
         if (statement !== 0) statements.push(statement);
         // A NUL character ends what the engine reads, but not what it was given.
         else if (next <= at || (next < end && wasm.heap8u()[next] === 0)) throw new SqlFailure({ reason: 'tail' });
@@ -117,7 +117,7 @@ export class SqlEngine {
       for (const statement of statements) capi.sqlite3_finalize(statement);
       throw error;
     } finally {
-      wasm.dealloc(place);
+      wasm.dealloc(pointer);
       wasm.dealloc(start);
     }
   }
@@ -133,10 +133,10 @@ export class SqlEngine {
 
   memoryUsed(): number {
     const { capi, wasm } = this.#sqlite;
-    const place = wasm.alloc(16);
-    capi.sqlite3_status64(capi.SQLITE_STATUS_MEMORY_USED, place, place + 8, 0);
-    const used = Number(wasm.peek64(place));
-    wasm.dealloc(place);
+    const pointer = wasm.alloc(16);
+    capi.sqlite3_status64(capi.SQLITE_STATUS_MEMORY_USED, pointer, pointer + 8, 0);
+    const used = Number(wasm.peek64(pointer));
+    wasm.dealloc(pointer);
     return used;
   }
 
@@ -153,10 +153,10 @@ export class SqlEngine {
 
   #prepareOwn(sql: string): number {
     const { capi, wasm } = this.#sqlite;
-    const place = wasm.alloc(8);
-    const code = capi.sqlite3_prepare_v3(this.#db, sql, -1, 0, place, null);
-    const statement = wasm.peekPtr(place) as number;
-    wasm.dealloc(place);
+    const pointer = wasm.alloc(8);
+    const code = capi.sqlite3_prepare_v3(this.#db, sql, -1, 0, pointer, null);
+    const statement = wasm.peekPtr(pointer) as number;
+    wasm.dealloc(pointer);
     if (code !== capi.SQLITE_OK) throw this.#error();
     return statement;
   }

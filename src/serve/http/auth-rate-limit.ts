@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CallEvent } from '../../log/call-event.ts';
+import type { CallEvent } from '../../log/log.ts';
 import { isRefused, type KnownKeys } from './known-keys.ts';
 
 /** Bounds how many keys the service does not know one address may try in a minute. */

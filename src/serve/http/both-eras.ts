@@ -1,7 +1,7 @@
 import { isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { claimsModern, messagesIn } from '../messages.ts';
-import type { Serve } from './exchange.ts';
+import type { Serve } from './http-call.ts';
 import { legacyEra } from './legacy-era.ts';
 import { modernEra } from './modern-era.ts';
 
@@ -9,9 +9,9 @@ import { modernEra } from './modern-era.ts';
 export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const legacy = legacyEra(catalog);
   const modern = modernEra(catalog, onerror);
-  return async (exchange) => {
-    const { request, body } = exchange;
+  return async (call) => {
+    const { request, body } = call;
     const isModern = messagesIn(body).some(claimsModern) || !(await isLegacyRequest(request, body));
-    return isModern ? modern(exchange) : legacy(exchange);
+    return isModern ? modern(call) : legacy(call);
   };
 }

@@ -62,9 +62,9 @@ function boundConnections(server: Server, maxConnections: number) {
     idle.delete(socket);
     receiving.delete(socket);
   };
-  const longestWaiting = (): Socket | undefined => {
-    const [longest] = idle;
-    if (longest) return longest;
+  const oldestWaiting = (): Socket | undefined => {
+    const [oldest] = idle;
+    if (oldest) return oldest;
     for (const [socket, { complete }] of receiving) {
       if (!complete) return socket;
       receiving.delete(socket);
@@ -73,7 +73,7 @@ function boundConnections(server: Server, maxConnections: number) {
   };
   server.on('connection', (socket) => {
     if (open >= maxConnections) {
-      const closed = longestWaiting() ?? socket;
+      const closed = oldestWaiting() ?? socket;
       forget(closed);
       closed.destroy();
     }

@@ -1,8 +1,7 @@
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { type Context, Hono } from 'hono';
 import type { Credentials } from '../../api/client.ts';
-import type { OnCall } from '../../log/call-event.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { type CallLimits, LimitedCalls } from '../call-limits.ts';
 import { isToolCall, messagesIn } from '../messages.ts';
@@ -69,7 +68,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const refused = admitted ? undefined : tooManyKeys(context, callers.authRateLimit);
     return refused ?? serve({ request: context.req.raw, body: body.value, credentials });
   });
-  addRefusals(app, log);
+  answerErrors(app, log);
   return {
     fetch: app.fetch,
     drain: async () => {
@@ -88,7 +87,7 @@ function tooManyKeys(context: Context<Authenticated>, authRateLimit: AuthRateLim
   return refuse(context, 429, 'Too many unknown keys came from this address.');
 }
 
-function addRefusals(app: Hono<Authenticated>, log: Log): void {
+function answerErrors(app: Hono<Authenticated>, log: Log): void {
   app.all('/mcp', (context) => {
     context.header('Allow', 'POST');
     return refuse(context, 405, 'Only POST is served here: without sessions there is nothing to listen to or to end.');

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { CallEvent } from '../../log/call-event.ts';
+import type { CallEvent } from '../../log/log.ts';
 
 /** Keys the service accepted lately, by tenant id. */
 export interface KnownKeys {

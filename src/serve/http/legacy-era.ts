@@ -4,7 +4,7 @@ import type { Catalog } from '../../mcp/catalog.ts';
 import { checkRequest } from '../../mcp/check-request.ts';
 import { cancelNoticesIn, type Message, messagesIn, requestsIn } from '../messages.ts';
 import { type CancelNotices, createCancelNotices } from './cancel-notices.ts';
-import { type Exchange, errorAnswer, type Serve } from './exchange.ts';
+import { errorAnswer, type HttpCall, type Serve } from './http-call.ts';
 
 /**
  * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. A stream would carry
@@ -12,8 +12,8 @@ import { type Exchange, errorAnswer, type Serve } from './exchange.ts';
  */
 export function legacyEra(catalog: Catalog): Serve {
   const notices = createCancelNotices();
-  return async (exchange) => {
-    const { request, body, credentials } = exchange;
+  return async (call) => {
+    const { request, body, credentials } = call;
     const messages = messagesIn(body);
     const requests = requestsIn(messages);
     for (const { params } of cancelNoticesIn(messages)) notices.arrived(credentials.tenantId, params?.requestId);
@@ -24,7 +24,7 @@ export function legacyEra(catalog: Catalog): Serve {
     const server = bindV1(catalog, credentials);
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
     await server.connect(transport);
-    const { cancelled, forget } = awaitCancel(exchange, requests, notices);
+    const { cancelled, forget } = awaitCancel(call, requests, notices);
     // In a batch, notices would come beside what they are about.
     const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
     const answered = transport.handleRequest(request, { parsedBody });
@@ -35,7 +35,7 @@ export function legacyEra(catalog: Catalog): Serve {
 }
 
 /** Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. */
-function awaitCancel({ request, credentials }: Exchange, requests: Message[], notices: CancelNotices) {
+function awaitCancel({ request, credentials }: HttpCall, requests: Message[], notices: CancelNotices) {
   const [first, ...others] = requests;
   let forget = () => {};
   const cancelled = new Promise<Response>((resolve) => {

@@ -1,6 +1,6 @@
 import type { Handler, MiddlewareHandler } from 'hono';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { OnCall } from '../../log/call-event.ts';
+import type { OnCall } from '../../log/log.ts';
 
 export interface Metrics {
   /** Counts a call. */

@@ -3,7 +3,7 @@ import { bindV2, requestsV2 } from '../../mcp/bind-v2.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { checkRequest } from '../../mcp/check-request.ts';
 import { messagesIn, requestsIn } from '../messages.ts';
-import { errorAnswer, type Serve } from './exchange.ts';
+import { errorAnswer, type Serve } from './http-call.ts';
 
 /** Revision 2026-07-28: a server for each request. */
 export function modernEra(catalog: Catalog, onerror: (error: Error) => void): Serve {

@@ -9,4 +9,4 @@ export const refuse = (context: Context, status: Status, message: string, code?:
   context.json(errorOf(message, code), status);
 
 /** The same where there is no context. */
-export const refusal = (status: Status, message: string) => Response.json(errorOf(message), { status });
+export const errorResponse = (status: Status, message: string) => Response.json(errorOf(message), { status });

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
-import { refusal } from './refuse.ts';
+import { errorResponse } from './refuse.ts';
 
 export interface AllowedNames {
   /** Where the server listens: always one of its names while no others are given. */
@@ -44,12 +44,18 @@ const hostsOf = ({ allowedHosts, host = 'localhost' }: Names): string[] => [
 
 function wrongHost(host: string | undefined, allowed: string[]): Response | undefined {
   if (validateHostHeader(host, allowed).ok) return undefined;
-  return refusal(403, 'The host name in the address is not allowed. AD_LIBRARY_ALLOWED_HOSTS lists those that are.');
+  return errorResponse(
+    403,
+    'The host name in the address is not allowed. AD_LIBRARY_ALLOWED_HOSTS lists those that are.',
+  );
 }
 
 function wrongOrigin(origin: string | undefined, allowed: string[]): Response | undefined {
   if (validateOriginHeader(origin, allowed).ok) return undefined;
-  return refusal(403, 'Web pages of this origin are not allowed. AD_LIBRARY_ALLOWED_ORIGINS lists those that are.');
+  return errorResponse(
+    403,
+    'Web pages of this origin are not allowed. AD_LIBRARY_ALLOWED_ORIGINS lists those that are.',
+  );
 }
 
 function isAddress(host = ''): boolean {

@@ -59,7 +59,7 @@ export class LineStream {
   }
 
   /** Resolves when the line has left the process, which is later than at once where the reader is slow. */
-  send(message: JSONRPCMessage | JSONRPCMessage[] | Refusal): Promise<void> {
+  send(message: JSONRPCMessage | JSONRPCMessage[] | ErrorMessage): Promise<void> {
     return new Promise((resolve) => this.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()));
   }
 
@@ -120,7 +120,7 @@ export class LineStream {
 }
 
 /** JSON-RPC's answer to what is no request: its id is null where none could be read. */
-interface Refusal {
+interface ErrorMessage {
   jsonrpc: '2.0';
   id: string | number | null;
   error: { code: number; message: string };

@@ -1,8 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
 import type { Credentials } from '../../api/client.ts';
-import type { OnCall } from '../../log/call-event.ts';
-import type { Log } from '../../log/log.ts';
+import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { batchProblem } from '../batch.ts';
 import { type CallLimits, LimitedCalls } from '../call-limits.ts';

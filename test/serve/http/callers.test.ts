@@ -77,7 +77,7 @@ describe('callers', () => {
     expect(upstream.requests.map(({ key }) => key)).not.toContain('svc_live_of_the_operator');
   });
 
-  test('find nothing of their keys in the log', () => {
+  test('leave no key in the log', () => {
     expect(server.logged.length).toBeGreaterThan(600);
     expect(server.logged.join('')).not.toContain('svc_live_');
   });
@@ -105,7 +105,7 @@ describe('a call under way', () => {
   const added = { collection: {}, itemType: 'ads', itemId: uuidOf('i'), added: true };
   const last = () => upstream.requests.at(-1);
 
-  test('is stopped when its caller vanishes and it costs nothing', async () => {
+  test('is aborted when its caller disconnects and it is free', async () => {
     const { socket } = bareSocket(server.port);
     const body = JSON.stringify(callOf('get_account'));
     const head = Object.entries(goodHeaders()).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -137,7 +137,7 @@ describe('a call under way', () => {
     },
   );
 
-  test('is not stopped by a notice of another key, nor by one that could mean several', async () => {
+  test('is not cancelled by another key, nor by an ambiguous notice', async () => {
     const before = upstream.requests.length;
     const connections = ['a', 'a', 'b'].map(() => keepAlive(server.origin));
     const calls = ['a', 'a', 'b'].map((key, index) => {
@@ -159,7 +159,7 @@ describe('a call under way', () => {
     await Promise.all(calls);
   });
 
-  test('is left to finish when it is a write that waited for its turn', async () => {
+  test('is finished when it is a write that waited for its turn', async () => {
     const busy = await startHttp({ baseUrl: upstream.baseUrl, callsPerKey: 1 });
     const client = await connectHttp('v2 auto', busy.url, 'svc_live_waiting');
     const first = client.call('add_collection_item', {
@@ -189,7 +189,7 @@ describe('a call under way', () => {
     await client.close();
   });
 
-  test('is left to finish when it is a write', async () => {
+  test('is finished when it is a write', async () => {
     const client = await connectHttp('v2 auto', server.url, 'svc_live_writer');
     const cancel = new AbortController();
     const saving = { collectionId: uuidOf('c'), itemType: 'ads', itemId: uuidOf('i') };

@@ -53,7 +53,7 @@ describe('requests pipelined on one connection', () => {
     expect(received().match(/answer of \/.\./g)).toEqual(['answer of /a.', 'answer of /b.', 'answer of /c.']);
   });
 
-  test('are not worked on while the answer before is not read', async () => {
+  test('are not handled while the previous answer is unread', async () => {
     let begun = 0;
     const { open } = await serve(() => {
       begun++;
@@ -70,7 +70,7 @@ describe('requests pipelined on one connection', () => {
     expect(begun).toBe(5);
   });
 
-  test('end the connection when they are more than a client has reason to send', async () => {
+  test('end the connection when there are too many', async () => {
     const { open } = await serve(() => new Promise<Response>(() => {}), { bounds: { maxPipelined: 3 } });
     const within = open();
     within.socket.write(get().repeat(3));
@@ -120,7 +120,7 @@ describe('answers that nobody reads', () => {
 describe('past the bound of connections', () => {
   const bounds = { maxConnections: 3 };
 
-  test('those that rest longest make room, also those that never sent anything', async () => {
+  test('the longest idle are closed first, silent ones included', async () => {
     const { open } = await serve(hello, { bounds });
     const silent = open();
     await silent.connected;
@@ -164,7 +164,7 @@ describe('past the bound of connections', () => {
     await answered(late);
   });
 
-  test('none is closed that waits for its answer, and the new one is closed while all wait', async () => {
+  test('none that waits for its answer is closed; while all wait, the new one is', async () => {
     const gate = gateOf();
     let begun = 0;
     const handler = () => {

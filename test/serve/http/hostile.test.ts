@@ -4,7 +4,7 @@ import { test as base } from '../../support/fixtures.ts';
 import { bareSocket, callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ service }, { onCleanup }) => {
-  const server = await startHttp({ baseUrl: service.baseUrl, refusalsPerMinute: 0 });
+  const server = await startHttp({ baseUrl: service.baseUrl, authFailuresPerMinute: 0 });
   onCleanup(server.close);
   return server;
 });
@@ -115,7 +115,7 @@ describe('a request', () => {
     },
   );
 
-  test('larger than a megabyte ends its connection, whether it says its size or not', async ({ service, server }) => {
+  test('larger than a megabyte ends its connection, with and without a stated length', async ({ service, server }) => {
     const large = Buffer.alloc(1024 * 1024 + 1, ' ');
     const stated = await keepAlive(server.origin).send({ body: large });
     const streamed = await keepAlive(server.origin).send({
@@ -128,7 +128,7 @@ describe('a request', () => {
     expect((await keepAlive(server.origin).call('whoami', {}, service.apiKey)).status).toBe(200);
   });
 
-  test('without a length is read all the same', async ({ service, server }) => {
+  test('without a length is read', async ({ service, server }) => {
     const { json } = await keepAlive(server.origin).send({
       headers: goodHeaders(service.apiKey),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
@@ -155,7 +155,7 @@ describe('a request', () => {
   });
 });
 
-test('a method nobody knows is refused as its revision has it, and the next request is served', async ({
+test('an unknown method is refused as its revision prescribes, and the next request is served', async ({
   service,
   server,
 }) => {
@@ -217,7 +217,7 @@ test('a call cancelled in its own batch leaves nobody waiting, and ids that come
   });
 });
 
-test('pages of allowed origins may call, once the browser has asked', async ({ service }) => {
+test('pages of allowed origins may call, after a preflight', async ({ service }) => {
   const open = await startHttp({ baseUrl: service.baseUrl, allowedOrigins: ['app.example'] });
   const connection = keepAlive(open.origin);
   const origin = 'https://app.example';

@@ -18,7 +18,7 @@ describe.each(clientKinds)('a %s client over HTTP', (kind) => {
   });
 });
 
-test('every revision of the handshake is spoken, with plain JSON and no session', async () => {
+test('every revision with a handshake is served, with plain JSON and no session', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = keepAlive(server.origin);
   for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
@@ -52,7 +52,7 @@ describe('revision 2026-07-28', () => {
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
   });
 
-  test('lists say that anybody may keep them for an hour, and are the same each time', async () => {
+  test('lists are publicly cacheable for an hour, and always the same', async () => {
     const server = await startHttp({ demo: true });
     const { send, close } = keepAlive(server.origin);
     for (const method of ['tools/list', 'prompts/list', 'server/discover']) {

@@ -20,7 +20,7 @@ const post = (origin: string, key: string, body: object = callOf('whoami')) =>
   keepAlive(origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
 
 describe('calls at once', () => {
-  test('wait for their turn, and past that are told when to come back', async () => {
+  test('wait for their turn, and past the limit get an error with the time to retry', async () => {
     const gate = gateOf();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 16 };
     const { upstream, server } = await between(
@@ -48,7 +48,7 @@ describe('calls at once', () => {
   });
 });
 
-test('a call that finds no place is logged by no name that a caller makes up', async () => {
+test('a refused call is logged without the tool name its caller made up', async () => {
   const { upstream, server } = await between(delays.hangs, { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
   const hanging = post(server.origin, 'svc_live_a').catch(() => {});
   await until(() => upstream.requests.length === 1);
@@ -61,7 +61,7 @@ test('a call that finds no place is logged by no name that a caller makes up', a
 });
 
 describe('operation', () => {
-  test('is alive, ready, and has numbers only where they are asked for', async () => {
+  test('answers health and readiness, and metrics only where they are on', async () => {
     const { server } = await between(identifies);
     const connection = keepAlive(server.origin);
     const get = (path: string) => connection.send({ method: 'GET', path });
@@ -70,7 +70,7 @@ describe('operation', () => {
     expect((await get('/metrics')).status).toBe(404);
   });
 
-  test('numbers say tools, outcomes, times, credits and answers', async () => {
+  test('metrics count tools, outcomes, times, credits and answers', async () => {
     const { server } = await between(identifies, { metrics: true });
     await post(server.origin, 'svc_live_a');
     await post(server.origin, 'svc_live_a', callOf('made_up_by_a_caller'));
@@ -102,7 +102,7 @@ describe('operation', () => {
 });
 
 describe('SIGTERM', () => {
-  test('delivers what is under way, refuses what is new, says so, and ends with 0', async () => {
+  test('finishes calls in flight, refuses new ones, and exits with 0', async () => {
     const gate = gateOf();
     const upstream = await startUpstream(answering(() => gate.opened.then(() => identity)));
     onTestFinished(upstream.close);

@@ -7,8 +7,8 @@ import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/
 import { startService } from '../../support/service.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
-async function serve(baseUrl: string, refusalsPerMinute: number) {
-  const server = await startHttp({ baseUrl, refusalsPerMinute });
+async function serve(baseUrl: string, authFailuresPerMinute: number) {
+  const server = await startHttp({ baseUrl, authFailuresPerMinute });
   const { send, close } = keepAlive(server.origin);
   onTestFinished(() => server.close(0));
   onTestFinished(() => void close());
@@ -25,7 +25,7 @@ async function startHolding() {
   return { held, baseUrl };
 }
 
-test('guesses are counted when they come in, not when they come back', async () => {
+test('guessed keys are counted when they arrive, not when they are refused', async () => {
   const { held, baseUrl } = await startHolding();
   const { post } = await serve(baseUrl, 3);
   const guesses = Array.from({ length: 20 }, (_, index) => post(`svc_live_guess.${index}`).catch(() => undefined));
@@ -38,7 +38,7 @@ test('guesses are counted when they come in, not when they come back', async () 
   expect(held).toHaveLength(3);
 });
 
-test('keys that the service refused are counted, keys that it accepted are not, and those pass from then on', async () => {
+test('keys that the service refused are counted, and accepted keys always pass', async () => {
   const service = await startService();
   onTestFinished(service.close);
   const { post } = await serve(service.baseUrl, 2);
@@ -53,7 +53,7 @@ test('keys that the service refused are counted, keys that it accepted are not, 
   for (const key of good) expect((await post(key)).status).toBe(200);
 });
 
-test('requests without a key, or without a call, count nothing', async () => {
+test('requests without a key or a call are not counted', async () => {
   const upstream = await startUpstream(answering(() => ({ authenticated: true, authSource: 'api_key' })));
   onTestFinished(upstream.close);
   const { post, send } = await serve(upstream.baseUrl, 1);
@@ -66,7 +66,7 @@ test('requests without a key, or without a call, count nothing', async () => {
   expect((await post('svc_live_new')).status).toBe(200);
 });
 
-test('a guess whose caller hangs up is counted all the same', async () => {
+test('a guess whose caller disconnects is counted', async () => {
   const { held, baseUrl } = await startHolding();
   const { server, post } = await serve(baseUrl, 1);
   const connection = keepAlive(server.origin);

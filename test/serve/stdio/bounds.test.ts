@@ -2,8 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
-import { logCalls } from '../../../src/log/call-event.ts';
-import { createLog } from '../../../src/log/log.ts';
+import { createLog, logCalls } from '../../../src/log/log.ts';
 import { serveStdio } from '../../../src/serve/stdio/serve-stdio.ts';
 import { answering, delays, startUpstream } from '../../support/faulty-upstream.ts';
 import { gateOf } from '../../support/gate.ts';
@@ -59,7 +58,7 @@ async function open({ behaviour = identifies, revision = '2025-11-25', drainMs =
 }
 
 describe('calls at once', () => {
-  test('are 32 with 256 waiting, and past that busy', async () => {
+  test('are limited to 32 with 256 waiting, and more are busy', async () => {
     const gate = gateOf();
     const { upstream, send, lines } = await open({ behaviour: heldBy(gate) });
     send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
@@ -72,7 +71,7 @@ describe('calls at once', () => {
     expect(lines.filter((line) => !Array.isArray(line) && line.result?.isError !== true)).toHaveLength(288);
   });
 
-  test('are not taken in while nobody reads their answers', async () => {
+  test('are not read while their answers are unread', async () => {
     const { send, stdin, stdout, lines } = await open({});
     stdout.pause();
     const lists = Array.from({ length: 2000 }, (_, id) => request(id + 1, 'tools/list'));
@@ -100,7 +99,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('of notices alone has no answer, and malformed requests in one have theirs', async () => {
+  test('of notifications alone has no answer, and malformed requests have one', async () => {
     const { send, lines } = await open({ revision: '2025-03-26' });
     send([{ jsonrpc: '2.0', method: 'notifications/initialized' }]);
     send([request(1, 'tools/call', { name: 5 }), request(2, 'ping')]);
@@ -164,7 +163,7 @@ describe('at the end of input', () => {
     expect(lines).toEqual([]);
   });
 
-  test('nobody is waited for once the output is closed', async () => {
+  test('the session ends at once when the output is closed', async () => {
     const { upstream, send, stdout, ended } = await open({ behaviour: delays.hangs, drainMs: 600_000 });
     send(whoami(1));
     await until(() => upstream.requests.length === 1);

@@ -66,7 +66,7 @@ async function session(...messages: object[]) {
 
 const toolsOf = (answer: Record<string, unknown> | undefined) => (answer?.result as { tools?: [] })?.tools;
 
-test('whoever opens in the old way is answered in it, message after message', async () => {
+test('a client that opens in the old era stays in it', async () => {
   const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
   const answers = await session(initialize, initialized, request(2, 'tools/list'), request(3, 'ping'));
   expect(answers[1]).toMatchObject({ result: { protocolVersion: LATEST_PROTOCOL_VERSION } });
@@ -74,21 +74,21 @@ test('whoever opens in the old way is answered in it, message after message', as
   expect(answers[3]).toMatchObject({ result: {} });
 });
 
-test('whoever opens in the new way is answered in it, and from then on in no other', async () => {
+test('a client that opens in the new era stays in it', async () => {
   const answers = await session(modern(1, 'tools/list'), modern(2, 'tools/list'), request(3, 'tools/list'));
   expect(toolsOf(answers[1])).toHaveLength(10);
   expect(toolsOf(answers[2])).toEqual(toolsOf(answers[1]));
   expect(answers[3]).toHaveProperty('error');
 });
 
-test('to ask what there is binds nobody to the new way', async () => {
+test('discovery alone does not choose the new era', async () => {
   const answers = await session(modern(7, 'server/discover'), modern(8, 'server/discover'), initialize);
   expect(answers[7]).toMatchObject({ result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } });
   expect(answers[8]).toHaveProperty('result');
   expect(answers[1]).toMatchObject({ result: { protocolVersion: LATEST_PROTOCOL_VERSION } });
 });
 
-test('what cannot be read is answered, and told to the log of those who debug', async () => {
+test('an unreadable message is answered, and logged at level debug', async () => {
   const { stdin, stdout, ended } = startSession();
   stdin.end('not json\n');
   await ended;

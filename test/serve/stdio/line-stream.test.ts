@@ -62,7 +62,7 @@ test('it ends with its input, also in the middle of a message', async () => {
   expect(messages).toEqual([]);
 });
 
-test('it notices when nobody reads its output any more, and sending is still no error', async () => {
+test('it notices when its output is closed, and sending is still no error', async () => {
   const { stdout, lines } = openStream();
   stdout.destroy(Object.assign(new Error('EPIPE'), { code: 'EPIPE' }));
   await lines.outputClosed;
@@ -81,7 +81,7 @@ test('sending takes as long as the reader does', async () => {
   expect(left).toBe(3);
 });
 
-test('nothing more is read while nobody reads the answers', async () => {
+test('no more input is read while answers are unread', async () => {
   const { stdin, stdout, messages, lines } = openStream();
   const line = `${JSON.stringify(ping)}\n`;
   void lines.send({ jsonrpc: '2.0', id: 0, result: { text: 'x'.repeat(1000) } });

@@ -1,36 +1,32 @@
 import { spawn } from 'node:child_process';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
+import { delays, json, paid } from '../../support/faulty-upstream.ts';
+import { test } from '../../support/fixtures.ts';
+import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
 import { command, run, start } from '../../support/process.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import type { TestService } from '../../support/service.ts';
 
 describe.each(clientKinds)('a %s client over stdio', (kind) => {
   testClient((args) => connectStdio(kind, args));
 });
 
 describe('the service over stdio', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startService();
-  });
-  afterAll(() => service.close());
-  const settings = (key: string, address = service.baseUrl) => ({
-    AD_LIBRARY_API_KEY: key,
-    AD_LIBRARY_BASE_URL: address,
+  const settings = ({ apiKey, baseUrl }: Pick<TestService, 'apiKey' | 'baseUrl'>) => ({
+    AD_LIBRARY_API_KEY: apiKey,
+    AD_LIBRARY_BASE_URL: baseUrl,
   });
 
-  test('is asked with the key of the environment', async () => {
-    const client = await connectStdio('v1', [], settings(service.apiKey));
+  test('is asked with the key of the environment', async ({ service }) => {
+    const client = await connectStdio('v1', [], settings(service));
     expect((await client.call('whoami')).data).toMatchObject({ authenticated: true });
     await client.close();
   });
 
-  test('refuses a wrong key, and the answer says what to check', async () => {
-    const client = await connectStdio('v1', [], settings('svc_live_wrong'));
+  test('refuses a wrong key, and the answer says what to check', async ({ service }) => {
+    const client = await connectStdio('v1', [], settings({ ...service, apiKey: 'svc_live_wrong' }));
     const { text, error } = await client.call('search_ads');
     expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
     expect(text).toContain('developer portal');
@@ -38,8 +34,12 @@ describe('the service over stdio', () => {
     await client.close();
   });
 
-  test('that is dead gives an answer within the deadline', async () => {
-    const client = await connectStdio('v1', ['--timeout-ms', '2000'], settings(service.apiKey, 'http://127.0.0.1:9'));
+  test('that does not listen is reported within the deadline', async ({ service }) => {
+    const client = await connectStdio(
+      'v1',
+      ['--timeout-ms', '2000'],
+      settings({ ...service, baseUrl: 'http://127.0.0.1:9' }),
+    );
     const { text, error } = await client.call('search_ads');
     expect(error).toMatchObject({ kind: 'network', retryable: true });
     expect(text).toContain('AD_LIBRARY_BASE_URL');
@@ -47,40 +47,38 @@ describe('the service over stdio', () => {
     await client.close();
   });
 
-  test('that hangs is left soon after the end of input', async () => {
-    const aborted: string[] = [];
-    const hanging = createServer((request) => request.once('close', () => aborted.push(request.url ?? '')));
-    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
-    const address = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}`;
+  test('that hangs is abandoned at the end of input', async ({ upstream, service }) => {
+    upstream.does(delays.hangs);
     const input = `${JSON.stringify(initialize)}\n${JSON.stringify(callOf('whoami'))}\n`;
-    const { code } = await run([], { env: settings(service.apiKey, address), input });
+    const { code } = await run([], { env: settings({ ...service, baseUrl: upstream.baseUrl }), input });
     expect(code).toBe(0);
-    await new Promise((resolve) => hanging.close(resolve));
-    expect(aborted).toEqual(['/v1/whoami']);
+    await upstream.requests[0]?.left;
+    expect(upstream.requests.map(({ path }) => path)).toEqual(['/v1/whoami']);
   });
 
-  test('is waited for when the process is asked to end, so that what is paid for is delivered', async () => {
-    const held: ServerResponse[] = [];
-    const holding = createServer((_, response) => void held.push(response));
-    await new Promise<void>((resolve) => holding.listen(0, '127.0.0.1', resolve));
-    const address = `http://127.0.0.1:${(holding.address() as AddressInfo).port}`;
-    const running = start(['--log-level', 'debug'], settings(service.apiKey, address));
+  test('is waited for when the process is asked to end, so that what is paid for is delivered', async ({
+    upstream,
+    service,
+  }) => {
+    const gate = gateOf();
+    const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(5) });
+    upstream.does((...exchange) => void gate.opened.then(() => answer(...exchange)));
+    const running = start(['--log-level', 'debug'], settings({ ...service, baseUrl: upstream.baseUrl }));
     running.child.stdin?.write(`${JSON.stringify(initialize)}\n${JSON.stringify(callOf('search_ads'))}\n`);
-    await until(() => held.length === 1);
+    await upstream.reached(1);
     running.child.kill('SIGTERM');
-    held[0]?.setHeader('x-service-credits-charged', '5').end('{"items":[],"cursor":null,"hasMore":false}');
+    gate.open();
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
     expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
       id: 2,
       result: { structuredContent: { receipt: { charged: 5 } } },
     });
-    await new Promise((resolve) => holding.close(resolve));
   });
 
-  test('is waited for at the end of input, as a shell pipes it', async () => {
+  test('is waited for at the end of input, as a shell pipes it', async ({ service }) => {
     const input = `${JSON.stringify(initialize)}\n${JSON.stringify(callOf('whoami'))}\n`;
-    const { code, stdout } = await run([], { env: settings(service.apiKey), input });
+    const { code, stdout } = await run([], { env: settings(service), input });
     expect(code).toBe(0);
     expect(JSON.parse(stdout.trim().split('\n').at(-1) ?? '')).toMatchObject({
       id: 2,

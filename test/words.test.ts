@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+// biome-ignore lint/suspicious/noDeprecatedImports: its replacement is a package of its own.
+import { parseAst } from 'vitest/node';
+
+/** Words that stood for something the field has a name for (`book` for a ledger, `lane` for a transport). */
+const privateWords =
+  /^(asked|asking|books|dice|exchanges?|foreign|gate|habits?|keyed|landed|lanes?|merging|payers?|place|refusals?|said|shelf|shelves|shop|standing|told)$/;
+/** `maxItems`, not `mostItems`. */
+const superlative = /^(most|largest|longest)[A-Z]/;
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const files = ['src', 'bench', 'scripts'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join(folder, file)),
+);
+
+test.each(files)('%s names things in the words of the field', (file) => {
+  const program = parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' });
+  const names = new Set([basename(file, '.ts').replace(/-(\w)/g, (_, first: string) => first.toUpperCase())]);
+  collectNames(program, names);
+  expect(
+    [...names].filter((name) => superlative.test(name) || wordsOf(name).some((word) => privateWords.test(word))),
+  ).toEqual([]);
+});
+
+function collectNames(node: unknown, names: Set<string>): void {
+  if (typeof node !== 'object' || node === null) return;
+  const { type, name } = node as { type?: unknown; name?: unknown };
+  if (type === 'Identifier' && typeof name === 'string') names.add(name);
+  for (const child of Object.values(node)) collectNames(child, names);
+}
+
+const wordsOf = (name: string) => name.split(/(?=[A-Z])|_/).map((word) => word.toLowerCase());
