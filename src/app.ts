@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
+import { operations } from './api/operations.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
@@ -31,6 +32,8 @@ export interface AppOptions {
   log: Log;
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
+  /** Whether the service accepted a tenant's key lately; by default there is only one key. */
+  isKnownKey?: (tenantId: string) => boolean;
   now: () => number;
   random: () => number;
   /** The address at which `pictures` will be served, if any. */
@@ -55,6 +58,7 @@ export async function openApp({
   config,
   log,
   onCall = logCalls(log),
+  isKnownKey,
   now,
   random,
   mediaUrl,
@@ -65,12 +69,15 @@ export async function openApp({
   setMaxListeners(0, closing.signal);
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
+  const open = () => {
+    calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
+    return calls;
+  };
   const server = {
     tools: chosenTools(config),
-    calls: () => {
-      calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
-      return calls.then(({ callsOf }) => callsOf);
-    },
+    calls: () => open().then(({ callsOf }) => callsOf),
+    exports: (tenantId: string) => open().then(({ exportsOf }) => exportsOf(tenantId)),
+    isKnownKey,
     now,
     log,
     onCall,
@@ -127,6 +134,6 @@ export const toolNames = tools.map(({ name }) => name);
 function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, Tool> {
   const chosen = tools
     .filter((tool) => names?.includes(tool.name) ?? true)
-    .filter((tool) => tool.annotations.readOnlyHint || !readOnly);
+    .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].writes));
   return new Map(chosen.map((tool) => [tool.name, tool]));
 }

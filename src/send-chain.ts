@@ -14,8 +14,10 @@ import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
+import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
 import type { Datasets } from './state/dataset.ts';
+import { type Exports, MemoryExports } from './state/exports.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
@@ -27,6 +29,8 @@ import { version } from './version.ts';
 /** The API for all callers, until it is closed. */
 export interface OpenCalls {
   callsOf: Calls;
+  /** The files that a tenant exported. */
+  exportsOf(tenantId: string): Exports;
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
 }
@@ -52,6 +56,8 @@ interface ChainOptions extends CallsOptions {
   state: MemoryState;
   datasets: Datasets;
   inFlight: InFlightCalls;
+  /** Removes what is kept for a key that the service rejects, except its spending. */
+  forget(tenantId: string): Promise<void>;
 }
 
 export function openCalls(options: CallsOptions): OpenCalls {
@@ -59,27 +65,36 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const state = memoryState({ ttl: config.cacheSeconds * 1000, now: options.now });
   const datasets: Datasets = new MemoryDatasets();
   const adRows = new AdRowReader();
+  const sql = new DatasetSqlEngine(adRows);
+  const exports = new MemoryExports(options.now);
+  const forget = async (tenantId: string) => {
+    exports.forget(tenantId);
+    await Promise.all([state.forget(tenantId), datasets.forget(tenantId), sql.forget(tenantId)]);
+  };
   const inFlight = trackInFlightCalls({
     timeoutMs: config.timeoutMs,
     maxPerTenant: Math.max(256, 2 * config.callsPerKey),
     maxInAll: Math.max(1024, 2 * config.callsAtOnce),
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
-  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight }), options.upstream.baseUrl);
+  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight, forget }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
     adRows,
+    sql: sql.of(caller.tenantId),
+    version,
+    exports: exports.of(caller.tenantId),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
   const close = async (ms: number) => {
     await inFlight.close(ms);
-    await datasets.close();
+    await Promise.all([datasets.close(), sql.close()]);
   };
-  return { callsOf, close };
+  return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
 }
 
 /** Everything between a tool and the network, the outermost last. */
@@ -98,9 +113,7 @@ function sendChain(options: ChainOptions): Send {
   const gathered = withDataset(windowed, { datasets, now, onError });
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(gathered, { answers, now }) : gathered;
-  const forgetful = withRefusedKeys(kept, async (tenantId) => {
-    await Promise.all([state.forget(tenantId), datasets.forget(tenantId)]);
-  });
+  const forgetful = withRefusedKeys(kept, options.forget);
   const coalesced = withCoalescing(forgetful, inFlight);
   const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
   return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });
