@@ -9,7 +9,7 @@ export const queryAds = defineListTool({
   name: 'query_ads',
   title: 'Query gathered ads',
   description:
-    'Run one SQLite SELECT over the ads gathered so far (median, percentile, JSON and window functions included). Tables: ads(id, pageId, pageName, headline, body, linkDescription, offerLink, startedAt, lastSeenAt, endDate, duplicates, audienceReach, adSpendMin, adSpendMax, revenueMin, revenueMax, ctaType, displayFormat, productTitle, productPrice, trendPublic, performancePublic, landingDomain, daysRunning, active, firstLine, startedMonth, text, language, variant, cardCount, videoCount, imageCount, firstGatheredAt, gatheredAt, json), ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions(id, gatheredAt, json), pages, gatherings(id, filters, collectionId, found, read, complete, gatheredAt), gathered(gatheringId, adId). variant is the same for ads with nearly the same copy; missing is null.',
+    'One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, ctaType, displayFormat, duplicates, audienceReach …) and landingDomain, daysRunning, active, firstLine, startedMonth, text, language, variant (same copy), cardCount, videoCount, imageCount, firstGatheredAt, gatheredAt, json. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId). Missing is null. A wrong name lists all columns.',
   annotations: { ...readOnly, openWorldHint: false },
   operations: [],
   input: z.strictObject({
