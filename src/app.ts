@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
+import { operations } from './api/operations.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import type { Fetch } from './api/send-http.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
@@ -38,6 +39,8 @@ export interface AppOptions {
   log: Log;
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
+  /** Whether the service accepted a tenant's key lately; by default there is only one key. */
+  isKnownKey?: (tenantId: string) => boolean;
   now: () => number;
   random: () => number;
   /** The address at which `pictures` will be served, if any. */
@@ -63,6 +66,7 @@ export async function openApp({
   problems = [],
   log,
   onCall = logCalls(log),
+  isKnownKey,
   now,
   random,
   mediaUrl,
@@ -73,12 +77,15 @@ export async function openApp({
   setMaxListeners(0, closing.signal);
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
+  const open = () => {
+    calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
+    return calls;
+  };
   const server = {
     tools: chosenTools(config),
-    calls: () => {
-      calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
-      return calls.then(({ callsOf }) => callsOf);
-    },
+    calls: () => open().then(({ callsOf }) => callsOf),
+    exports: (tenantId: string) => open().then(({ exportsOf }) => exportsOf(tenantId)),
+    isKnownKey,
     now,
     log,
     onCall,
@@ -155,6 +162,6 @@ export const toolNames = tools.map(({ name }) => name);
 function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, Tool> {
   const chosen = tools
     .filter((tool) => names?.includes(tool.name) ?? true)
-    .filter((tool) => tool.annotations.readOnlyHint || !readOnly);
+    .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].writes));
   return new Map(chosen.map((tool) => [tool.name, tool]));
 }

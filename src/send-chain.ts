@@ -16,9 +16,12 @@ import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
+import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
 import type { DatasetCaller, Datasets } from './state/dataset.ts';
+import { type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
+import { folderExports } from './state/folder-exports.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
@@ -30,6 +33,8 @@ import { version } from './version.ts';
 /** The API for all callers, until it is closed. */
 export interface OpenCalls {
   callsOf: Calls;
+  /** The files that a tenant exported. */
+  exportsOf(tenantId: string): Exports;
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
 }
@@ -55,12 +60,20 @@ interface ChainOptions extends CallsOptions {
   state: MemoryState;
   datasets: Datasets;
   inFlight: InFlightCalls;
+  /** Removes what is kept for a key that the service rejects, except its spending. */
+  forget(tenantId: string): Promise<void>;
 }
 
 export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
   const datasets = openDatasets(options, (caller) => userIdOf(apiOf, caller));
   const adRows = new AdRowReader();
+  const sql = new DatasetSqlEngine(adRows);
+  const exports = openExports(options);
+  const forget = async (tenantId: string) => {
+    exports.forget(tenantId);
+    await Promise.all([state.forget(tenantId), datasets.forget(tenantId), sql.forget(tenantId)]);
+  };
   const state = memoryState({
     ttl: config.cacheSeconds * 1000,
     now: options.now,
@@ -72,12 +85,15 @@ export function openCalls(options: CallsOptions): OpenCalls {
     timeoutMs: config.timeoutMs,
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
-  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight }), options.upstream.baseUrl);
+  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight, forget }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
     adRows,
+    sql: sql.of(caller.tenantId),
+    version,
+    exports: exports.of(caller.tenantId),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     priceOf: async (list, { limit, cursor }) => {
       const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
@@ -88,9 +104,9 @@ export function openCalls(options: CallsOptions): OpenCalls {
   });
   const close = async (ms: number) => {
     await inFlight.close(ms);
-    await datasets.close();
+    await Promise.all([datasets.close(), sql.close()]);
   };
-  return { callsOf, close };
+  return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
 }
 
 /** In files only where a person asked for it, and never what the demo makes up. */
@@ -100,6 +116,13 @@ function openDatasets(
 ): Datasets {
   if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
   return new FileDatasets({ folder: resolve(config.files), baseUrl: upstream.baseUrl, now, userIdOf, warn: log.warn });
+}
+
+/** In memory, or in the folder of the one person whose key this is. */
+function openExports({ config: { files, demo }, now }: CallsOptions): Pick<MemoryExports, 'of' | 'forget'> {
+  if (files === undefined || demo) return new MemoryExports(now);
+  const exports = folderExports(resolve(files, 'exports'), now);
+  return { of: () => exports, forget: () => {} };
 }
 
 /** How long a paid answer waits to be kept in files, in milliseconds. */
@@ -127,9 +150,7 @@ function sendChain(options: ChainOptions): Send {
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(windowed, { answers, now }) : windowed;
   const gathered = withDataset(kept, { datasets, now, onError });
-  const forgetful = withRefusedKeys(gathered, async (tenantId) => {
-    await Promise.all([state.forget(tenantId), datasets.forget(tenantId)]);
-  });
+  const forgetful = withRefusedKeys(gathered, options.forget);
   const coalesced = withCoalescing(forgetful, inFlight);
   const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
   return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });

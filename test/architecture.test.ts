@@ -53,7 +53,7 @@ const mayImport: Record<string, string[]> = {
   dataset: ['dataset', 'language', 'present', 'state', 'api'],
   tools: ['tools', 'dataset', 'present', 'state', 'credits', 'api'],
   prompts: ['prompts', 'present'],
-  mcp: ['mcp', 'tools', 'prompts', 'present', 'api', 'log'],
+  mcp: ['mcp', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
   library: ['library', 'language', 'api'],
   config: ['config', 'api', 'log'],

@@ -20,7 +20,15 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
   };
-  const app = await openApp({ config, log, onCall, now, random: Math.random, mediaUrl: addressOfMedia(config) });
+  const app = await openApp({
+    config,
+    log,
+    onCall,
+    isKnownKey: knownKeys.has,
+    now,
+    random: Math.random,
+    mediaUrl: addressOfMedia(config),
+  });
   const http = createHttpApp({
     catalog: app.catalog,
     log,

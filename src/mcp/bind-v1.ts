@@ -6,9 +6,12 @@ import {
   InitializeRequestSchema,
   JSONRPCRequestSchema,
   ListPromptsRequestSchema,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
   McpError,
   PingRequestSchema,
+  ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
@@ -26,8 +29,18 @@ export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
     catalog.getPrompt(params, (problem) => new McpError(ErrorCode.InvalidParams, problem)),
   );
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
+  server.setRequestHandler(ListResourcesRequestSchema, async () => ({
+    resources: await catalog.listResources(credentials.tenantId),
+  }));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
+    catalog.readResource(credentials.tenantId, params.uri, (problem) => new McpError(RESOURCE_NOT_FOUND, problem)),
+  );
   return server;
 }
+
+/** Revisions up to 2025-11-25 have a code of their own for it; the SDK has no name for that. */
+const RESOURCE_NOT_FOUND = -32_002;
 
 /** Validates forms that a user fills in, and this server shows none. Without one, each server would build its own. */
 const noValidator = {
@@ -45,4 +58,7 @@ export const requestsV1: RequestSchemas = {
   'tools/call': CallToolRequestSchema,
   'prompts/list': ListPromptsRequestSchema,
   'prompts/get': GetPromptRequestSchema,
+  'resources/list': ListResourcesRequestSchema,
+  'resources/templates/list': ListResourceTemplatesRequestSchema,
+  'resources/read': ReadResourceRequestSchema,
 };

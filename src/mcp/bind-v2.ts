@@ -1,4 +1,10 @@
-import { ProtocolError, ProtocolErrorCode, Server, specTypeSchemas } from '@modelcontextprotocol/server';
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceNotFoundError,
+  Server,
+  specTypeSchemas,
+} from '@modelcontextprotocol/server';
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
@@ -19,6 +25,13 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
+  server.setRequestHandler('resources/list', async () => ({
+    resources: await catalog.listResources(credentials.tenantId),
+  }));
+  server.setRequestHandler('resources/read', ({ params }) =>
+    catalog.readResource(credentials.tenantId, params.uri, (problem) => new ResourceNotFoundError(params.uri, problem)),
+  );
   return server;
 }
 
@@ -29,4 +42,7 @@ export const requestsV2: RequestSchemas = {
   'tools/call': specTypeSchemas.CallToolRequest,
   'prompts/list': specTypeSchemas.ListPromptsRequest,
   'prompts/get': specTypeSchemas.GetPromptRequest,
+  'resources/list': specTypeSchemas.ListResourcesRequest,
+  'resources/templates/list': specTypeSchemas.ListResourceTemplatesRequest,
+  'resources/read': specTypeSchemas.ReadResourceRequest,
 };

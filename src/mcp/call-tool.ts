@@ -5,12 +5,13 @@ import type { Receipt } from '../api/send.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
+import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
-import type { Rendered, Tool } from '../tools/define-tool.ts';
+import type { Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
 import type { CallerContext, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
-import { receiptText, viewReceipt } from './receipt.ts';
+import { nothingSent, receiptText, viewReceipt } from './receipt.ts';
 import { untrustedText } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
@@ -21,6 +22,10 @@ export interface ServerContext {
   tools: ReadonlyMap<string, Tool>;
   /** Loads what tools call the API with. */
   calls(): Promise<(caller: Caller) => CallerContext>;
+  /** The files that a tenant exported. */
+  exports(tenantId: string): Promise<Exports>;
+  /** Whether the service accepted the tenant's key lately; undefined where there is only one. */
+  isKnownKey?: ((tenantId: string) => boolean) | undefined;
   now: () => number;
   log: Log;
   onCall: OnCall;
@@ -45,7 +50,7 @@ export interface ToolCall extends Credentials {
 
 /** The part of MCP's CallToolResult that both SDKs share. */
 export type ToolResult = {
-  content: { type: 'text'; text: string }[];
+  content: ({ type: 'text'; text: string } | ResourceLink)[];
   structuredContent?: Record<string, unknown>;
   isError?: true;
   _meta?: Record<string, unknown>;
@@ -79,17 +84,24 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
   return withDeadline({ signals, ms: server.timeoutMs - (call.waitedMs ?? 0) }, async (signal) => {
     const { apiKey, tenantId } = call;
     // Every tool makes at most one API call.
-    let receipt: Receipt | undefined;
+    let receipt: Receipt | undefined = tool.operations.length === 0 ? nothingSent : undefined;
     const onReceipt = (received: Receipt) => {
       receipt = received;
     };
+    const context = contextOf({ apiKey, tenantId, signal, onReceipt });
+    // A tool that asks the service nothing would serve any key that somebody makes up.
+    const isChecked = tool.operations.length === 0 && server.isKnownKey?.(tenantId) === false;
+    if (isChecked) await context.api.whoami();
+    if (receipt?.charged === null && isChecked) receipt = nothingSent;
     const rendered = await runTool(tool, input, {
-      ...contextOf({ apiKey, tenantId, signal, onReceipt }),
+      ...context,
+      signal,
       now: server.now(),
       resultTokens: server.resultTokens - RECEIPT_TOKENS,
       toolName,
     });
-    return { result: resultOf(server, rendered, receipt), facts: viewReceipt(receipt) };
+    const facts = { ...viewReceipt(receipt), ...(isChecked && { cached: false }) };
+    return { result: resultOf(server, rendered, receipt), facts };
   });
 }
 
@@ -103,16 +115,16 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 /** Adds the receipt, the notice and a warning to data and text. */
 function resultOf(
   { notice, output }: ServerContext,
-  { data, text }: Rendered,
+  { data, text, links = [] }: Rendered,
   receipt: Receipt | undefined,
 ): ToolResult {
   const { age, warning } = receipt ?? {};
   const view = viewReceipt(receipt);
   const structured = { ...data, receipt: view, ...(notice && { notice }), ...(warning && { warning }) };
   const whole = [notice, text, receiptText(view, age), warning].filter(Boolean).join('\n');
-  if (output === 'text') return { content: [{ type: 'text', text: whole }] };
+  if (output === 'text') return { content: [{ type: 'text', text: whole }, ...links] };
   const shown = output === 'both' ? whole : 'The result is in structuredContent.';
-  return { content: [{ type: 'text', text: shown }], structuredContent: structured };
+  return { content: [{ type: 'text', text: shown }, ...links], structuredContent: structured };
 }
 
 function failed(server: ServerContext, call: ToolCall, thrown: unknown): Outcome {

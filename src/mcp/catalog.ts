@@ -6,11 +6,12 @@ import { filterHints } from './filter-hints.ts';
 import { getPrompt, type ListedPrompt, listPrompts, type PromptRequest, type PromptResult } from './get-prompt.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
+import { type ListedResource, listResources, type ResourceContents, readResource } from './resources.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
 export interface Catalog {
   serverInfo: { name: string; title: string; version: string };
-  capabilities: { tools: object; prompts: object };
+  capabilities: { tools: object; prompts: object; resources: object };
   instructions: string;
   hasTool(name: string): boolean;
   /** The same at every call. */
@@ -22,6 +23,8 @@ export interface Catalog {
   /** The result of a call that is rejected before it runs. */
   refuse(error: AdLibraryError): ToolResult;
   getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
+  listResources(tenantId: string): Promise<ListedResource[]>;
+  readResource(tenantId: string, uri: string, notFound: (problem: string) => Error): Promise<ResourceContents>;
 }
 
 export interface CatalogOptions {
@@ -47,7 +50,7 @@ export function createCatalog({
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
-    capabilities: { tools: {}, prompts: {} },
+    capabilities: { tools: {}, prompts: {}, resources: {} },
     instructions: [
       instructions({ offered: [...server.tools.values()], keepsAnswers: server.keepsAnswers }),
       server.notice,
@@ -64,5 +67,7 @@ export function createCatalog({
     callTool: (call) => callTool(server, call),
     refuse: (error) => errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
+    listResources: async (tenantId) => listResources(await server.exports(tenantId)),
+    readResource: async (tenantId, uri, notFound) => readResource(await server.exports(tenantId), uri, notFound),
   };
 }

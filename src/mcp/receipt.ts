@@ -19,6 +19,9 @@ export const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
   requestId: receipt?.requestId ? untrustedId(receipt.requestId) : null,
 });
 
+/** Of a tool that needed no call. */
+export const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+
 // Created when first needed: the first one takes a good part of the time in which a process starts.
 let numberFormat: Intl.NumberFormat | undefined;
 function formatCredits(credits: number): string {
@@ -30,12 +33,17 @@ function formatCredits(credits: number): string {
 /** The credits line of a result. */
 export function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
   const spent = cached
-    ? `nothing charged (${age === undefined ? 'shared with an identical call' : `cached ${ageText(age)}`})`
+    ? `nothing charged${sourceText(age, requestId)}`
     : charged === null
       ? 'not reported for this call'
       : `${formatCredits(charged)} charged`;
   const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
   return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
+}
+
+function sourceText(age: number | undefined, requestId: string | null): string {
+  if (age !== undefined) return ` (cached ${ageText(age)})`;
+  return requestId === null ? '' : ' (shared with an identical call)';
 }
 
 function ageText(ms: number): string {

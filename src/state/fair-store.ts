@@ -54,6 +54,14 @@ export class FairStore<Value> {
     return entry.value;
   }
 
+  /** A tenant's values that have not expired, the most recently used last. */
+  values(tenantId: string): Value[] {
+    const now = this.options.now();
+    return [...(this.shares.get(tenantId)?.entries.values() ?? [])].flatMap(({ value, until }) =>
+      until > now ? value : [],
+    );
+  }
+
   /** @param bytes the caller's estimate; a value larger than the whole store is not kept */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
     const { maxBytes, ttl, now } = this.options;

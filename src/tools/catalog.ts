@@ -1,12 +1,14 @@
 import { operations } from '../api/operations.ts';
 import { addCollectionItem } from './add-collection-item.ts';
 import type { Tool } from './define-tool.ts';
+import { exportAds } from './export-ads.ts';
 import { getAccount } from './get-account.ts';
 import { getAd } from './get-ad.ts';
 import { getCredits } from './get-credits.ts';
 import { getPage } from './get-page.ts';
 import { listCollectionItems } from './list-collection-items.ts';
 import { listCollections } from './list-collections.ts';
+import { queryAds } from './query-ads.ts';
 import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
 import { whoami } from './whoami.ts';
@@ -20,6 +22,8 @@ export const tools: readonly Tool[] = [
   listCollections,
   listCollectionItems,
   addCollectionItem,
+  queryAds,
+  exportAds,
   getCredits,
   getAccount,
   whoami,

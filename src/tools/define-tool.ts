@@ -52,6 +52,17 @@ export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolD
 export interface Rendered {
   data: object;
   text: string;
+  /** Resources that a host may read (MCP specification, *Tools*, *Resource Links*). */
+  links?: readonly ResourceLink[];
+}
+
+export interface ResourceLink {
+  type: 'resource_link';
+  uri: string;
+  name: string;
+  mimeType: string;
+  /** In bytes. */
+  size: number;
 }
 
 export type Tool = ItemTool | ListTool;

@@ -1,7 +1,9 @@
 import type { Api } from '../api/client.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
+import type { DatasetSql } from '../dataset/dataset-sql.ts';
 import type { Dataset } from '../state/dataset.ts';
+import type { Exports } from '../state/exports.ts';
 import type { Cursors } from './cursor.ts';
 import type { PriceOf } from './page-prices.ts';
 import type { ViewMemo } from './view-memo.ts';
@@ -9,6 +11,8 @@ import type { ViewMemo } from './view-memo.ts';
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext {
   api: Api;
+  /** Aborts at the deadline, or when the caller leaves. */
+  signal: AbortSignal;
   /** Milliseconds since the epoch. */
   now: number;
   /** Maximum tokens of the tool's own text in a result. */
@@ -20,6 +24,11 @@ export interface ToolContext {
   /** Makes rows of its ads. */
   adRows: AdRowReader;
   priceOf: PriceOf;
+  sql: DatasetSql;
+  /** This server's, for notes on how data came about. */
+  version: string;
+  /** The files that the caller exported. */
+  exports: Exports;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
@@ -27,4 +36,4 @@ export interface ToolContext {
 }
 
 /** The part that belongs to one caller, for one call. */
-export type CallerContext = Omit<ToolContext, 'now' | 'resultTokens' | 'toolName'>;
+export type CallerContext = Omit<ToolContext, 'signal' | 'now' | 'resultTokens' | 'toolName'>;

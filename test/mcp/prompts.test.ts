@@ -34,7 +34,7 @@ test('an optional argument that is missing leaves no gap', async () => {
 });
 
 test('an unknown prompt, a missing argument and one that is too long are refused', async () => {
-  await expect(write('nothing', {})).rejects.toThrow(/Prompts: find_long_running_ads, profile_advertiser/);
+  await expect(write('nothing', {})).rejects.toThrow(/Prompts: profile_advertiser, compare_advertisers/);
   await expect(write('profile_advertiser', {})).rejects.toThrow(/advertiser/);
   await expect(write('profile_advertiser', { advertiser: '   ' })).rejects.toThrow(/advertiser/);
   await expect(write('profile_advertiser', { advertiser: 'x'.repeat(501) })).rejects.toThrow(/500 characters/);

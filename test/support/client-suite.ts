@@ -42,7 +42,12 @@ export function testClient(connect: (args: string[]) => Promise<TestClient>): vo
 
   test('gets the prompts', async () => {
     const client = await connect(['--demo']);
-    expect(await client.listPrompts()).toEqual(['find_long_running_ads', 'profile_advertiser']);
+    expect(await client.listPrompts()).toEqual([
+      'profile_advertiser',
+      'compare_advertisers',
+      'find_changes',
+      'find_long_running_ads',
+    ]);
     expect(await client.prompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
     await expect(client.prompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
     await expect(client.prompt('nothing')).rejects.toThrow(/find_long_running_ads/);

@@ -20,8 +20,8 @@ function openContext(service: TestService, cacheSeconds = 900): ToolContext {
     now: Date.now,
     random: () => 0,
   });
-  const caller = callsOf({ apiKey, tenantId: 'tenant', signal: new AbortController().signal });
-  return { ...caller, now: Date.now(), resultTokens: 7840, toolName };
+  const { signal } = new AbortController();
+  return { ...callsOf({ apiKey, tenantId: 'tenant', signal }), signal, now: Date.now(), resultTokens: 7840, toolName };
 }
 
 const pageAfter = (limit: number, shown: number, context: ToolContext) =>

@@ -1,0 +1,81 @@
+import * as z from 'zod';
+import { canonical } from '../api/fingerprint.ts';
+import { quote } from '../present/fence.ts';
+import { cut } from '../present/fit.ts';
+import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/running.ts';
+import { sanitizeLine } from '../present/text.ts';
+import type { DatasetContents } from '../state/dataset.ts';
+import { coverageOf, type PartialGathering } from './coverage.ts';
+
+/** How much of what there is an answer from the dataset rests on. */
+export const CoverageView = z.looseObject({
+  ads: z.number(),
+  gatherings: z.number(),
+  partial: z.array(z.looseObject({ gathering: z.string(), read: z.number() })).optional(),
+});
+export type CoverageView = {
+  ads: number;
+  gatherings: number;
+  /** Gatherings that are not complete, the newest first. */
+  partial?: PartialView[];
+  /** How many more there are. */
+  morePartial?: number;
+  /** Ads that were removed for want of room. */
+  removedAds?: number;
+};
+
+interface PartialView {
+  gathering: string;
+  /** What was asked for, as JSON. */
+  about: string;
+  found: number | null;
+  read: number;
+  /** Ads that were read and removed for want of room. */
+  removed?: number;
+  gatheredAt: string;
+}
+
+const MAX_PARTIAL = 5;
+const ABOUT_TOKENS = 40;
+
+export function viewCoverage(contents: DatasetContents): CoverageView {
+  const { ads, gatherings, partial, letGo } = coverageOf(contents);
+  return {
+    ads,
+    gatherings,
+    ...(partial.length > 0 && { partial: partial.slice(0, MAX_PARTIAL).map(viewPartial) }),
+    ...(partial.length > MAX_PARTIAL && { morePartial: partial.length - MAX_PARTIAL }),
+    ...(letGo > 0 && { removedAds: letGo }),
+  };
+}
+
+function viewPartial({ id, filters, collectionId, found, read, missing, gatheredAt }: PartialGathering): PartialView {
+  const about = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
+  return {
+    gathering: id,
+    about: cut(sanitizeLine(about), ABOUT_TOKENS),
+    found,
+    read,
+    ...(missing > 0 && { removed: missing }),
+    gatheredAt: dayOf(gatheredAt) ?? '',
+  };
+}
+
+/** Which gatherings an answer rests on only in part; that it rests on no gathering; or that all are complete. */
+export function coverageText({ ads, gatherings, partial = [], morePartial = 0, removedAds = 0 }: CoverageView): string {
+  const rests = `Coverage: ${count(ads, 'ad')}`;
+  const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed for want of room.` : '';
+  if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
+  if (gatherings === 0)
+    return `${rests} that searches happened to show, gathered completely for no question.${removed}`;
+  if (partial.length === 0) return `${rests}; every gathering is complete.${removed}`;
+  const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
+  return `${rests}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
+}
+
+function partialText({ gathering, about, found, read, removed, gatheredAt }: PartialView): string {
+  const part = found === null ? `${count(read, 'ad')} of an unknown number` : `${read} of ${found}`;
+  const without = removed === undefined ? '' : `, ${removed} of them removed`;
+  return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
+}

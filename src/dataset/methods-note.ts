@@ -1,0 +1,57 @@
+import { canonical } from '../api/fingerprint.ts';
+import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import { isoTime } from './cells.ts';
+import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
+
+interface MethodsNote {
+  contents: DatasetContents;
+  sql: string;
+  rows: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+  version: string;
+}
+
+/** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
+export function methodsNote({ contents, sql, rows, now, version }: MethodsNote): string {
+  const { ads, pages, gatherings, letGo } = contents;
+  return `# How these ads were gathered
+
+Exported ${isoTime(now)} by ad-library-mcp ${version}: ${rows} rows from ${ads.length} ads and ${pages.length} pages.
+
+## Statement
+
+${indented(sql)}
+
+## Gatherings
+
+${gatherings.length === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map((gathering) => tableRow(gathering, contents))].join('\n')}
+${letGo.ads > 0 ? `\n${letGo.ads} ads were removed for want of room.\n` : ''}
+## What to keep in mind
+
+- "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.
+- Each ad is in its newest version. A field that a later answer left out keeps its earlier value.
+- \`daysRunning\` counts from \`startedAt\` to \`endDate\`, or else to \`lastSeenAt\`. \`active\` is empty where the dates do not tell.
+- \`language\` is detected from the text and empty for templates and short texts. \`variant\` groups ads of an advertiser with nearly the same copy.
+- Reach, spend, revenue, trend and performance are the service's own estimates; its document does not define them.
+- An ad that is no longer found has not necessarily ended.
+`;
+}
+
+const indented = (sql: string) => sql.trim().replace(/^/gm, '    ');
+
+const tableHead = '| gathering | question | gathered | found | read | complete |\n|---|---|---|---|---|---|';
+
+function tableRow(gathering: Gathering, contents: DatasetContents): string {
+  const { id, filters, collectionId, gatheredAt } = gathering;
+  const question = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
+  const cells = [
+    id,
+    `\`${question.replace(/[`|\n\r]/g, ' ')}\``,
+    isoTime(gatheredAt),
+    foundBy(gathering, contents) ?? 'not stated',
+    adIdsOf(gathering, contents).size,
+    isComplete(gathering, contents) ? 'yes' : 'no',
+  ];
+  return `| ${cells.join(' | ')} |`;
+}

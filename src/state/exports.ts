@@ -1,0 +1,76 @@
+import { randomBytes } from 'node:crypto';
+import { FairStore } from './fair-store.ts';
+
+/** A file made of a tenant's dataset. */
+export interface ExportedFile {
+  /** The address under which a host reads it as a resource. */
+  uri: string;
+  /** Without folders: `ads.csv`. */
+  name: string;
+  mimeType: string;
+  bytes: number;
+  /** In milliseconds since the epoch. */
+  at: number;
+  /** Where it lies on this machine, if it does. */
+  path?: string | undefined;
+  content(): Promise<Uint8Array>;
+}
+
+export interface NewFile {
+  name: string;
+  mimeType: string;
+  /** Writes the file in parts; each is taken before the next is made. */
+  write(take: (bytes: Uint8Array) => Promise<void>): Promise<unknown>;
+}
+
+/** The files that one tenant exported, and that are not too old. */
+export interface Exports {
+  /** A larger file is refused. */
+  maxBytes: number;
+  create(file: NewFile): Promise<ExportedFile>;
+  /** The newest first. */
+  list(): Promise<ExportedFile[]>;
+  find(uri: string): Promise<ExportedFile | undefined>;
+}
+
+const MB = 1024 * 1024;
+/** Files of all tenants together. */
+const maxBytesInAll = 64 * MB;
+const maxBytesEach = 16 * MB;
+/** How long a file can be read, in milliseconds: an hour. */
+export const exportTtl = 3_600_000;
+
+export const uriOf = (name: string): string =>
+  `ad-library://exports/${randomBytes(6).toString('hex')}/${encodeURIComponent(name)}`;
+
+/** Keeps files in memory, with a fair share for each tenant. */
+export class MemoryExports {
+  readonly #files: FairStore<ExportedFile>;
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#files = new FairStore({ maxBytes: maxBytesInAll, ttl: exportTtl, now });
+    this.#now = now;
+  }
+
+  of(tenantId: string): Exports {
+    return {
+      maxBytes: maxBytesEach,
+      create: async ({ name, mimeType, write }) => {
+        const parts: Uint8Array[] = [];
+        await write(async (bytes) => void parts.push(bytes));
+        const whole = Buffer.concat(parts);
+        const about = { uri: uriOf(name), name, mimeType, bytes: whole.length, at: this.#now() };
+        const file: ExportedFile = { ...about, content: async () => whole };
+        this.#files.set(tenantId, file.uri, { value: file, bytes: whole.length });
+        return file;
+      },
+      list: async () => this.#files.values(tenantId).reverse(),
+      find: async (uri) => this.#files.get(tenantId, uri),
+    };
+  }
+
+  forget(tenantId: string): void {
+    this.#files.drop(tenantId, '');
+  }
+}

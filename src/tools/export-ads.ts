@@ -1,0 +1,69 @@
+import * as z from 'zod';
+import { coverageText, viewCoverage } from '../dataset/coverage-text.ts';
+import { type ExportFormat, everyAdSql, writeExport } from '../dataset/export.ts';
+import { methodsNote } from '../dataset/methods-note.ts';
+import { quote, word } from '../present/fence.ts';
+import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/running.ts';
+import type { ExportedFile } from '../state/exports.ts';
+import { defineListTool, type ResourceLink } from './define-tool.ts';
+
+const mimeTypes: Record<ExportFormat, string> = { csv: 'text/csv', jsonl: 'application/jsonl' };
+
+export const exportAds = defineListTool({
+  name: 'export_ads',
+  title: 'Export gathered ads',
+  description:
+    'Write gathered ads, or the rows of any SELECT, to a CSV or JSON Lines file with a note on how they were gathered. The file is not shown, so it fills no context.',
+  annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  operations: [],
+  input: z.strictObject({
+    sql: z.string().optional().describe('as in query_ads; default: every ad, without json'),
+    format: z.enum(['csv', 'jsonl']).optional().describe('default csv'),
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
+      .optional()
+      .describe('of the file, without its ending'),
+  }),
+  output: z.looseObject({ uri: z.string(), file: z.string().optional(), rows: z.number(), bytes: z.number() }),
+  async run(
+    { sql = everyAdSql, format = 'csv', name: chosen },
+    { dataset, exports, sql: engine, signal, now, version },
+  ) {
+    const contents = await (await dataset()).contents();
+    const name = chosen ?? `ads-${dayOf(now)}`;
+    let rows = 0;
+    const file = await exports.create({
+      name: `${name}.${format}`,
+      mimeType: mimeTypes[format],
+      write: (take) =>
+        engine.export(contents, { sql, signal }, async (exported) => {
+          const { maxBytes } = exports;
+          ({ rows } = await writeExport(exported, { format, write: take, maxBytes }));
+        }),
+    });
+    const note = await exports.create({
+      name: `${name}-methods.md`,
+      mimeType: 'text/markdown',
+      write: (take) => take(Buffer.from(methodsNote({ contents, sql, rows, now, version }))),
+    });
+    const data = { uri: file.uri, ...(file.path && { file: file.path }), rows, bytes: file.bytes, methods: note.uri };
+    const coverage = coverageText(viewCoverage(contents));
+    return { data, text: exportText(file, note, rows) + coverage, links: [linkTo(file), linkTo(note)] };
+  },
+});
+
+function exportText(file: ExportedFile, note: ExportedFile, rows: number): string {
+  const location =
+    file.path === undefined ? `It can be read for an hour as ${file.uri}` : `It lies in ${quote(file.path)}`;
+  return `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${location}, and how the ads were gathered in ${word(note.name)} beside it.\n`;
+}
+
+const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({
+  type: 'resource_link',
+  uri,
+  name,
+  mimeType,
+  size: bytes,
+});

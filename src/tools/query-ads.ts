@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage-text.ts';
+import { rowsText } from '../dataset/rows-text.ts';
+import { fit } from '../present/fit.ts';
+import { DATA_PER_TEXT } from '../present/view.ts';
+import { defineListTool, readOnly } from './define-tool.ts';
+
+export const queryAds = defineListTool({
+  name: 'query_ads',
+  title: 'Query gathered ads',
+  description:
+    'One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, ctaType, displayFormat, duplicates, audienceReach …) and landingDomain, daysRunning, active, firstLine, startedMonth, text, language, variant (same copy), cardCount, videoCount, imageCount, firstGatheredAt, gatheredAt, json. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId). Missing is null. A wrong name lists all columns.',
+  annotations: { ...readOnly, openWorldHint: false },
+  operations: [],
+  input: z.strictObject({
+    sql: z.string(),
+    limit: z.int().min(1).max(1000).optional().describe('Rows, default 50'),
+    cell: z.int().min(1).max(20_000).optional().describe('Characters of a cell, default 160'),
+  }),
+  output: z.looseObject({
+    columns: z.array(z.string()),
+    rows: z.array(z.array(z.unknown())),
+    rowCount: z.number().nullable(),
+    truncated: z.boolean(),
+    coverage: CoverageView.optional(),
+  }),
+  async run({ sql, limit, cell }, { dataset, sql: engine, resultTokens, signal }) {
+    const contents = await (await dataset()).contents();
+    const { columns, rows, rowCount, truncated } = await engine.query(contents, { sql, limit, cell, signal });
+    const coverage = viewCoverage(contents);
+    const render = (shown: readonly unknown[][]) =>
+      `${rowsText({ columns, rows: shown, rowCount })}\n${coverageText(coverage)}`;
+    const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));
+    const budget = DATA_PER_TEXT * resultTokens;
+    const shown = readable.slice(0, fit({ items: readable, budget, render: JSON.stringify }));
+    const isCut = truncated || shown.length < rows.length;
+    return { data: { columns, rows: shown, rowCount, truncated: isCut, coverage }, text: render(shown) };
+  },
+});
