@@ -8,6 +8,7 @@ import { withRefusedKeys } from './api/with-refused-keys.ts';
 import { withRetries } from './api/with-retries.ts';
 import { withRememberedAds, withSeenAds } from './api/with-seen-ads.ts';
 import type { Config } from './config/settings.ts';
+import { openAllowance, withAllowance } from './credits/allowance.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
 import { quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
@@ -15,6 +16,7 @@ import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import type { Log } from './log/log.ts';
+import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
@@ -64,6 +66,11 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
+    allowance: (maxCredits) => {
+      const own = memoryCreditLedger({ now: options.now });
+      const { tenantId } = caller;
+      return openAllowance({ maxCredits, tenantId, own, ledger: state.ledger, budget: config.creditBudget });
+    },
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
@@ -79,7 +86,7 @@ function sendChain({ config, upstream, now, random, state, inFlight }: ChainOpti
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget });
-  const windowed = withUsageWindows(budgeted, { ledger, windows, now });
+  const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, now });
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
   const forgetful = withRefusedKeys(kept, state.forget);

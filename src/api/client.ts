@@ -1,8 +1,8 @@
 import { abortedError } from './abort.ts';
-import { AdLibraryError } from './errors.ts';
+import { AdLibraryError, type Failure } from './errors.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import type { AnswerOf } from './response-schemas.ts';
-import type { Answer, Receipt, Send } from './send.ts';
+import type { Allowance, Answer, Receipt, Send } from './send.ts';
 
 /** The parameters of an operation, and how to answer it. */
 export interface ApiRequest {
@@ -13,6 +13,8 @@ export interface ApiRequest {
   fresh?: boolean | undefined;
   /** Accepts a kept copy of the ad from a list. */
   seen?: boolean | undefined;
+  /** What the tool call may spend. */
+  allowance?: Allowance | undefined;
 }
 
 export interface ApiAnswer<Name extends OperationName> {
@@ -40,6 +42,8 @@ export interface Caller extends Credentials {
   signal: AbortSignal;
   /** Receives the receipt of every answer, so that a result can state its cost. */
   onReceipt?: (receipt: Receipt) => void;
+  /** Receives every failure: it may have cost something, too. */
+  onFailure?: (failure: Failure) => void;
 }
 
 /** Creates the API for one caller and one tool call. */
@@ -68,15 +72,18 @@ interface ApiCall {
 }
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { apiKey, tenantId, signal, onReceipt } = caller;
-  const { path = {}, query = {}, body, fresh = false, seen = false } = request;
+  const { apiKey, tenantId, signal, onReceipt, onFailure } = caller;
+  const { path = {}, query = {}, body, fresh = false, seen = false, allowance } = request;
   if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
   try {
-    const answer = await send({ operation, path, query, ...(body && { body }), apiKey, tenantId, signal, fresh, seen });
+    const about = { operation, path, query, ...(body && { body }), fresh, seen, allowance };
+    const answer = await send({ ...about, apiKey, tenantId, signal });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
-    throw explained(error, operation, signal);
+    const failed = explained(error, operation, signal);
+    if (failed instanceof AdLibraryError) onFailure?.(failed.failure);
+    throw failed;
   }
 }
 

@@ -43,6 +43,8 @@ export interface Failure {
   usageLimit?: UsageLimitAnswer | undefined;
   /** For 402: the balance that `GET /v1/credits` returned afterwards. */
   creditsLeft?: number | undefined;
+  /** For a refusal by the `maxCredits` of the tool call, and not by the budget of this server. */
+  maxCredits?: number | undefined;
   /** For a refusal by this server that may soon be over. */
   transient?: boolean | undefined;
 }

@@ -1,4 +1,5 @@
 import type { Api } from '../api/client.ts';
+import type { CallAllowance } from '../credits/allowance.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { Cursors } from './cursor.ts';
 import type { ViewMemo } from './view-memo.ts';
@@ -12,6 +13,8 @@ export interface ToolContext {
   resultTokens: number;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
+  /** A limit of credits for the calls of this tool call that are made with it. */
+  allowance(maxCredits: number): Promise<CallAllowance>;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
@@ -19,4 +22,4 @@ export interface ToolContext {
 }
 
 /** The part that belongs to one caller, for one call. */
-export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'viewMemo' | 'cursors'>;
+export type CallerContext = Pick<ToolContext, 'api' | 'spending' | 'allowance' | 'viewMemo' | 'cursors'>;
