@@ -1,4 +1,4 @@
-import { type Caller, createApi } from './api/client.ts';
+import { type Caller, createApi, keyOf } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
@@ -6,7 +6,6 @@ import { withCache, withKeeping } from './api/with-cache.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRefusedKeys } from './api/with-refused-keys.ts';
 import { withRetries } from './api/with-retries.ts';
-import { withRememberedAds, withSeenAds } from './api/with-seen-ads.ts';
 import type { Config } from './config/settings.ts';
 import { openAllowance, withAllowance } from './credits/allowance.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
@@ -15,9 +14,13 @@ import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
+import { AdRowReader } from './dataset/ad-row-reader.ts';
 import type { Log } from './log/log.ts';
+import type { Datasets } from './state/dataset.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
+import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
+import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';
@@ -49,22 +52,27 @@ interface CallsOptions {
 
 interface ChainOptions extends CallsOptions {
   state: MemoryState;
+  datasets: Datasets;
   inFlight: InFlightCalls;
 }
 
 export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
   const state = memoryState({ ttl: config.cacheSeconds * 1000, now: options.now });
+  const datasets: Datasets = new MemoryDatasets();
+  const adRows = new AdRowReader();
   const inFlight = trackInFlightCalls({
     timeoutMs: config.timeoutMs,
     maxPerTenant: Math.max(256, 2 * config.callsPerKey),
     maxInAll: Math.max(1024, 2 * config.callsAtOnce),
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
-  const apiOf = createApi(sendChain({ ...options, state, inFlight }), options.upstream.baseUrl);
+  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
+    dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
+    adRows,
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     allowance: (maxCredits) => {
       const own = memoryCreditLedger({ now: options.now });
@@ -74,25 +82,35 @@ export function openCalls(options: CallsOptions): OpenCalls {
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
-  return { callsOf, close: inFlight.close };
+  const close = async (ms: number) => {
+    await inFlight.close(ms);
+    await datasets.close();
+  };
+  return { callsOf, close };
 }
 
 /** Everything between a tool and the network, the outermost last. */
-function sendChain({ config, upstream, now, random, state, inFlight }: ChainOptions): Send {
+function sendChain(options: ChainOptions): Send {
+  const { config, upstream, now, random, state, datasets, inFlight } = options;
   const { fetch, baseUrl } = upstream;
-  const { ledger, answers, seen, windows } = state;
+  const { ledger, answers, windows } = state;
   const { creditBudget: budget } = config;
   // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget });
   const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, now });
+  const onError = (error: unknown) =>
+    options.log.error('an answer was not added to the dataset', { error: String(error) });
+  const gathered = withDataset(windowed, { datasets, now, onError });
   const keepsAnswers = config.cacheSeconds > 0;
-  const kept = keepsAnswers ? withKeeping(withRememberedAds(windowed, { seen, now }), { answers, now }) : windowed;
-  const forgetful = withRefusedKeys(kept, state.forget);
+  const kept = keepsAnswers ? withKeeping(gathered, { answers, now }) : gathered;
+  const forgetful = withRefusedKeys(kept, async (tenantId) => {
+    await Promise.all([state.forget(tenantId), datasets.forget(tenantId)]);
+  });
   const coalesced = withCoalescing(forgetful, inFlight);
-  const cached = keepsAnswers ? withSeenAds(withCache(coalesced, { answers, now }), { seen, now }) : coalesced;
-  return withBalance(cached, { ledger, budget });
+  const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
+  return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });
 }
 
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {

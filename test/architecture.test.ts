@@ -41,7 +41,7 @@ const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\
 /** Where the program begins, as a command or inside another program, and the clock and chance come in. */
 const beginnings = ['src/main.ts', 'src/cli/serve.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
-/** Who may import whom: `main → cli → serve → mcp → tools → present → credits → api`, and what hangs off that line. */
+/** Who may import whom: `main → cli → serve → mcp → tools → dataset → present → state → credits → api`, and what hangs off that line. */
 const mayImport: Record<string, string[]> = {
   'src/version.ts': ['package.json'],
   log: ['log'],
@@ -49,14 +49,14 @@ const mayImport: Record<string, string[]> = {
   credits: ['credits', 'api'],
   state: ['state', 'credits', 'api'],
   present: ['present'],
-  dataset: ['dataset', 'present', 'api'],
-  tools: ['tools', 'present', 'state', 'credits', 'api'],
+  dataset: ['dataset', 'present', 'state', 'api'],
+  tools: ['tools', 'dataset', 'present', 'state', 'credits', 'api'],
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'tools', 'prompts', 'present', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
   library: ['library', 'api'],
   config: ['config', 'api', 'log'],
-  'src/send-chain.ts': ['api', 'credits', 'state', 'config', 'tools', 'log', 'src/version.ts'],
+  'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'config', 'tools', 'log', 'src/version.ts'],
   'src/app.ts': ['api', 'mcp', 'prompts', 'tools', 'library', 'config', 'log', 'src/send-chain.ts', 'src/version.ts'],
   cli: ['cli', 'library', 'serve', 'config', 'log', 'src/app.ts', 'src/version.ts'],
   'src/embed.ts': ['mcp', 'config', 'log', 'src/app.ts'],

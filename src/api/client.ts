@@ -72,12 +72,12 @@ interface ApiCall {
 }
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { apiKey, tenantId, signal, onReceipt, onFailure } = caller;
+  const { tenantId, signal, onReceipt, onFailure } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false, allowance } = request;
-  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
+  const key = keyOf(caller, baseUrl);
   try {
     const about = { operation, path, query, ...(body && { body }), fresh, seen, allowance };
-    const answer = await send({ ...about, apiKey, tenantId, signal });
+    const answer = await send({ ...about, apiKey: key, tenantId, signal });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
@@ -85,6 +85,12 @@ async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRe
     if (failed instanceof AdLibraryError) onFailure?.(failed.failure);
     throw failed;
   }
+}
+
+/** The key that calls are made with. Throws if there is none, or no address. */
+export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): string {
+  if (apiKey === undefined || baseUrl === undefined) throw missingSettings(apiKey, baseUrl);
+  return apiKey;
 }
 
 /** Names all missing settings at once. */

@@ -40,5 +40,7 @@ export function receiptText({ charged, remaining, cached, requestId }: ReceiptVi
 
 function ageText(ms: number): string {
   if (ms < 1000) return 'just now';
-  return ms < 120_000 ? `${Math.round(ms / 1000)} s ago` : `${Math.round(ms / 60_000)} min ago`;
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
+  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
 }

@@ -110,7 +110,7 @@ export class FairStore<Value> {
 }
 
 /** The maximum for each tenant with which all together hold no more than `wanted`. */
-function fairLevel(descending: readonly number[], wanted: number): number {
+export function fairLevel(descending: readonly number[], wanted: number): number {
   let rest = descending.reduce((sum, size) => sum + size, 0);
   for (const [index, size] of descending.entries()) {
     rest -= size;

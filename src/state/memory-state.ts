@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import type { KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
-import type { SeenAd, SeenAds } from '../api/with-seen-ads.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
 import type { FullWindow, FullWindows } from '../credits/with-usage-windows.ts';
 import type { CursorState } from './cursor-state.ts';
@@ -11,7 +10,6 @@ import { memoryCreditLedger } from './memory-credit-ledger.ts';
 export interface MemoryState {
   ledger: CreditLedger;
   answers: KeptAnswers;
-  seen: SeenAds;
   windows: FullWindows;
   /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
@@ -30,8 +28,8 @@ export interface CursorMemory {
   recall(cursor: string): Promise<CursorState | undefined>;
 }
 
-/** Bytes of answers, of ads that lists showed, and of cursors, for all tenants together. */
-const maxBytes = { answers: 128 * 1024 * 1024, seen: 32 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
+/** Bytes of answers and of cursors, for all tenants together. */
+const maxBytes = { answers: 128 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
 
 /** Tenants whose full usage windows are remembered. */
 const maxWindows = 10_000;
@@ -45,7 +43,6 @@ const bytesOf = ({ answer: { size } }: KeptAnswer) => 3 * size + 3 * 1024;
 /** The state of one process. */
 export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
   const answers = new FairStore<KeptAnswer>({ maxBytes: maxBytes.answers, ttl, now });
-  const seen = new FairStore<SeenAd>({ maxBytes: maxBytes.seen, ttl, now });
   const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
@@ -54,10 +51,6 @@ export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
       get: async (tenantId, name) => answers.get(tenantId, name),
       set: async (tenantId, name, value) => answers.set(tenantId, name, { value, bytes: bytesOf(value) }),
       drop: async (tenantId, start) => answers.drop(tenantId, start),
-    },
-    seen: {
-      get: async (tenantId, id) => seen.get(tenantId, id),
-      set: async (tenantId, id, value) => seen.set(tenantId, id, { value, bytes: value.bytes }),
     },
     windows: {
       get: async (tenantId) => windows.get(tenantId),
@@ -70,7 +63,6 @@ export function memoryState({ ttl, now }: MemoryStateOptions): MemoryState {
     }),
     forget: async (tenantId) => {
       answers.drop(tenantId, '');
-      seen.drop(tenantId, '');
       cursors.drop(tenantId, '');
     },
   };

@@ -206,11 +206,19 @@ describe('an ad that a list showed', () => {
     expect((await server.call('get_ad', { adId, seen: true, fresh: true })).data.receipt.charged).toBe(1);
   });
 
-  test('is requested where no list showed it, another key saw it, or it has expired', async ({ service, server }) => {
+  test('is kept longer than answers are', async ({ service, server }) => {
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+    clock += 3 * 86_400_000;
+    const opened = await server.call('get_ad', { adId, seen: true });
+    expect(opened.text).toContain('cached 3 days ago');
+    expect(service.paid()).toBe(1);
+  });
+
+  test('is asked for where no list showed it, or another key saw it', async ({ service, server }) => {
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
     const other = await server.as(service.createKey());
     expect((await other.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
-    clock += 900_000;
-    expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(1);
+    const unseen = (await other.call('search_ads', { limit: 2 })).data.items[1]?.id;
+    expect((await server.call('get_ad', { adId: unseen, seen: true })).data.receipt.charged).toBe(1);
   });
 });

@@ -1,0 +1,81 @@
+import { setImmediate } from 'node:timers/promises';
+import { canonical } from '../api/fingerprint.ts';
+import { type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
+import { objectOf } from '../state/item-history.ts';
+import type { AdRowReader } from './ad-row-reader.ts';
+import { isoTime, jsonCell } from './cells.ts';
+import type { Row } from './columns.ts';
+import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
+import { pageRow } from './page-row.ts';
+import type { Snapshot, TableRows } from './sql/sql-pool.ts';
+
+const PART = 500;
+
+/** A dataset as SQL sees it. */
+export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents): Snapshot {
+  return {
+    tenantId,
+    version: contents.version,
+    async *tables({ json }): AsyncGenerator<TableRows> {
+      for await (const part of reader.read(tenantId, contents.ads, { json })) {
+        yield { table: 'ads', rows: part.map(({ ad }) => ad) };
+        yield { table: 'ad_countries', rows: part.flatMap(({ countries }) => countries) };
+        yield { table: 'ad_platforms', rows: part.flatMap(({ platforms }) => platforms) };
+        yield { table: 'ad_cards', rows: part.flatMap(({ cards }) => cards) };
+      }
+      yield* inParts(otherTables(contents, json));
+    },
+  };
+}
+
+async function* inParts(parts: Iterable<TableRows>): AsyncGenerator<TableRows> {
+  for (const part of parts) {
+    yield part;
+    await setImmediate();
+  }
+}
+
+function* otherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
+  for (const ads of partsOf(contents.ads))
+    yield { table: 'ad_versions', rows: ads.flatMap((item) => versionRows(item, json)) };
+  for (const pages of partsOf(contents.pages))
+    yield { table: 'pages', rows: pages.map((item) => pageRow(objectOf(item), pageFacts(item, json))) };
+  yield { table: 'gatherings', rows: contents.gatherings.map((gathering) => gatheringRow(gathering, contents)) };
+  const spelling = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
+  for (const gathering of contents.gatherings)
+    for (const ids of partsOf([...adIdsOf(gathering, contents)]))
+      yield {
+        table: 'gathered',
+        rows: ids.map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id })),
+      };
+}
+
+function* partsOf<Item>(items: readonly Item[]): Generator<Item[]> {
+  for (let start = 0; start < items.length; start += PART) yield items.slice(start, start + PART);
+}
+
+const decoder = new TextDecoder();
+
+const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder.decode(bytes) : '');
+
+const versionRows = ({ id, versions }: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
+  versions.map(({ at, json }) => ({ id, gatheredAt: isoTime(at), json: jsonCell(jsonOf(json, wanted)) }));
+
+const pageFacts = ({ at, firstAt, json }: StoredItem, wanted: boolean) => ({
+  gatheredAt: at,
+  firstGatheredAt: firstAt,
+  json: jsonOf(json, wanted),
+});
+
+function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gatherings'> {
+  const { id, filters, collectionId, gatheredAt } = gathering;
+  return {
+    id,
+    filters: filters === null ? null : canonical(filters),
+    collectionId,
+    found: foundBy(gathering, contents),
+    read: adIdsOf(gathering, contents).size,
+    complete: Number(isComplete(gathering, contents)),
+    gatheredAt: isoTime(gatheredAt),
+  };
+}

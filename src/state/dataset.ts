@@ -1,0 +1,111 @@
+import type { ItemType } from '../api/item-type.ts';
+
+/**
+ * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous, so
+ * that it can be kept outside this process.
+ */
+export interface Dataset {
+  addItems(batch: ItemBatch): Promise<void>;
+  item(type: ItemType, id: string): Promise<StoredItem | undefined>;
+  contents(): Promise<DatasetContents>;
+  /** Adds what one step of a gathering read. Saving the same step twice changes nothing. */
+  saveGathering(gathering: GatheringStep): Promise<void>;
+  /** How many ads there is room for, as large as those that are kept. One gathering may not have more. */
+  maxAds(): Promise<number>;
+}
+
+/** The datasets of all tenants. */
+export interface Datasets {
+  /** The caller's dataset, with what other processes brought. */
+  of(caller: DatasetCaller): Promise<Dataset>;
+  /** Ends access to a dataset with a key that the service rejects. */
+  forget(tenantId: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface DatasetCaller {
+  tenantId: string;
+  apiKey: string;
+}
+
+/** Ads or pages of one answer, as they came. */
+export interface ItemBatch extends ItemSource {
+  type: ItemType;
+  items: readonly unknown[];
+  /** In milliseconds since the epoch. */
+  at: number;
+}
+
+export interface ItemSource {
+  /** The operation that brought it. */
+  listedBy: string;
+  requestId: string | null;
+}
+
+/** An ad or a page: its newest version, in which fields that the newest answer lacks keep their earlier values. */
+export interface StoredItem extends ItemSource, ItemVersion {
+  /** As the service spells it. */
+  id: string;
+  /** When its first version came. */
+  firstAt: number;
+  /** Earlier versions with other content, the oldest first. */
+  versions: readonly ItemVersion[];
+}
+
+export interface ItemVersion {
+  /** When it came first, and when it came last, in milliseconds since the epoch. */
+  since: number;
+  at: number;
+  /** The object as UTF-8 JSON. */
+  json: Uint8Array;
+}
+
+/** A dataset at one moment. It stays as it is while others change the dataset. */
+export interface DatasetContents {
+  /** Changes with the contents. */
+  version: string;
+  /** The one whose newest version is oldest first. */
+  ads: readonly StoredItem[];
+  pages: readonly StoredItem[];
+  /** The oldest first. */
+  gatherings: readonly Gathering[];
+  /** Items and gatherings that were removed for want of room. */
+  letGo: { ads: number; pages: number; gatherings: number };
+}
+
+/** What a gathering is about, and how far it is. */
+export interface GatheringState {
+  id: string;
+  /** Equal for all gatherings of the same question. */
+  question: string;
+  filters: Readonly<Record<string, unknown>> | null;
+  collectionId: string | null;
+  /** If it has several parts: the ids of their gatherings, which hold what was read. */
+  parts: readonly string[];
+  /** What the service says there is. */
+  found: number | null;
+  /** The last page was reached. */
+  ended: boolean;
+  /** Where the service goes on. */
+  cursor: string | null;
+  startedAt: number;
+  /** When it last read something. */
+  gatheredAt: number;
+}
+
+export interface GatheringStep extends GatheringState {
+  /** Ids of the ads that this step read. */
+  adIds: readonly string[];
+}
+
+export interface Gathering extends GatheringState {
+  /** Ids of all ads that were read, in lower case. */
+  adIds: ReadonlySet<string>;
+  /** Ads that were read, and are no longer kept for want of room. */
+  missing: number;
+  /** The last page was reached, and all ads are kept. */
+  complete: boolean;
+}
+
+/** Ids compare without regard to case, as UUIDs do. */
+export const idKey = (id: string): string => id.toLowerCase();

@@ -1,0 +1,72 @@
+import type { ItemSource, ItemVersion, StoredItem } from './dataset.ts';
+import { type Fields, mergeItems, sameContent } from './item-merge.ts';
+
+/** A version of an ad or a page, as an answer or a file brings it. */
+export interface ItemRecord extends ItemSource, ItemVersion {
+  id: string;
+  /** When its first version came, if that was earlier. */
+  firstAt?: number | undefined;
+}
+
+const MAX_EARLIER = 10;
+
+const decoder = new TextDecoder();
+
+export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): Fields => JSON.parse(decoder.decode(json)) as Fields;
+
+/** Unlike a small `Buffer`, this shares its memory with no other. */
+export function jsonBytes(value: unknown): Uint8Array {
+  const text = JSON.stringify(value);
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}
+
+export function firstVersion({ firstAt, ...record }: ItemRecord): StoredItem {
+  return { ...record, firstAt: Math.min(record.since, firstAt ?? record.since), versions: [] };
+}
+
+/**
+ * The item with one more version, in whatever order they come: another process may bring an earlier one later.
+ * @returns the same object if it knows that version already
+ */
+export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
+  const { since, at, json, versions } = known;
+  const history: ItemVersion[] = [...versions, { since, at, json }];
+  const place = history.findLastIndex((version) => version.at <= record.at) + 1;
+  const isNewest = place === history.length;
+  const changed = inOrder([...history.slice(Math.max(0, place - 1), place), record, ...history.slice(place)]);
+  const all = [...history.slice(0, Math.max(0, place - 1)), ...changed].slice(-MAX_EARLIER - 1);
+  const firstAt = Math.min(known.firstAt, record.since, record.firstAt ?? record.since);
+  if (firstAt === known.firstAt && sameHistory(all, history)) return known;
+  const { id, listedBy, requestId } = isNewest ? record : known;
+  return { id, listedBy, requestId, firstAt, ...(all.at(-1) ?? history[0] ?? record), versions: all.slice(0, -1) };
+}
+
+/** Lets each version keep the fields that it lacks, and joins those with the same content. */
+function inOrder([first, ...later]: ItemVersion[]): ItemVersion[] {
+  const all = first === undefined ? [] : [plain(first)];
+  for (const version of later) {
+    const last = all.at(-1);
+    if (last === undefined) continue;
+    const isSame = sameBytes(version.json, last.json);
+    const before = isSame ? {} : objectOf(last);
+    const merged = isSame ? {} : mergeItems(objectOf(version), before);
+    const joins = isSame || sameContent(merged, before);
+    const json = isSame ? last.json : jsonBytes(merged);
+    if (joins) all[all.length - 1] = { since: Math.min(last.since, version.since), at: version.at, json };
+    else all.push({ since: version.since, at: version.at, json });
+  }
+  return all;
+}
+
+const plain = ({ since, at, json }: ItemVersion): ItemVersion => ({ since, at, json });
+
+const sameHistory = (left: readonly ItemVersion[], right: readonly ItemVersion[]): boolean =>
+  left.length === right.length &&
+  left.every((version, index) => {
+    const other = right[index];
+    return other?.at === version.at && other.since === version.since && sameBytes(other.json, version.json);
+  });
+
+const sameBytes = (left: Uint8Array, right: Uint8Array) => left === right || Buffer.compare(left, right) === 0;

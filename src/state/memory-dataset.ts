@@ -1,0 +1,103 @@
+import type { ItemType } from '../api/item-type.ts';
+import type { DatasetContents, GatheringStep, ItemBatch } from './dataset.ts';
+import { GatheringTable } from './gathering-table.ts';
+import { type ItemRecord, jsonBytes } from './item-history.ts';
+import { ItemTable } from './item-table.ts';
+
+/** The overhead of a dataset, however little is in it. */
+const DATASET_BYTES = 4096;
+/** Bytes of an ad while there are too few to tell. */
+const TYPICAL_AD_BYTES = 10_000;
+const MIN_ADS = 50;
+
+/** A dataset in the memory of this process. */
+export class MemoryDataset {
+  readonly #items: Record<ItemType, ItemTable> = { ads: new ItemTable(), pages: new ItemTable() };
+  readonly #gatherings = new GatheringTable(this.#items.ads);
+  /** Tells the versions of this object from those of one that took its place. */
+  readonly #name: string;
+  #changes = 0;
+
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Its estimated memory. */
+  get bytes(): number {
+    const { ads, pages } = this.#items;
+    return DATASET_BYTES + ads.bytes + pages.bytes + this.#gatherings.bytes;
+  }
+
+  get isEmpty(): boolean {
+    return this.#items.ads.size + this.#items.pages.size + this.#gatherings.size === 0;
+  }
+
+  get version(): string {
+    return `${this.#name}.${this.#changes}`;
+  }
+
+  item(type: ItemType, id: string) {
+    return this.#items[type].get(id);
+  }
+
+  /** Takes in what is an ad or a page, and returns it. */
+  addItems({ type, items, ...source }: ItemBatch): ItemRecord[] {
+    const records = items.flatMap((item) => recordOf(item, { type, ...source }) ?? []);
+    for (const record of records) this.addItem(type, record);
+    return records;
+  }
+
+  addItem(type: ItemType, record: ItemRecord): void {
+    if (this.#items[type].add(record)) this.#changes++;
+  }
+
+  saveGathering(step: GatheringStep): void {
+    if (this.#gatherings.save(step)) this.#changes++;
+  }
+
+  contents(): DatasetContents {
+    const { ads, pages } = this.#items;
+    return {
+      version: this.version,
+      ads: ads.all(),
+      pages: pages.all(),
+      gatherings: this.#gatherings.all(),
+      letGo: { ads: ads.letGo, pages: pages.letGo, gatherings: this.#gatherings.letGo },
+    };
+  }
+
+  /** Removes what came longest ago until no more than so many bytes are left. */
+  shrinkTo(bytes: number): void {
+    const { ads, pages } = this.#items;
+    while (this.bytes > bytes) {
+      if (!(ads.removeOldest() || pages.removeOldest() || this.#gatherings.removeOldest())) return;
+      this.#changes++;
+    }
+  }
+
+  /** How many ads as large as these fit into so many bytes. */
+  adsIn(bytes: number): number {
+    const { ads } = this.#items;
+    const each = ads.size < MIN_ADS ? TYPICAL_AD_BYTES : ads.bytes / ads.size;
+    return Math.floor(bytes / each);
+  }
+}
+
+function recordOf(item: unknown, { type, at, listedBy, requestId }: Omit<ItemBatch, 'items'>): ItemRecord | undefined {
+  if (typeof item !== 'object' || item === null) return;
+  const { id, pageId } = item as { id?: unknown; pageId?: unknown };
+  const name = type === 'ads' ? id : pageId;
+  const json = typeof name === 'string' ? jsonOf(item) : undefined;
+  if (typeof name !== 'string' || json === undefined) return;
+  return { id: name, since: at, at, json, listedBy, requestId };
+}
+
+/** Undefined for an object that is nested deeper than it can be written. */
+function jsonOf(item: object): Uint8Array | undefined {
+  try {
+    return jsonBytes(item);
+  } catch (error) {
+    if (error instanceof RangeError) return;
+    throw error;
+  }
+}

@@ -1,0 +1,97 @@
+import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
+import { fairLevel } from './fair-store.ts';
+import { MemoryDataset } from './memory-dataset.ts';
+
+export interface MemoryDatasetsOptions {
+  /** For all tenants together. */
+  maxBytes?: number;
+  /** For one tenant. */
+  maxBytesEach?: number;
+}
+
+const MB = 1024 * 1024;
+
+/** So much is freed beyond what is necessary, so that not every new ad has to go through all tenants. */
+const SLACK = 0.05;
+
+/** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
+const USABLE = 0.8;
+
+/**
+ * The datasets of all tenants in the memory of this process, with a fair share for each: when there is no more room, the
+ * tenants who hold the most lose what came longest ago.
+ */
+export class MemoryDatasets implements Datasets {
+  readonly #datasets = new Map<string, MemoryDataset>();
+  readonly #maxBytes: number;
+  readonly #maxBytesEach: number;
+  #bytes = 0;
+  #created = 0;
+
+  constructor({ maxBytes = 256 * MB, maxBytesEach = 128 * MB }: MemoryDatasetsOptions = {}) {
+    this.#maxBytes = maxBytes;
+    this.#maxBytesEach = Math.min(maxBytes, maxBytesEach);
+  }
+
+  /** Bytes held, as they are counted. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
+    const empty = () => new MemoryDataset('empty');
+    const known = () => this.#datasets.get(tenantId) ?? empty();
+    return {
+      addItems: async (batch) => this.change(tenantId, (dataset) => void dataset.addItems(batch)),
+      saveGathering: async (step) => this.change(tenantId, (dataset) => dataset.saveGathering(step)),
+      item: async (type, id) => known().item(type, id),
+      contents: async () => known().contents(),
+      maxAds: async () => known().adsIn(USABLE * this.#roomOf(tenantId)),
+    };
+  }
+
+  async forget(tenantId: string): Promise<void> {
+    this.#bytes -= this.#datasets.get(tenantId)?.bytes ?? 0;
+    this.#datasets.delete(tenantId);
+  }
+
+  async close(): Promise<void> {
+    this.#datasets.clear();
+    this.#bytes = 0;
+  }
+
+  /** Changes a tenant's dataset, and makes room if it has grown. */
+  change(tenantId: string, change: (dataset: MemoryDataset) => void): void {
+    const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(`${++this.#created}`);
+    const before = this.#datasets.has(tenantId) ? dataset.bytes : 0;
+    change(dataset);
+    if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - SLACK) * this.#maxBytesEach);
+    if (dataset.isEmpty) return;
+    this.#datasets.set(tenantId, dataset);
+    this.#bytes += dataset.bytes - before;
+    if (this.#bytes > this.#maxBytes) this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    const wanted = (1 - SLACK) * this.#maxBytes;
+    const largestFirst = [...this.#datasets].sort(([, left], [, right]) => right.bytes - left.bytes);
+    const level = fairLevel(
+      largestFirst.map(([, { bytes }]) => bytes),
+      wanted,
+    );
+    for (const [tenantId, dataset] of largestFirst) {
+      if (this.#bytes <= wanted || dataset.bytes <= level) return;
+      this.#bytes -= dataset.bytes;
+      dataset.shrinkTo(level);
+      if (dataset.isEmpty) this.#datasets.delete(tenantId);
+      else this.#bytes += dataset.bytes;
+    }
+  }
+
+  /** What a tenant may hold if all others keep what they have, but at least a fair share. */
+  #roomOf(tenantId: string): number {
+    const own = this.#datasets.get(tenantId)?.bytes ?? 0;
+    const tenants = this.#datasets.size + (own === 0 ? 1 : 0);
+    return Math.min(this.#maxBytesEach, Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - own)));
+  }
+}
