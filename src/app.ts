@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Credentials } from './api/client.ts';
+import type { SearchFilters } from './api/search-filters.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
@@ -24,6 +25,8 @@ export interface App {
    * charged anyway.
    */
   close(drainMs?: number): Promise<void>;
+  /** Has long calls return what they have, because the process is to end soon. */
+  drain(): void;
 }
 
 export interface AppOptions {
@@ -47,7 +50,7 @@ interface UpstreamService extends Upstream {
   key: string | undefined;
   pictures?: App['pictures'];
   notice?: string;
-  filterHints?: Readonly<Record<string, string>> | undefined;
+  filters?: SearchFilters | undefined;
   close(): Promise<void> | void;
 }
 
@@ -60,6 +63,7 @@ export async function openApp({
   mediaUrl,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
+  const draining = new AbortController();
   const closing = new AbortController();
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
@@ -79,12 +83,20 @@ export async function openApp({
     keepsAnswers: config.cacheSeconds > 0,
     output: config.output,
     notice: upstream.notice,
+    adFilters: upstream.filters?.ads ?? [],
+    draining: draining.signal,
     closing: closing.signal,
   };
   return {
-    catalog: createCatalog({ server, prompts, version, filterHints: upstream.filterHints }),
+    catalog: createCatalog({
+      server,
+      prompts,
+      version,
+      filterHints: upstream.filters && filterHints(upstream.filters),
+    }),
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
+    drain: () => draining.abort(),
     close: async (drainMs = 0) => {
       closing.abort();
       await (await calls)?.close(drainMs);
@@ -94,7 +106,7 @@ export async function openApp({
 }
 
 function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamService {
-  return { ...undiciFetch(), baseUrl, key: apiKey, filterHints: searchFilters && filterHints(searchFilters) };
+  return { ...undiciFetch(), baseUrl, key: apiKey, filters: searchFilters };
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
@@ -117,7 +129,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     key: apiKey,
     pictures: (request) => library.fetch(request),
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
-    filterHints: filterHints(libraryFilters),
+    filters: libraryFilters,
     close: () => library.close(),
   };
 }

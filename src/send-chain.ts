@@ -20,6 +20,7 @@ import type { Datasets } from './state/dataset.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
+import { NamedTurns } from './state/named-turns.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
@@ -69,6 +70,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
   });
   const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
+  const turns = new NamedTurns();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
@@ -79,6 +81,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
       const { tenantId } = caller;
       return openAllowance({ maxCredits, tenantId, own, ledger: state.ledger, budget: config.creditBudget });
     },
+    takeTurn: (name) => turns.take(`${caller.tenantId} ${name}`, caller.signal),
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });

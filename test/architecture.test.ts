@@ -49,7 +49,7 @@ const mayImport: Record<string, string[]> = {
   credits: ['credits', 'api'],
   state: ['state', 'credits', 'api'],
   present: ['present'],
-  dataset: ['dataset', 'present', 'state', 'api'],
+  dataset: ['dataset', 'present', 'state', 'credits', 'api'],
   tools: ['tools', 'dataset', 'present', 'state', 'credits', 'api'],
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'tools', 'prompts', 'present', 'api', 'log'],

@@ -2,6 +2,7 @@ import { ProtocolError, ProtocolErrorCode, Server, specTypeSchemas } from '@mode
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
+import { progressReporter } from './progress.ts';
 
 /** The lists are the same for every caller and never change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
@@ -12,9 +13,13 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal: mcpReq.signal }),
-  );
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
+    const { signal, _meta } = mcpReq;
+    const onProgress = progressReporter(_meta?.progressToken, (progress) =>
+      mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
+    );
+    return catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal, onProgress });
+  });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),

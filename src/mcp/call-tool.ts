@@ -1,15 +1,16 @@
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Receipt } from '../api/send.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { Rendered, Tool } from '../tools/define-tool.ts';
-import type { CallerContext, ToolContext } from '../tools/tool-context.ts';
+import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
-import { receiptText, viewReceipt } from './receipt.ts';
+import { type ReceiptView, receiptSumText, receiptText, viewReceipt } from './receipt.ts';
+import { collectReceipts, type Receipts } from './receipts.ts';
 import { untrustedText } from './untrusted-text.ts';
 import { withDeadline } from './with-deadline.ts';
 
@@ -31,6 +32,10 @@ export interface ServerContext {
   output: 'both' | 'text' | 'structured';
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
+  /** What is known of the filter keys of ads. */
+  adFilters: readonly SearchFilter[];
+  /** Aborted when the process is asked to end: long calls return what they have. */
+  draining: AbortSignal;
   /** Aborted when the process closes. */
   closing: AbortSignal;
 }
@@ -39,6 +44,8 @@ export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   signal: AbortSignal;
+  /** Present if the client asked for progress. */
+  onProgress?: ReportProgress | undefined;
 }
 
 /** The part of MCP's CallToolResult that both SDKs share. */
@@ -75,19 +82,25 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
   const contextOf = await server.calls();
   const signals = [call.signal, server.closing];
   return withDeadline({ signals, ms: server.timeoutMs }, async (signal) => {
-    const { apiKey, tenantId } = call;
-    // Every tool makes at most one API call.
-    let receipt: Receipt | undefined;
-    const onReceipt = (received: Receipt) => {
-      receipt = received;
-    };
+    const { apiKey, tenantId, onProgress } = call;
+    const receipts = collectReceipts();
+    const now = server.now();
     const rendered = await runTool(tool, input, {
-      ...contextOf({ apiKey, tenantId, signal, onReceipt }),
-      now: server.now(),
+      ...contextOf({ apiKey, tenantId, signal, onReceipt: receipts.add, onFailure: receipts.addFailure }),
+      tenantId,
+      now,
+      clock: server.now,
+      deadline: now + server.timeoutMs,
+      signal,
+      isDraining: () => server.draining.aborted || server.closing.aborted,
+      adFilters: server.adFilters,
       resultTokens: server.resultTokens - RECEIPT_TOKENS,
       toolName,
+      explain: (thrown) => explained(thrown, server),
+      ...(onProgress && { onProgress }),
     });
-    return { result: resultOf(server, rendered, receipt), facts: viewReceipt(receipt) };
+    const cost = tool.severalCalls ? costOfSeveral(receipts) : costOfOne(receipts);
+    return { result: resultOf(server, rendered, cost), facts: cost.receipt };
   });
 }
 
@@ -98,16 +111,32 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
   return { data, text: clampLines(tool.render(data, input, context), context.resultTokens) };
 }
 
+/** What a tool call cost, as data and as a line of text. */
+interface Cost {
+  receipt: ReceiptView;
+  line: string;
+  warning: string | undefined;
+}
+
+function costOfOne(receipts: Receipts): Cost {
+  const { age, warning } = receipts.last() ?? {};
+  const receipt = viewReceipt(receipts.last());
+  return { receipt, line: receiptText(receipt, age), warning };
+}
+
+function costOfSeveral(receipts: Receipts): Cost {
+  const receipt = receipts.sum();
+  return { receipt, line: receiptSumText(receipt, receipts.atLeast()), warning: receipts.warning() };
+}
+
 /** Adds the receipt, the notice and a warning to data and text. */
 function resultOf(
   { notice, output }: ServerContext,
   { data, text }: Rendered,
-  receipt: Receipt | undefined,
+  { receipt, line, warning }: Cost,
 ): ToolResult {
-  const { age, warning } = receipt ?? {};
-  const view = viewReceipt(receipt);
-  const structured = { ...data, receipt: view, ...(notice && { notice }), ...(warning && { warning }) };
-  const whole = [notice, text, receiptText(view, age), warning].filter(Boolean).join('\n');
+  const structured = { ...data, receipt, ...(notice && { notice }), ...(warning && { warning }) };
+  const whole = [notice, text, line, warning].filter(Boolean).join('\n');
   if (output === 'text') return { content: [{ type: 'text', text: whole }] };
   const shown = output === 'both' ? whole : 'The result is in structuredContent.';
   return { content: [{ type: 'text', text: shown }], structuredContent: structured };
@@ -137,6 +166,12 @@ export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 't
     _meta: { 'ad-library/error': error },
   };
   return { result, error };
+}
+
+/** For a result that holds what was read before a call failed. */
+function explained(thrown: unknown, { tools }: Pick<ServerContext, 'tools'>) {
+  const { text, error } = explainError(thrown, [...tools.values()]);
+  return { kind: error.kind, text };
 }
 
 function unknownTool(name: string, known: string[]): AdLibraryError {

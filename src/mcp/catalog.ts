@@ -13,6 +13,8 @@ export interface Catalog {
   tools: ListedTool[];
   prompts: ListedPrompt[];
   callTool(call: ToolCall): Promise<ToolResult>;
+  /** Whether the tool of that name reports progress. */
+  reportsProgress(name: unknown): boolean;
   /** The result of a call that is rejected before it runs. */
   refuse(error: AdLibraryError): ToolResult;
   getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
@@ -39,6 +41,7 @@ export function createCatalog({ server, prompts, version, filterHints }: Catalog
     tools: listTools(server.tools.values(), { withOutput: server.output !== 'text', filterHints }),
     prompts: listPrompts(prompts),
     callTool: (call) => callTool(server, call),
+    reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
     refuse: (error) => errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
   };

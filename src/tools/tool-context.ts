@@ -1,4 +1,6 @@
 import type { Api } from '../api/client.ts';
+import type { ErrorKind } from '../api/errors.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
@@ -9,8 +11,23 @@ import type { ViewMemo } from './view-memo.ts';
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext {
   api: Api;
+  /** Tells the caller's key from others. */
+  tenantId: string;
   /** Milliseconds since the epoch. */
   now: number;
+  /** The time as it goes on, and when the call has to be back. */
+  clock(): number;
+  deadline: number;
+  /** Aborts when the caller leaves or at the deadline. */
+  signal: AbortSignal;
+  /** Whether the process is asked to end. */
+  isDraining(): boolean;
+  /** Present if the client asked for progress. */
+  onProgress?: ReportProgress;
+  /** What is known of the filter keys of ads. */
+  adFilters: readonly SearchFilter[];
+  /** What went wrong, in words for a result that holds what was read before. */
+  explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
   /** What this process has spent for the caller. */
@@ -21,14 +38,25 @@ export interface ToolContext {
   dataset(): Promise<Dataset>;
   /** Makes rows of its ads. */
   adRows: AdRowReader;
+  /** Waits until no other call of the caller has this turn; returns what ends it. */
+  takeTurn(name: string): Promise<() => void>;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
 }
 
+/** How far a long call is. It grows with each report. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message: string;
+}
+
+export type ReportProgress = (progress: Progress) => void;
+
 /** The part that belongs to one caller, for one call. */
 export type CallerContext = Pick<
   ToolContext,
-  'api' | 'dataset' | 'adRows' | 'spending' | 'allowance' | 'viewMemo' | 'cursors'
+  'api' | 'dataset' | 'adRows' | 'spending' | 'allowance' | 'takeTurn' | 'viewMemo' | 'cursors'
 >;

@@ -20,8 +20,11 @@ function openContext(service: TestService, cacheSeconds = 900): ToolContext {
     now: Date.now,
     random: () => 0,
   });
-  const caller = callsOf({ apiKey, tenantId: 'tenant', signal: new AbortController().signal });
-  return { ...caller, now: Date.now(), resultTokens: 7840, toolName };
+  const { signal } = new AbortController();
+  const caller = callsOf({ apiKey, tenantId: 'tenant', signal });
+  const time = { now: Date.now(), clock: Date.now, deadline: Infinity, signal, isDraining: () => false };
+  const explain = () => ({ kind: 'internal', text: '' }) as const;
+  return { ...caller, ...time, tenantId: 'tenant', adFilters: [], explain, resultTokens: 7840, toolName };
 }
 
 const pageAfter = (limit: number, shown: number, context: ToolContext) =>

@@ -18,6 +18,8 @@ export interface StdioOptions {
   stdout: Writable;
   /** Resolves when the process is asked to end, which is as good as the end of the input. */
   stopRequested: Promise<void>;
+  /** Called when the input has ended or the process is asked to end. */
+  onEnd?(): void;
   /** How long calls under way may go on after the end of the input, in milliseconds. */
   drainMs: number;
 }
@@ -40,6 +42,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   });
   const eras = createEras({ catalog: calls.catalog, credentials, output: lines });
   await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
+  options.onEnd?.();
   // What came before the end is answered, as long as somebody reads it: `echo … | ad-library-mcp` works.
   await nextTurn();
   const answered = calls
