@@ -86,7 +86,7 @@ export const withAllowance =
   (call) =>
     call.allowance === undefined ? send(call) : call.allowance.spend(call, send);
 
-/** Page sizes to begin with: whole groups of whatever a service may charge by. */
+/** Page sizes while a price is not known: whole groups of whatever a service may charge by. */
 const roundSizes = [100, 50, 20, 10, 5, 2, 1];
 
 function maxPage(prices: Prices, { operation, max, left }: { operation: Operation; max: number; left: number }) {
@@ -95,8 +95,9 @@ function maxPage(prices: Prices, { operation, max, left }: { operation: Operatio
     return roundSizes.find((size) => size <= Math.min(max, Math.floor(left))) ?? 0;
   for (let size = max; size > 0; size--) {
     const call = pageOf(operation, size);
-    const cost = quote(prices, call).price ?? maxCostOf(prices, call) ?? Infinity;
-    if (fits(cost, left)) return size;
+    const { price } = quote(prices, call);
+    const isPlain = price !== undefined || size === max || roundSizes.includes(size);
+    if (isPlain && fits(price ?? maxCostOf(prices, call) ?? Infinity, left)) return size;
   }
   return 0;
 }

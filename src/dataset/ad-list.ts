@@ -78,6 +78,10 @@ const smallerLimits = [50, 20, 10];
 export function smallerLimit(error: unknown, limit: number): number | undefined {
   if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') return undefined;
   const { serviceMessage = '', details } = error.failure;
-  const isAboutLimit = /limit/i.test(`${serviceMessage} ${JSON.stringify(details ?? '')}`);
-  return isAboutLimit ? smallerLimits.find((smaller) => smaller < limit) : undefined;
+  const text = `${serviceMessage} ${JSON.stringify(details ?? '')}`.slice(0, 2000);
+  return isAboutLimit(text) ? smallerLimits.find((smaller) => smaller < limit) : undefined;
 }
+
+/** Not where `limit` is only one of the keys that a service lists. */
+const isAboutLimit = (text: string): boolean =>
+  text.length < 100 ? /limit/i.test(text) : /limit[^.]{0,60}\d|\d[^.]{0,60}limit/i.test(text);

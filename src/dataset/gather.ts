@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
 import { type GatheringState, type GatheringStep, idKey } from '../state/dataset.ts';
@@ -49,6 +50,8 @@ export async function gatherPart(start: GatheringState, list: AdList, run: Gathe
     state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: run.clock() };
     await run.save({ ...state, adIds: page.ids });
     run.onPage(state.found);
+    // A service inside this process leaves no time in between for anything else.
+    await nextTurn();
     if (ended) return { reason: 'end' };
     if (cursor === null || used.has(cursor) || idle >= maxIdlePages) return { reason: 'error', error: leadsNowhere() };
     used.add(cursor);

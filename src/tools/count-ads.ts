@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { quote } from '../present/fence.ts';
+import { quote, word } from '../present/fence.ts';
 import { count } from '../present/list-text.ts';
 import { sanitizeLine } from '../present/text.ts';
 import { type Count, countAll } from './count-parts.ts';
@@ -79,6 +79,18 @@ const countText = ({ filters, total, gatheredAt, note }: Count): string =>
   `${filtersText(filters)}: ${total ?? 'not counted'}${dated(gatheredAt)}${note ? ` (${note})` : ''}`;
 
 /** The caller's own words, which may come from an ad. */
-const filtersText = (filters: object): string => quote(sanitizeLine(JSON.stringify(filters).slice(0, 300)));
+function filtersText(filters: Record<string, unknown>): string {
+  const json = JSON.stringify(filters);
+  if (json.length > maxFiltersText) return quote(`${sanitizeLine(json.slice(0, maxFiltersText))}…`);
+  return (
+    Object.entries(filters)
+      .map(([key, value]) => `${plain(key)} ${[value].flat().map(plain).join(', ')}`)
+      .join('; ') || 'all'
+  );
+}
+
+const maxFiltersText = 300;
+
+const plain = (value: unknown) => word(sanitizeLine(typeof value === 'string' ? value : JSON.stringify(value)));
 
 const dated = (at: string | undefined): string => (at ? ` (gathered ${at.slice(0, 16).replace('T', ' ')} UTC)` : '');
