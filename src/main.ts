@@ -54,8 +54,9 @@ async function run(job: Job): Promise<number> {
   const log = createLog(config.logLevel, say);
   if (job.name === 'stdio') return stdio(config, log);
   if (job.name === 'http') return http(config);
-  const { runLibrary } = await import('./cli/library.ts');
   const print = (text: string) => process.stdout.write(text);
+  if (job.name === 'files clear') return (await import('./cli/files.ts')).clearFiles(config, print);
+  const { runLibrary } = await import('./cli/library.ts');
   const isTerminal = process.stderr.isTTY === true;
   return runLibrary(job, {
     config,

@@ -1,4 +1,5 @@
-import { type Caller, createApi, keyOf } from './api/client.ts';
+import { resolve } from 'node:path';
+import { type Api, type Caller, createApi, keyOf } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
@@ -16,7 +17,8 @@ import { withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
 import type { Log } from './log/log.ts';
-import type { Datasets } from './state/dataset.ts';
+import type { DatasetCaller, Datasets } from './state/dataset.ts';
+import { FileDatasets } from './state/files/file-datasets.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
@@ -60,7 +62,7 @@ interface ChainOptions extends CallsOptions {
 export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
   const state = memoryState({ ttl: config.cacheSeconds * 1000, now: options.now });
-  const datasets: Datasets = new MemoryDatasets();
+  const datasets = openDatasets(options, (caller) => userIdOf(apiOf, caller));
   const adRows = new AdRowReader();
   const inFlight = trackInFlightCalls({
     timeoutMs: config.timeoutMs,
@@ -90,6 +92,23 @@ export function openCalls(options: CallsOptions): OpenCalls {
     await datasets.close();
   };
   return { callsOf, close };
+}
+
+/** In files only where a person asked for it, and never what the demo makes up. */
+function openDatasets(
+  { config, upstream, log, now }: CallsOptions,
+  userIdOf: (caller: DatasetCaller) => Promise<string | undefined>,
+): Datasets {
+  if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
+  return new FileDatasets({ folder: resolve(config.files), baseUrl: upstream.baseUrl, now, userIdOf, warn: log.warn });
+}
+
+/** How long a paid answer waits to be kept in files, in milliseconds. */
+const maxWhoamiMs = 5000;
+
+async function userIdOf(apiOf: (caller: Caller) => Api, caller: DatasetCaller): Promise<string | undefined> {
+  const { value } = await apiOf({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
+  return value.user?.userId;
 }
 
 /** Everything between a tool and the network, the outermost last. */

@@ -58,7 +58,7 @@ const mayImport: Record<string, string[]> = {
   config: ['config', 'api', 'log'],
   'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'config', 'tools', 'log', 'src/version.ts'],
   'src/app.ts': ['api', 'mcp', 'prompts', 'tools', 'library', 'config', 'log', 'src/send-chain.ts', 'src/version.ts'],
-  cli: ['cli', 'library', 'serve', 'config', 'log', 'src/app.ts', 'src/version.ts'],
+  cli: ['cli', 'library', 'serve', 'state', 'config', 'log', 'src/app.ts', 'src/version.ts'],
   'src/embed.ts': ['mcp', 'config', 'log', 'src/app.ts'],
   'src/main.ts': ['cli', 'serve', 'config', 'log', 'src/app.ts', 'src/version.ts'],
 };

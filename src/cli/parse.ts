@@ -5,6 +5,7 @@ import { type Flags, type Setting, type SettingName, settings } from '../config/
 export type Job =
   | { name: 'stdio'; flags: Flags }
   | { name: 'http'; flags: Flags }
+  | { name: 'files clear'; flags: Flags }
   | { name: 'library serve'; flags: Flags }
   | { name: 'library import'; flags: Flags; files: string[] }
   | { name: 'library key create'; flags: Flags; options: OptionValues }
@@ -24,6 +25,7 @@ const service: SettingName[] = [
   'searchFilters',
   'logLevel',
 ];
+const stdio: SettingName[] = [...service, 'files'];
 const listening: SettingName[] = [
   'host',
   'port',
@@ -53,13 +55,21 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     .action((values) => {
       job = { name: 'stdio', flags: flagsOf(values) };
     });
-  withSettings(program, service);
+  withSettings(program, stdio);
 
   withSettings(sub(program, 'http', 'serve MCP over streamable HTTP at POST /mcp'), [...service, ...listening]).action(
     (_, command: Command) => {
       job = { name: 'http', flags: flagsOf(command.optsWithGlobals()) };
     },
   );
+  const files = sub(program, 'files', 'what AD_LIBRARY_FILES keeps');
+  files.action(() => files.error('error: files needs a command: clear'));
+  withSettings(sub(files, 'clear', 'delete the kept datasets, after saying what they are'), [
+    'files',
+    'logLevel',
+  ]).action((_, command: Command) => {
+    job = { name: 'files clear', flags: flagsOf(command.optsWithGlobals()) };
+  });
   const library = sub(program, 'library', 'the local library: the same HTTP API from an embedded database');
   library.action(() => library.error('error: library needs a command: serve, import or key'));
   withSettings(sub(library, 'serve', 'serve the local library over HTTP'), [

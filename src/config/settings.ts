@@ -164,6 +164,13 @@ export const settings = {
     value: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
   }),
+  files: setting({
+    variable: 'AD_LIBRARY_FILES',
+    flag: '--files',
+    schema: z.string().optional(),
+    value: 'folder',
+    help: 'Folder that keeps the dataset between runs and receives exports (stdio only; default: in memory)',
+  }),
   searchFilters: setting({
     variable: 'AD_LIBRARY_SEARCH_FILTERS',
     flag: '--search-filters',

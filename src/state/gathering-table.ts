@@ -45,7 +45,8 @@ export class GatheringTable {
   }
 
   /** Takes a step in, in whatever order steps come; the same one twice changes nothing. Returns whether it did. */
-  save({ adIds, ...state }: GatheringStep): boolean {
+  save({ adIds, ...step }: GatheringStep): boolean {
+    const state = stateOf(step);
     const known = this.#entries.get(state.id);
     const ids = new Set(known?.adIds);
     for (const id of adIds) ids.add(idKey(id));
@@ -68,6 +69,12 @@ export class GatheringTable {
     }
     return false;
   }
+}
+
+/** Without what else a record holds. */
+function stateOf(step: GatheringState): GatheringState {
+  const { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt } = step;
+  return { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt };
 }
 
 /** One that ended is not opened again by a step that another process made at the same time. */

@@ -22,8 +22,8 @@ export function jsonBytes(value: unknown): Uint8Array {
   return bytes;
 }
 
-export function firstVersion({ firstAt, ...record }: ItemRecord): StoredItem {
-  return { ...record, firstAt: Math.min(record.since, firstAt ?? record.since), versions: [] };
+export function firstVersion({ id, since, at, json, listedBy, requestId, firstAt = since }: ItemRecord): StoredItem {
+  return { id, since, at, json, listedBy, requestId, firstAt: Math.min(since, firstAt), versions: [] };
 }
 
 /**
@@ -35,12 +35,24 @@ export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
   const history: ItemVersion[] = [...versions, { since, at, json }];
   const place = history.findLastIndex((version) => version.at <= record.at) + 1;
   const isNewest = place === history.length;
-  const changed = inOrder([...history.slice(Math.max(0, place - 1), place), record, ...history.slice(place)]);
-  const all = [...history.slice(0, Math.max(0, place - 1)), ...changed].slice(-MAX_EARLIER - 1);
+  const untouched = Math.max(0, place - 1);
+  const changed = inOrder([
+    ...history.slice(untouched, place),
+    ...around(record, history[place]),
+    ...history.slice(place + 1),
+  ]);
+  const all = [...history.slice(0, untouched), ...changed].slice(-MAX_EARLIER - 1);
   const firstAt = Math.min(known.firstAt, record.since, record.firstAt ?? record.since);
   if (firstAt === known.firstAt && sameHistory(all, history)) return known;
   const { id, listedBy, requestId } = isNewest ? record : known;
   return { id, listedBy, requestId, firstAt, ...(all.at(-1) ?? history[0] ?? record), versions: all.slice(0, -1) };
+}
+
+/** A version and the one that came last after it, in two if that also came before. */
+function around(record: ItemVersion, next: ItemVersion | undefined): ItemVersion[] {
+  if (next === undefined) return [record];
+  if (next.since > record.at) return [record, next];
+  return [{ ...next, at: next.since }, record, { ...next, since: next.at }];
 }
 
 /** Lets each version keep the fields that it lacks, and joins those with the same content. */

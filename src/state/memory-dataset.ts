@@ -1,7 +1,8 @@
 import type { ItemType } from '../api/item-type.ts';
-import type { DatasetContents, GatheringStep, ItemBatch } from './dataset.ts';
+import type { DatasetContents, ItemBatch } from './dataset.ts';
+import type { DatasetRecord } from './dataset-record.ts';
 import { GatheringTable } from './gathering-table.ts';
-import { type ItemRecord, jsonBytes } from './item-history.ts';
+import { jsonBytes } from './item-history.ts';
 import { ItemTable } from './item-table.ts';
 
 /** The overhead of a dataset, however little is in it. */
@@ -40,19 +41,18 @@ export class MemoryDataset {
     return this.#items[type].get(id);
   }
 
-  /** Takes in what is an ad or a page, and returns it. */
-  addItems({ type, items, ...source }: ItemBatch): ItemRecord[] {
-    const records = items.flatMap((item) => recordOf(item, { type, ...source }) ?? []);
-    for (const record of records) this.addItem(type, record);
-    return records;
+  apply(record: DatasetRecord): void {
+    const { kind } = record;
+    if (kind === 'gathering' ? this.#gatherings.save(record) : this.#items[kind].add(record)) this.#changes++;
   }
 
-  addItem(type: ItemType, record: ItemRecord): void {
-    if (this.#items[type].add(record)) this.#changes++;
-  }
-
-  saveGathering(step: GatheringStep): void {
-    if (this.#gatherings.save(step)) this.#changes++;
+  /** Everything in it. */
+  *records(): Generator<DatasetRecord> {
+    for (const kind of ['ads', 'pages'] as const)
+      for (const { versions, ...item } of this.#items[kind].all())
+        for (const version of [...versions, item]) yield { ...item, ...version, kind };
+    for (const { missing: _missing, complete: _complete, adIds, ...state } of this.#gatherings.all())
+      yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
   contents(): DatasetContents {
@@ -83,13 +83,18 @@ export class MemoryDataset {
   }
 }
 
-function recordOf(item: unknown, { type, at, listedBy, requestId }: Omit<ItemBatch, 'items'>): ItemRecord | undefined {
+/** What is an ad or a page in an answer. */
+export function recordsOf({ items, ...source }: ItemBatch): DatasetRecord[] {
+  return items.flatMap((item) => recordOf(item, source) ?? []);
+}
+
+function recordOf(item: unknown, { type, ...source }: Omit<ItemBatch, 'items'>): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
   const json = typeof name === 'string' ? jsonOf(item) : undefined;
-  if (typeof name !== 'string' || json === undefined) return;
-  return { id: name, since: at, at, json, listedBy, requestId };
+  if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
+  return { ...source, kind: type, id: name, since: source.at, json };
 }
 
 /** Undefined for an object that is nested deeper than it can be written. */

@@ -1,6 +1,7 @@
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
+import type { DatasetRecord } from './dataset-record.ts';
 import { fairLevel } from './fair-store.ts';
-import { MemoryDataset } from './memory-dataset.ts';
+import { MemoryDataset, recordsOf } from './memory-dataset.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -42,8 +43,8 @@ export class MemoryDatasets implements Datasets {
     const empty = () => new MemoryDataset('empty');
     const known = () => this.#datasets.get(tenantId) ?? empty();
     return {
-      addItems: async (batch) => this.change(tenantId, (dataset) => void dataset.addItems(batch)),
-      saveGathering: async (step) => this.change(tenantId, (dataset) => dataset.saveGathering(step)),
+      addItems: async (batch) => this.apply(tenantId, recordsOf(batch)),
+      saveGathering: async (step) => this.apply(tenantId, [{ ...step, kind: 'gathering' }]),
       item: async (type, id) => known().item(type, id),
       contents: async () => known().contents(),
       maxAds: async () => known().adsIn(USABLE * this.#roomOf(tenantId)),
@@ -60,11 +61,20 @@ export class MemoryDatasets implements Datasets {
     this.#bytes = 0;
   }
 
+  has(tenantId: string): boolean {
+    return this.#datasets.has(tenantId);
+  }
+
+  /** Everything in a tenant's dataset. */
+  records(tenantId: string): Iterable<DatasetRecord> {
+    return this.#datasets.get(tenantId)?.records() ?? [];
+  }
+
   /** Changes a tenant's dataset, and makes room if it has grown. */
-  change(tenantId: string, change: (dataset: MemoryDataset) => void): void {
+  apply(tenantId: string, records: readonly DatasetRecord[]): void {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(`${++this.#created}`);
     const before = this.#datasets.has(tenantId) ? dataset.bytes : 0;
-    change(dataset);
+    for (const record of records) dataset.apply(record);
     if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - SLACK) * this.#maxBytesEach);
     if (dataset.isEmpty) return;
     this.#datasets.set(tenantId, dataset);

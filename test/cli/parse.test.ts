@@ -62,7 +62,7 @@ describe('a command line', () => {
     expect(written.stdout).toBe('');
   });
 
-  test.each(['library', 'library key'])('"%s" alone is wrong use, and is told what there is', (line) => {
+  test.each(['library', 'library key', 'files'])('"%s" alone is wrong use, and is told what there is', (line) => {
     expect(read(line)).toEqual({ exit: 2 });
     expect(written.stderr).toContain(`error: ${line} needs a command: `);
     expect(written.stdout).toBe('');
@@ -72,6 +72,8 @@ describe('a command line', () => {
 const commands = [
   '',
   'http',
+  'files',
+  'files clear',
   'library',
   'library serve',
   'library import',

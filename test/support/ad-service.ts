@@ -33,15 +33,10 @@ export class AdService {
     this.ads = Array.from({ length: count }, (_, index) => adOf(index));
   }
 
-  readonly behaviour: Behaviour = async (request, response) => {
-    let body = '';
-    if (request.url?.endsWith('/v1/credits')) return json(creditStatus())(request, response);
-    // The upstream has read the request to its end.
-    body = (request as { body?: string }).body ?? '';
-    this.answer(body)(request, response);
-  };
+  readonly behaviour: Behaviour = (request, response, body = '') =>
+    (request.url?.endsWith('/v1/credits') ? json(creditStatus()) : this.answer(body))(request, response);
 
-  answer(body: string): Behaviour {
+  private answer(body: string): Behaviour {
     const { limit = 20, cursor, ...filters } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
     const search = { number: this.searches.length + 1, limit, cursor, filters };
     this.searches.push(search);

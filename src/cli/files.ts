@@ -1,0 +1,26 @@
+import { resolve } from 'node:path';
+import { SettingsError } from '../config/read-config.ts';
+import { type Config, settings } from '../config/settings.ts';
+import { type KeptDataset, keptDatasets, removeDataset } from '../state/files/kept-files.ts';
+
+/** Deletes the datasets that are kept in files, after saying what they are. Returns the exit code. */
+export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
+  if (files === undefined) throw new SettingsError([`${settings.files.variable} must name the folder to clear`]);
+  const folder = resolve(files);
+  const kept = await keptDatasets(folder);
+  print(`${folder} keeps ${counted(kept.length, 'dataset')}${kept.length > 0 ? ':' : '.'}\n`);
+  for (const dataset of kept) print(`  ${datasetText(dataset)}\n`);
+  for (const { path } of kept)
+    print((await removeDataset(path)) ? `Deleted all but files of other programs in ${path}\n` : `Deleted ${path}\n`);
+  return 0;
+}
+
+function datasetText({ baseUrl, ads, pages, gatherings, bytes }: KeptDataset): string {
+  const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering'), size(bytes)];
+  return `${baseUrl ?? 'an unknown service'}: ${parts.join(', ')}`;
+}
+
+const counted = (count: number, noun: string): string =>
+  `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+
+const size = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

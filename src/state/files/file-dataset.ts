@@ -1,0 +1,184 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Dataset, GatheringStep, ItemBatch } from '../dataset.ts';
+import type { DatasetRecord } from '../dataset-record.ts';
+import { recordsOf } from '../memory-dataset.ts';
+import type { MemoryDatasets } from '../memory-datasets.ts';
+import type { SegmentFolder } from './segment-folder.ts';
+import { lineOf, recordOfLine } from './segment-lines.ts';
+
+export interface FileDatasetOptions {
+  /** Holds what was read. */
+  memory: MemoryDatasets;
+  tenantId: string;
+  folder: SegmentFolder;
+  warn(message: string, fields: Record<string, unknown>): void;
+}
+
+/** So many segments are merged into one. */
+const MAX_SEGMENTS = 64;
+/** Characters of a merged segment. */
+const MERGED_CHARS = 8 * 1024 * 1024;
+/** Lines read before others get their turn. */
+const LINES_AT_ONCE = 100;
+/** Each listing shows what was merged during the last one. */
+const MAX_LISTINGS = 20;
+
+/**
+ * A dataset that lies in a folder and is read into memory. Every process adds segments of its own and reads those of the
+ * others; since a record may come twice and in any order, none of them has to know what the others do.
+ */
+export class FileDataset implements Dataset {
+  readonly #options: FileDatasetOptions;
+  /** Segments that are in memory, and those of them that nobody can read in full. */
+  #read = new Set<string>();
+  readonly #damaged = new Set<string>();
+  #generation: string | undefined;
+  /** Whether memory holds what the folder lacks. */
+  #behind: boolean;
+  #lastError = '';
+  #isClosed = false;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: FileDatasetOptions) {
+    this.#options = options;
+    this.#behind = options.memory.has(options.tenantId);
+  }
+
+  async addItems(batch: ItemBatch): Promise<void> {
+    await this.#add(recordsOf(batch));
+  }
+
+  async saveGathering(step: GatheringStep): Promise<void> {
+    await this.#add([{ ...step, kind: 'gathering' }]);
+  }
+
+  item: Dataset['item'] = async (type, id) => (await this.#memory()).item(type, id);
+  contents = async () => (await this.#memory()).contents();
+  maxAds = async () => (await this.#memory()).maxAds();
+
+  #memory(): Promise<Dataset> {
+    const { memory, tenantId } = this.#options;
+    return memory.of({ tenantId });
+  }
+
+  /** Reads what other processes brought, and writes what could not be written before. */
+  sync(): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#readOthers();
+      if (this.#behind || this.#read.size - this.#damaged.size > MAX_SEGMENTS) await this.#merge();
+    });
+  }
+
+  /** Leaves the files as they are from now on: what is in memory is no longer what they hold. */
+  async close(): Promise<void> {
+    await this.#inTurn(async () => {
+      this.#isClosed = true;
+    });
+  }
+
+  async #add(records: readonly DatasetRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const { memory, tenantId, folder } = this.#options;
+    memory.apply(tenantId, records);
+    await this.#inTurn(async () => {
+      const wasBehind = this.#behind;
+      this.#behind = true;
+      const isCleared = await this.#startOver();
+      if (isCleared) memory.apply(tenantId, records);
+      if (wasBehind && !isCleared) return this.#merge();
+      this.#read.add(await folder.write(records.map(lineOf)));
+      this.#behind = false;
+    });
+  }
+
+  /** One thing after the other. What fails is tried again next time; until then memory has it. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const { folder, warn } = this.#options;
+    const failed = (error: unknown) => {
+      if (String(error) !== this.#lastError)
+        warn('the dataset could not be kept in files', { folder: folder.path, error: String(error) });
+      this.#lastError = String(error);
+    };
+    const done = this.#turn
+      .then(() => (this.#isClosed ? undefined : work()))
+      .then(() => {
+        this.#lastError = '';
+      }, failed);
+    this.#turn = done;
+    return done;
+  }
+
+  /** Forgets everything if the folder was cleared since. */
+  async #startOver(): Promise<boolean> {
+    const { memory, tenantId, folder } = this.#options;
+    const known = this.#generation;
+    if (known !== undefined && (await folder.generation()) === known) return false;
+    this.#generation = await folder.open();
+    if (known === undefined) return false;
+    await memory.forget(tenantId);
+    this.#read.clear();
+    this.#damaged.clear();
+    return true;
+  }
+
+  async #readOthers(): Promise<void> {
+    const { folder } = this.#options;
+    if (await this.#startOver()) this.#behind = false;
+    for (let listing = 0; listing < MAX_LISTINGS; listing++) {
+      const names = await folder.names();
+      const unread = names.filter((name) => !this.#read.has(name));
+      if (unread.length === 0) {
+        this.#read = new Set(names);
+        return;
+      }
+      for (const name of unread) await this.#readOne(name);
+    }
+  }
+
+  async #readOne(name: string): Promise<void> {
+    const { memory, tenantId, folder, warn } = this.#options;
+    try {
+      const lines = await folder.read(name);
+      if (lines === undefined) return;
+      this.#read.add(name);
+      for (let start = 0; start < lines.length; start += LINES_AT_ONCE) {
+        const records = lines.slice(start, start + LINES_AT_ONCE).map(recordOfLine);
+        const whole = records.filter((record) => record !== undefined);
+        if (whole.length < records.length && !this.#damaged.has(name)) {
+          this.#damaged.add(name);
+          warn('skipped damaged lines of a file', { file: name });
+        }
+        memory.apply(tenantId, whole);
+        await setImmediate();
+      }
+    } catch (error) {
+      this.#read.add(name);
+      this.#damaged.add(name);
+      warn('skipped a file that cannot be read', { file: name, error: String(error) });
+    }
+  }
+
+  /** Writes everything anew, and then removes what was read. Damaged segments stay for whoever wants to look. */
+  async #merge(): Promise<void> {
+    const { memory, tenantId, folder } = this.#options;
+    const merged = [...this.#read].filter((name) => !this.#damaged.has(name));
+    const written: string[] = [];
+    let lines: string[] = [];
+    let chars = 0;
+    for (const record of memory.records(tenantId)) {
+      const line = lineOf(record);
+      lines.push(line);
+      chars += line.length;
+      if (chars < MERGED_CHARS) continue;
+      written.push(await folder.write(lines));
+      lines = [];
+      chars = 0;
+    }
+    if (lines.length > 0) written.push(await folder.write(lines));
+    for (const name of written) this.#read.add(name);
+    this.#behind = false;
+    await folder.remove(merged);
+    for (const name of merged) this.#read.delete(name);
+    await folder.removeUnfinished();
+  }
+}

@@ -1,0 +1,56 @@
+import * as z from 'zod';
+import type { DatasetRecord } from '../dataset-record.ts';
+import { jsonBytes } from '../item-history.ts';
+
+const time = z.int().min(0).max(8_640_000_000_000_000);
+
+const ItemLine = z.object({
+  kind: z.enum(['ads', 'pages']),
+  id: z.string().min(1),
+  since: time,
+  at: time,
+  firstAt: time.optional(),
+  listedBy: z.string(),
+  requestId: z.string().nullable(),
+  item: z.record(z.string(), z.unknown()),
+});
+
+const GatheringLine = z.object({
+  kind: z.literal('gathering'),
+  id: z.string().min(1),
+  question: z.string(),
+  filters: z.record(z.string(), z.unknown()).nullable(),
+  collectionId: z.string().nullable(),
+  parts: z.array(z.string()),
+  found: z.number().nullable(),
+  ended: z.boolean(),
+  cursor: z.string().nullable(),
+  startedAt: time,
+  gatheredAt: time,
+  adIds: z.array(z.string()),
+});
+
+const Line = z.discriminatedUnion('kind', [ItemLine, GatheringLine]);
+
+const decoder = new TextDecoder();
+
+/** A record as a line of a segment, without the line feed. */
+export function lineOf(record: DatasetRecord): string {
+  if (record.kind === 'gathering') return JSON.stringify(record);
+  const { json, kind, id, since, at, firstAt, listedBy, requestId } = record;
+  const head = JSON.stringify({ kind, id, since, at, firstAt, listedBy, requestId });
+  return `${head.slice(0, -1)},"item":${decoder.decode(json)}}`;
+}
+
+/** The record of a line; undefined if the line is damaged. */
+export function recordOfLine(line: string): DatasetRecord | undefined {
+  try {
+    const parsed = Line.parse(JSON.parse(line));
+    if (parsed.kind === 'gathering') return parsed;
+    const { item, ...about } = parsed;
+    return { ...about, json: jsonBytes(item) };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof RangeError) return;
+    throw error;
+  }
+}

@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { clearFiles } from '../../src/cli/files.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { datasetsFolder, FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { add } from '../state/add-items.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const root = temporaryFolder();
+let folders = 0;
+const newFolder = () => join(root, `${++folders}`);
+
+const datasetIn = (folder: string, userId = 'u') =>
+  new FileDatasets({
+    folder,
+    baseUrl: 'https://api.example.com/v2',
+    now: Date.now,
+    userIdOf: async () => userId,
+    warn: () => {},
+  });
+const caller = { tenantId: 't', apiKey: 'k' };
+
+async function clear(files: string) {
+  let printed = '';
+  const code = await clearFiles({ ...readConfig({}), files }, (text) => {
+    printed += text;
+  });
+  return { code, printed };
+}
+
+test('says what is kept, and deletes it', async () => {
+  const folder = newFolder();
+  await add(await datasetIn(folder).of(caller), 1, { id: 'x' }, { id: 'y' });
+  await add(await datasetIn(folder).of(caller), 2, { id: 'x', headline: 'new' });
+  await add(await datasetIn(folder, 'other').of(caller), 2, { id: 'z' });
+  const { code, printed } = await clear(folder);
+  expect(code).toBe(0);
+  expect(printed).toContain(`${folder} keeps 2 datasets:\n`);
+  expect(printed).toContain('https://api.example.com/v2: 2 ads, no pages, no gatherings, 0.0 MB');
+  expect(printed.match(/^Deleted /gm)).toHaveLength(2);
+  expect(await readdir(datasetsFolder(folder))).toEqual([]);
+  expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
+  expect((await (await datasetIn(folder).of(caller)).contents()).ads).toEqual([]);
+});
+
+test('leaves files of others where they are', async () => {
+  const folder = newFolder();
+  await add(await datasetIn(folder).of(caller), 1, { id: 'x' });
+  const [name = ''] = await readdir(datasetsFolder(folder));
+  const theirs = [
+    join(folder, 'export.csv'),
+    join(datasetsFolder(folder), 'notes.jsonl'),
+    join(datasetsFolder(folder), name, 'notes.jsonl'),
+  ];
+  for (const file of theirs) await writeFile(file, 'mine');
+  expect((await clear(folder)).printed).toContain('Deleted all but files of other programs');
+  expect(theirs.every((file) => existsSync(file))).toBe(true);
+  expect(await readdir(join(datasetsFolder(folder), name))).toEqual(['notes.jsonl']);
+});
+
+test('empties the dataset of a server that is running, which goes on', async () => {
+  const folder = newFolder();
+  const running = datasetIn(folder);
+  for (let at = 0; at < 70; at++) await add(await running.of(caller), at, { id: `${at}` });
+  await clear(folder);
+  await add(await running.of(caller), 100, { id: 'new' });
+  for (const datasets of [running, datasetIn(folder)])
+    expect((await (await datasets.of(caller)).contents()).ads.map(({ id }) => id)).toEqual(['new']);
+});
+
+test('needs a folder', async () => {
+  await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow('AD_LIBRARY_FILES must name the folder to clear');
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { coverageOf } from '../../src/dataset/coverage.ts';
+import {
+  adIdsOf,
+  changesOf,
+  foundBy,
+  gatheringsOf,
+  isComplete,
+  newGathering,
+  partsOfQuestion,
+} from '../../src/dataset/gatherings.ts';
+import { add, gather, newDataset } from './datasets.ts';
+
+const tea = { filters: { query: 'tea', countries: ['DE'] } };
+
+describe('the gatherings of a question', () => {
+  test('are found whatever the order of its filters, the newest first, and those of no other', async () => {
+    const dataset = await newDataset();
+    for (const at of [1, 2]) await gather(dataset, newGathering(tea, at), []);
+    await gather(dataset, newGathering({ filters: { query: 'tea' } }, 3), []);
+    await gather(dataset, newGathering({ ...tea, split: [{ limit: 1 }] }, 4), []);
+    await gather(dataset, newGathering({ collectionId: 'c' }, 5), []);
+    const contents = await dataset.contents();
+    const found = gatheringsOf(contents, { filters: { countries: ['DE'], query: 'tea' } });
+    expect(found.map(({ startedAt }) => startedAt)).toEqual([2, 1]);
+    expect(gatheringsOf(contents, { collectionId: 'C' })).toHaveLength(1);
+  });
+
+  test('that start at different times have different ids, and at the same time one', () => {
+    expect(newGathering(tea, 1).id).not.toBe(newGathering(tea, 2).id);
+    expect(newGathering(tea, 1).id).not.toBe(newGathering({}, 1).id);
+    expect(newGathering(tea, 1)).toEqual(newGathering({ filters: { countries: ['DE'], query: 'tea' } }, 1));
+    expect(newGathering(tea, 1).id).toMatch(/^g[\da-f]{10}$/);
+  });
+});
+
+test('a gathering of several parts is the sum of them, each ad once', async () => {
+  const dataset = await newDataset();
+  const question = { filters: { query: 'tea' }, split: [{ countries: ['DE'] }, { countries: ['AT'] }] };
+  const [german, austrian] = partsOfQuestion(question).map((part) => newGathering(part, 1));
+  if (!german || !austrian) throw new Error('two parts');
+  expect(german.filters).toEqual({ query: 'tea', countries: ['DE'] });
+  await gather(dataset, german, [{ id: 'a' }, { id: 'b' }]);
+  await add(dataset, 1, { id: 'c' });
+  await dataset.saveGathering({ ...austrian, found: 3, cursor: 'next', adIds: ['b', 'c'] });
+  const whole = { ...newGathering(question, 1), parts: [german.id, austrian.id], ended: true };
+  await dataset.saveGathering({ ...whole, adIds: [] });
+  const read = async () => {
+    const contents = await dataset.contents();
+    const [gathering] = gatheringsOf(contents, question);
+    if (!gathering) throw new Error('a gathering');
+    return { contents, gathering };
+  };
+  const { contents, gathering } = await read();
+  expect([...adIdsOf(gathering, contents)].sort()).toEqual(['a', 'b', 'c']);
+  expect(foundBy(gathering, contents)).toBe(5);
+  expect(isComplete(gathering, contents)).toBe(false);
+  expect(coverageOf(contents).partial).toMatchObject([{ id: whole.id, found: 5, read: 3 }]);
+  await dataset.saveGathering({ ...austrian, found: 3, ended: true, gatheredAt: 2, adIds: ['d'] });
+  await add(dataset, 2, { id: 'd' });
+  const then = await read();
+  expect(isComplete(then.gathering, then.contents)).toBe(true);
+  expect(coverageOf(then.contents).partial).toEqual([]);
+});
+
+describe('what changed', () => {
+  test('since the last complete gathering of the same question: new, changed, gone', async () => {
+    const dataset = await newDataset();
+    await gather(dataset, newGathering(tea, 10), [
+      { id: 'stays' },
+      { id: 'Changes', body: 'x' },
+      { id: 'goes' },
+    ] as never);
+    await dataset.saveGathering({ ...newGathering(tea, 15), cursor: 'next', adIds: ['stays'] });
+    await add(dataset, 16, { id: 'known' });
+    const state = newGathering(tea, 20);
+    await gather(dataset, state, [
+      { id: 'stays' },
+      { id: 'Changes', body: 'y' },
+      { id: 'known' },
+      { id: 'new' },
+    ] as never);
+    const contents = await dataset.contents();
+    const [last] = gatheringsOf(contents, tea);
+    expect(last && changesOf(last, contents, 20)).toEqual({
+      added: ['new'],
+      updated: ['Changes'],
+      fresh: ['known', 'new'],
+      gone: ['goes'],
+      before: 10,
+    });
+  });
+
+  test('is not known unless both are complete', async () => {
+    const dataset = await newDataset();
+    const first = newGathering(tea, 10);
+    await dataset.saveGathering({ ...first, cursor: 'next', adIds: ['a', 'b'] });
+    await gather(dataset, newGathering(tea, 20), [{ id: 'a' }]);
+    const changes = async () => {
+      const contents = await dataset.contents();
+      const [last] = gatheringsOf(contents, tea);
+      return last && changesOf(last, contents, last.startedAt);
+    };
+    expect(await changes()).toMatchObject({ fresh: null, gone: null, before: null });
+    await dataset.saveGathering({ ...newGathering(tea, 30), cursor: 'next', adIds: ['a'] });
+    expect(await changes()).toMatchObject({ fresh: null, gone: null, before: 20 });
+  });
+});
+
+test('coverage names the newest gathering of each question that is not complete', async () => {
+  const dataset = await newDataset();
+  await dataset.saveGathering({ ...newGathering(tea, 1), found: 9, adIds: ['a'] });
+  await dataset.saveGathering({ ...newGathering({ collectionId: 'c' }, 2), found: null, adIds: ['a', 'lost'] });
+  await add(dataset, 2, { id: 'a' });
+  expect(coverageOf(await dataset.contents())).toMatchObject({
+    ads: 1,
+    gatherings: 2,
+    letGo: 0,
+    partial: [
+      { collectionId: 'c', filters: null, found: null, read: 2, missing: 1 },
+      { filters: tea.filters, found: 9, read: 1, missing: 0 },
+    ],
+  });
+  await gather(dataset, newGathering(tea, 3), [{ id: 'a' }]);
+  expect(coverageOf(await dataset.contents()).partial).toMatchObject([{ collectionId: 'c' }]);
+});

@@ -1,0 +1,145 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Dataset } from '../../src/state/dataset.ts';
+import { objectOf } from '../../src/state/item-history.ts';
+import { MemoryDataset, recordsOf } from '../../src/state/memory-dataset.ts';
+import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
+import { about, add } from './add-items.ts';
+import { datasetSuite } from './dataset-suite.ts';
+
+datasetSuite('in memory', async () => new MemoryDatasets());
+
+const adsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(objectOf);
+
+const someAd = fc.record(
+  { id: fc.constantFrom('a', 'b', 'c'), headline: fc.constantFrom('x', 'y', null), duplicates: fc.nat(1) },
+  { requiredKeys: ['id'] },
+);
+
+test('has what a plain list of all answers would give', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(someAd, { maxLength: 30 }), async (answers) => {
+      const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+      const expected = new Map<string, object>();
+      for (const [at, ad] of answers.entries()) {
+        await add(dataset, at, ad);
+        expected.set(ad.id, { ...expected.get(ad.id), ...ad });
+      }
+      expect(new Set(await adsIn(dataset))).toEqual(new Set(expected.values()));
+    }),
+  );
+});
+
+test('comes to the same, in whatever order and however often answers come', () => {
+  const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
+  const contents = (answers: readonly (readonly [number, object])[]) => {
+    const dataset = new MemoryDataset('d');
+    for (const [at, ad] of answers)
+      for (const record of recordsOf({ ...about(at), type: 'ads', items: [ad] })) dataset.apply(record);
+    const { ads } = dataset.contents();
+    return Object.fromEntries(
+      ads.map((ad) => [ad.id, { at: ad.at, firstAt: ad.firstAt, texts: [...ad.versions, ad].map(objectOf) }]),
+    );
+  };
+  fc.assert(
+    fc.property(
+      fc.array(whole, { maxLength: 10 }).map((ads) => ads.map((ad, at) => [at, ad] as const)),
+      fc.infiniteStream(fc.nat()),
+      (answers, numbers) => {
+        const shuffled = [...answers, ...answers]
+          .map((answer) => ({ answer, place: numbers.next().value }))
+          .sort((left, right) => left.place - right.place)
+          .map(({ answer }) => answer);
+        expect(contents(shuffled)).toEqual(contents(answers));
+      },
+    ),
+  );
+});
+
+describe('the room', () => {
+  const text = 'x'.repeat(4000);
+  const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };
+
+  test('is kept to, however it is filled, and what is let go is counted', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ key: fc.nat(3), id: fc.nat(200), size: fc.nat(60_000) }), { maxLength: 120 }),
+        async (answers) => {
+          const datasets = new MemoryDatasets(limits);
+          const ids = new Map<number, Set<number>>();
+          for (const [at, { key, id, size }] of answers.entries()) {
+            await add(await datasets.of({ tenantId: `${key}` }), at, { id: `${id}`, body: 'y'.repeat(size) });
+            expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytes);
+            ids.set(key, (ids.get(key) ?? new Set()).add(id));
+          }
+          for (const [key, added] of ids) {
+            const { ads, letGo } = await (await datasets.of({ tenantId: `${key}` })).contents();
+            expect(ads.length + letGo.ads).toBeGreaterThanOrEqual(added.size);
+          }
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+
+  test('of one key is never all of it, and what came last stays', async () => {
+    const datasets = new MemoryDatasets(limits);
+    const dataset = await datasets.of({ tenantId: 'greedy' });
+    for (let at = 0; at < 1000; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    expect(datasets.bytes).toBeLessThanOrEqual(limits.maxBytesEach);
+    expect(await dataset.item('ads', 'ad-999')).toBeDefined();
+    expect(await dataset.item('ads', 'ad-0')).toBeUndefined();
+  });
+
+  test('is shared fairly: whoever holds much gives up their own', async () => {
+    const datasets = new MemoryDatasets({ ...limits, maxBytesEach: limits.maxBytes });
+    const open = (tenantId: string) => datasets.of({ tenantId });
+    for (let tenant = 0; tenant < 20; tenant++)
+      for (let at = 0; at < 10; at++) await add(await open(`small ${tenant}`), at, { id: `ad-${at}`, body: text });
+    for (let at = 0; at < 1000; at++) await add(await open('greedy'), at, { id: `ad-${at}`, body: text });
+    for (let tenant = 0; tenant < 20; tenant++)
+      expect((await (await open(`small ${tenant}`)).contents()).ads).toHaveLength(10);
+    const { ads, letGo } = await (await open('greedy')).contents();
+    expect(ads.length + letGo.ads).toBe(1000);
+    expect(ads.length).toBeGreaterThan(100);
+  });
+
+  test('is enough for as many ads as it promises', async () => {
+    const datasets = new MemoryDatasets(limits);
+    const dataset = await datasets.of({ tenantId: 't' });
+    for (let at = 0; at < 60; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    const promised = await dataset.maxAds();
+    expect(promised).toBeGreaterThan(100);
+    const state = { id: 'g', question: 'q', filters: {}, collectionId: null, parts: [], found: null, cursor: null };
+    for (let at = 0; at < promised; at++) {
+      await add(dataset, at, { id: `new-${at}`, body: text });
+      await dataset.saveGathering({ ...state, ended: true, startedAt: 0, gatheredAt: at, adIds: [`new-${at}`] });
+    }
+    expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
+  });
+
+  test('that is too little for a gathering leaves it incomplete', async () => {
+    const dataset = await new MemoryDatasets(limits).of({ tenantId: 't' });
+    const state = { id: 'g', question: 'q', filters: {}, collectionId: null, parts: [], found: 1, cursor: null };
+    await add(dataset, 0, { id: 'first' });
+    await dataset.saveGathering({ ...state, ended: true, startedAt: 0, gatheredAt: 0, adIds: ['first'] });
+    expect((await dataset.contents()).gatherings[0]?.complete).toBe(true);
+    for (let at = 1; at < 300; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
+    expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 1, complete: false }]);
+  });
+
+  test('for versions of one ad and for gatherings is bounded, too', async () => {
+    const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+    const state = { question: 'q', filters: {}, collectionId: null, parts: [], found: 1, ended: true, cursor: null };
+    for (let at = 0; at < 600; at++) {
+      await add(dataset, at, { id: 'a', headline: `${at}` });
+      await dataset.saveGathering({ ...state, id: `g${at}`, startedAt: at, gatheredAt: at, adIds: [] });
+    }
+    const { ads, gatherings, letGo } = await dataset.contents();
+    expect(ads[0]?.versions.map((version) => objectOf(version).headline)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `${589 + index}`),
+    );
+    expect(gatherings).toHaveLength(500);
+    expect(letGo.gatherings).toBe(100);
+  });
+});

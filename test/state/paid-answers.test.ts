@@ -1,0 +1,100 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect } from 'vitest';
+import { FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { freshServiceTest } from '../support/fixtures.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+let clock = Date.now();
+const test = freshServiceTest({ now: () => clock });
+test.beforeEach(({ service }) => {
+  service.requests.length = 0;
+});
+
+const root = temporaryFolder();
+let folders = 0;
+const newFolder = () => join(root, `${++folders}`);
+
+/** What a folder keeps for the account of this key. */
+async function keptIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
+  const userIdOf = async () => userId;
+  const datasets = new FileDatasets({ folder, baseUrl, now: Date.now, userIdOf, warn: () => {} });
+  return (await datasets.of({ tenantId: 't', apiKey: 'other' })).contents();
+}
+
+describe('every answer that was paid for', () => {
+  test('adds its ads and pages to the dataset once, whichever tool asked', async ({ service, start }) => {
+    const files = newFolder();
+    const server = await start({ files });
+    const { items } = (await server.call('search_ads', { limit: 3 })).data;
+    const other = (await server.call('search_ads', { limit: 4 })).data.items[3];
+    clock += 1000;
+    await server.call('get_ad', { adId: other?.id });
+    await server.call('search_pages', { limit: 2 });
+    await server.call('get_page', { pageId: items[0]?.pageId });
+    const collections = (await server.call('list_collections')).data.items;
+    const listed = [];
+    for (const { id: collectionId } of collections) {
+      const args = { collectionId, limit: 5 };
+      listed.push(...(await server.call('list_collection_items', { ...args, itemType: 'ads' })).data.items);
+      await server.call('list_collection_items', { ...args, itemType: 'pages' });
+    }
+    const read = clock;
+    clock += 60_000;
+    await server.call('search_ads', { limit: 3 });
+    const { userId } = (await server.call('get_account')).data as unknown as { userId: string };
+    const { ads, pages } = await keptIn(files, { baseUrl: service.baseUrl, userId });
+    const ids = [...items, ...listed].map(({ id }) => id);
+    expect(new Set(ads.map(({ id }) => id))).toEqual(new Set([...ids, other?.id]));
+    expect(ads.find(({ id }) => id === other?.id)).toMatchObject({ listedBy: 'getAd', at: read });
+    expect(ads.every(({ at }) => at <= read)).toBe(true);
+    expect(pages.map(({ id }) => id)).toContain(items[0]?.pageId);
+    expect(pages.length).toBeGreaterThan(1);
+  });
+
+  test('is there for the next process, and for one beside it', async ({ service, start }) => {
+    const files = newFolder();
+    const [first, beside] = [await start({ files }), await start({ files })];
+    const adId = (await first.call('search_ads', { limit: 1 })).data.items[0]?.id;
+    const later = (await beside.call('search_ads', { limit: 2 })).data.items[1]?.id;
+    await first.stop();
+    const next = await start({ files });
+    for (const [server, id] of [
+      [beside, adId],
+      [next, adId],
+      [next, later],
+    ] as const) {
+      const { ad, receipt } = (await server.call('get_ad', { adId: id, seen: true })).data;
+      expect(ad.id).toBe(id);
+      expect(receipt.charged).toBe(0);
+    }
+    expect(service.paid()).toBe(2);
+  });
+
+  test('is there without kept answers, too', async ({ service, start }) => {
+    const server = await start({ cacheSeconds: 0 });
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+    expect((await server.call('get_ad', { adId, seen: true })).data.receipt.charged).toBe(0);
+    expect(service.paid()).toBe(1);
+  });
+
+  test('is returned even if it cannot be kept in files', async ({ start }) => {
+    const server = await start({ files: '/dev/null/none' });
+    const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;
+    expect((await server.call('get_ad', { adId, seen: true })).data.ad.id).toBe(adId);
+    expect(server.logged.filter((line) => line.includes('could not be kept in files'))).toHaveLength(1);
+  });
+});
+
+test('an answer that costs nothing asks for no account, and demo data is never in files', async ({
+  service,
+  start,
+}) => {
+  const files = newFolder();
+  const server = await start({ files });
+  await server.call('get_credits');
+  await server.call('list_collections');
+  expect(service.requests.join()).not.toContain('whoami');
+  await (await start({ files, demo: true })).call('search_ads', { limit: 1 });
+  expect(existsSync(files)).toBe(false);
+});
