@@ -36,7 +36,7 @@ export class AdService {
   readonly behaviour: Behaviour = (request, response, body = '') =>
     (request.url?.endsWith('/v1/credits') ? json(creditStatus()) : this.answer(body))(request, response);
 
-  private answer(body: string): Behaviour {
+  answer(body: string): Behaviour {
     const { limit = 20, cursor, ...filters } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
     const search = { number: this.searches.length + 1, limit, cursor, filters };
     this.searches.push(search);
