@@ -45,6 +45,10 @@ function changesText({ gatheredAt, fresh, updated, gone }: SinceLast, ids: reado
 
 const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
+/** What to do when the service refuses to go on from where a gathering stands. */
+export const startOver =
+  'If the service no longer takes its own cursor, start over with fresh: true, which is paid again.';
+
 /** How to go on after each way to stop. */
 export const nextSteps: Record<StopReason, string | undefined> = {
   end: undefined,

@@ -2,7 +2,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { adListOf } from '../dataset/ad-list.ts';
 import { type GatherRun, gatherPart } from '../dataset/gather.ts';
 import { resultOf } from '../dataset/gathering-result.ts';
-import { type GatherOutput, nextSteps } from '../dataset/gathering-text.ts';
+import { type GatherOutput, nextSteps, startOver } from '../dataset/gathering-text.ts';
 import { type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
 import { gatheringSaver, type OpenGathering, openGathering } from '../dataset/open-gathering.ts';
 import type { Stop } from '../dataset/stop.ts';
@@ -81,7 +81,8 @@ async function readAll({ open, read, dataset }: Reading, request: GatherRequest,
 }
 
 function stopped({ reason, error }: Stop, { explain }: ToolContext) {
-  const next = nextSteps[reason];
+  const isRefused = error?.failure.kind === 'invalid_request' || error?.failure.kind === 'not_found';
+  const next = isRefused ? startOver : nextSteps[reason];
   const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
   return {

@@ -81,7 +81,7 @@ test('an old cursor that the service no longer takes stops it, and nothing is lo
     receipt: { charged: 0 },
   });
   expect(text).toContain('The cursor has expired.');
-  expect(text).toContain('fresh: true');
+  expect(text).toContain('fresh: true, which is paid again');
   service.instead = () => undefined;
   expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
 });
@@ -132,23 +132,23 @@ test.for([
   },
 );
 
-test('is back before its deadline with what was read, and a page that came late is not paid again', async ({
+test('is back before its deadline with what was read, and a page that comes late is not paid again', async ({
   upstream,
   start,
 }) => {
-  const server = await start({ timeoutMs: 2500 });
+  const server = await start({ timeoutMs: 4000 });
   const service = serve(upstream, 300);
+  upstream.credits = json(creditStatus());
   const gate = gateOf();
-  service.instead = ({ number }) => {
-    if (number !== 2) return undefined;
-    service.searches.pop();
-    return (request, response) =>
-      void gate.opened.then(() => service.answer('{"limit":100,"cursor":"100"}')(request, response));
-  };
+  upstream.does(service.behaviour, (request, response, body) => {
+    void gate.opened.then(() => service.behaviour(request, response, body));
+  });
   const { data } = await server.call('gather_ads', all);
-  expect(data).toMatchObject({ read: 100, stopped: 'deadline', complete: false });
-  expect(data.receipt.charged).toBeNull();
+  expect(data).toMatchObject({ read: 100, stopped: 'deadline', complete: false, receipt: { charged: null, calls: 2 } });
   gate.open();
+  const rest = await server.call('gather_ads', all);
+  expect(rest.data).toMatchObject({ read: 300, complete: true });
+  expect(service.charged).toBe(30);
 });
 
 test('a service that hangs from the start is an error', async ({ upstream, start }) => {
