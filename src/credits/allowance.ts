@@ -75,8 +75,8 @@ async function spend({ call, send, own, maxCredits }: Spending): Promise<Answer>
   try {
     return await withBudget(admitted, { ledger: own, budget: maxCredits })(call);
   } catch (error) {
-    const isRefusal = error instanceof AdLibraryError && error.failure.kind === 'credit_budget';
-    throw isRefusal && !isAdmitted ? overMaxCredits(error.failure, maxCredits) : error;
+    const isOverBudget = error instanceof AdLibraryError && error.failure.kind === 'credit_budget';
+    throw isOverBudget && !isAdmitted ? overMaxCredits(error.failure, maxCredits) : error;
   }
 }
 

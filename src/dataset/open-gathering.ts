@@ -19,9 +19,9 @@ export function openGathering(
   contents: DatasetContents,
   { fresh, now }: { fresh: boolean; now: number },
 ): OpenGathering {
-  const newest = (asked: GatheringQuestion): GatheringState => {
-    const [known] = fresh ? [] : gatheringsOf(contents, asked);
-    return known ? stateOf(known) : newGathering(asked, now);
+  const newest = (about: GatheringQuestion): GatheringState => {
+    const [known] = fresh ? [] : gatheringsOf(contents, about);
+    return known ? stateOf(known) : newGathering(about, now);
   };
   const parts = partsOfQuestion(question).map((part) => ({ question: part, state: newest(part) }));
   const [only] = parts;

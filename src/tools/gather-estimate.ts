@@ -2,7 +2,7 @@ import type { GatherOutput } from '../dataset/gathering-text.ts';
 import type { GatheringQuestion } from '../dataset/gatherings.ts';
 import { wholeNumber } from '../dataset/whole-number.ts';
 import { count } from '../present/list-text.ts';
-import { largestPage } from './page-limit.ts';
+import { maxPageSize } from './page-limit.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** How many ads there are, and what reading all of them may cost: by one search of one ad, or the list of collections. */
@@ -10,7 +10,7 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
   const { collectionId, split } = question;
   const ads = await (collectionId === undefined ? countSearch(question, context) : countItems(collectionId, context));
   const operation = collectionId === undefined ? 'searchAds' : 'listCollectionItems';
-  const size = collectionId === undefined ? largestPage(context.adFilters) : 100;
+  const size = collectionId === undefined ? maxPageSize(context.adFilters) : 100;
   const pages = ads === null ? null : Math.ceil(ads / size);
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);

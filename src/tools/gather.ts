@@ -8,7 +8,7 @@ import { gatheringSaver, type OpenGathering, openGathering } from '../dataset/op
 import type { Stop } from '../dataset/stop.ts';
 import { type Dataset, idKey } from '../state/dataset.ts';
 import { estimate } from './gather-estimate.ts';
-import { largestPage } from './page-limit.ts';
+import { maxPageSize } from './page-limit.ts';
 import type { ToolContext } from './tool-context.ts';
 
 export interface GatherRequest {
@@ -69,7 +69,7 @@ async function readAll({ open, read, dataset }: Reading, request: GatherRequest,
   const run: GatherRun = {
     ...{ allowance, maxAds, read, slowest: 0, clock, deadline, signal, isDraining, save, onPage },
   };
-  const options = { api, allowance, fresh, maxLimit: largestPage(adFilters) };
+  const options = { api, allowance, fresh, maxLimit: maxPageSize(adFilters) };
   for (const { question, state } of open.parts) {
     if (state.ended) continue;
     const stop = await gatherPart(state, adListOf(question, options), run);
@@ -81,8 +81,8 @@ async function readAll({ open, read, dataset }: Reading, request: GatherRequest,
 }
 
 function stopped({ reason, error }: Stop, { explain }: ToolContext) {
-  const isRefused = error?.failure.kind === 'invalid_request' || error?.failure.kind === 'not_found';
-  const next = isRefused ? startOver : nextSteps[reason];
+  const isRejected = error?.failure.kind === 'invalid_request' || error?.failure.kind === 'not_found';
+  const next = isRejected ? startOver : nextSteps[reason];
   const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
   return {

@@ -4,7 +4,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 const usual = 100;
 
 /** The largest page of a search that makes sense: what the service is said to allow. */
-export function largestPage(filters: readonly SearchFilter[]): number {
+export function maxPageSize(filters: readonly SearchFilter[]): number {
   const described = filters.find(({ key }) => key === 'limit')?.maximum ?? usual;
   return Math.max(1, Math.min(usual, Math.floor(described)));
 }

@@ -12,6 +12,8 @@ const toolNames = [
   'get_credits',
   'get_account',
   'whoami',
+  'count_ads',
+  'gather_ads',
 ];
 
 /** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
@@ -51,7 +53,7 @@ export function testClient(connect: (args: string[]) => Promise<TestClient>): vo
 
   test('without key or address lists the tools and is told what to set', async () => {
     const client = await connect([]);
-    expect(await client.listTools()).toHaveLength(10);
+    expect(await client.listTools()).toHaveLength(toolNames.length);
     const { text, isError, error } = await client.call('search_ads');
     expect(isError).toBe(true);
     expect(error).toMatchObject({ kind: 'no_api_key', retryable: false });

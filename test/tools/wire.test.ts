@@ -14,10 +14,12 @@ afterAll(() => server.close());
 
 const names = tools.map(({ name }) => name);
 
-test('there is one tool for each of the ten operations', () => {
+test('there is one tool for each of the ten operations, and those for many ads', () => {
   expect([...listed.keys()]).toEqual(names);
   expect(names.toSorted()).toEqual([
     'add_collection_item',
+    'count_ads',
+    'gather_ads',
     'get_account',
     'get_ad',
     'get_credits',
@@ -95,7 +97,7 @@ describe.each(names)('%s', (name) => {
 test('a read-only server lists no tool that writes, and does not know it', async () => {
   const reader = await startServer({ config: { readOnly: true } });
   const { tools: left } = await reader.client.listTools();
-  expect(left).toHaveLength(9);
+  expect(left).toHaveLength(tools.length - 1);
   expect(left.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
   expect((await reader.call('add_collection_item', {})).text).toContain('There is no tool');
   await reader.close();
