@@ -22,16 +22,16 @@ interface CountOutput {
 export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
-  description: 'Count the ads that match, and of these each part (split) or each value of a filter key (by).',
+  description: 'Count the ads that match, and their parts: split, or each value of one filter key (by).',
   annotations: readOnly,
   operations: ['searchAds'],
   severalCalls: true,
   input: z.strictObject({
     filters: adFilters,
     split,
-    by: z.string().optional().describe('filter key with known values'),
+    by: z.string().optional(),
     maxCredits: z.number().min(0).optional().describe('default 50'),
-    fresh,
+    fresh: fresh.describe('true: pay again'),
   }),
   output: z.looseObject({
     total: z.number().nullable(),

@@ -9,7 +9,7 @@ export const gatherAds = defineTool({
   name: 'gather_ads',
   title: 'Gather ads',
   description:
-    'Read all ads that match, or a collection, into the dataset, page by page, and summarize them. The same call again goes on; what was read is not paid again.',
+    'Read all ads that match, or a collection, into the dataset and summarize them. Called again it goes on; nothing is paid twice.',
   annotations: readOnly,
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
   severalCalls: true,
@@ -19,8 +19,8 @@ export const gatherAds = defineTool({
     split,
     collectionId: collectionId.optional(),
     maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
-    maxCredits: z.number().min(0).describe('0: only estimate, with one paid search'),
-    fresh: fresh.describe('true: start over, and tell what has changed'),
+    maxCredits: z.number().min(0).describe('0: estimate, for one paid search'),
+    fresh: fresh.describe('true: read again, tell changes'),
   }),
   output: z.looseObject({
     gathering: z.string().nullable(),

@@ -6,12 +6,7 @@ import { AdLibraryError } from '../api/errors.ts';
 type Filters = Record<string, unknown>;
 
 export const adFilters = z.looseObject({}).optional().describe('as in search_ads');
-export const split = z
-  .array(z.looseObject({}))
-  .min(1)
-  .max(30)
-  .optional()
-  .describe('filter objects, each laid over filters');
+export const split = z.array(z.looseObject({})).min(1).max(30).optional().describe('each laid over filters');
 
 /** @throws AdLibraryError for filters that would turn pages by themselves, or arguments that exclude each other */
 export function checkQuestion(filters: readonly (Filters | undefined)[], exclusive: Record<string, unknown>): void {

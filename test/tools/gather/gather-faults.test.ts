@@ -2,7 +2,6 @@ import { expect } from 'vitest';
 import { AdService, adOf } from '../../support/ad-service.ts';
 import { creditStatus, delays, faults, json, refusal, type Upstream, usage } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
-import { gateOf } from '../../support/gate.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
@@ -132,23 +131,27 @@ test.for([
   },
 );
 
-test('is back before its deadline with what was read, and a page that comes late is not paid again', async ({
-  upstream,
-  start,
-}) => {
+test('is back before its deadline with what was read, which is not paid again', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 4000 });
   const service = serve(upstream, 300);
-  upstream.credits = json(creditStatus());
-  const gate = gateOf();
-  upstream.does(service.behaviour, (request, response, body) => {
-    void gate.opened.then(() => service.behaviour(request, response, body));
-  });
+  service.instead = ({ number }) => (number === 2 ? delays.hangs : undefined);
   const { data } = await server.call('gather_ads', all);
   expect(data).toMatchObject({ read: 100, stopped: 'deadline', complete: false, receipt: { charged: null, calls: 2 } });
-  gate.open();
-  const rest = await server.call('gather_ads', all);
-  expect(rest.data).toMatchObject({ read: 300, complete: true });
+  expect((await server.call('gather_ads', all)).data).toMatchObject({ read: 300, complete: true });
   expect(service.charged).toBe(30);
+});
+
+test('begins no page that may not be back in time', async ({ upstream, start }) => {
+  let clock = 0;
+  const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
+  const service = serve(upstream, 1000);
+  service.instead = () => {
+    clock += 10_000;
+    return undefined;
+  };
+  const { data, text } = await server.call('gather_ads', all);
+  expect(data).toMatchObject({ read: 300, stopped: 'deadline', receipt: { charged: 30 } });
+  expect(text).toContain('Time was short');
 });
 
 test('a service that hangs from the start is an error', async ({ upstream, start }) => {
