@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { canonical } from '../api/fingerprint.ts';
 import { type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
+import type { AdRows } from './ad-row.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
 import { isoTime, jsonCell } from './cells.ts';
 import type { Row } from './columns.ts';
@@ -17,15 +18,24 @@ export function snapshotOf(reader: AdRowReader, tenantId: string, contents: Data
     tenantId,
     version: contents.version,
     async *tables({ json }): AsyncGenerator<TableRows> {
+      let rows: AdRows[] = [];
       for await (const part of reader.read(tenantId, contents.ads, { json })) {
-        yield { table: 'ads', rows: part.map(({ ad }) => ad) };
-        yield { table: 'ad_countries', rows: part.flatMap(({ countries }) => countries) };
-        yield { table: 'ad_platforms', rows: part.flatMap(({ platforms }) => platforms) };
-        yield { table: 'ad_cards', rows: part.flatMap(({ cards }) => cards) };
+        rows.push(...part);
+        if (rows.length < PART) continue;
+        yield* adTables(rows);
+        rows = [];
       }
+      yield* adTables(rows);
       yield* inParts(otherTables(contents, json));
     },
   };
+}
+
+function* adTables(rows: readonly AdRows[]): Generator<TableRows> {
+  yield { table: 'ads', rows: rows.map(({ ad }) => ad) };
+  yield { table: 'ad_countries', rows: rows.flatMap(({ countries }) => countries) };
+  yield { table: 'ad_platforms', rows: rows.flatMap(({ platforms }) => platforms) };
+  yield { table: 'ad_cards', rows: rows.flatMap(({ cards }) => cards) };
 }
 
 async function* inParts(parts: Iterable<TableRows>): AsyncGenerator<TableRows> {

@@ -22,17 +22,18 @@ export function mergeItems(newer: Fields, earlier: Fields): Fields {
  * Whether two versions say the same of an ad or a page. Links to the application, the day it was last seen and the
  * signatures in media addresses change without a change of the ad.
  */
-export const sameContent = (left: Fields, right: Fields): boolean =>
-  isDeepStrictEqual(comparable(left), comparable(right));
-
-function comparable(item: Fields): Fields {
-  const { appUrl: _link, lastSeenAt: _day, ...rest } = item;
-  return Object.fromEntries(
-    Object.entries(rest).map(([name, value]) => [name, MEDIA_LISTS.has(name) ? unsigned(value) : unsignedMedia(value)]),
-  );
+export function sameContent(left: Fields, right: Fields): boolean {
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return [...names].every((name) => UNRELATED.has(name) || sameField(name, left[name], right[name]));
 }
 
-const MEDIA_LISTS = new Set(['media', 'thumbnails']);
+function sameField(name: string, left: unknown, right: unknown): boolean {
+  if (isDeepStrictEqual(left, right)) return true;
+  const comparable = NAMES_MEDIA.test(name) ? unsigned : unsignedMedia;
+  return isDeepStrictEqual(comparable(left), comparable(right));
+}
+
+const UNRELATED = new Set(['appUrl', 'lastSeenAt']);
 const NAMES_MEDIA = /image|video|thumb|picture|media|preview/i;
 const QUERY = /[?#].*$/s;
 /** Deeper than any object of the service; what lies below is compared as it is. */

@@ -31,9 +31,9 @@ export class ItemTable {
     const key = idKey(record.id);
     const known = this.#items.get(key);
     if (key === '' || key.length > MAX_ID_CHARS) return false;
-    const item = known === undefined ? firstVersion(record) : withVersion(known, record);
+    const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
     if (item === known) return false;
-    if (item.json.length > MAX_ITEM_BYTES) {
+    if (item === undefined || item.json.length > MAX_ITEM_BYTES) {
       this.letGo++;
       return false;
     }
@@ -53,6 +53,16 @@ export class ItemTable {
       return true;
     }
     return false;
+  }
+}
+
+/** Undefined for an object that is nested too deep to compare. */
+function comparedWith(known: StoredItem, record: ItemRecord): StoredItem | undefined {
+  try {
+    return withVersion(known, record);
+  } catch (error) {
+    if (error instanceof RangeError) return;
+    throw error;
   }
 }
 

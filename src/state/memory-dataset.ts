@@ -16,11 +16,11 @@ export class MemoryDataset {
   readonly #items: Record<ItemType, ItemTable> = { ads: new ItemTable(), pages: new ItemTable() };
   readonly #gatherings = new GatheringTable(this.#items.ads);
   /** Tells the versions of this object from those of one that took its place. */
-  readonly #name: string;
+  readonly name: string;
   #changes = 0;
 
   constructor(name: string) {
-    this.#name = name;
+    this.name = name;
   }
 
   /** Its estimated memory. */
@@ -34,7 +34,7 @@ export class MemoryDataset {
   }
 
   get version(): string {
-    return `${this.#name}.${this.#changes}`;
+    return `${this.name}.${this.#changes}`;
   }
 
   item(type: ItemType, id: string) {

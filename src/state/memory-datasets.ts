@@ -61,8 +61,9 @@ export class MemoryDatasets implements Datasets {
     this.#bytes = 0;
   }
 
-  has(tenantId: string): boolean {
-    return this.#datasets.has(tenantId);
+  /** Tells a tenant's dataset from one that takes its place; undefined if it is empty. */
+  nameOf(tenantId: string): string | undefined {
+    return this.#datasets.get(tenantId)?.name;
   }
 
   /** Everything in a tenant's dataset. */

@@ -4,7 +4,7 @@ import type { DatasetRecord } from '../dataset-record.ts';
 import { recordsOf } from '../memory-dataset.ts';
 import type { MemoryDatasets } from '../memory-datasets.ts';
 import type { SegmentFolder } from './segment-folder.ts';
-import { lineOf, recordOfLine } from './segment-lines.ts';
+import { lineOf, mergedLine, mergedSegments, recordOfLine } from './segment-lines.ts';
 
 export interface FileDatasetOptions {
   /** Holds what was read. */
@@ -18,6 +18,8 @@ export interface FileDatasetOptions {
 const MAX_SEGMENTS = 64;
 /** Characters of a merged segment. */
 const MERGED_CHARS = 8 * 1024 * 1024;
+/** Names of segments that are remembered. */
+const MAX_KNOWN = 20_000;
 /** Lines read before others get their turn. */
 const LINES_AT_ONCE = 100;
 /** Each listing shows what was merged during the last one. */
@@ -31,17 +33,21 @@ export class FileDataset implements Dataset {
   readonly #options: FileDatasetOptions;
   /** Segments that are in memory, and those of them that nobody can read in full. */
   #read = new Set<string>();
+  /** All that were read in full, also those that are gone. */
+  readonly #known = new Set<string>();
   readonly #damaged = new Set<string>();
+  /** The dataset in memory that holds them. */
+  #holder: string | undefined;
   #generation: string | undefined;
   /** Whether memory holds what the folder lacks. */
   #behind: boolean;
   #lastError = '';
-  #isClosed = false;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(options: FileDatasetOptions) {
     this.#options = options;
-    this.#behind = options.memory.has(options.tenantId);
+    this.#holder = options.memory.nameOf(options.tenantId);
+    this.#behind = this.#holder !== undefined;
   }
 
   async addItems(batch: ItemBatch): Promise<void> {
@@ -69,24 +75,22 @@ export class FileDataset implements Dataset {
     });
   }
 
-  /** Leaves the files as they are from now on: what is in memory is no longer what they hold. */
+  /** Ends when everything is written. */
   async close(): Promise<void> {
-    await this.#inTurn(async () => {
-      this.#isClosed = true;
-    });
+    await this.#turn;
   }
 
   async #add(records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
-    const { memory, tenantId, folder } = this.#options;
-    memory.apply(tenantId, records);
+    const { folder } = this.#options;
+    this.#apply(records);
     await this.#inTurn(async () => {
       const wasBehind = this.#behind;
       this.#behind = true;
       const isCleared = await this.#startOver();
-      if (isCleared) memory.apply(tenantId, records);
+      if (isCleared) this.#apply(records);
       if (wasBehind && !isCleared) return this.#merge();
-      this.#read.add(await folder.write(records.map(lineOf)));
+      this.#took(await folder.write(records.map(lineOf)));
       this.#behind = false;
     });
   }
@@ -99,11 +103,9 @@ export class FileDataset implements Dataset {
         warn('the dataset could not be kept in files', { folder: folder.path, error: String(error) });
       this.#lastError = String(error);
     };
-    const done = this.#turn
-      .then(() => (this.#isClosed ? undefined : work()))
-      .then(() => {
-        this.#lastError = '';
-      }, failed);
+    const done = this.#turn.then(work).then(() => {
+      this.#lastError = '';
+    }, failed);
     this.#turn = done;
     return done;
   }
@@ -116,9 +118,19 @@ export class FileDataset implements Dataset {
     this.#generation = await folder.open();
     if (known === undefined) return false;
     await memory.forget(tenantId);
-    this.#read.clear();
-    this.#damaged.clear();
+    this.#readAgain();
     return true;
+  }
+
+  #readAgain(): void {
+    for (const names of [this.#read, this.#known, this.#damaged]) names.clear();
+    this.#holder = undefined;
+  }
+
+  #apply(records: readonly DatasetRecord[]): void {
+    const { memory, tenantId } = this.#options;
+    memory.apply(tenantId, records);
+    this.#holder ??= memory.nameOf(tenantId);
   }
 
   async #readOthers(): Promise<void> {
@@ -136,21 +148,24 @@ export class FileDataset implements Dataset {
   }
 
   async #readOne(name: string): Promise<void> {
-    const { memory, tenantId, folder, warn } = this.#options;
+    const { folder, warn } = this.#options;
     try {
       const lines = await folder.read(name);
       if (lines === undefined) return;
       this.#read.add(name);
-      for (let start = 0; start < lines.length; start += LINES_AT_ONCE) {
+      const segments = mergedSegments(lines[0]);
+      if (segments?.length && segments.every((one) => this.#known.has(one))) return this.#took(name);
+      for (let start = segments ? 1 : 0; start < lines.length; start += LINES_AT_ONCE) {
         const records = lines.slice(start, start + LINES_AT_ONCE).map(recordOfLine);
         const whole = records.filter((record) => record !== undefined);
         if (whole.length < records.length && !this.#damaged.has(name)) {
           this.#damaged.add(name);
           warn('skipped damaged lines of a file', { file: name });
         }
-        memory.apply(tenantId, whole);
+        this.#apply(whole);
         await setImmediate();
       }
+      if (!this.#damaged.has(name)) this.#took(name);
     } catch (error) {
       this.#read.add(name);
       this.#damaged.add(name);
@@ -158,24 +173,32 @@ export class FileDataset implements Dataset {
     }
   }
 
+  #took(name: string): void {
+    if (this.#known.size > MAX_KNOWN) this.#known.clear();
+    this.#read.add(name);
+    this.#known.add(name);
+  }
+
   /** Writes everything anew, and then removes what was read. Damaged segments stay for whoever wants to look. */
   async #merge(): Promise<void> {
     const { memory, tenantId, folder } = this.#options;
+    // Memory has lost what was read: the service rejected the key, for example.
+    if (memory.nameOf(tenantId) !== this.#holder) return this.#readAgain();
     const merged = [...this.#read].filter((name) => !this.#damaged.has(name));
-    const written: string[] = [];
-    let lines: string[] = [];
+    // Whoever has read these need not read the new one, unless more is in it.
+    const head = mergedLine(this.#behind ? [] : merged);
+    let lines = [head];
     let chars = 0;
     for (const record of memory.records(tenantId)) {
       const line = lineOf(record);
       lines.push(line);
       chars += line.length;
       if (chars < MERGED_CHARS) continue;
-      written.push(await folder.write(lines));
-      lines = [];
+      this.#took(await folder.write(lines));
+      lines = [head];
       chars = 0;
     }
-    if (lines.length > 0) written.push(await folder.write(lines));
-    for (const name of written) this.#read.add(name);
+    if (lines.length > 1) this.#took(await folder.write(lines));
     this.#behind = false;
     await folder.remove(merged);
     for (const name of merged) this.#read.delete(name);

@@ -48,10 +48,8 @@ export class FileDatasets implements Datasets {
   }
 
   async forget(tenantId: string): Promise<void> {
-    const known = this.#known.get(tenantId);
     this.#known.delete(tenantId);
     await this.#memory.forget(tenantId);
-    void known?.dataset.then((dataset) => dataset?.close());
   }
 
   async close(): Promise<void> {
@@ -74,7 +72,7 @@ export class FileDatasets implements Datasets {
     const { folder, baseUrl, now, userIdOf, warn } = this.#options;
     const userId = await userIdOf(caller).catch(() => undefined);
     if (userId === undefined) {
-      warn('the dataset is not kept in files: the service does not say whose key this is', {});
+      warn('the dataset is not kept in files: the service did not say whose key this is', {});
       return;
     }
     const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);

@@ -30,6 +30,8 @@ const GatheringLine = z.object({
   adIds: z.array(z.string()),
 });
 
+const MergedLine = z.object({ kind: z.literal('merged'), segments: z.array(z.string()) });
+
 const Line = z.discriminatedUnion('kind', [ItemLine, GatheringLine]);
 
 const decoder = new TextDecoder();
@@ -42,15 +44,27 @@ export function lineOf(record: DatasetRecord): string {
   return `${head.slice(0, -1)},"item":${decoder.decode(json)}}`;
 }
 
+/** The first line of a segment that takes the place of others. */
+export const mergedLine = (segments: readonly string[]): string => JSON.stringify({ kind: 'merged', segments });
+
+/** The segments whose place it takes, if it is such a line. */
+export function mergedSegments(line = ''): string[] | undefined {
+  return line.startsWith('{"kind":"merged"') ? checked(MergedLine, line)?.segments : undefined;
+}
+
 /** The record of a line; undefined if the line is damaged. */
 export function recordOfLine(line: string): DatasetRecord | undefined {
+  const parsed = checked(Line, line);
+  if (parsed === undefined || parsed.kind === 'gathering') return parsed;
+  const { item, ...about } = parsed;
+  return { ...about, json: jsonBytes(item) };
+}
+
+function checked<Schema extends z.ZodType>(schema: Schema, line: string): z.output<Schema> | undefined {
   try {
-    const parsed = Line.parse(JSON.parse(line));
-    if (parsed.kind === 'gathering') return parsed;
-    const { item, ...about } = parsed;
-    return { ...about, json: jsonBytes(item) };
+    return schema.safeParse(JSON.parse(line)).data;
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof z.ZodError || error instanceof RangeError) return;
+    if (error instanceof SyntaxError || error instanceof RangeError) return;
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import { datasetsFolder, FileDatasets, type FileDatasetsOptions } from '../../../src/state/files/file-datasets.ts';
@@ -92,6 +93,24 @@ test('of several processes at once loses nothing, doubles nothing, and each sees
   expect((await segmentsIn(folder)).length).toBeLessThan(80);
 });
 
+test('is not read again because another process has merged it', async () => {
+  const folder = newFolder();
+  const [here, beside] = [openIn(folder), openIn(folder)];
+  for (let at = 0; at < 64; at++) await add(await here.dataset(), at, { id: `${at}` });
+  await beside.dataset();
+  await add(await here.dataset(), 64, { id: '64' });
+  await beside.dataset();
+  await here.dataset();
+  const [merged = '', ...others] = await segmentsIn(folder);
+  expect(others).toEqual([]);
+  await writeFile(merged, `${(await readFile(merged, 'utf8')).split('\n')[0]}\ngarbage`);
+  expect(await idsIn(await beside.dataset())).toHaveLength(65);
+  expect(beside.warnings).toEqual([]);
+  const later = openIn(folder);
+  await later.dataset();
+  expect(later.warnings).toHaveLength(1);
+});
+
 test('is kept in memory while the service does not say whose key it is, and in files from then on', async () => {
   const folder = newFolder();
   let clock = Date.now();
@@ -168,14 +187,26 @@ describe('what is wrong with the files', () => {
   });
 });
 
-test('stays in files when the service rejects a key, whoever still works with it', async () => {
+test('stays in files when the service rejects a key, whoever works with it at that time', async () => {
   const folder = newFolder();
   const { datasets, dataset } = openIn(folder);
   const open = await dataset();
   for (let at = 0; at < 70; at++) await add(open, at, { id: `${at}` });
+  const beside = openIn(folder);
+  let isReading = true;
+  const reading = beside.dataset().finally(() => {
+    isReading = false;
+  });
+  while (isReading) {
+    await beside.datasets.forget('a');
+    await setImmediate();
+  }
+  await reading;
   await datasets.forget('a');
   await add(open, 100, { id: 'later' });
-  expect(await idsIn(await openIn(folder).dataset())).toHaveLength(70);
+  for (const [at, { dataset: again }] of [beside, { dataset }, beside, openIn(folder)].entries())
+    await add(await again(), 200 + at, { id: 'last' });
+  expect(await idsIn(await openIn(folder).dataset())).toHaveLength(72);
 });
 
 test('comes back empty once the folder was removed, with what was added since', async () => {
