@@ -28,9 +28,16 @@ const slack = 1.5;
 /** The time that the summary takes, in milliseconds, and that of each ad in it. */
 const summaryMs = { all: 300, each: 0.4 };
 
+/** Where one part stands: ids of the ads that it has read, as `idKey` writes them. */
+export interface PartState {
+  state: GatheringState;
+  adIds: ReadonlySet<string>;
+}
+
 /** Reads one part page by page, from where it stands, until there is nothing more or a limit is reached. */
-export async function gatherPart(start: GatheringState, list: AdList, run: GatherRun): Promise<Stop> {
-  let state = start;
+export async function gatherPart(start: PartState, list: AdList, run: GatherRun): Promise<Stop> {
+  let { state } = start;
+  const own = new Set(start.adIds);
   let idle = 0;
   const used = new Set([state.cursor]);
   for (;;) {
@@ -42,9 +49,12 @@ export async function gatherPart(start: GatheringState, list: AdList, run: Gathe
     } catch (error) {
       return stopOf(error, run);
     }
-    const before = run.read.size;
-    for (const id of page.ids) run.read.add(idKey(id));
-    idle = run.read.size > before ? 0 : idle + 1;
+    const before = own.size;
+    for (const id of page.ids.map(idKey)) {
+      own.add(id);
+      run.read.add(id);
+    }
+    idle = own.size > before ? 0 : idle + 1;
     const ended = !page.hasMore;
     const cursor = ended ? null : page.cursor;
     state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: run.clock() };

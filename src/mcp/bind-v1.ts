@@ -21,10 +21,12 @@ export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: catalog.tools }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, _meta, sendNotification }) => {
-    const onProgress = progressReporter(_meta?.progressToken, (progress) =>
+    const reporter = progressReporter(_meta?.progressToken, (progress) =>
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),
     );
-    return catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal, onProgress });
+    const { name, arguments: args } = params;
+    const call = { name, arguments: args, ...credentials, signal, onProgress: reporter?.report };
+    return catalog.callTool(call).finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>

@@ -15,10 +15,12 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   server.setRequestHandler('tools/list', () => ({ tools: catalog.tools }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { signal, _meta } = mcpReq;
-    const onProgress = progressReporter(_meta?.progressToken, (progress) =>
+    const reporter = progressReporter(_meta?.progressToken, (progress) =>
       mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
     );
-    return catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal, onProgress });
+    const { name, arguments: args } = params;
+    const call = { name, arguments: args, ...credentials, signal, onProgress: reporter?.report };
+    return catalog.callTool(call).finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>

@@ -1,13 +1,13 @@
-import { AdLibraryError } from '../api/errors.ts';
 import { adListOf } from '../dataset/ad-list.ts';
 import { type GatherRun, gatherPart } from '../dataset/gather.ts';
 import { resultOf } from '../dataset/gathering-result.ts';
-import { type GatherOutput, nextSteps, startOver } from '../dataset/gathering-text.ts';
-import { type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
+import { type GatherOutput, noRoom } from '../dataset/gathering-text.ts';
+import { type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
 import { gatheringSaver, type OpenGathering, openGathering } from '../dataset/open-gathering.ts';
 import type { Stop } from '../dataset/stop.ts';
-import { type Dataset, idKey } from '../state/dataset.ts';
+import type { Dataset } from '../state/dataset.ts';
 import { estimate } from './gather-estimate.ts';
+import { nothingRead, stopData } from './gather-stop.ts';
 import { maxPageSize } from './page-limit.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -33,32 +33,39 @@ async function gatherInTurn(request: GatherRequest, context: ToolContext): Promi
   const { now, clock } = context;
   const dataset = await context.dataset();
   const contents = await dataset.contents();
-  const open = openGathering(question, contents, { fresh, now: clock() });
+  // What another call has read while this one waited for its turn is as new as it gets.
+  const [newest] = gatheringsOf(contents, question);
+  const startsOver = fresh && !(newest && newest.gatheredAt > now);
+  const open = openGathering(question, contents, { fresh: startsOver, now: clock() });
   const hasEnded = open.parts.every(({ state }) => state.ended);
   if (maxCredits === 0 && !hasEnded) return estimate(question, context);
 
   const known = new Map(contents.gatherings.map(({ id, adIds }) => [id, adIds]));
-  const read = new Set(open.parts.flatMap(({ state }) => [...(known.get(state.id) ?? [])].map(idKey)));
-  const stop = await readAll({ open, read, dataset }, request, context);
+  const read = new Set(open.parts.flatMap(({ state }) => [...(known.get(state.id) ?? [])]));
+  const maxAds = Math.min(request.maxAds, await dataset.maxAds());
+  const stop = await readAll({ open, known, read, dataset }, { ...request, maxAds }, context);
   const after = await dataset.contents();
   const gathering = after.gatherings.find(({ id }) => id === open.whole.id);
   if (gathering === undefined || (stop.error && read.size === 0)) throw stop.error ?? nothingRead();
   const { adRows, tenantId } = context;
   const result = await resultOf(gathering, { contents: after, adRows, tenantId, since: now });
-  return { ...result, ...stopped(stop, context) };
+  const isFull = stop.reason === 'maxAds' && maxAds < request.maxAds;
+  return { ...result, ...stopData(stop, context), ...(isFull && { next: noRoom(maxAds) }) };
 }
 
 interface Reading {
   open: OpenGathering;
+  /** Ids of the ads of each gathering, by its id. */
+  known: ReadonlyMap<string, ReadonlySet<string>>;
   read: Set<string>;
   dataset: Dataset;
 }
 
-async function readAll({ open, read, dataset }: Reading, request: GatherRequest, context: ToolContext): Promise<Stop> {
+async function readAll(reading: Reading, request: GatherRequest, context: ToolContext): Promise<Stop> {
+  const { open, known, read, dataset } = reading;
   const { api, clock, deadline, signal, isDraining, onProgress, adFilters } = context;
-  const { maxCredits, fresh } = request;
+  const { maxCredits, maxAds, fresh } = request;
   const allowance = await context.allowance(maxCredits);
-  const maxAds = Math.min(request.maxAds, await dataset.maxAds());
   const save = gatheringSaver(open, (step) => dataset.saveGathering(step));
   const onPage = (found: number | null) => {
     const isWhole = found !== null && open.parts.length === 1;
@@ -67,31 +74,26 @@ async function readAll({ open, read, dataset }: Reading, request: GatherRequest,
     onProgress?.({ progress: read.size, ...(total !== undefined && { total }), message: `${read.size} ads read${of}` });
   };
   const run: GatherRun = {
-    ...{ allowance, maxAds, read, slowest: 0, clock, deadline, signal, isDraining, save, onPage },
+    allowance,
+    maxAds,
+    read,
+    slowest: 0,
+    clock,
+    deadline,
+    signal,
+    isDraining,
+    save,
+    onPage,
   };
-  const options = { api, allowance, fresh, maxLimit: maxPageSize(adFilters) };
+  let maxLimit = maxPageSize(adFilters);
   for (const { question, state } of open.parts) {
     if (state.ended) continue;
-    const stop = await gatherPart(state, adListOf(question, options), run);
+    const list = adListOf(question, { api, allowance, fresh, maxLimit });
+    const stop = await gatherPart({ state, adIds: known.get(state.id) ?? new Set() }, list, run);
     if (stop.reason !== 'end') return stop;
+    maxLimit = list.maxLimit;
   }
   if (open.whole.parts.length > 0 && !open.whole.ended)
     await dataset.saveGathering({ ...open.whole, ended: true, gatheredAt: clock(), adIds: [] });
   return { reason: 'end' };
 }
-
-function stopped({ reason, error }: Stop, { explain }: ToolContext) {
-  const isRejected = error?.failure.kind === 'invalid_request' || error?.failure.kind === 'not_found';
-  const next = isRejected ? startOver : nextSteps[reason];
-  const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
-  const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };
-  return {
-    stopped: reason,
-    ...(reason === 'error' && kind && { error: kind }),
-    ...(text && { problem: text }),
-    ...(next && { next }),
-  };
-}
-
-const nothingRead = () =>
-  new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });

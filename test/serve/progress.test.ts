@@ -45,6 +45,18 @@ describe('over HTTP', () => {
     await connection.close();
   });
 
+  test.each(clientKinds)('a client that cancels in the middle of the stream ends the gathering (%s)', async (kind) => {
+    const own = await startHttp({ demo: true });
+    const client = await connectHttp(kind, own.url);
+    const host = new AbortController();
+    const everything = { maxCredits: 1000, maxAds: 10_000 };
+    const options = { signal: host.signal, onprogress: () => host.abort() };
+    await expect(client.follow('gather_ads', everything, options)).rejects.toThrow();
+    await until(() => own.logged.some((line) => line.includes('cancelled')));
+    await client.close();
+    await own.close();
+  });
+
   test('a client that disconnects in the middle of the stream ends the gathering', async () => {
     const body = withToken('gather_ads', { filters: {}, maxCredits: 1000, maxAds: 10_000 });
     const { socket, received, closed } = bareSocket(server.port);

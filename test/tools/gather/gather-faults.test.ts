@@ -137,6 +137,8 @@ test('is back before its deadline with what was read, which is not paid again', 
   service.instead = ({ number }) => (number === 2 ? delays.hangs : undefined);
   const { data } = await server.call('gather_ads', all);
   expect(data).toMatchObject({ read: 100, stopped: 'deadline', complete: false, receipt: { charged: null, calls: 2 } });
+  // The next call may still join the one that hangs.
+  await server.call('gather_ads', all);
   expect((await server.call('gather_ads', all)).data).toMatchObject({ read: 300, complete: true });
   expect(service.charged).toBe(30);
 });
@@ -173,13 +175,21 @@ test('a cancelled gathering keeps its pages', async ({ upstream, server }) => {
 test('two calls at once of the same question pay once', async ({ upstream, start }) => {
   const server = await start({ cacheSeconds: 0 });
   const service = serve(upstream, 250);
-  const [one, other] = await Promise.all([
-    server.call('gather_ads', all),
-    server.call('gather_ads', { ...all, maxCredits: 999 }),
-  ]);
-  expect(one.data).toMatchObject({ read: 250, complete: true });
-  expect(other.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0, calls: 0 } });
-  expect(service.charged).toBe(25);
+  for (const fresh of [false, true]) {
+    const before = service.charged;
+    const [one, other] = await Promise.all(
+      [1000, 999].map((maxCredits) => server.call('gather_ads', { ...all, maxCredits, fresh })),
+    );
+    expect(one?.data).toMatchObject({ read: 250, complete: true });
+    expect(other?.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0, calls: 0 } });
+    expect(service.charged - before).toBe(25);
+  }
+});
+
+test('a part whose ads another part has read is read to its end all the same', async ({ upstream, server }) => {
+  serve(upstream, 650);
+  const { data } = await server.call('gather_ads', { ...all, split: [{ a: 1 }, { a: 2 }] });
+  expect(data).toMatchObject({ found: 1300, read: 650, complete: true, stopped: 'end' });
 });
 
 test('a page size that the service refuses is made smaller', async ({ upstream, server }) => {
