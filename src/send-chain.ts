@@ -124,10 +124,10 @@ function sendChain(options: ChainOptions): Send {
   const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, now });
   const onError = (error: unknown) =>
     options.log.error('an answer was not added to the dataset', { error: String(error) });
-  const gathered = withDataset(windowed, { datasets, now, onError });
   const keepsAnswers = config.cacheSeconds > 0;
-  const kept = keepsAnswers ? withKeeping(gathered, { answers, now }) : gathered;
-  const forgetful = withRefusedKeys(kept, async (tenantId) => {
+  const kept = keepsAnswers ? withKeeping(windowed, { answers, now }) : windowed;
+  const gathered = withDataset(kept, { datasets, now, onError });
+  const forgetful = withRefusedKeys(gathered, async (tenantId) => {
     await Promise.all([state.forget(tenantId), datasets.forget(tenantId)]);
   });
   const coalesced = withCoalescing(forgetful, inFlight);

@@ -77,9 +77,9 @@ export class MemoryDatasets implements Datasets {
     const before = this.#datasets.has(tenantId) ? dataset.bytes : 0;
     for (const record of records) dataset.apply(record);
     if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - SLACK) * this.#maxBytesEach);
-    if (dataset.isEmpty) return;
-    this.#datasets.set(tenantId, dataset);
-    this.#bytes += dataset.bytes - before;
+    this.#bytes += (dataset.isEmpty ? 0 : dataset.bytes) - before;
+    if (dataset.isEmpty) this.#datasets.delete(tenantId);
+    else this.#datasets.set(tenantId, dataset);
     if (this.#bytes > this.#maxBytes) this.#makeRoom();
   }
 
