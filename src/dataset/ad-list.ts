@@ -46,7 +46,7 @@ function searched(filters: object, { api, allowance, fresh, maxLimit }: AdListOp
       const body = { ...filters, limit, ...(cursor !== null && { cursor }) };
       const { value } = await api.searchAds({ body, fresh, allowance });
       const { items, cursor: next, hasMore, totalHits } = value;
-      return { ids: items.map(({ id }) => id), cursor: next, hasMore, found: wholeNumber(totalHits) };
+      return { ids: idsOf(items), cursor: next, hasMore, found: wholeNumber(totalHits) };
     },
   };
 }
@@ -62,7 +62,7 @@ function collected(collectionId: string, { api, allowance, fresh }: AdListOption
       const { readAds } = await import('../api/read-items.ts');
       const { cursor: next, hasMore, collection } = answer.value;
       return {
-        ids: readAds(answer).map(({ id }) => id),
+        ids: idsOf(readAds(answer)),
         cursor: next,
         hasMore,
         found: wholeNumber(collection?.adCount),
@@ -70,6 +70,12 @@ function collected(collectionId: string, { api, allowance, fresh }: AdListOption
     },
   };
 }
+
+/** An id is a UUID in the document. What is much longer is none, and would only take room. */
+const maxIdLength = 200;
+
+const idsOf = (items: readonly { id: string }[]): string[] =>
+  items.map(({ id }) => id).filter((id) => id.length <= maxIdLength);
 
 /** Pages that a service is asked for in turn when it refuses a larger one. */
 const smallerLimits = [50, 20, 10];
