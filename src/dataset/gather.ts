@@ -26,7 +26,7 @@ const maxIdlePages = 3;
 /** A page that is begun should be back in time, even if it is slower than all before. */
 const slack = 1.5;
 /** The time that the summary takes, in milliseconds, and that of each ad in it. */
-const summaryMs = { all: 300, each: 0.4 };
+const summaryMs = { all: 300, each: 0.6 };
 
 /** Where one part stands: ids of the ads that it has read, as `idKey` writes them. */
 export interface PartState {

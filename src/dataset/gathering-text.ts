@@ -49,6 +49,8 @@ const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 export const startOver =
   'If the service no longer takes its own cursor, start over with fresh: true, which is paid again.';
 
+export const readAgain = 'To have them again, call with fresh: true, which is paid again.';
+
 export const noRoom = (maxAds: number) =>
   `There is no room for more than ${maxAds} ads of one gathering. Narrow the filters to read others.`;
 

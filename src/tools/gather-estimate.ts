@@ -16,11 +16,13 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
   const allowance = await context.allowance(0);
   const credits = ads === null ? null : ((await allowance.costOf({ operation, items: ads, size })) ?? null);
   const cost = credits === null ? 'at a price that is not known yet' : `for about ${credits} credits`;
-  const scope = split ? ' filters alone; the parts of split may match fewer, or the same ads twice' : '';
+  const scope = split
+    ? ' It is about filters alone: the parts of split may match fewer ads, or the same ones twice.'
+    : '';
   const summary =
     ads === null
       ? 'The service does not say how many ads there are.'
-      : `Estimate: ${count(ads, 'ad')}${scope && ` match${scope}`}, in ${count(pages ?? 0, 'page')}, ${cost}.`;
+      : `Estimate: ${count(ads, 'ad')} in ${count(pages ?? 0, 'page')}, ${cost}.${scope}`;
   return {
     ...{ gathering: null, found: ads, read: 0, added: 0, updated: 0, gone: null, complete: false },
     ...{ stopped: 'estimate', estimate: { ads, pages, credits }, summary },

@@ -1,7 +1,7 @@
 import { adListOf } from '../dataset/ad-list.ts';
 import { type GatherRun, gatherPart } from '../dataset/gather.ts';
 import { resultOf } from '../dataset/gathering-result.ts';
-import { type GatherOutput, noRoom } from '../dataset/gathering-text.ts';
+import { type GatherOutput, noRoom, readAgain } from '../dataset/gathering-text.ts';
 import { type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
 import { gatheringSaver, type OpenGathering, openGathering } from '../dataset/open-gathering.ts';
 import type { Stop } from '../dataset/stop.ts';
@@ -50,7 +50,8 @@ async function gatherInTurn(request: GatherRequest, context: ToolContext): Promi
   const { adRows, tenantId } = context;
   const result = await resultOf(gathering, { contents: after, adRows, tenantId, since: now });
   const isFull = stop.reason === 'maxAds' && maxAds < request.maxAds;
-  return { ...result, ...stopData(stop, context), ...(isFull && { next: noRoom(maxAds) }) };
+  const next = isFull ? noRoom(maxAds) : hasEnded && !result.complete ? readAgain : undefined;
+  return { ...result, ...stopData(stop, context), ...(next && { next }) };
 }
 
 interface Reading {
