@@ -79,7 +79,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
     adRows,
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     allowance: (maxCredits) => {
-      const own = memoryCreditLedger({ now: options.now });
+      const own = memoryCreditLedger({ now: options.now, maxStrangers: 1 });
       const { tenantId } = caller;
       return openAllowance({ maxCredits, tenantId, own, ledger: state.ledger, budget: config.creditBudget });
     },
