@@ -30,6 +30,8 @@ export interface App {
    * charged anyway.
    */
   close(drainMs?: number): Promise<void>;
+  /** Has long calls return what they have, because the process is to end soon. */
+  drain(): void;
 }
 
 export interface AppOptions {
@@ -72,6 +74,7 @@ export async function openApp({
   mediaUrl,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
+  const draining = new AbortController();
   const closing = new AbortController();
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
@@ -80,6 +83,11 @@ export async function openApp({
   const open = () => {
     calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
     return calls;
+  };
+  let filters: Promise<SearchFilters | undefined> | undefined;
+  const searchFilters = async () => {
+    filters ??= upstream.searchFilters?.();
+    return filters;
   };
   const server = {
     tools: chosenTools(config),
@@ -94,13 +102,16 @@ export async function openApp({
     keepsAnswers: config.cacheSeconds > 0,
     output: config.output,
     notice: upstream.notice,
+    adFilters: async () => (await searchFilters())?.ads ?? [],
+    draining: draining.signal,
     closing: closing.signal,
   };
-  const catalog = createCatalog({ server, prompts, version, searchFilters: upstream.searchFilters });
+  const catalog = createCatalog({ server, prompts, version, searchFilters });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     credentials: { apiKey: upstream.key, tenantId: 'own' },
     pictures: upstream.pictures,
+    drain: () => draining.abort(),
     close: async (drainMs = 0) => {
       closing.abort();
       await (await calls)?.close(drainMs);

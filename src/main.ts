@@ -112,7 +112,7 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
       'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
     );
   const { catalog, credentials } = app;
-  const streams = { stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain };
+  const streams = { stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain, onEnd: app.drain };
   await serveStdio({
     catalog,
     credentials,

@@ -8,7 +8,8 @@ import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRetries } from './api/with-retries.ts';
 import type { Config } from './config/settings.ts';
-import { creditsAsker } from './credits/ask-credits.ts';
+import { openAllowance, withAllowance } from './credits/allowance.ts';
+import { type AskCredits, creditsAsker } from './credits/ask-credits.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
 import { quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
@@ -22,8 +23,10 @@ import type { DatasetCaller, Datasets } from './state/dataset.ts';
 import { type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
 import { folderExports } from './state/folder-exports.ts';
+import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { type MemoryState, memoryState } from './state/memory-state.ts';
+import { NamedTurns } from './state/named-turns.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
@@ -60,6 +63,7 @@ interface ChainOptions extends CallsOptions {
   state: MemoryState;
   datasets: Datasets;
   inFlight: InFlightCalls;
+  askCredits: AskCredits;
   /** Removes what is kept for a key that the service rejects, except its spending. */
   forget(tenantId: string): Promise<void>;
 }
@@ -85,8 +89,13 @@ export function openCalls(options: CallsOptions): OpenCalls {
     timeoutMs: config.timeoutMs,
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
-  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight, forget }), options.upstream.baseUrl);
+  const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now: options.now });
+  const apiOf = createApi(
+    sendChain({ ...options, state, datasets, inFlight, askCredits, forget }),
+    options.upstream.baseUrl,
+  );
   const viewMemo = createViewMemo();
+  const turns = new NamedTurns();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
@@ -99,6 +108,19 @@ export function openCalls(options: CallsOptions): OpenCalls {
       const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
       return quote((await state.ledger.read(caller.tenantId)).prices, { operation: operations[list], query }).price;
     },
+    allowance: (maxCredits) => {
+      const own = memoryCreditLedger({ now: options.now, maxStrangers: 1 });
+      const { tenantId } = caller;
+      return openAllowance({
+        maxCredits,
+        tenantId,
+        own,
+        ledger: state.ledger,
+        budget: config.creditBudget,
+        askCredits,
+      });
+    },
+    takeTurn: (name) => turns.take(`${caller.tenantId} ${name}`, caller.signal),
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
@@ -135,16 +157,15 @@ async function userIdOf(apiOf: (caller: Caller) => Api, caller: DatasetCaller): 
 
 /** Everything between a tool and the network, the outermost last. */
 function sendChain(options: ChainOptions): Send {
-  const { config, upstream, now, random, state, datasets, inFlight } = options;
+  const { config, upstream, now, random, state, datasets, inFlight, askCredits } = options;
   const { fetch, baseUrl } = upstream;
   const { ledger, answers, windows } = state;
   const { creditBudget: budget } = config;
   // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
-  const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now });
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget, askCredits });
-  const windowed = withUsageWindows(budgeted, { ledger, windows, askCredits, now });
+  const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, askCredits, now });
   const onError = (error: unknown) =>
     options.log.error('an answer was not added to the dataset', { error: String(error) });
   const keepsAnswers = config.cacheSeconds > 0;

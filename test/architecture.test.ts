@@ -50,7 +50,7 @@ const mayImport: Record<string, string[]> = {
   state: ['state', 'credits', 'api'],
   present: ['present'],
   language: ['language'],
-  dataset: ['dataset', 'language', 'present', 'state', 'api'],
+  dataset: ['dataset', 'language', 'present', 'state', 'credits', 'api'],
   tools: ['tools', 'dataset', 'present', 'state', 'credits', 'api'],
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'tools', 'prompts', 'present', 'state', 'api', 'log'],

@@ -1,9 +1,9 @@
 import { abortedError } from './abort.ts';
-import { AdLibraryError } from './errors.ts';
+import { AdLibraryError, type Failure } from './errors.ts';
 import { fingerprint } from './fingerprint.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import type { AnswerOf } from './response-schemas.ts';
-import type { Answer, Receipt, Send } from './send.ts';
+import type { Allowance, Answer, Receipt, Send } from './send.ts';
 
 /** The parameters of an operation, and how to answer it. */
 export interface ApiRequest {
@@ -14,6 +14,8 @@ export interface ApiRequest {
   fresh?: boolean | undefined;
   /** Accepts a kept copy of the ad from a list. */
   seen?: boolean | undefined;
+  /** What the tool call may spend. */
+  allowance?: Allowance | undefined;
 }
 
 export interface ApiAnswer<Name extends OperationName> {
@@ -41,6 +43,8 @@ export interface Caller extends Credentials {
   signal: AbortSignal;
   /** Receives the receipt of every answer, so that a result can state its cost. */
   onReceipt?: (receipt: Receipt) => void;
+  /** Receives every failure: it may have cost something, too. */
+  onFailure?: (failure: Failure) => void;
 }
 
 /** Creates the API for one caller and one tool call. */
@@ -69,17 +73,19 @@ interface ApiCall {
 }
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { tenantId, signal, onReceipt } = caller;
-  const { path = {}, query = {}, body, fresh = false, seen = false } = request;
+  const { tenantId, signal, onReceipt, onFailure } = caller;
+  const { path = {}, query = {}, body, fresh = false, seen = false, allowance } = request;
   const key = keyOf(caller, baseUrl);
   try {
     const called = { operation, path, query, ...(body && { body }) };
     const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId };
-    const answer = await send({ ...called, ...identity, signal, fresh, seen });
+    const answer = await send({ ...called, ...identity, signal, fresh, seen, allowance });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {
-    throw explained(error, operation, signal);
+    const failed = explained(error, operation, signal);
+    if (failed instanceof AdLibraryError) onFailure?.(failed.failure);
+    throw failed;
   }
 }
 

@@ -45,6 +45,8 @@ export interface Failure {
   creditsLeft?: number | undefined;
   /** The settings are not missing but wrong. */
   wrongSettings?: boolean | undefined;
+  /** For a refusal by the `maxCredits` of the tool call, and not by the budget of this server. */
+  maxCredits?: number | undefined;
   /** For a refusal by this server that may soon be over. */
   transient?: boolean | undefined;
 }

@@ -24,6 +24,14 @@ export interface Call {
   paid?: boolean;
   /** Whether a request of the call may be aborted. */
   transit?: Transit;
+  /** What the tool call that makes it may spend. */
+  allowance?: Allowance | undefined;
+}
+
+/** A limit of credits for all calls of one tool call. */
+export interface Allowance {
+  /** Sends a call if it fits into what is left. */
+  spend(call: Call, send: Send): Promise<Answer>;
 }
 
 /** Whether a request that did not fail has left: the service carries it out, or has done so. */

@@ -51,6 +51,7 @@ async function close(
 ): Promise<void> {
   const deadline = performance.now() + deadlineMs;
   const left = () => Math.max(0, deadline - performance.now());
+  app.drain();
   await Promise.race([http.drain(), new Promise((resolve) => setTimeout(resolve, deadlineMs).unref())]);
   await listener.close(left());
   await app.close(left());

@@ -172,7 +172,7 @@ const maxPage = 100;
  * The maximum cost of a call by the charges seen for its operation, if twice the items cost at most twice as much;
  * undefined if no charge was seen.
  */
-export function maxCostOf(prices: Prices, call: Call): number | undefined {
+export function maxCostOf(prices: Prices, call: PricedCall): number | undefined {
   const table = prices.get(call.operation.name);
   if (table === undefined) return undefined;
   const { bySize, unsized } = table;

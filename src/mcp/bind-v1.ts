@@ -16,15 +16,21 @@ import {
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
+import { progressReporter } from './progress.ts';
 
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await catalog.tools() }));
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal }),
-  );
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, _meta, sendNotification }) => {
+    const reporter = progressReporter(_meta?.progressToken, (progress) =>
+      sendNotification({ method: 'notifications/progress', params: { ...progress } }),
+    );
+    const { name, arguments: args } = params;
+    const call = { name, arguments: args, ...credentials, signal, onProgress: reporter?.report };
+    return catalog.callTool(call).finally(() => reporter?.end());
+  });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
     catalog.getPrompt(params, (problem) => new McpError(ErrorCode.InvalidParams, problem)),

@@ -8,6 +8,7 @@ import {
 import type { Credentials } from '../api/client.ts';
 import type { Catalog } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
+import { progressReporter } from './progress.ts';
 
 /** The lists are the same for every caller and never change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
@@ -18,9 +19,15 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', async () => ({ tools: await catalog.tools() }));
-  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) =>
-    catalog.callTool({ name: params.name, arguments: params.arguments, ...credentials, signal: mcpReq.signal }),
-  );
+  server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
+    const { signal, _meta } = mcpReq;
+    const reporter = progressReporter(_meta?.progressToken, (progress) =>
+      mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
+    );
+    const { name, arguments: args } = params;
+    const call = { name, arguments: args, ...credentials, signal, onProgress: reporter?.report };
+    return catalog.callTool(call).finally(() => reporter?.end());
+  });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),

@@ -1,6 +1,7 @@
 import { withDeadline } from '../api/abort.ts';
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
 import type { Receipt } from '../api/send.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
@@ -8,10 +9,11 @@ import { clampLines } from '../present/fit.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
-import type { CallerContext, ToolContext } from '../tools/tool-context.ts';
+import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
-import { nothingSent, receiptText, viewReceipt } from './receipt.ts';
+import { nothingSent, type ReceiptView, receiptSumText, receiptText, viewReceipt } from './receipt.ts';
+import { collectReceipts, type Receipts } from './receipts.ts';
 import { untrustedText } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
@@ -36,6 +38,10 @@ export interface ServerContext {
   output: 'both' | 'text' | 'structured';
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
+  /** What is known of the filter keys of ads. */
+  adFilters(): Promise<readonly SearchFilter[]>;
+  /** Aborted when the process is asked to end: long calls return what they have. */
+  draining: AbortSignal;
   /** Aborted when the process closes. */
   closing: AbortSignal;
 }
@@ -46,6 +52,8 @@ export interface ToolCall extends Credentials {
   signal: AbortSignal;
   /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
   waitedMs?: number;
+  /** Present if the client asked for progress. */
+  onProgress?: ReportProgress | undefined;
 }
 
 /** The part of MCP's CallToolResult that both SDKs share. */
@@ -81,27 +89,34 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
   const input = readArguments(tool.input, call.arguments);
   const contextOf = await server.calls();
   const signals = [call.signal, server.closing];
-  return withDeadline({ signals, ms: server.timeoutMs - (call.waitedMs ?? 0) }, async (signal) => {
-    const { apiKey, tenantId } = call;
-    // Every tool makes at most one API call.
-    let receipt: Receipt | undefined = tool.operations.length === 0 ? nothingSent : undefined;
-    const onReceipt = (received: Receipt) => {
-      receipt = received;
-    };
-    const context = contextOf({ apiKey, tenantId, signal, onReceipt });
+  const ms = server.timeoutMs - (call.waitedMs ?? 0);
+  return withDeadline({ signals, ms }, async (signal) => {
+    const { apiKey, tenantId, onProgress } = call;
+    const receipts = collectReceipts();
+    const context = contextOf({ apiKey, tenantId, signal, onReceipt: receipts.add, onFailure: receipts.addFailure });
     // A tool that asks the service nothing would serve any key that somebody makes up.
     const isChecked = tool.operations.length === 0 && server.isKnownKey?.(tenantId) === false;
     if (isChecked) await context.api.whoami();
-    if (receipt?.charged === null && isChecked) receipt = nothingSent;
+    const now = server.now();
     const rendered = await runTool(tool, input, {
       ...context,
+      tenantId,
+      now,
+      clock: server.now,
+      deadline: now + ms,
       signal,
-      now: server.now(),
+      isDraining: () => server.draining.aborted || server.closing.aborted,
+      adFilters: tool.severalCalls ? await server.adFilters() : [],
       resultTokens: server.resultTokens - RECEIPT_TOKENS,
       toolName,
+      explain: (thrown) => explained(thrown, server),
+      ...(onProgress && { onProgress }),
     });
-    const facts = { ...viewReceipt(receipt), ...(isChecked && { cached: false }) };
-    return { result: resultOf(server, rendered, receipt), facts };
+    const cost = costOf(tool, receipts);
+    return {
+      result: resultOf(server, rendered, cost),
+      facts: { ...cost.receipt, ...(isChecked && { cached: false }) },
+    };
   });
 }
 
@@ -112,16 +127,37 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
   return { data, text: clampLines(tool.render(data, input, context), context.resultTokens) };
 }
 
+/** What a tool call cost, as data and as a line of text. */
+interface Cost {
+  receipt: ReceiptView;
+  line: string;
+  warning: string | undefined;
+}
+
+function costOf({ operations, severalCalls }: Tool, receipts: Receipts): Cost {
+  if (severalCalls) return costOfSeveral(receipts);
+  const isFree = operations.length === 0 && (receipts.last()?.charged ?? null) === null;
+  return costOfOne(isFree ? nothingSent : receipts.last());
+}
+
+function costOfOne(received: Receipt | undefined): Cost {
+  const receipt = viewReceipt(received);
+  return { receipt, line: receiptText(receipt, received?.age), warning: received?.warning };
+}
+
+function costOfSeveral(receipts: Receipts): Cost {
+  const receipt = receipts.sum();
+  return { receipt, line: receiptSumText(receipt, receipts.atLeast()), warning: receipts.warning() };
+}
+
 /** Adds the receipt, the notice and a warning to data and text. */
 function resultOf(
   { notice, output }: ServerContext,
   { data, text, links = [] }: Rendered,
-  receipt: Receipt | undefined,
+  { receipt, line, warning }: Cost,
 ): ToolResult {
-  const { age, warning } = receipt ?? {};
-  const view = viewReceipt(receipt);
-  const structured = { ...data, receipt: view, ...(notice && { notice }), ...(warning && { warning }) };
-  const whole = [notice, text, receiptText(view, age), warning].filter(Boolean).join('\n');
+  const structured = { ...data, receipt, ...(notice && { notice }), ...(warning && { warning }) };
+  const whole = [notice, text, line, warning].filter(Boolean).join('\n');
   if (output === 'text') return { content: [{ type: 'text', text: whole }, ...links] };
   const shown = output === 'both' ? whole : 'The result is in structuredContent.';
   return { content: [{ type: 'text', text: shown }, ...links], structuredContent: structured };
@@ -151,6 +187,12 @@ export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 't
     _meta: { 'ad-library/error': error },
   };
   return { result, error };
+}
+
+/** For a result that holds what was read before a call failed. */
+function explained(thrown: unknown, { tools }: Pick<ServerContext, 'tools'>) {
+  const { text, error } = explainError(thrown, [...tools.values()]);
+  return { kind: error.kind, text };
 }
 
 function unknownTool(name: string, known: string[]): AdLibraryError {

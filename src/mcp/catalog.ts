@@ -20,6 +20,8 @@ export interface Catalog {
   /** A call's whole time in milliseconds, waiting for its turn included. */
   timeoutMs: number;
   callTool(call: ToolCall): Promise<ToolResult>;
+  /** Whether the tool of that name reports progress. */
+  reportsProgress(name: unknown): boolean;
   /** The result of a call that is rejected before it runs. */
   refuse(error: AdLibraryError): ToolResult;
   getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
@@ -65,6 +67,7 @@ export function createCatalog({
     prompts: listPrompts(prompts),
     timeoutMs: server.timeoutMs,
     callTool: (call) => callTool(server, call),
+    reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
     refuse: (error) => errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
     listResources: async (tenantId) => listResources(await server.exports(tenantId)),

@@ -123,10 +123,11 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
 
 /** What is known of this failure overrides what is true of its kind. */
 function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
-  const { kind, usageLimit, creditsLeft, transient, paid, charged } = failure;
+  const { kind, usageLimit, creditsLeft, transient, paid, charged, maxCredits } = failure;
   const general = explanations[kind];
   if (failure.wrongSettings) return wrongSettings;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
+  if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
   if (kind === 'credit_budget' && transient) return { ...general, ...budgetReserved };
   if (kind === 'payment_required' && creditsLeft !== undefined) {
     return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
@@ -142,6 +143,10 @@ const wrongSettings = {
 };
 const noCredits = 'The account has no credits left.';
 const subscriptionNeeded = 'The call needs a subscription or more credits than the account has; credits left:';
+const overMaxCredits = {
+  happened: 'The call may cost more than its maxCredits.',
+  next: 'Ask the user whether to call again with a higher maxCredits.',
+};
 const budgetReserved = {
   retry: 'later' as const,
   next: 'Credits are reserved for calls in progress: once those end, this call may fit.',

@@ -41,6 +41,15 @@ export function receiptText({ charged, remaining, cached, requestId }: ReceiptVi
   return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
 }
 
+/** The credits line of a tool that makes several calls. */
+export function receiptSumText(receipt: ReceiptView & { calls: number }, atLeast: number): string {
+  const { charged, remaining, requestId, calls } = receipt;
+  const spent = charged === null ? `at least ${formatCredits(atLeast)} charged` : `${formatCredits(charged)} charged`;
+  const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${made}${left}${requestId === null ? '' : `. Last request ${word(requestId)}`}`;
+}
+
 function sourceText(age: number | undefined, requestId: string | null): string {
   if (age !== undefined) return ` (cached ${ageText(age)})`;
   return requestId === null ? '' : ' (shared with an identical call)';

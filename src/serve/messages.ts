@@ -2,7 +2,7 @@
 export interface Message {
   method: string;
   id?: unknown;
-  params?: { requestId?: unknown; _meta?: object };
+  params?: { requestId?: unknown; name?: unknown; _meta?: object };
 }
 
 /** What a body holds: one message, or several in a batch. */

@@ -1,7 +1,9 @@
 import { operations } from '../api/operations.ts';
 import { addCollectionItem } from './add-collection-item.ts';
+import { countAds } from './count-ads.ts';
 import type { Tool } from './define-tool.ts';
 import { exportAds } from './export-ads.ts';
+import { gatherAds } from './gather-ads.ts';
 import { getAccount } from './get-account.ts';
 import { getAd } from './get-ad.ts';
 import { getCredits } from './get-credits.ts';
@@ -13,7 +15,7 @@ import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
 import { whoami } from './whoami.ts';
 
-/** One tool per operation of the API, in the order that hosts list them: the most useful come first. */
+/** In the order that hosts list them, the most useful first: one tool for each operation of the API, then those for many ads. */
 export const tools: readonly Tool[] = [
   searchAds,
   getAd,
@@ -27,6 +29,8 @@ export const tools: readonly Tool[] = [
   getCredits,
   getAccount,
   whoami,
+  countAds,
+  gatherAds,
 ];
 
 /** Whether a call of the tool may be charged. */

@@ -25,6 +25,10 @@ interface ToolDescription<Input extends z.ZodObject> {
   annotations: Annotations;
   /** The API operations that it calls. Whether the tool is paid follows from them. */
   operations: readonly OperationName[];
+  /** It may make several calls of the API: its receipt is their sum. */
+  severalCalls?: true;
+  /** It reports progress to clients that ask for it. */
+  reportsProgress?: true;
   input: Input;
   /** The schema that clients see. Loose at every level, so that a new key of the service breaks no client. */
   output: z.ZodObject;

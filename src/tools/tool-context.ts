@@ -1,4 +1,7 @@
 import type { Api } from '../api/client.ts';
+import type { ErrorKind } from '../api/errors.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
+import type { CallAllowance } from '../credits/allowance.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
 import type { DatasetSql } from '../dataset/dataset-sql.ts';
@@ -11,14 +14,29 @@ import type { ViewMemo } from './view-memo.ts';
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
 export interface ToolContext {
   api: Api;
-  /** Aborts at the deadline, or when the caller leaves. */
-  signal: AbortSignal;
+  /** Tells the caller's key from others. */
+  tenantId: string;
   /** Milliseconds since the epoch. */
   now: number;
+  /** The time as it goes on, and when the call has to be back. */
+  clock(): number;
+  deadline: number;
+  /** Aborts when the caller leaves or at the deadline. */
+  signal: AbortSignal;
+  /** Whether the process is asked to end. */
+  isDraining(): boolean;
+  /** Present if the client asked for progress. */
+  onProgress?: ReportProgress;
+  /** What is known of the filter keys of ads. */
+  adFilters: readonly SearchFilter[];
+  /** What went wrong, in words for a result that holds what was read before. */
+  explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
+  /** A limit of credits for the calls of this tool call that are made with it. */
+  allowance(maxCredits: number): Promise<CallAllowance>;
   /** What the caller has gathered, with what other processes brought. */
   dataset(): Promise<Dataset>;
   /** Makes rows of its ads. */
@@ -29,11 +47,36 @@ export interface ToolContext {
   version: string;
   /** The files that the caller exported. */
   exports: Exports;
+  /** Waits until no other call of the caller has this turn; returns what ends it. */
+  takeTurn(name: string): Promise<() => void>;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
 }
 
+/** How far a long call is. It grows with each report. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message: string;
+}
+
+export type ReportProgress = (progress: Progress) => void;
+
 /** The part that belongs to one caller, for one call. */
-export type CallerContext = Omit<ToolContext, 'signal' | 'now' | 'resultTokens' | 'toolName'>;
+export type CallerContext = Pick<
+  ToolContext,
+  | 'api'
+  | 'dataset'
+  | 'adRows'
+  | 'sql'
+  | 'exports'
+  | 'version'
+  | 'spending'
+  | 'priceOf'
+  | 'allowance'
+  | 'takeTurn'
+  | 'viewMemo'
+  | 'cursors'
+>;

@@ -12,6 +12,8 @@ const toolNames = [
   'get_credits',
   'get_account',
   'whoami',
+  'count_ads',
+  'gather_ads',
 ];
 
 /** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */

@@ -10,6 +10,8 @@ import { type Result, readResult } from './server.ts';
 export interface TestClient {
   listTools(): Promise<{ name: string; inputSchema: object; description?: string | undefined }[]>;
   call(name: string, args?: Record<string, unknown>, signal?: AbortSignal): Promise<Result>;
+  /** The same, asking for progress. */
+  follow(name: string, args: Record<string, unknown>, options: CallOptions): Promise<Result>;
   listPrompts(): Promise<string[]>;
   prompt(name: string, args?: Record<string, string>): Promise<string>;
   instructions(): string | undefined;
@@ -25,14 +27,20 @@ type AnyClient = Pick<LegacyClient, 'close' | 'getInstructions'> & {
   getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<{ messages: { content: object }[] }>;
 };
 
+export interface CallOptions {
+  signal?: AbortSignal;
+  onprogress?(progress: { progress: number; total?: number | undefined; message?: string | undefined }): void;
+}
+
 type CallTool = (
   params: { name: string; arguments: Record<string, unknown> },
-  signal?: AbortSignal,
+  options?: CallOptions,
 ) => Promise<unknown>;
 
 export const wrap = (client: AnyClient, callTool: CallTool): TestClient => ({
   listTools: async () => (await client.listTools()).tools,
-  call: async (name, args = {}, signal) => readResult(await callTool({ name, arguments: args }, signal)),
+  call: async (name, args = {}, signal) => readResult(await callTool({ name, arguments: args }, signal && { signal })),
+  follow: async (name, args, options) => readResult(await callTool({ name, arguments: args }, options)),
   listPrompts: async () => (await client.listPrompts()).prompts.map(({ name }) => name),
   prompt: async (name, args = {}) => {
     const { messages } = await client.getPrompt({ name, arguments: args });
@@ -78,9 +86,9 @@ async function connected(kind: ClientKind, transports: Transports): Promise<Test
   if (kind === 'v1') {
     const client = new LegacyClient({ name: 'test', version: '1' });
     await client.connect(transports.legacy() as LegacyStdio);
-    return wrap(client, (params, signal) => client.callTool(params, undefined, signal && { signal }));
+    return wrap(client, (params, options) => client.callTool(params, undefined, options));
   }
   const client = modernClient(kind);
   await client.connect(transports.modern());
-  return wrap(client, (params, signal) => client.callTool(params, signal && { signal }));
+  return wrap(client, (params, options) => client.callTool(params, options));
 }

@@ -8,7 +8,7 @@ export interface DemoCall {
 
 type Call = (name: string, args?: Record<string, unknown>) => Promise<Result>;
 
-/** Calls each of the ten tools once on demo data, with arguments that earlier results gave, in the order hosts list them. */
+/** Calls each tool once on demo data, with arguments that earlier results gave, in the order hosts list them. */
 export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
   const called: DemoCall[] = [];
   const next = async (name: string, args: Record<string, unknown> = {}) => {
@@ -30,5 +30,8 @@ export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
   await next('get_credits');
   await next('get_account');
   await next('whoami');
+  const filters = { countries: ['DE'] };
+  await next('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }] });
+  await next('gather_ads', { filters, maxAds: 50, maxCredits: 10 });
   return called;
 }

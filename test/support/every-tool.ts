@@ -2,7 +2,7 @@ import { ad } from './faulty-upstream.ts';
 
 const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
 
-/** A valid call of every tool, for the upstream that answers as documented; and whether the document gates it. */
+/** A valid call of the tool of every operation, for the upstream that answers as documented; and whether the document gates it. */
 export const everyTool = [
   { tool: 'search_ads', args: { filters: { countries: ['DE'] } }, gated: true },
   { tool: 'get_ad', args: { adId: ad.id }, gated: true },

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 
 /** Answers one request, in whatever way. */
-export type Behaviour = (request: IncomingMessage, response: ServerResponse) => void;
+export type Behaviour = (request: IncomingMessage, response: ServerResponse, body?: string) => void;
 
 export interface Seen {
   method: string;
@@ -51,7 +51,7 @@ export async function startUpstream(behaviour = json({})): Promise<Upstream> {
     for (const { count, resolve } of waiting) if (upstream.requests.length >= count) resolve();
     const asksCredits = path.endsWith('/v1/credits') && upstream.credits;
     const turn = asksCredits || (turns.length > 1 ? turns.shift() : turns[0]);
-    turn?.(request, response);
+    turn?.(request, response, seen.body);
   });
   server.on('clientError', (_, socket) => socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

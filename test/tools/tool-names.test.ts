@@ -17,7 +17,7 @@ const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(
 
 test('every operation belongs to one tool', () => {
   expect(operationIds).toHaveLength(9);
-  expect(Object.keys(operations).map(toolName).toSorted()).toEqual(tools.map(({ name }) => name).toSorted());
+  expect(Object.keys(operations).map(toolName).toSorted()).toEqual(everyTool.map(({ tool }) => tool).toSorted());
 });
 
 test('the gated operations decide which tools are paid', () => {

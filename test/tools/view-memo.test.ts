@@ -21,7 +21,10 @@ function openContext(service: TestService, cacheSeconds = 900): ToolContext {
     random: () => 0,
   });
   const { signal } = new AbortController();
-  return { ...callsOf({ apiKey, tenantId: 'tenant', signal }), signal, now: Date.now(), resultTokens: 7840, toolName };
+  const caller = callsOf({ apiKey, tenantId: 'tenant', signal });
+  const time = { now: Date.now(), clock: Date.now, deadline: Infinity, signal, isDraining: () => false };
+  const explain = () => ({ kind: 'internal', text: '' }) as const;
+  return { ...caller, ...time, tenantId: 'tenant', adFilters: [], explain, resultTokens: 7840, toolName };
 }
 
 const pageAfter = (limit: number, shown: number, context: ToolContext) =>

@@ -18,7 +18,9 @@ test('there is one tool for each of the ten operations, and those for research',
   expect([...listed.keys()]).toEqual(names);
   expect(names.toSorted()).toEqual([
     'add_collection_item',
+    'count_ads',
     'export_ads',
+    'gather_ads',
     'get_account',
     'get_ad',
     'get_credits',

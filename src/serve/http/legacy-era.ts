@@ -2,13 +2,13 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { checkRequest } from '../../mcp/check-request.ts';
-import { cancelNoticesIn, type Message, messagesIn, requestsIn } from '../messages.ts';
+import { cancelNoticesIn, isToolCall, type Message, messagesIn, requestsIn } from '../messages.ts';
 import { type CancelNotices, createCancelNotices } from './cancel-notices.ts';
 import { errorAnswer, type HttpCall, type Serve } from './http-call.ts';
 
 /**
- * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. A stream would carry
- * progress; no tool reports any, so every answer is JSON.
+ * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. The answer is JSON, or
+ * a stream of events for one call whose client asks for progress.
  */
 export function legacyEra(catalog: Catalog): Serve {
   const notices = createCancelNotices();
@@ -21,18 +21,34 @@ export function legacyEra(catalog: Catalog): Serve {
       const error = checkRequest(requestsV1, message);
       if (error) return errorAnswer(message, error);
     }
-    const server = bindV1(catalog, credentials);
-    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-    await server.connect(transport);
     const { cancelled, forget } = awaitCancel(call, requests, notices);
+    const isStream = messages.length === 1 && requests.some((message) => asksForProgress(message, catalog));
+    // A stream begins before the call has ended.
+    const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, credentials);
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
+    await server.connect(transport);
     // Notices in a batch would reach the SDK together with the requests they are about.
     const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
     const answered = transport.handleRequest(request, { parsedBody });
     // Closing aborts running calls; a server that has answered has none.
     const aborted = cancelled.then(() => server.close()).then(() => cancelled);
-    return Promise.race([answered, aborted]).finally(forget);
+    const answer = await Promise.race([answered, aborted]).catch((error) => {
+      forget();
+      throw error;
+    });
+    if (!isEvents(answer)) forget();
+    return answer;
   };
 }
+
+const isEvents = ({ headers }: Response) => headers.get('content-type') === 'text/event-stream';
+
+const asksForProgress = (message: Message, catalog: Catalog): boolean =>
+  isToolCall(message) &&
+  catalog.reportsProgress(message.params?.name) &&
+  message.params?._meta !== undefined &&
+  'progressToken' in message.params._meta;
 
 /** Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. */
 function awaitCancel({ request, credentials }: HttpCall, requests: Message[], notices: CancelNotices) {

@@ -18,6 +18,8 @@ export interface StdioOptions {
   stdout: Writable;
   /** Resolves when the process is asked to stop, which counts as the end of the input. */
   stopRequested: Promise<void>;
+  /** Called when the input has ended or the process is asked to stop. */
+  onEnd?(): void;
   /** How long running calls may go on after the end of the input, in milliseconds. */
   drainMs: number;
 }
@@ -43,6 +45,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   });
   const eras = createEras({ catalog: calls.catalog, credentials, output: lines });
   await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
+  options.onEnd?.();
   // Messages before the end are still answered if somebody reads the answers: `echo … | ad-library-mcp` works.
   await nextTurn();
   const answered = calls

@@ -1,0 +1,103 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { AdLibraryError } from '../api/errors.ts';
+import type { CallAllowance } from '../credits/allowance.ts';
+import { type GatheringState, type GatheringStep, idKey } from '../state/dataset.ts';
+import { type AdList, type AdPage, smallerLimit } from './ad-list.ts';
+import { type Stop, type StopSignals, stopOf } from './stop.ts';
+
+/** What all parts of a gathering share while it is made. */
+export interface GatherRun extends StopSignals {
+  allowance: CallAllowance;
+  maxAds: number;
+  /** Ids of the ads that were read, in all parts, as `idKey` writes them. */
+  read: Set<string>;
+  /** Milliseconds of the slowest page so far. */
+  slowest: number;
+  clock(): number;
+  deadline: number;
+  save(step: GatheringStep): Promise<void>;
+  /** Called after each page, with what the service says there is in this part. */
+  onPage(found: number | null): void;
+}
+
+/** So many pages without a new ad lead nowhere. */
+const maxIdlePages = 3;
+
+/** A page that is begun should be back in time, even if it is slower than all before. */
+const slack = 1.5;
+/** The time that the summary takes, in milliseconds, and that of each ad in it. */
+const summaryMs = { all: 300, each: 0.6 };
+
+/** Where one part stands: ids of the ads that it has read, as `idKey` writes them. */
+export interface PartState {
+  state: GatheringState;
+  adIds: ReadonlySet<string>;
+}
+
+/** Reads one part page by page, from where it stands, until there is nothing more or a limit is reached. */
+export async function gatherPart(start: PartState, list: AdList, run: GatherRun): Promise<Stop> {
+  let { state } = start;
+  const own = new Set(start.adIds);
+  let idle = 0;
+  const used = new Set([state.cursor]);
+  for (;;) {
+    const limit = reachedLimit(run);
+    if (limit) return limit;
+    let page: AdPage;
+    try {
+      page = await readPage(state.cursor, list, run);
+    } catch (error) {
+      return stopOf(error, run);
+    }
+    const before = own.size;
+    for (const id of page.ids.map(idKey)) {
+      own.add(id);
+      run.read.add(id);
+    }
+    idle = own.size > before ? 0 : idle + 1;
+    const ended = !page.hasMore;
+    const cursor = ended ? null : page.cursor;
+    state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: run.clock() };
+    await run.save({ ...state, adIds: page.ids });
+    run.onPage(state.found);
+    // A service inside this process leaves no time in between for anything else.
+    await nextTurn();
+    if (ended) return { reason: 'end' };
+    if (cursor === null || used.has(cursor) || idle >= maxIdlePages) return { reason: 'error', error: leadsNowhere() };
+    used.add(cursor);
+  }
+}
+
+function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {
+  if (read.size >= maxAds) return { reason: 'maxAds' };
+  if (isDraining()) return { reason: 'shutdown' };
+  const left = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
+  return left < slack * slowest ? { reason: 'deadline' } : undefined;
+}
+
+async function readPage(cursor: string | null, list: AdList, run: GatherRun): Promise<AdPage> {
+  const { allowance, maxAds, read, clock } = run;
+  for (;;) {
+    const max = Math.min(list.maxLimit, maxAds - read.size);
+    const limit = await allowance.pageSize({ operation: list.operation, max });
+    const began = clock();
+    try {
+      return await list.read({ limit, cursor });
+    } catch (error) {
+      const smaller = smallerLimit(error, limit);
+      if (smaller === undefined) throw error;
+      list.maxLimit = smaller;
+    } finally {
+      run.slowest = Math.max(run.slowest, clock() - began);
+    }
+  }
+}
+
+const leadsNowhere = () =>
+  new AdLibraryError({
+    kind: 'unexpected_response',
+    problem: 'The service announces more pages, but they bring nothing new: its paging leads nowhere.',
+    status: 200,
+    sent: true,
+    charged: 0,
+  });

@@ -1,0 +1,90 @@
+import { cut } from '../present/fit.ts';
+import { sanitizeLine } from '../present/text.ts';
+import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import type { AdRowReader } from './ad-row-reader.ts';
+import type { Row } from './columns.ts';
+import { adIdsOf, changesOf, foundBy, isComplete } from './gatherings.ts';
+import { type GatheredRows, summarize } from './summary.ts';
+import { summaryText } from './summary-text.ts';
+
+/** How a gathering stands, as data. */
+export interface GatheringResult {
+  gathering: string;
+  found: number | null;
+  read: number;
+  added: number;
+  updated: number;
+  gone: string[] | null;
+  complete: boolean;
+  gatheredAt: string;
+  /** Ads that were read and let go for want of room. */
+  missing?: number;
+  sinceLast?: SinceLast;
+  summary: string;
+}
+
+/** What differs from the last complete gathering of the same question. */
+export interface SinceLast {
+  gatheredAt: string;
+  fresh: number;
+  updated: number;
+  gone: number;
+}
+
+export interface ResultOptions {
+  contents: DatasetContents;
+  adRows: AdRowReader;
+  tenantId: string;
+  /** When this tool call started. */
+  since: number;
+}
+
+/** Ids that are listed; the others are counted. */
+const maxGone = 40;
+const maxSummaryTokens = 700;
+
+export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
+  const { contents, since } = options;
+  const ids = adIdsOf(gathering, contents);
+  const { added, updated, fresh, gone, before } = changesOf(gathering, contents, since);
+  const rows = await rowsOf(ids, options);
+  const missing = ids.size - rows.ads.length;
+  const sinceLast = before !== null &&
+    fresh &&
+    gone && {
+      gatheredAt: isoDate(before),
+      fresh: fresh.length,
+      updated: changesOf(gathering, contents, gathering.startedAt).updated.length,
+      gone: gone.length,
+    };
+  return {
+    gathering: gathering.id,
+    found: foundBy(gathering, contents),
+    read: ids.size,
+    added: added.length,
+    updated: updated.length,
+    gone: gone && gone.slice(0, maxGone).map(cleanId),
+    complete: isComplete(gathering, contents),
+    gatheredAt: isoDate(gathering.gatheredAt),
+    ...(missing > 0 && { missing }),
+    ...(sinceLast && { sinceLast }),
+    summary: summaryText(summarize(rows), maxSummaryTokens),
+  };
+}
+
+async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: ResultOptions): Promise<GatheredRows> {
+  const items = contents.ads.filter(({ id }) => ids.has(idKey(id)));
+  const ads: GatheredRows['ads'][number][] = [];
+  const places: Row<'ad_countries'>[] = [];
+  for await (const part of adRows.read(tenantId, items, { json: false }))
+    for (const { ad, countries } of part) {
+      // Long texts are not part of a summary.
+      ads.push({ ...ad, body: null, text: null });
+      places.push(...countries);
+    }
+  return { ads, countries: places };
+}
+
+const cleanId = (id: string) => cut(sanitizeLine(id.slice(0, 200)), 60);
+
+const isoDate = (at: number) => new Date(at).toISOString();

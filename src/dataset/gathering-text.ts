@@ -1,0 +1,68 @@
+import { word } from '../present/fence.ts';
+import { count } from '../present/list-text.ts';
+import type { GatheringResult, SinceLast } from './gathering-result.ts';
+import type { StopReason } from './stop.ts';
+
+/** What a call of `gather_ads` gives, as data. */
+export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gatheredAt'> {
+  gathering: string | null;
+  gatheredAt?: string;
+  stopped: StopReason;
+  /** The kind of the error that stopped it, and what it says. */
+  error?: string;
+  problem?: string;
+  /** What to do to go on. */
+  next?: string;
+  estimate?: { ads: number | null; pages: number | null; credits: number | null };
+}
+
+export function gatheringText(output: GatherOutput): string {
+  const { estimate, summary, gathering, added, updated, sinceLast, gone, problem, next } = output;
+  if (estimate || gathering === null) return [summary, next].filter(Boolean).join('\n');
+  return [
+    headline(output),
+    problem,
+    next,
+    `This call added ${count(added, 'ad')} to the dataset and updated ${updated}.`,
+    sinceLast && changesText(sinceLast, gone ?? []),
+    summary,
+  ]
+    .filter(Boolean)
+    .join('\n');
+}
+
+function headline({ gathering, read, found, complete, stopped, gatheredAt = '', missing }: GatherOutput): string {
+  const of = found === null ? 'the service does not say of how many' : `of ${found} found`;
+  const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
+  const lost = missing ? ` ${missing} of them are no longer kept, for want of room.` : '';
+  return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;
+}
+
+function changesText({ gatheredAt, fresh, updated, gone }: SinceLast, ids: readonly string[]): string {
+  const listed = ids.length === 0 ? '' : `: ${ids.map(word).join(', ')}${gone > ids.length ? ' …' : ''}`;
+  return `Since the last complete gathering of ${minute(gatheredAt)}: ${fresh} new, ${updated} changed, ${gone} not seen any more (which does not mean that they ended)${listed}`;
+}
+
+const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+
+/** What to do when the service refuses to go on from where a gathering stands. */
+export const startOver =
+  'If the service no longer takes its own cursor, start over with fresh: true, which is paid again.';
+
+export const readAgain = 'To have them again, call with fresh: true, which is paid again.';
+
+export const noRoom = (maxAds: number) =>
+  `There is no room for more than ${maxAds} ads of one gathering. Narrow the filters to read others.`;
+
+/** How to go on after each way to stop. */
+export const nextSteps: Record<StopReason, string | undefined> = {
+  end: undefined,
+  estimate: undefined,
+  maxAds: 'To go on, call again with a larger maxAds. What was read is not paid again.',
+  maxCredits: 'The next page may not fit into maxCredits. To go on, call again with the same question.',
+  budget: "The next page does not fit into this server's budget. To go on later, call again with the same question.",
+  usage_limit: 'To go on when the usage window has room, call again with the same question.',
+  deadline: 'Time was short. To go on, call again with the same question. What was read is not paid again.',
+  error: 'To go on, call again with the same question. What was read is not paid again.',
+  shutdown: 'The server is shutting down. To go on, call again with the same question.',
+};

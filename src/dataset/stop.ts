@@ -1,0 +1,41 @@
+import { AdLibraryError } from '../api/errors.ts';
+
+/** Why a tool that makes several calls of the API made no more of them. */
+export const stopReasons = [
+  'end',
+  'maxAds',
+  'maxCredits',
+  'budget',
+  'usage_limit',
+  'deadline',
+  'estimate',
+  'error',
+  'shutdown',
+] as const;
+export type StopReason = (typeof stopReasons)[number];
+
+export interface Stop {
+  reason: StopReason;
+  /** What was thrown. */
+  error?: AdLibraryError;
+}
+
+export interface StopSignals {
+  signal: AbortSignal;
+  isDraining(): boolean;
+}
+
+/** Why a failed call ends the tool call. Throws what ends it without a result: nobody reads it, or nobody may. */
+export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
+  if (!(thrown instanceof AdLibraryError)) throw thrown;
+  const { kind, maxCredits } = thrown.failure;
+  if (kind === 'unauthorized' || kind === 'no_api_key') throw thrown;
+  if (signal.aborted) {
+    if (isDraining()) return { reason: 'shutdown', error: thrown };
+    if (signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
+      return { reason: 'deadline', error: thrown };
+    throw thrown;
+  }
+  if (kind === 'credit_budget') return { reason: maxCredits === undefined ? 'budget' : 'maxCredits', error: thrown };
+  return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error: thrown };
+}

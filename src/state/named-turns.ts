@@ -1,0 +1,24 @@
+import { raceAbort } from '../api/abort.ts';
+import { AdLibraryError } from '../api/errors.ts';
+
+/** Lets calls that take the same turn go one after the other. */
+export class NamedTurns {
+  readonly #running = new Map<string, Promise<void>>();
+
+  /** Resolves, when the turn is free, to what ends it. Rejects with `busy` if the signal aborts first. */
+  async take(name: string, signal: AbortSignal): Promise<() => void> {
+    for (let running = this.#running.get(name); running; running = this.#running.get(name))
+      await raceAbort(running, signal).catch(() => {
+        throw new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });
+      });
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#running.set(name, ended);
+    return () => {
+      this.#running.delete(name);
+      end();
+    };
+  }
+}

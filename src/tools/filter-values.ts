@@ -1,0 +1,34 @@
+import type { SearchFilter } from '../api/search-filters.ts';
+import { refused } from './research-params.ts';
+
+type Filters = Record<string, unknown>;
+
+const maxValues = 30;
+
+export interface KeyValues {
+  /** One filter object for each known value. */
+  parts: Filters[];
+  /** Whether an ad has one value at most, so that parts cannot overlap. */
+  isSingle: boolean;
+}
+
+/** @throws AdLibraryError if the values of the key are not known, or too many */
+export function valuesOf(key: string, described: readonly SearchFilter[], filters: Filters): KeyValues {
+  const countable = described.filter((filter) => (knownValues(filter)?.length ?? Infinity) <= maxValues);
+  const filter = countable.find((known) => known.key === key);
+  if (filter === undefined) {
+    const keys = countable.map((known) => known.key).join(', ');
+    throw refused(
+      keys === ''
+        ? 'by: no values of any filter key are known here. List the parts in split instead.'
+        : `by: takes one of ${keys}, whose values are known (at most ${maxValues}). For others list the parts in split.`,
+    );
+  }
+  if (Object.hasOwn(filters, key)) throw refused(`filters already holds ${key}: leave it out to count by it.`);
+  const isList = filter.type === 'strings';
+  const parts = (knownValues(filter) ?? []).map((value) => ({ [key]: isList ? [value] : value }));
+  return { parts, isSingle: filter.single === true };
+}
+
+const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
+  type === 'boolean' ? [true, false] : values;

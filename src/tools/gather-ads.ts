@@ -1,0 +1,39 @@
+import * as z from 'zod';
+import { gatheringText } from '../dataset/gathering-text.ts';
+import { defineTool, readOnly } from './define-tool.ts';
+import { gather } from './gather.ts';
+import { collectionId, fresh } from './params.ts';
+import { adFilters, checkQuestion, split } from './research-params.ts';
+
+export const gatherAds = defineTool({
+  name: 'gather_ads',
+  title: 'Gather ads',
+  description:
+    'Read all ads that match, or a collection, into the dataset and summarize them. Called again it goes on; nothing is paid twice.',
+  annotations: readOnly,
+  operations: ['searchAds', 'listCollectionItems', 'listCollections'],
+  severalCalls: true,
+  reportsProgress: true,
+  input: z.strictObject({
+    filters: adFilters,
+    split,
+    collectionId: collectionId.optional(),
+    maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
+    maxCredits: z.number().min(0).describe('0: estimate, for one paid search'),
+    fresh: fresh.describe('true: read again, tell changes'),
+  }),
+  output: z.looseObject({
+    gathering: z.string().nullable(),
+    found: z.number().nullable(),
+    read: z.number(),
+    complete: z.boolean(),
+    stopped: z.string(),
+    summary: z.string(),
+  }),
+  run({ filters, split, collectionId, maxAds = 1000, maxCredits, fresh = false }, context) {
+    checkQuestion([filters, ...(split ?? [])], { collectionId, split });
+    checkQuestion([], { collectionId, filters });
+    return gather({ question: { filters, split, collectionId }, maxAds, maxCredits, fresh }, context);
+  },
+  render: gatheringText,
+});

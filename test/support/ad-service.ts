@@ -1,0 +1,68 @@
+import { type Behaviour, creditStatus, json, paid } from './faulty-upstream.ts';
+import { uuidOf } from './uuid-of.ts';
+
+/** A search as it came in. */
+export interface Search {
+  /** Counted from 1. */
+  number: number;
+  limit: number;
+  cursor: string | undefined;
+  filters: Record<string, unknown>;
+}
+
+export interface ServedAd {
+  id: string;
+  [field: string]: unknown;
+}
+
+/** A service with a list of ads, which it pages through as the document says, at prices of a test's choice. */
+export class AdService {
+  ads: ServedAd[];
+  /** What it has charged, as it knows itself, and for which searches. */
+  charged = 0;
+  searches: Search[] = [];
+  /** What a page of so many ads costs. */
+  price = (limit: number, _search: Search): number => Math.ceil(limit / 10);
+  /** Done in place of an answer, where it gives something to do. */
+  instead: (search: Search) => Behaviour | undefined = () => undefined;
+  /** Changes an answer. */
+  change: (answer: Answer, search: Search) => object = (answer) => answer;
+  statesCharges = true;
+
+  constructor(count: number) {
+    this.ads = Array.from({ length: count }, (_, index) => adOf(index));
+  }
+
+  readonly behaviour: Behaviour = (request, response, body = '') =>
+    (request.url?.endsWith('/v1/credits') ? json(creditStatus()) : this.answer(body))(request, response);
+
+  answer(body: string): Behaviour {
+    const { limit = 20, cursor, ...filters } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
+    const search = { number: this.searches.length + 1, limit, cursor, filters };
+    this.searches.push(search);
+    const fault = this.instead(search);
+    if (fault) return fault;
+    const start = Number(cursor ?? 0);
+    const items = this.ads.slice(start, start + limit);
+    const hasMore = start + limit < this.ads.length;
+    const price = this.price(items.length, search);
+    this.charged += price;
+    const answer = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: this.ads.length };
+    return json(this.change(answer, search), this.statesCharges ? { headers: paid(price) } : {});
+  }
+}
+
+export interface Answer {
+  items: ServedAd[];
+  cursor: string | null;
+  hasMore: boolean;
+  totalHits: number;
+}
+
+export const adOf = (index: number, fields: object = {}): ServedAd => ({
+  id: uuidOf(`${index}`),
+  headline: `Offer ${index}`,
+  body: `Text of offer number ${index}`,
+  displayFormat: index % 2 === 0 ? 'VIDEO' : 'IMAGE',
+  ...fields,
+});

@@ -1,0 +1,96 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import '../../support/seed.ts';
+import { AdService } from '../../support/ad-service.ts';
+import { creditStatus, json, type Upstream } from '../../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../../support/fixtures.ts';
+
+const test = freshUpstreamTest();
+test.beforeEach(({ upstream }) => {
+  upstream.credits = json(creditStatus());
+});
+
+function serve(upstream: Upstream, count: number, price?: AdService['price']): AdService {
+  const service = new AdService(count);
+  if (price) service.price = price;
+  upstream.does(service.behaviour);
+  return service;
+}
+
+type PriceRule = { kind: 'flat' | 'each' | 'group'; credits: number; group: number };
+const rule: fc.Arbitrary<PriceRule> = fc.record({
+  kind: fc.constantFrom('flat', 'each', 'group'),
+  credits: fc.integer({ min: 0, max: 5 }),
+  group: fc.constantFrom(2, 5, 10, 20, 25, 50, 100),
+});
+const priceOf = ({ kind, credits, group }: PriceRule, items: number) =>
+  kind === 'flat' ? credits : kind === 'each' ? credits * items : credits * Math.ceil(items / group);
+
+test('spends no more than maxCredits, but for one first page of unknown price', { timeout: 60_000 }, async ({
+  upstream,
+  start,
+}) => {
+  const calls = fc.array(
+    fc.record({ maxCredits: fc.integer({ min: 1, max: 120 }), maxAds: fc.integer({ min: 1, max: 400 }) }),
+    {
+      minLength: 1,
+      maxLength: 3,
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(rule, fc.nat(300), calls, async (rule, count, limits) => {
+      const server = await start();
+      const service = serve(upstream, count, (items) => priceOf(rule, items));
+      for (const [index, limit] of limits.entries()) {
+        const before = service.charged;
+        const { data, isError } = await server.call('gather_ads', limit);
+        const spent = service.charged - before;
+        const [first] = index === 0 ? service.searches : [];
+        const unknown = first ? Math.max(0, priceOf(rule, Math.min(first.limit, count)) - 1) : 0;
+        expect(spent).toBeLessThanOrEqual(limit.maxCredits + unknown);
+        if (!isError) expect(data.receipt.charged).toBe(spent);
+      }
+    }),
+    { numRuns: 25 },
+  );
+});
+
+test('a price that rises while it gathers exceeds maxCredits by the rise of one page at most', async ({
+  upstream,
+  server,
+}) => {
+  const service = serve(upstream, 2000, (items, { number }) => Math.ceil(items / 10) + number);
+  const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
+  expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
+  expect(service.charged).toBeLessThanOrEqual(61);
+});
+
+test("the server's budget applies as well, and is named as what stopped it", async ({ upstream, start }) => {
+  const server = await start({ creditBudget: 25 });
+  const service = serve(upstream, 2000);
+  const { data, text } = await server.call('gather_ads', { maxCredits: 1000, maxAds: 2000 });
+  expect(data).toMatchObject({ read: 240, stopped: 'budget' });
+  expect(service.charged).toBe(24);
+  expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
+  const nothing = await server.call('gather_ads', { filters: { a: 1 }, maxCredits: 1000 });
+  expect(nothing.error).toMatchObject({ kind: 'credit_budget' });
+});
+
+test('where charges are not stated, the text says so, and the balance counts', async ({ upstream, server }) => {
+  const service = serve(upstream, 500);
+  service.statesCharges = false;
+  upstream.credits = (request, response) =>
+    json({ ...creditStatus(), credits: 1000 - service.charged })(request, response);
+  const { data, text } = await server.call('gather_ads', { maxCredits: 30 });
+  expect(service.charged).toBeLessThanOrEqual(30 + 9);
+  expect(data.receipt.charged).toBeNull();
+  expect(text).toContain('at least 0 charged for');
+});
+
+test('prices learned by a count make the first page known', async ({ upstream, server }) => {
+  const service = serve(upstream, 500);
+  await server.call('count_ads', {});
+  const { data } = await server.call('gather_ads', { maxCredits: 12 });
+  expect(service.charged).toBe(13);
+  expect(data.read).toBeGreaterThanOrEqual(110);
+});
