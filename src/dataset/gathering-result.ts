@@ -63,7 +63,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
     read: ids.size,
     added: added.length,
     updated: updated.length,
-    gone: gone && gone.slice(0, maxGone).map(cleanId),
+    gone: gone?.slice(0, maxGone).map(cleanId) ?? null,
     complete: isComplete(gathering, contents),
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),

@@ -21,7 +21,8 @@ function countText(shown: number, rowCount: number | null): string {
 }
 
 function cellText(cell: unknown): string {
-  if (typeof cell !== 'string') return cell === null ? 'null' : String(cell);
+  if (typeof cell === 'number') return String(Number(cell.toPrecision(12)));
+  if (typeof cell !== 'string') return String(cell);
   // Quoted, so that it is told from what is missing.
   return cell === 'null' || cell === '' ? quote(cell) : word(cell);
 }

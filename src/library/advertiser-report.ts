@@ -31,7 +31,7 @@ export function pageOfReport(row: Json, pageById: (id: string) => Page | undefin
 /** What was spent under one disclaimer; small amounts are only known to be at most 100. */
 function disclaimerOf(row: Json): Json {
   const spent = columnOf(row, /^amount spent/i);
-  const [, upTo, amount] = /^\s*([≤<]?)\s*(\d[\d.,\s]*)$/.exec(String(spent?.cell ?? '')) ?? [];
+  const [, upTo, amount] = /^([≤<]?)\s*(\d[\d.,\s]*)$/.exec(String(spent?.cell ?? '').trim()) ?? [];
   const adSpendMax = numeric(amount?.replace(/[,\s]/g, ''));
   return withoutAbsent({
     bylines: text(columnOf(row, /^disclaimer$/i)?.cell),

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { FairStore } from './fair-store.ts';
 
 /** A file made of a tenant's dataset. */
@@ -40,13 +39,17 @@ const maxBytesEach = 16 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
 
-export const uriOf = (name: string): string =>
-  `ad-library://exports/${randomBytes(6).toString('hex')}/${encodeURIComponent(name)}`;
+/** Gives every file of a process an address of its own. */
+export function uriMaker(): (name: string, at: number) => string {
+  let count = 0;
+  return (name, at) => `ad-library://exports/${at.toString(36)}-${++count}/${encodeURIComponent(name)}`;
+}
 
 /** Keeps files in memory, with a fair share for each tenant. */
 export class MemoryExports {
   readonly #files: FairStore<ExportedFile>;
   readonly #now: () => number;
+  readonly #uriOf = uriMaker();
 
   constructor(now: () => number) {
     this.#files = new FairStore({ maxBytes: maxBytesInAll, ttl: exportTtl, now });
@@ -60,7 +63,8 @@ export class MemoryExports {
         const parts: Uint8Array[] = [];
         await write(async (bytes) => void parts.push(bytes));
         const whole = Buffer.concat(parts);
-        const about = { uri: uriOf(name), name, mimeType, bytes: whole.length, at: this.#now() };
+        const at = this.#now();
+        const about = { uri: this.#uriOf(name, at), name, mimeType, bytes: whole.length, at };
         const file: ExportedFile = { ...about, content: async () => whole };
         this.#files.set(tenantId, file.uri, { value: file, bytes: whole.length });
         return file;

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { type ExportedFile, type Exports, exportTtl, type NewFile, uriOf } from './exports.ts';
+import { type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
 
 const maxBytes = 1024 * 1024 * 1024;
 /** Files that can be read as resources; older ones lie in the folder all the same. */
@@ -11,13 +11,15 @@ const maxOfOneName = 10_000;
 /** Writes files into a folder that only its owner can read. None is overwritten, and none is ever removed. */
 export function folderExports(folder: string, now: () => number): Exports {
   const files = new Map<string, ExportedFile>();
+  const uriOf = uriMaker();
   const readable = () => [...files.values()].filter(({ at }) => now() - at < exportTtl);
   return {
     maxBytes,
     async create({ name, mimeType, write }) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
       const { path, bytes } = await writeNew(folder, name, write);
-      const file = { uri: uriOf(name), name, mimeType, bytes, at: now(), path, content: () => readFile(path) };
+      const at = now();
+      const file = { uri: uriOf(name, at), name, mimeType, bytes, at, path, content: () => readFile(path) };
       files.set(file.uri, file);
       for (const uri of files.keys()) if (files.size > maxListed) files.delete(uri);
       return file;

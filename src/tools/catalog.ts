@@ -21,16 +21,16 @@ export const tools: readonly Tool[] = [
   getAd,
   searchPages,
   getPage,
+  countAds,
+  gatherAds,
+  queryAds,
+  exportAds,
   listCollections,
   listCollectionItems,
   addCollectionItem,
-  queryAds,
-  exportAds,
   getCredits,
   getAccount,
   whoami,
-  countAds,
-  gatherAds,
 ];
 
 /** Whether a call of the tool may be charged. */
@@ -42,6 +42,6 @@ export function namesOf(listed: readonly Tool[]): string {
   return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
 }
 
-/** The name of the tool that calls an operation. Models know operations by tool names only. */
+/** The name of the tool for an operation. Models know operations by tool names only. */
 export const toolName = (operation: string): string =>
-  tools.find(({ operations: called }) => called.some((name) => name === operation))?.name ?? operation;
+  tools.find(({ severalCalls, operations: [called] }) => !severalCalls && called === operation)?.name ?? operation;

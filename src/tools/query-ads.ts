@@ -9,7 +9,7 @@ export const queryAds = defineListTool({
   name: 'query_ads',
   title: 'Query gathered ads',
   description:
-    'One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, ctaType, displayFormat, duplicates, audienceReach …) and landingDomain, daysRunning, active, firstLine, startedMonth, text, language, variant (same copy), cardCount, videoCount, imageCount, firstGatheredAt, gatheredAt, json. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId). Missing is null. A wrong name lists all columns.',
+    'One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and landingDomain, daysRunning (to endDate, else lastSeenAt), active (1, 0, null: unknown), firstLine, startedMonth, text, language, variant (nearly the same copy; exact: DISTINCT text), cardCount, videoCount, imageCount, firstGatheredAt, gatheredAt, json. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId). Missing is null. A wrong name lists all columns.',
   annotations: { ...readOnly, openWorldHint: false },
   operations: [],
   input: z.strictObject({

@@ -1,20 +1,8 @@
 import { expect, test } from 'vitest';
+import { tools } from '../../src/tools/catalog.ts';
 import type { TestClient } from './clients.ts';
 
-const toolNames = [
-  'search_ads',
-  'get_ad',
-  'search_pages',
-  'get_page',
-  'list_collections',
-  'list_collection_items',
-  'add_collection_item',
-  'get_credits',
-  'get_account',
-  'whoami',
-  'count_ads',
-  'gather_ads',
-];
+const toolNames = tools.map(({ name }) => name);
 
 /** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
 export function testClient(connect: (args: string[]) => Promise<TestClient>): void {

@@ -23,6 +23,12 @@ export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
   const { ad } = await next('get_ad', { adId: ads[0]?.id });
   await next('search_pages', { filters: { countries: ['US'] }, limit: 2 });
   await next('get_page', { pageId: ad.pageId });
+  const filters = { countries: ['DE'] };
+  await next('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }] });
+  await next('gather_ads', { filters, maxAds: 50, maxCredits: 10 });
+  const sql = 'SELECT ctaType, count(*) AS ads, median(daysRunning) AS medianDays FROM ads GROUP BY 1 ORDER BY 2 DESC';
+  await next('query_ads', { sql });
+  await next('export_ads', { name: 'ads' });
   const { items: collections } = await next('list_collections');
   const collection = { collectionId: collections.find(({ adCount }) => adCount > 0)?.id, itemType: 'ads' };
   await next('list_collection_items', { ...collection, limit: 2 });
@@ -30,8 +36,5 @@ export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
   await next('get_credits');
   await next('get_account');
   await next('whoami');
-  const filters = { countries: ['DE'] };
-  await next('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }] });
-  await next('gather_ads', { filters, maxAds: 50, maxCredits: 10 });
   return called;
 }

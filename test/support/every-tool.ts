@@ -11,8 +11,6 @@ export const everyTool = [
   { tool: 'list_collections', args: {}, gated: false },
   { tool: 'list_collection_items', args: { collectionId, itemType: 'ads' }, gated: true },
   { tool: 'add_collection_item', args: { collectionId, itemType: 'ads', itemId: ad.id }, gated: false },
-  { tool: 'query_ads', args: { sql: 'SELECT count(*) FROM ads' }, gated: false },
-  { tool: 'export_ads', args: {}, gated: false },
   { tool: 'get_credits', args: {}, gated: false },
   { tool: 'get_account', args: {}, gated: false },
   { tool: 'whoami', args: {}, gated: false },

@@ -38,6 +38,8 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     onMessage: async (message) => {
       const transport = await eras.transportFor(message);
       transport.receive(message);
+      // An answer that is at hand is written first, so that it counts among those that are unread.
+      await nextTurn();
     },
     onBatch: (messages) =>
       eras.settled() ? eras.settled()?.receiveBatch(messages) : batchProblem(messages, undefined),

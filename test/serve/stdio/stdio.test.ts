@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { describe, expect } from 'vitest';
+import { tools } from '../../../src/tools/catalog.ts';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
 import { delays, json, paid } from '../../support/faulty-upstream.ts';
@@ -14,7 +15,7 @@ describe.each(clientKinds)('a %s client over stdio', (kind) => {
 
   test('without key or address lists the tools and is told what to set', async () => {
     const client = await connectStdio(kind, []);
-    expect(await client.listTools()).toHaveLength(10);
+    expect(await client.listTools()).toHaveLength(tools.length);
     const { text, isError, error } = await client.call('search_ads');
     expect(isError).toBe(true);
     expect(error).toMatchObject({ kind: 'no_api_key', retryable: false });
