@@ -22,7 +22,7 @@ export function searchNotes(search: Search, totalHits: number, { database, recor
       .flatMap((some) => unknownValues(recordType, some, values))
       .slice(0, maxNotes)
       .map(([tag, value]) => unknownNote(recordType, tag, value, values)),
-    ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
+    ...(totalHits === 0 ? [...withoutTag(search, database), ...emptyTexts(search, database, values)] : []),
     ...leftOut(search, database),
     ...keptByNot(search, database),
     ...otherKind(search, totalHits, database),
@@ -51,7 +51,7 @@ function unknownNote(recordType: RecordType, tag: Tag, value: string, values: Ta
 }
 
 const existing = (near: string[], of: number | 'many') =>
-  `Values there are${near.length === of ? ', nearest first' : `, nearest of ${of}`}: ${near.map(shortened).join(', ')}.`;
+  `Values there are${near.length === of ? ', nearest in spelling first' : `, nearest of ${of}`}: ${near.map(shortened).join(', ')}.`;
 
 const maxValueLength = 60;
 const shortened = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
@@ -70,6 +70,19 @@ function emptyTexts({ recordType, asOf, filters }: Search, database: Database, v
   if (bylines !== undefined && alone({ not: { missing: ['bylines'] } }) === 0)
     notes.push(`No ${nounOf(recordType)} in this library has a value for bylines.`);
   return notes;
+}
+
+/** Records that a search would find but for a tag of which they have no value. */
+function withoutTag(search: Search, database: Database): string[] {
+  const { recordType, filters } = search;
+  const given = recordType.tags.filter(({ key, all, opaque }) => key in filters && !all && !opaque);
+  return given.slice(0, maxCounted).flatMap(({ key }) => {
+    const { [key]: _, ...others } = filters;
+    const missing = [...new Set([others.missing ?? [], key].flat() as string[])];
+    const without = countHits(database, { ...search, filters: { ...others, missing } });
+    if (without === 0) return [];
+    return `${without} ${have(without, recordType)} no ${key} and ${without === 1 ? 'matches' : 'match'} the rest.`;
+  });
 }
 
 /** Records that bounds leave out because they have no value to compare. */

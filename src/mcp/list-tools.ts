@@ -40,7 +40,8 @@ export const describe = (tool: Tool): string =>
 function inputSchema(input: z.ZodObject, hints: ArgumentHints = unknownFilters): ObjectSchema {
   const listed: ObjectSchema = { ...jsonSchema(input), additionalProperties: false };
   const { filters, limit, ...others } = listed.properties as Record<string, object>;
-  if (filters === undefined) return listed;
+  // Tools without pages of their own point to search_ads.
+  if (filters === undefined || limit === undefined) return listed;
   const described = { ...filters, description: hints.filters };
   return { ...listed, properties: { filters: described, limit: { ...limit, ...limitHints(hints.limit) }, ...others } };
 }

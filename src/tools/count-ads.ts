@@ -7,12 +7,18 @@ import { defineTool, readOnly } from './define-tool.ts';
 import { type KeyValues, valuesOf } from './filter-values.ts';
 import { fresh } from './params.ts';
 import { adFilters, checkQuestion, split } from './research-params.ts';
+import { notesText } from './service-notes.ts';
+
+/** Of all parts together. */
+const maxNotes = 10;
 
 interface CountOutput {
   total: number | null;
   /** If the total comes from a gathering: when that was made. */
   gatheredAt?: string;
   counts: Count[];
+  /** What the service says about the total. */
+  notes?: string[];
   rest?: number;
   stopped?: string;
   error?: string;
@@ -29,7 +35,7 @@ export const countAds = defineTool({
   input: z.strictObject({
     filters: adFilters,
     split,
-    by: z.string().optional(),
+    by: z.string().optional().describe('filter key whose values are known'),
     maxCredits: z.number().min(0).optional().describe('default 50'),
     fresh: fresh.describe('true: pay again'),
   }),
@@ -50,18 +56,22 @@ export const countAds = defineTool({
       total: total.total,
       ...(total.gatheredAt && { gatheredAt: total.gatheredAt }),
       counts: parts,
+      ...(total.notes && { notes: total.notes }),
       ...(rest !== undefined && { rest }),
       ...(stop && { stopped: stop.reason }),
       ...(problem && { error: problem.kind, problem: problem.text }),
     };
   },
-  render: ({ total, gatheredAt, counts, rest, stopped, problem }) =>
+  render: ({ total, gatheredAt, counts, notes = [], rest, stopped, problem }) =>
     [
       total === null
         ? 'The service does not say how many ads match.'
         : `${count(total, 'ad')} in all${dated(gatheredAt)}.`,
       ...(total === null ? [] : counts.map(countText)),
       rest === undefined ? '' : `none or other: ${rest}`,
+      ...notesText({
+        notes: [...new Set([...notes, ...counts.flatMap((part) => part.notes ?? [])])].slice(0, maxNotes),
+      }),
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
     ]

@@ -2,6 +2,7 @@ import { foundBy, gatheringsOf, isComplete } from '../dataset/gatherings.ts';
 import { type Stop, stopOf } from '../dataset/stop.ts';
 import { wholeNumber } from '../dataset/whole-number.ts';
 import type { DatasetContents } from '../state/dataset.ts';
+import { serviceNotes } from './service-notes.ts';
 import type { ToolContext } from './tool-context.ts';
 
 type Filters = Record<string, unknown>;
@@ -13,6 +14,8 @@ export interface Count {
   /** If the answer comes from a gathering: when that was made. */
   gatheredAt?: string;
   note?: string;
+  /** What the service says about the number. */
+  notes?: string[];
 }
 
 export interface Counted {
@@ -33,6 +36,7 @@ const atOnce = 4;
 const maxAge = 86_400_000;
 
 const ignored = 'the same as the total: perhaps the service ignored this key';
+const allMissing = 'the same as the total: no ad has a value';
 
 /** Counts all filters first, then each part: by a complete gathering if there is a recent one, else by one search. */
 export async function countAll({ filters, parts, ...request }: CountRequest, context: ToolContext): Promise<Counted> {
@@ -49,8 +53,10 @@ export async function countAll({ filters, parts, ...request }: CountRequest, con
       const part = parts[index] ?? {};
       try {
         const counted = await count({ ...filters, ...part });
-        const isSame = counted.total === total.total && counted.total !== 0 && Object.keys(part).length > 0;
-        counts[index] = { ...counted, filters: part, ...(isSame && { note: ignored }) };
+        const keys = Object.keys(part);
+        const isSame = counted.total === total.total && counted.total !== 0 && keys.length > 0;
+        const note = keys.every((key) => key === 'missing') ? allMissing : ignored;
+        counts[index] = { ...counted, filters: part, ...(isSame && { note }) };
         if (counted.total === null) stop = { reason: 'error' };
       } catch (error) {
         const reason = stopOf(error, context);
@@ -69,8 +75,8 @@ async function counter({ maxCredits, fresh }: Omit<CountRequest, 'filters' | 'pa
   return async (filters: Filters): Promise<Count> => {
     const gathered = contents && gatheredCount(filters, contents, now);
     if (gathered) return gathered;
-    const { value } = await api.searchAds({ body: { ...filters, limit: 1 }, fresh, allowance });
-    return { filters, total: wholeNumber(value.totalHits) ?? null };
+    const { value, raw } = await api.searchAds({ body: { ...filters, limit: 1 }, fresh, allowance });
+    return { filters, total: wholeNumber(value.totalHits) ?? null, ...serviceNotes(raw) };
   };
 }
 

@@ -14,7 +14,7 @@ export interface KeyValues {
 
 /** @throws AdLibraryError if the values of the key are not known, or too many */
 export function valuesOf(key: string, described: readonly SearchFilter[], filters: Filters): KeyValues {
-  const countable = described.filter((filter) => (knownValues(filter)?.length ?? Infinity) <= maxValues);
+  const countable = described.filter(isCountable);
   const filter = countable.find((known) => known.key === key);
   if (filter === undefined) {
     const keys = countable.map((known) => known.key).join(', ');
@@ -29,6 +29,10 @@ export function valuesOf(key: string, described: readonly SearchFilter[], filter
   const parts = (knownValues(filter) ?? []).map((value) => ({ [key]: isList ? [value] : value }));
   return { parts, isSingle: filter.single === true };
 }
+
+/** A key with a default orders or pages results, and leaves none out. */
+const isCountable = (filter: SearchFilter) =>
+  filter.default === undefined && (knownValues(filter)?.length ?? Infinity) <= maxValues;
 
 const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
   type === 'boolean' ? [true, false] : values;

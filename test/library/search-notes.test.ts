@@ -23,29 +23,34 @@ async function notesOf(body: Record<string, unknown>) {
 }
 
 const callsToAction = (value: string, ...values: string[]) =>
-  `No ad in this library has ctaType "${value}". Values there are, nearest first: ${values.join(', ')}.`;
+  `No ad in this library has ctaType "${value}". Values there are, nearest in spelling first: ${values.join(', ')}.`;
 
-test('a value that no record has is answered with those there are, as records write them, nearest first', async () => {
+test('a value that no record has is answered with those there are, as records write them, nearest in spelling first', async () => {
   expect(await notesOf({ ctaType: 'BUY' })).toEqual([callsToAction('BUY', 'BUY_NOW', 'SHOP_NOW', 'Learn_More')]);
   expect(await notesOf({ ctaType: ['shop now', 'BUY_NOW'] })).toEqual([
     callsToAction('shop now', 'SHOP_NOW', 'BUY_NOW', 'Learn_More'),
   ]);
   expect(await notesOf({ not: { ctaType: 'BUY' } })).toEqual(await notesOf({ ctaType: 'BUY' }));
   expect(await notesOf({ advertiserExact: 'tea hause' })).toEqual([
-    'No ad in this library has advertiserExact "tea hause". Values there are, nearest first: Tea House, Kaffee "Süd".',
+    'No ad in this library has advertiserExact "tea hause". Values there are, nearest in spelling first: Tea House, Kaffee "Süd".',
   ]);
   expect(await notesOf({ advertiser: 'teahouse' })).toEqual([
-    `No advertiser's name has the words of "teahouse". Values there are, nearest first: Tea House, Kaffee "Süd".`,
+    `No advertiser's name has the words of "teahouse". Values there are, nearest in spelling first: Tea House, Kaffee "Süd".`,
   ]);
   expect(await notesOf({ pageId: 'p1' })).toEqual(['No ad in this library has a value for pageId.']);
   expect(await notesOf({ bylines: 'friends' })).toEqual(['No ad in this library has a value for bylines.']);
 });
 
 test('a value that records have is a true zero, or a number without a note', async () => {
-  expect(await notesOf({ ctaType: 'learn_more', domain: 'tea.example' })).toBeUndefined();
   expect(await notesOf({ ctaType: ['SHOP_NOW', 'buy_now'] })).toBeUndefined();
   expect(await notesOf({ query: 'coffee' })).toBeUndefined();
   expect(await notesOf({ missing: ['ctaType'] })).toBeUndefined();
+});
+
+test('a zero says how many records lack what was asked for', async () => {
+  expect(await notesOf({ ctaType: 'learn_more', domain: 'tea.example' })).toEqual([
+    '1 ad has no domain and matches the rest.',
+  ]);
 });
 
 test('records without a date are counted where a date leaves them out', async () => {
@@ -73,7 +78,9 @@ test('mediaKind and displayFormat name each other where they differ', async () =
     "mediaKind video finds 1, displayFormat VIDEO finds 2: the first says what an ad's media hold, the second which format the advertiser chose.";
   expect(await notesOf({ mediaKind: 'video' })).toEqual([both]);
   expect(await notesOf({ displayFormat: ['VIDEO'] })).toEqual([both]);
-  expect(await notesOf({ displayFormat: 'VIDEO', mediaKind: 'video' })).toBeUndefined();
+  expect(await notesOf({ displayFormat: 'VIDEO', mediaKind: 'video' })).toEqual([
+    '2 ads have no mediaKind and match the rest.',
+  ]);
 });
 
 test('only the first page has notes, and they are few and short', async () => {

@@ -32,9 +32,19 @@ describe('with the local library', () => {
     expect((await server.call('count_ads', { ...german, split })).data.receipt).toMatchObject({ charged: 0, calls: 0 });
   });
 
+  test('repeats what the service says about a number', async ({ server }) => {
+    const split = [{ ctaType: ['BUY'] }, { not: { ctaType: ['SHOP_NOW'] } }];
+    for (const round of ['asked', 'kept']) {
+      const { data, text } = await server.call('count_ads', { ...german, split });
+      expect(text, round).toContain('ctaType BUY: 0');
+      expect(text, round).toMatch(/The service notes: "No ad in this library has ctaType 'BUY'\. Values there are/);
+      expect(data.counts, round).toMatchObject([{ total: 0, notes: [expect.stringContaining('BUY')] }, {}]);
+    }
+  });
+
   test('by a key whose values exclude each other, tells the rest', async ({ server }) => {
     const { data, text } = await server.call('count_ads', { ...german, by: 'displayFormat' });
-    expect(data.counts).toEqual([
+    expect(data.counts).toMatchObject([
       { filters: { displayFormat: ['VIDEO'] }, total: 59 },
       { filters: { displayFormat: ['IMAGE'] }, total: 109 },
     ]);
