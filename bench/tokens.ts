@@ -6,7 +6,7 @@
  */
 import { defaultConfig } from '../src/library/config.ts';
 import { describeFilters } from '../src/library/filters.ts';
-import { filterHints } from '../src/mcp/filter-hints.ts';
+import { filterHints } from '../src/mcp/filter-descriptions.ts';
 import { instructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import {

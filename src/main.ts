@@ -2,9 +2,11 @@
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Job } from './cli/parse.ts';
+import { stopRequested } from './cli/stop-signals.ts';
 import type { Config } from './config/settings.ts';
 
-import { createLog, logCalls, masked } from './log/log.ts';
+import { createLog, logCalls } from './log/log.ts';
+import { masked } from './log/mask-key.ts';
 import { printable } from './log/printable.ts';
 import { version } from './version.ts';
 
@@ -12,9 +14,6 @@ import { version } from './version.ts';
 const drainDeadline = 10_000;
 /** The same over stdio, where hosts kill a process that does not end soon after its input. */
 const stdioDrain = 2000;
-
-/** Two SIGINTs within this time, in milliseconds, are one: npm passes on what the terminal has sent already. */
-const sameInterrupt = 500;
 
 /** Bytes of unread log; beyond them, lines are dropped. */
 const maxUnreadLog = 1024 * 1024;
@@ -135,25 +134,6 @@ async function serveCallers(config: Config): Promise<number> {
   await stopped;
   await server.close(drainDeadline);
   return 0;
-}
-
-/**
- * Resolves on SIGINT or SIGTERM. After that a SIGTERM changes nothing, because supervisors repeat it and have SIGKILL
- * to insist. A SIGINT ends the process at once: whoever presses Ctrl-C again has decided not to wait.
- */
-function stopRequested(): Promise<void> {
-  return new Promise((resolve) => {
-    let since: number | undefined;
-    process.on('SIGTERM', () => {
-      since ??= performance.now();
-      resolve();
-    });
-    process.on('SIGINT', () => {
-      since ??= performance.now();
-      if (performance.now() - since > sameInterrupt) process.exit(130);
-      resolve();
-    });
-  });
 }
 
 /** Reports to the user why nothing could be served: no stack, no secret. */

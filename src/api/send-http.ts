@@ -3,9 +3,10 @@ import { abortedError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
 import { memoryOf } from './memory-of.ts';
+import { receiptIn } from './receipt-headers.ts';
+import { ErrorBody } from './resources.ts';
 import { responseSchemas } from './response-schemas.ts';
-import { ErrorBody } from './schemas.ts';
-import type { Answer, Call, Receipt, Send } from './send.ts';
+import type { Answer, Call, Send } from './send.ts';
 import { urlOf } from './url.ts';
 
 /** The only way out: undici on the network, or the handler of the local library. */
@@ -65,17 +66,9 @@ function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent:
 
 async function read(call: Call, response: HttpResponse): Promise<Answer> {
   const { status, headers } = response;
-  const chargedText = headers.get('x-service-credits-charged');
-  const charged = readCredits(chargedText);
-  const chargeUnreadable = charged === null && chargedText !== null;
-  const receipt: Receipt = {
-    charged,
-    remaining: readCredits(headers.get('x-service-credits-remaining')),
-    cached: false,
-    requestId: headers.get('x-service-request-id'),
-    ...(chargeUnreadable && { chargeUnreadable }),
-  };
-  const about = { status, requestId: receipt.requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
+  const receipt = receiptIn(headers);
+  const { charged, requestId, chargeUnreadable = false } = receipt;
+  const about = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => brokenOff(error, call, about));
   const raw = parseJson(body);
   if (status !== 200) {
@@ -100,11 +93,6 @@ function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): n
   const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
   if (known === undefined) throw error;
   throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
-}
-
-/** Header values are strings (document, *Endpoints*); those of any other form are ignored. */
-function readCredits(header: string | null): number | null {
-  return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
 }
 
 function parseJson(text: string): unknown {

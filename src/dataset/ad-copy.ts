@@ -1,5 +1,5 @@
 import { isTemplate } from '../present/cards.ts';
-import { type Fields, objects } from '../present/view.ts';
+import { type Fields, objects } from '../present/copy-fields.ts';
 import { bounded, textCell } from './cells.ts';
 
 /** Everything an ad says in words: headline, body and what its cards say, each text once. */

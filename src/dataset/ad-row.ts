@@ -1,7 +1,7 @@
 import { isTemplate, linkOf } from '../present/cards.ts';
+import { type Fields, isObject, objects } from '../present/copy-fields.ts';
 import { domainOf } from '../present/landing.ts';
 import { dayOf, runOf } from '../present/running.ts';
-import { type Fields, isObject, objects } from '../present/view.ts';
 import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
 import { dateCell, flagCell, idCell, isoTime, jsonCell, numberCell, textCell, textsOf } from './cells.ts';
 import type { AdRow, Row } from './columns.ts';

@@ -1,4 +1,4 @@
-import { type Fields, objects } from '../present/view.ts';
+import { type Fields, objects } from '../present/copy-fields.ts';
 
 export interface MediaCounts {
   cardCount: number;

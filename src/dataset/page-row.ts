@@ -1,4 +1,4 @@
-import type { Fields } from '../present/view.ts';
+import type { Fields } from '../present/copy-fields.ts';
 import { dateCell, flagCell, idCell, isoTime, jsonCell, listCell, numberCell, textCell } from './cells.ts';
 import type { PageRow } from './columns.ts';
 

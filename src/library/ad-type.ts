@@ -1,4 +1,4 @@
-import type { Ad } from '../api/schemas.ts';
+import type { Ad } from '../api/resources.ts';
 import { flag, missing, type RecordType, textsIn, time } from './record-type.ts';
 
 const day = 86_400_000;

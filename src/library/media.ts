@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ad } from '../api/schemas.ts';
+import type { Ad } from '../api/resources.ts';
 import { silhouetteFor } from './silhouettes.ts';
 
 /**

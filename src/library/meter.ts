@@ -1,4 +1,4 @@
-import type { CreditStatus, UsageLimit } from '../api/schemas.ts';
+import type { CreditStatus, UsageLimit } from '../api/resources.ts';
 import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Price } from './config.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ad, MediaAsset } from '../api/schemas.ts';
+import type { Ad, MediaAsset } from '../api/resources.ts';
 import {
   camelCased,
   first,

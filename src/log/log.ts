@@ -1,27 +1,10 @@
-import { spelledOut } from './mask-key.ts';
+import { masked } from './mask-key.ts';
 
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 /** One line per event, fields after the message. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
-
-/** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
-const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
-const NOT_PLAIN = /[%&\\]|[^\n -~]/;
-/** A word in a line of JSON, in which quotes inside a string have a backslash before them. */
-const WORD = /(?:[^\s"\\]|\\.)+/g;
-
-/** Masks keys in a log line, even escaped ones and those with hidden characters inside. */
-export function masked(line: string): string {
-  const spelled = NOT_PLAIN.test(line) ? line.replace(WORD, maskedWord) : line;
-  return spelled.replace(secret, '$1***');
-}
-
-function maskedWord(word: string): string {
-  const plain = spelledOut(word.replace(/[^ -~]+/g, ''));
-  return plain !== word && plain.search(secret) >= 0 ? '***' : word;
-}
 
 /** Never pass it standard output: that belongs to the protocol. */
 export function createLog(level: LogLevel, write: (line: string) => void): Log {

@@ -134,3 +134,20 @@ function unescaped(whole: string, [percent, u, x, sign, hex, decimal, name]: (st
   const code = decimal === undefined ? Number.parseInt(percent ?? u ?? x ?? hex ?? '', 16) : Number(decimal);
   return code < 0x80 ? String.fromCharCode(code) : '';
 }
+
+/** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
+const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
+const NOT_PLAIN = /[%&\\]|[^\n -~]/;
+/** A word in a line of JSON, in which quotes inside a string have a backslash before them. */
+const LOG_WORD = /(?:[^\s"\\]|\\.)+/g;
+
+/** Masks keys in a log line, even escaped ones and those with hidden characters inside. */
+export function masked(line: string): string {
+  const spelled = NOT_PLAIN.test(line) ? line.replace(LOG_WORD, maskedWord) : line;
+  return spelled.replace(secret, '$1***');
+}
+
+function maskedWord(word: string): string {
+  const plain = spelledOut(word.replace(/[^ -~]+/g, ''));
+  return plain !== word && plain.search(secret) >= 0 ? '***' : word;
+}

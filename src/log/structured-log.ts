@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { type Log, type LogLevel, masked } from './log.ts';
+import type { Log, LogLevel } from './log.ts';
+import { masked } from './mask-key.ts';
 
 /** One JSON object per line, for log collectors. Anything that looks like a key is masked. */
 export function createStructuredLog(level: LogLevel, write: (line: string) => void): Log {

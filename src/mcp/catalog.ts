@@ -2,7 +2,7 @@ import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import type { Prompt } from '../prompts/define-prompt.ts';
 import { callTool, errorResult, type ServerContext, type ToolCall, type ToolResult } from './call-tool.ts';
-import { filterHints } from './filter-hints.ts';
+import { filterHints } from './filter-descriptions.ts';
 import { getPrompt, type ListedPrompt, listPrompts, type PromptRequest, type PromptResult } from './get-prompt.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';

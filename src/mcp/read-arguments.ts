@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
-import { isObject } from '../present/view.ts';
+import { isObject } from '../present/copy-fields.ts';
 import { untrustedWord } from './untrusted-text.ts';
 
 /**

@@ -1,8 +1,8 @@
 import * as z from 'zod';
+import { type Fields, isNumber, isObject } from './copy-fields.ts';
 import { quote, word } from './fence.ts';
 import { fullView } from './full.ts';
 import { dayOf } from './running.ts';
-import { type Fields, isNumber, isObject } from './view.ts';
 
 /** Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});

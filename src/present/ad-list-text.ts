@@ -1,10 +1,10 @@
 import type { AdView } from './ad.ts';
 import { factsOf, NETWORKS } from './ad-facts.ts';
+import { type Detail, FULL_TOKENS, groupBy } from './copy-fields.ts';
 import { quote, word } from './fence.ts';
 import { CUT } from './fit.ts';
 import { fullBlocks } from './full.ts';
 import { framed, type ListFrame } from './list-text.ts';
-import { type Detail, FULL_TOKENS, groupBy } from './view.ts';
 
 export interface AdList extends ListFrame {
   detail?: Detail;

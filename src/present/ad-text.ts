@@ -1,11 +1,11 @@
 import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
 import { type CardField, type CardView, isTemplate, type SameAs } from './cards.ts';
+import { type Detail, FULL_TOKENS, groupBy } from './copy-fields.ts';
 import { constant, quote, quoteLines, word } from './fence.ts';
 import { fullText } from './full.ts';
 import { count } from './list-text.ts';
 import type { MediaLink } from './media-links.ts';
-import { type Detail, FULL_TOKENS, groupBy } from './view.ts';
 
 /** A single ad: the advertiser, the facts, then the copy on lines of its own. */
 export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TOKENS): string {

@@ -1,13 +1,5 @@
 import * as z from 'zod';
 import { type CardView, firstCard, isTemplate, linkOf, viewCards } from './cards.ts';
-import { creativeOf, mediaOf } from './creative.ts';
-import { CUT } from './fit.ts';
-import { fullItem } from './full.ts';
-import { cleanAddress, domainOf } from './landing.ts';
-import { linkWriter, type MediaLink } from './media-links.ts';
-import { dayOf, type Run, runOf } from './running.ts';
-import { hashOf } from './text-hash.ts';
-import { estimateTokens } from './tokens.ts';
 import {
   add,
   type Detail,
@@ -19,7 +11,15 @@ import {
   keep,
   objects,
   textOf,
-} from './view.ts';
+} from './copy-fields.ts';
+import { creativeOf, mediaOf } from './creative.ts';
+import { CUT } from './fit.ts';
+import { fullItem } from './full.ts';
+import { cleanAddress, domainOf } from './landing.ts';
+import { linkWriter, type MediaLink } from './media-links.ts';
+import { dayOf, type Run, runOf } from './running.ts';
+import { hashOf } from './text-hash.ts';
+import { estimateTokens } from './tokens.ts';
 
 /**
  * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid

@@ -1,8 +1,8 @@
+import { add, type Fields, objects, textOf } from './copy-fields.ts';
 import { mediaOf } from './creative.ts';
 import { cleanAddress } from './landing.ts';
 import type { MediaLink } from './media-links.ts';
 import { estimateTokens } from './tokens.ts';
-import { add, type Fields, objects, textOf } from './view.ts';
 
 /** One card, in the order the service sent them. */
 export interface CardView {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { type Fields, idOf, keep } from './copy-fields.ts';
 import { quote, word } from './fence.ts';
 import { count, framed, type ListFrame } from './list-text.ts';
-import { type Fields, idOf, keep } from './view.ts';
 
 export const CollectionView = z.looseObject({ id: z.string() });
 

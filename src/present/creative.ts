@@ -1,4 +1,4 @@
-import { type Fields, isNumber, isObject, objects } from './view.ts';
+import { type Fields, isNumber, isObject, objects } from './copy-fields.ts';
 
 /**
  * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not

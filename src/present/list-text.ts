@@ -1,4 +1,4 @@
-import type { Fields } from './view.ts';
+import type { Fields } from './copy-fields.ts';
 
 /** What every list says before and after its items. */
 export interface ListFrame {

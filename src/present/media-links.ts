@@ -1,8 +1,8 @@
+import { type Fields, textOf } from './copy-fields.ts';
 import { expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
 import { sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
-import { type Fields, textOf } from './view.ts';
 
 export interface MediaLink {
   type: string;

@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { add, type Detail, type Fields, FULL_TOKENS, idOf, keep, objects } from './copy-fields.ts';
 import { codes, quote, word } from './fence.ts';
 import { fullBlocks, fullItem, fullText } from './full.ts';
 import { COUNTRY, count, framed, type ListFrame } from './list-text.ts';
 import { dayOf } from './running.ts';
-import { add, type Detail, type Fields, FULL_TOKENS, idOf, keep, objects } from './view.ts';
 
 /** The schema of a page that clients see; see `AdView`. */
 export const PageView = z.looseObject({ pageId: z.string() });

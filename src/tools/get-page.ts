@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { Detail } from '../present/copy-fields.ts';
 import { PageView, pageText, viewPage } from '../present/page.ts';
-import type { Detail } from '../present/view.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens } from './item-views.ts';
 import { detail, fresh } from './params.ts';

@@ -1,9 +1,9 @@
 import { type AdView, viewAd } from '../present/ad.ts';
 import { adListText } from '../present/ad-list-text.ts';
+import type { Detail } from '../present/copy-fields.ts';
 import { appUrlPattern, type ListFrame } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { dayOf } from '../present/running.ts';
-import type { Detail } from '../present/view.ts';
 
 /** What all items of a list share: the day of the answer, and the form of their links. */
 export interface SharedFacts {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
+import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
-import { paging } from './fit-page.ts';
 import type { ItemViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
 import { cursor } from './params.ts';

@@ -1,6 +1,6 @@
 import { rememberCursor, type SearchParams } from './cursor.ts';
-import type { ListPage } from './fit-page.ts';
-import { fitPage } from './fit-page.ts';
+import type { ListPage } from './cut-page.ts';
+import { fitPage } from './cut-page.ts';
 import type { ItemViews } from './item-views.ts';
 import type { ListAnswer } from './list-answer.ts';
 import { pricesAfter } from './page-prices.ts';

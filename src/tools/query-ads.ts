@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage-text.ts';
 import { rowsText } from '../dataset/rows-text.ts';
+import { DATA_PER_TEXT } from '../present/copy-fields.ts';
 import { fit } from '../present/fit.ts';
-import { DATA_PER_TEXT } from '../present/view.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 
 export const queryAds = defineListTool({

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
+import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
-import { paging } from './fit-page.ts';
 import { adViews } from './item-views.ts';
 import { paginate } from './paginate.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './params.ts';

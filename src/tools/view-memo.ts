@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ListPage } from './fit-page.ts';
+import type { ListPage } from './cut-page.ts';
 
 interface View {
   name: string;

@@ -11,12 +11,12 @@ import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
 import { firstCard, linkOf, viewCards } from '../../src/present/cards.ts';
 import * as collection from '../../src/present/collection.ts';
+import { keep } from '../../src/present/copy-fields.ts';
 import { creativeOf, mediaOf } from '../../src/present/creative.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
-import { keep } from '../../src/present/view.ts';
 import { prompts } from '../../src/prompts/catalog.ts';
 import { everyFact, now, somePage } from '../present/sample-ads.ts';
 

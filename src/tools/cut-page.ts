@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { DATA_PER_TEXT } from '../present/copy-fields.ts';
 import { fit } from '../present/fit.ts';
 import type { ListFrame } from '../present/list-text.ts';
-import { DATA_PER_TEXT } from '../present/view.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
 import { itemsOf, type ListAnswer } from './list-answer.ts';
