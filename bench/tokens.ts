@@ -24,6 +24,7 @@ import { collectionListText, viewCollection } from '../src/present/collection.ts
 import { fit as leading } from '../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
 import { tools } from '../src/tools/catalog.ts';
+import type { Tool } from '../src/tools/define-tool.ts';
 import { itemTokens } from '../src/tools/item-views.ts';
 import { type Costs, costs, tokens } from './costs.ts';
 import { linesAbout, promisedFacts } from './promised-facts.ts';
@@ -165,17 +166,21 @@ async function otherTools(): Promise<void> {
   form('whoami', { raw: identity, text: identityText(who), view: who });
 }
 
+/** Tools that stand for no operation of the API alone. */
+const isForResearch = ({ operations, severalCalls }: Tool) => severalCalls === true || operations.length === 0;
+
 /** What every conversation pays before the first call. */
 function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(describeFilters(defaultConfig)) }) });
-  const read = (demo: boolean) =>
-    tokens(
-      JSON.stringify(list(demo).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))),
-    );
+  const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));
+  const read = (demo: boolean, some = list(demo)) =>
+    tokens(JSON.stringify(some.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))));
   say(`\ntools/list: ${tools.length} tools; tokens of the whole list`);
-  limit('name, description, inputSchema', read(false), 2000);
-  limit('the same in demo mode, with filter hints', read(true), 2000);
+  const ofOperations = list(true).filter(({ name }) => !forResearch.has(name));
+  limit('name, description, inputSchema', read(false), 2600);
+  limit('the same in demo mode, with filters', read(true), 2600);
+  limit('of those, the tools of the ten operations', read(true, ofOperations), 2000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
   say(`  instructions: ${tokens(instructions({ offered: tools, keepsAnswers: true }))}`);

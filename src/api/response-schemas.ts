@@ -10,7 +10,7 @@ import {
   CreditStatus,
   Identity,
   UsageLimit,
-} from './resources.ts';
+} from './resource-schemas.ts';
 
 /** The documented resources as they are read from an answer; see `lenient.ts` for what is tolerated. */
 

@@ -4,7 +4,7 @@ import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
 import { memoryOf } from './memory-of.ts';
 import { receiptIn } from './receipt-headers.ts';
-import { ErrorBody } from './resources.ts';
+import { ErrorBody } from './resource-schemas.ts';
 import { responseSchemas } from './response-schemas.ts';
 import type { Answer, Call, Send } from './send.ts';
 import { urlOf } from './url.ts';

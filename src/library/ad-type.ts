@@ -1,4 +1,4 @@
-import type { Ad } from '../api/resources.ts';
+import type { Ad } from '../api/resource-schemas.ts';
 import { flag, missing, type RecordType, textsIn, time } from './record-type.ts';
 
 const day = 86_400_000;

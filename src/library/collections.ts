@@ -1,5 +1,5 @@
 import type { ItemType } from '../api/item-type.ts';
-import type { Collection } from '../api/resources.ts';
+import type { Collection } from '../api/resource-schemas.ts';
 import { notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Database } from './database.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ad } from '../api/resources.ts';
+import type { Ad } from '../api/resource-schemas.ts';
 import { silhouetteFor } from './silhouettes.ts';
 
 /**

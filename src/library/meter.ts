@@ -1,4 +1,4 @@
-import type { CreditStatus, UsageLimit } from '../api/resources.ts';
+import type { CreditStatus, UsageLimit } from '../api/resource-schemas.ts';
 import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Price } from './config.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
-import * as schemas from '../api/resources.ts';
+import * as schemas from '../api/resource-schemas.ts';
 import { filtersExtension, type SearchFilter } from '../api/search-filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';
 import { endpoints, type OperationName, operationNames } from './endpoints.ts';

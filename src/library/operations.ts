@@ -1,5 +1,5 @@
 import type { ItemType } from '../api/item-type.ts';
-import type { Account, Identity } from '../api/resources.ts';
+import type { Account, Identity } from '../api/resource-schemas.ts';
 import { notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { OperationName } from './endpoints.ts';

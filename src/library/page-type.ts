@@ -1,4 +1,4 @@
-import type { Page } from '../api/resources.ts';
+import type { Page } from '../api/resource-schemas.ts';
 import { flag, missing, type RecordType, textsIn, time } from './record-type.ts';
 
 const parts: Pick<RecordType<Page>, 'tags' | 'measures'> = {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ad, MediaAsset } from '../api/resources.ts';
+import type { Ad, MediaAsset } from '../api/resource-schemas.ts';
 import {
   camelCased,
   first,

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { Ad, Page } from '../api/resources.ts';
+import { Ad, Page } from '../api/resource-schemas.ts';
 import { isPathId, maxIdLength } from '../api/url.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './json.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
-import { AddCollectionItemRequest } from '../api/resources.ts';
+import { AddCollectionItemRequest } from '../api/resource-schemas.ts';
 import { invalid, quoted } from './api-error.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
 

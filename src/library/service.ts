@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import type { ErrorBody } from '../api/resources.ts';
+import type { ErrorBody } from '../api/resource-schemas.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import { endpoints, type OperationName, operationNames } from './endpoints.ts';

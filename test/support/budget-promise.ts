@@ -29,7 +29,7 @@ function isMistaken({ rule, budget }: Schedule, { message, maxExpected }: Refuse
   const figure = (pattern: RegExp) => Number(pattern.exec(message)?.[1] ?? 0);
   const expected = Math.max(1, figure(/cost ([\d.]+?)( or more)?\./));
   const used = figure(/([\d.]+) spent/) + figure(/([\d.]+) counted/) + figure(/([\d.]+) reserved/);
-  const isExpectedDearer = rule.kind === 'rising' || (rule.kind === 'byItems' && rule.varies);
+  const isExpectedDearer = rule.kind === 'rising' || rule.kind === 'byItems';
   return isExpectedDearer && used + expected > budget && expected <= maxExpected;
 }
 
