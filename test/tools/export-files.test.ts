@@ -1,0 +1,70 @@
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { freshServiceTest } from '../support/fixtures.ts';
+
+const test = freshServiceTest().extend('folder', async ({ task: _ }, { onCleanup }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'ad-library-files-'));
+  onCleanup(() => rmSync(folder, { recursive: true }));
+  return folder;
+});
+
+test('with a folder for files an export is a file in it, which only its owner can read', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 5 });
+  const { data, text } = await server.call('export_ads', { name: 'tea', format: 'jsonl' });
+  const file = join(folder, 'exports', 'tea.jsonl');
+  expect(data).toMatchObject({ file, rows: 5, bytes: statSync(file).size });
+  expect(text).toContain(file);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, 'exports')).mode & 0o777).toBe(0o700);
+  const written = readFileSync(file, 'utf8');
+  expect(
+    written
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toHaveLength(5);
+  const { contents } = await server.client.readResource({ uri: data.uri as string });
+  expect(contents).toMatchObject([{ text: written }]);
+});
+
+test('no file is overwritten and no link is followed', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 1 });
+  const first = await server.call('export_ads', { name: 'tea' });
+  const before = readFileSync(first.data.file as string);
+  const target = join(folder, 'target');
+  writeFileSync(target, 'mine');
+  symlinkSync(target, join(folder, 'exports', 'tea-2.csv'));
+  const again = await server.call('export_ads', { name: 'tea' });
+  expect(again.data.file).toBe(join(folder, 'exports', 'tea-3.csv'));
+  expect(readFileSync(first.data.file as string)).toEqual(before);
+  expect(readFileSync(target, 'utf8')).toBe('mine');
+});
+
+test('an export that fails leaves no file behind', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 1 });
+  const { isError } = await server.call('export_ads', { sql: 'SELECT nothing FROM ads' });
+  expect(isError).toBe(true);
+  expect(readdirSync(join(folder, 'exports'))).toEqual([]);
+});
+
+test('the demo writes no files', async ({ start, folder }) => {
+  const server = await start({ files: folder, demo: true });
+  await server.call('search_ads', { limit: 1 });
+  const { data } = await server.call('export_ads', {});
+  expect(data).not.toHaveProperty('file');
+  expect(existsSync(join(folder, 'exports'))).toBe(false);
+});
