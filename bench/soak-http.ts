@@ -27,6 +27,8 @@ const shortestWarmUp = 25;
 const turns = 4;
 /** A key that was seen takes a ledger, of which there are 50,000 at most: too many to reach here, so these are counted. */
 const bytesPerLedger = 1024;
+/** Each ad or page that is new to a key lies in its dataset as one Buffer, up to 256 MB in all: these are counted, too. */
+const bytesPerItem = 3 * 1024;
 
 /** Mixed traffic over HTTP; resolves with whether the heap kept within its bound and every answer was right. */
 export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: number): Promise<boolean> {
@@ -61,7 +63,9 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
 
   const [then, now] = [bytesOf(before.census), bytesOf(after.census)];
   const keys = after.keys - before.keys;
-  const bound = Math.max(least, then * share) + keys * bytesPerLedger;
+  const buffers = ({ census }: typeof before) => census.get('Buffer')?.count ?? 0;
+  const items = Math.max(0, buffers(after) - buffers(before));
+  const bound = Math.max(least, then * share) + keys * bytesPerLedger + items * bytesPerItem;
   const requests = [...outcomes.values()].reduce((sum, { right, wrong }) => sum + right + wrong, 0);
   say(`HTTP: ${callers.length} callers, ${seconds} s of which ${warmUp} s to warm up, ${requests} requests`);
   for (const [kind, { right, wrong }] of [...outcomes].toSorted(([one], [other]) => one.localeCompare(other))) {
@@ -77,7 +81,7 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
   say(`heap in use, in equal turns: ${series.map(megabytes).join(', ')} MB`);
   say(`heap ${megabytes(then)} MB before, ${megabytes(now)} MB after; RSS ${before.rss} MB, then ${after.rss} MB`);
   say(
-    `grew by ${megabytes(now - then)} MB, at most ${megabytes(bound)}: ${share * 100} % of the heap or ${megabytes(least)} MB, and ${bytesPerLedger} bytes for each of ${keys} new keys`,
+    `grew by ${megabytes(now - then)} MB, at most ${megabytes(bound)}: ${share * 100} % of the heap or ${megabytes(least)} MB, ${bytesPerLedger} bytes for each of ${keys} new keys, ${bytesPerItem} for each of ${items} new ads and pages`,
   );
   for (const complaint of complaints) say(`WRONG ${complaint}`);
   if (code !== 0 || stderr.includes('"level":"error"')) say(`ended with ${code}: ${stderr.slice(-1000)}`);

@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { canonical } from '../api/fingerprint.ts';
 import type { ItemType } from '../api/item-type.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import { invalid } from './api-error.ts';
@@ -29,20 +31,29 @@ export type SearchRequest = Omit<CursorState, 'totalHits' | 'after'> & {
 
 const listOf = (kind: ItemType) => `search ${kind}`;
 
-type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
+type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues | string];
+
+/** Longer filters are sent along with the cursor, which then holds only a checksum: a request takes no more of both. */
+const maxFilters = 2000;
+
+const checksumOf = (filters: FilterValues) => hash('sha256', canonical(filters), 'base64url').slice(0, 22);
 
 function writeCursor(
   cursors: Cursors,
   { kind, filters, limit, asOf, totalHits, after }: CursorState & { kind: ItemType },
 ) {
-  const content: Content = [limit, totalHits, ...after, filters.active === undefined ? 0 : asOf, filters];
+  const held = JSON.stringify(filters).length > maxFilters ? checksumOf(filters) : filters;
+  const content: Content = [limit, totalHits, ...after, filters.active === undefined ? 0 : asOf, held];
   return cursors.write(listOf(kind), content);
 }
 
-function readCursor(cursors: Cursors, kind: ItemType, cursor: string): CursorState {
+function readCursor(cursors: Cursors, kind: ItemType, cursor: string, given: FilterValues): CursorState {
   const [limit, totalHits, value, number, asOf, filters] = cursors.read(listOf(kind), cursor) as Content;
+  const state = { limit, totalHits, after: [value, number] as Position, asOf };
   // Checked again: the cursor may be from a version with other filters.
-  return { limit, totalHits, after: [value, number], asOf, filters: readFilters(libraryFilters[kind], filters) };
+  if (typeof filters !== 'string') return { ...state, filters: readFilters(libraryFilters[kind], filters) };
+  if (filters === checksumOf(given)) return { ...state, filters: given };
+  throw invalid('The filters of this cursor are too long to be in it. Send the same filters along with it.');
 }
 
 /**
@@ -60,7 +71,7 @@ export function readSearch(
     return { kind, filters, limit: readLimit(limit, 'body', config.searchLimit), asOf: now() };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
-  const state = readCursor(cursors, kind, cursor);
+  const state = readCursor(cursors, kind, cursor, filters);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, state.filters)) {
     throw invalid('The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.', {
       cursorFilters: state.filters,

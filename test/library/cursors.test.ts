@@ -6,6 +6,18 @@ const { served, key } = await serveRich();
 afterAll(() => served.close());
 
 describe('cursors', () => {
+  test('stay short where filters are long, which then come along', async () => {
+    const filters = { not: { ctaType: ['x'.repeat(40_000)] } };
+    const ask = (body: object) => served.ask('POST', '/v1/ads/search', { key, body });
+    const { body: first } = await ask({ ...filters, limit: 1 });
+    expect(first.cursor.length).toBeLessThan(200);
+    expect(await ask({ ...filters, cursor: first.cursor, limit: 1 })).toMatchObject({ status: 200 });
+    const message = expect.stringContaining('Send the same filters along with it.');
+    expect(await ask({ cursor: first.cursor })).toMatchObject({ status: 422, body: { error: { message } } });
+    const others = { ...filters, sort: 'duplicates' };
+    expect(await ask({ ...others, cursor: first.cursor })).toMatchObject({ status: 422 });
+  });
+
   test('lose and repeat nothing while records are added and replaced', async () => {
     const step = fc.record({
       limit: fc.integer({ min: 1, max: 7 }),
