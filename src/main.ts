@@ -60,10 +60,9 @@ async function run(job: Job): Promise<number> {
   if (job.name === 'stdio') return stdio(readForHost(read));
   const config = read();
   if (job.name === 'http') return serveCallers(config);
-  if (job.name === 'files clear')
-    return (await import('./cli/files.ts')).clearFiles(config, (text) => process.stdout.write(printable(text)));
-  const { runLibrary } = await import('./cli/library.ts');
   const print = (text: string) => process.stdout.write(printable(text));
+  if (job.name === 'files clear') return (await import('./cli/files.ts')).clearFiles(config, print);
+  const { runLibrary } = await import('./cli/library.ts');
   const isTerminal = process.stderr.isTTY === true;
   return runLibrary(job, {
     config,

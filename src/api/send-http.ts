@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { abortedError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
-import { memoryOf } from './memory-of.ts';
 import { receiptIn } from './receipt-headers.ts';
 import { ErrorBody } from './resource-schemas.ts';
 import { responseSchemas } from './response-schemas.ts';
@@ -80,7 +79,7 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
     });
   }
   const parsed = responseSchemas[call.operation.name].safeParse(raw);
-  if (parsed.success) return { value: parsed.data, raw, receipt, size: memoryOf(raw) };
+  if (parsed.success) return { value: parsed.data, raw, receipt };
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'

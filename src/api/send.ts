@@ -63,8 +63,6 @@ export interface Answer {
   /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
-  /** Its memory in bytes, to bound what is kept. */
-  size: number;
   /** Identifies an answer in the cache. */
   cacheId?: number;
   /** For an ad copied from a list: the operation of that list. */

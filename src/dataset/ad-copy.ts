@@ -1,4 +1,4 @@
-import { isTemplate } from '../present/cards.ts';
+import { cardField, isTemplate } from '../present/cards.ts';
 import { type Fields, objects } from '../present/copy-fields.ts';
 import { bounded, textCell } from './cells.ts';
 
@@ -14,23 +14,14 @@ export interface CardCopy {
   body: string | null;
 }
 
-/** Cards are free-form: the spellings seen, and those a service of the same kind would use. */
-const TITLES = ['title', 'headline', 'name'];
-const BODIES = ['body', 'text'];
-
 export const copyOf = (ad: Fields): AdCopy => ({
   headline: textCell(ad.headline),
   body: textCell(ad.body),
-  cards: objects(ad.cards).map((card) => ({ title: firstText(card, TITLES), body: firstText(card, BODIES) })),
+  cards: objects(ad.cards).map((card) => ({
+    title: textCell(cardField(card, 'title')),
+    body: textCell(cardField(card, 'body')),
+  })),
 });
-
-function firstText(card: Fields, names: readonly string[]): string | null {
-  for (const name of names) {
-    const text = textCell(card[name]);
-    if (text !== null) return text;
-  }
-  return null;
-}
 
 /** All texts of an ad together, one after the other. */
 export function wholeText({ headline, body, cards }: AdCopy): string | null {

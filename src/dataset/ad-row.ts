@@ -1,3 +1,4 @@
+import { landingDomainOf } from '../present/ad.ts';
 import { isTemplate, linkOf } from '../present/cards.ts';
 import { type Fields, isObject, objects } from '../present/copy-fields.ts';
 import { domainOf } from '../present/landing.ts';
@@ -88,7 +89,7 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
   const { gatheredAt, firstGatheredAt = gatheredAt, language = null, variant = null } = facts;
   const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
   return {
-    landingDomain: landingDomainOf(ad),
+    landingDomain: landingDomainOf(ad) ?? domainOf(ad.displayUrl) ?? null,
     daysRunning: daysRunning ?? null,
     active: flagCell(stillRunning),
     firstLine: firstLineOf(copy),
@@ -100,10 +101,4 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
     firstGatheredAt: isoTime(firstGatheredAt),
     gatheredAt: isoTime(gatheredAt),
   };
-}
-
-function landingDomainOf(ad: Fields): string | null {
-  const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
-  const leadsTo = site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
-  return leadsTo ?? domainOf(ad.displayUrl) ?? null;
 }

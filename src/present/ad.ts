@@ -219,9 +219,14 @@ const minTokensOf = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0;
 
 /** The address that the ad displays is only shown if the ad leads elsewhere. */
-function addLanding(view: AdView, ad: Fields): void {
+/** Where an ad leads, whatever it shows. */
+export function landingDomainOf(ad: Fields): string | undefined {
   const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
-  const landingDomain = site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
+  return site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
+}
+
+function addLanding(view: AdView, ad: Fields): void {
+  const landingDomain = landingDomainOf(ad);
   const shown = domainOf(ad.displayUrl);
   const differs = shown !== undefined && landingDomain !== undefined && !related(shown, landingDomain);
   add(view, {

@@ -153,7 +153,8 @@ export const isTemplate = (text: unknown): boolean => typeof text === 'string' &
 const LINK_TOKENS = 40;
 const filled = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
-function cardField(card: Fields | undefined, field: keyof typeof CARD_FIELDS): string | undefined {
+/** The first text that a card has under the spellings of a field. */
+export function cardField(card: Fields | undefined, field: keyof typeof CARD_FIELDS): string | undefined {
   for (const name of CARD_FIELDS[field]) {
     const value = card?.[name];
     if (typeof value === 'string' && value.trim() !== '') return value;

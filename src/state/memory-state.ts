@@ -7,6 +7,7 @@ import type { CursorState } from './cursor-state.ts';
 import { FairStore } from './fair-store.ts';
 import { type CallRegisterOptions, memoryCallRegister } from './memory-call-register.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
+import { memoryOf } from './memory-of.ts';
 
 /** Everything that outlives a call, for all tenants. Asynchronous, so that it can be kept outside this process. */
 export interface MemoryState {
@@ -54,7 +55,7 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): Memory
     answers: {
       get: async (tenantId, name) => answers.get(tenantId, name),
       set: async (tenantId, name, value) =>
-        answers.set(tenantId, name, { value, bytes: value.answer.size + answerBytes }),
+        answers.set(tenantId, name, { value, bytes: memoryOf(value.answer.raw) + answerBytes }),
       drop: async (tenantId, start) => answers.drop(tenantId, start),
     },
     windows: {

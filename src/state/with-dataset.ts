@@ -41,7 +41,7 @@ export function withSeenAds(send: Send, { datasets, now }: Pick<DatasetOptions, 
     if (item === undefined) return send(call);
     const raw = objectOf(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
-    const answer = { raw, value: AdAnswer.parse(raw), receipt, size: item.json.length, seenIn: item.listedBy };
+    const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
     return replayed(answer, now() - item.at);
   };
 }

@@ -5,11 +5,11 @@ import { explainError } from '../../src/mcp/explain-error.ts';
 import { getPrompt } from '../../src/mcp/get-prompt.ts';
 import { readArguments } from '../../src/mcp/read-arguments.ts';
 import * as account from '../../src/present/account.ts';
-import { viewAd } from '../../src/present/ad.ts';
+import { landingDomainOf, viewAd } from '../../src/present/ad.ts';
 import { factsOf } from '../../src/present/ad-facts.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
 import { adText } from '../../src/present/ad-text.ts';
-import { firstCard, linkOf, viewCards } from '../../src/present/cards.ts';
+import { cardField, firstCard, linkOf, viewCards } from '../../src/present/cards.ts';
 import * as collection from '../../src/present/collection.ts';
 import { keep } from '../../src/present/copy-fields.ts';
 import { creativeOf, mediaOf } from '../../src/present/creative.ts';
@@ -50,6 +50,8 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   linkWriter: [(text) => linkWriter(500, now).write([{ type: text, url: `https://${text}` }])],
   firstCard: [(text) => firstCard({ cards: [filled(card, text)] }, 500)],
   linkOf: [(text) => linkOf(filled(card, text))],
+  cardField: [(text) => cardField(filled(card, text), 'title')],
+  landingDomainOf: [(text) => landingDomainOf(adOf(text))],
   creativeOf: [(text) => creativeOf(adOf(text))],
   viewPage: [pageAt('full')],
   pageText: [(text) => page.pageText(pageAt('brief')(text))],

@@ -1,4 +1,4 @@
-import { type Behaviour, creditStatus, json, paid } from './faulty-upstream.ts';
+import { type Behaviour, creditStatus, json, paid, type Upstream } from './faulty-upstream.ts';
 import { uuidOf } from './uuid-of.ts';
 
 /** A search as it came in. */
@@ -66,3 +66,11 @@ export const adOf = (index: number, fields: object = {}): ServedAd => ({
   displayFormat: index % 2 === 0 ? 'VIDEO' : 'IMAGE',
   ...fields,
 });
+
+/** Lets the upstream answer as such a service. */
+export function serveAds(upstream: Pick<Upstream, 'does'>, count: number, price?: AdService['price']): AdService {
+  const service = new AdService(count);
+  if (price) service.price = price;
+  upstream.does(service.behaviour);
+  return service;
+}

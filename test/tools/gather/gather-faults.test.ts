@@ -1,18 +1,12 @@
 import { expect } from 'vitest';
-import { AdService } from '../../support/ad-service.ts';
-import { creditStatus, delays, faults, json, refusal, type Upstream, usage } from '../../support/faulty-upstream.ts';
+import { type AdService, serveAds } from '../../support/ad-service.ts';
+import { creditStatus, delays, faults, json, refusal, usage } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
   upstream.credits = undefined;
 });
-
-function serve(upstream: Upstream, count: number): AdService {
-  const service = new AdService(count);
-  upstream.does(service.behaviour);
-  return service;
-}
 
 const all = { maxCredits: 1000, maxAds: 1000 };
 
@@ -47,7 +41,7 @@ test.for<[string, (service: AdService) => void]>([
     },
   ],
 ] as const)('a service that %s is not paid for long', async ([, spoil], { upstream, server }) => {
-  const service = serve(upstream, 1000);
+  const service = serveAds(upstream, 1000);
   spoil(service);
   const { data, isError, error } = await server.call('gather_ads', all);
   expect(service.searches.length).toBeLessThanOrEqual(5);
@@ -56,7 +50,7 @@ test.for<[string, (service: AdService) => void]>([
 });
 
 test('totals that lie do not make a gathering complete, nor keep it from being so', async ({ upstream, server }) => {
-  const service = serve(upstream, 150);
+  const service = serveAds(upstream, 150);
   service.change = (answer) => ({ ...answer, totalHits: 5 });
   expect((await server.call('gather_ads', all)).data).toMatchObject({ found: 5, read: 150, complete: true });
   service.change = (answer) => ({ ...answer, totalHits: 1e300 });
@@ -68,7 +62,7 @@ test('an old cursor that the service no longer takes stops it, and nothing is lo
   upstream,
   server,
 }) => {
-  const service = serve(upstream, 300);
+  const service = serveAds(upstream, 300);
   await server.call('gather_ads', { ...all, maxAds: 100 });
   service.instead = ({ cursor }) => (cursor ? refusal(422, { message: 'The cursor has expired.' }) : undefined);
   const { data, text } = await server.call('gather_ads', all);
@@ -89,7 +83,7 @@ test('a full usage window stops it with what was read; later it goes on at no do
   upstream,
   server,
 }) => {
-  const service = serve(upstream, 300);
+  const service = serveAds(upstream, 300);
   upstream.credits = json(creditStatus(usage(400)));
   service.instead = ({ number }) => (number === 3 ? refusal(429) : undefined);
   const { data, text } = await server.call('gather_ads', all);
@@ -118,7 +112,7 @@ test.for([
 ] as const)(
   'what was read stays after %s, and is an error only where nothing was',
   async ([kind, fault], { upstream, server }) => {
-    const service = serve(upstream, 300);
+    const service = serveAds(upstream, 300);
     service.instead = ({ number }) => (number === 2 ? fault : undefined);
     const { data, text } = await server.call('gather_ads', all);
     expect(data).toMatchObject({ read: 100, stopped: 'error', error: kind });
@@ -133,7 +127,7 @@ test.for([
 
 test('is back before its deadline with what was read, which is not paid again', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 4000 });
-  const service = serve(upstream, 300);
+  const service = serveAds(upstream, 300);
   service.instead = ({ number }) => (number === 2 ? delays.hangs : undefined);
   const { data } = await server.call('gather_ads', all);
   expect(data).toMatchObject({ read: 100, stopped: 'deadline', complete: false, receipt: { charged: null, calls: 2 } });
@@ -146,7 +140,7 @@ test('is back before its deadline with what was read, which is not paid again', 
 test('begins no page that may not be back in time', async ({ upstream, start }) => {
   let clock = 0;
   const server = await start({ timeoutMs: 45_000 }, { now: () => clock });
-  const service = serve(upstream, 1000);
+  const service = serveAds(upstream, 1000);
   service.instead = () => {
     clock += 10_000;
     return undefined;
@@ -158,12 +152,12 @@ test('begins no page that may not be back in time', async ({ upstream, start }) 
 
 test('a service that hangs from the start is an error', async ({ upstream, start }) => {
   const server = await start({ timeoutMs: 500 });
-  serve(upstream, 10).instead = () => delays.hangs;
+  serveAds(upstream, 10).instead = () => delays.hangs;
   expect((await server.call('gather_ads', all)).error).toMatchObject({ kind: 'timeout' });
 });
 
 test('a cancelled gathering keeps its pages', async ({ upstream, server }) => {
-  const service = serve(upstream, 300);
+  const service = serveAds(upstream, 300);
   const host = new AbortController();
   service.instead = ({ number }) => {
     if (number !== 3) return undefined;
@@ -178,7 +172,7 @@ test('a cancelled gathering keeps its pages', async ({ upstream, server }) => {
 
 test('two calls at once of the same question pay once', async ({ upstream, start }) => {
   const server = await start({ cacheSeconds: 0 });
-  const service = serve(upstream, 250);
+  const service = serveAds(upstream, 250);
   for (const fresh of [false, true]) {
     const before = service.charged;
     const [one, other] = await Promise.all(
@@ -191,13 +185,13 @@ test('two calls at once of the same question pay once', async ({ upstream, start
 });
 
 test('a part whose ads another part has read is read to its end all the same', async ({ upstream, server }) => {
-  serve(upstream, 650);
+  serveAds(upstream, 650);
   const { data } = await server.call('gather_ads', { ...all, split: [{ a: 1 }, { a: 2 }] });
   expect(data).toMatchObject({ found: 1300, read: 650, complete: true, stopped: 'end' });
 });
 
 test('a page size that the service refuses is made smaller', async ({ upstream, server }) => {
-  const service = serve(upstream, 70);
+  const service = serveAds(upstream, 70);
   service.instead = ({ limit }) =>
     limit > 20 ? refusal(422, { message: 'limit must be between 1 and 20' }) : undefined;
   expect((await server.call('gather_ads', all)).data).toMatchObject({

@@ -1,21 +1,14 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import '../../support/seed.ts';
-import { AdService } from '../../support/ad-service.ts';
-import { creditStatus, json, type Upstream } from '../../support/faulty-upstream.ts';
+import { serveAds } from '../../support/ad-service.ts';
+import { creditStatus, json } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
   upstream.credits = json(creditStatus());
 });
-
-function serve(upstream: Upstream, count: number, price?: AdService['price']): AdService {
-  const service = new AdService(count);
-  if (price) service.price = price;
-  upstream.does(service.behaviour);
-  return service;
-}
 
 type PriceRule = { kind: 'flat' | 'each' | 'group'; credits: number; group: number };
 const rule: fc.Arbitrary<PriceRule> = fc.record({
@@ -40,7 +33,7 @@ test('spends no more than maxCredits, but for one first page of unknown price', 
   await fc.assert(
     fc.asyncProperty(rule, fc.nat(300), calls, async (rule, count, limits) => {
       const server = await start();
-      const service = serve(upstream, count, (items) => priceOf(rule, items));
+      const service = serveAds(upstream, count, (items) => priceOf(rule, items));
       for (const [index, limit] of limits.entries()) {
         const before = service.charged;
         const { data, isError } = await server.call('gather_ads', limit);
@@ -59,7 +52,7 @@ test('a price that rises while it gathers exceeds maxCredits by the rise of one 
   upstream,
   server,
 }) => {
-  const service = serve(upstream, 2000, (items, { number }) => Math.ceil(items / 10) + number);
+  const service = serveAds(upstream, 2000, (items, { number }) => Math.ceil(items / 10) + number);
   const { data } = await server.call('gather_ads', { maxCredits: 60, maxAds: 2000 });
   expect(data).toMatchObject({ stopped: 'maxCredits', complete: false });
   expect(service.charged).toBeLessThanOrEqual(61);
@@ -67,7 +60,7 @@ test('a price that rises while it gathers exceeds maxCredits by the rise of one 
 
 test("the server's budget applies as well, and is named as what stopped it", async ({ upstream, start }) => {
   const server = await start({ creditBudget: 25 });
-  const service = serve(upstream, 2000);
+  const service = serveAds(upstream, 2000);
   const { data, text } = await server.call('gather_ads', { maxCredits: 1000, maxAds: 2000 });
   expect(data).toMatchObject({ read: 240, stopped: 'budget' });
   expect(service.charged).toBe(24);
@@ -77,7 +70,7 @@ test("the server's budget applies as well, and is named as what stopped it", asy
 });
 
 test('where charges are not stated, the text says so, and the balance counts', async ({ upstream, server }) => {
-  const service = serve(upstream, 500);
+  const service = serveAds(upstream, 500);
   service.statesCharges = false;
   upstream.credits = (request, response) =>
     json({ ...creditStatus(), credits: 1000 - service.charged })(request, response);
@@ -88,7 +81,7 @@ test('where charges are not stated, the text says so, and the balance counts', a
 });
 
 test('prices learned by a count make the first page known', async ({ upstream, server }) => {
-  const service = serve(upstream, 500);
+  const service = serveAds(upstream, 500);
   await server.call('count_ads', {});
   const { data } = await server.call('gather_ads', { maxCredits: 12 });
   expect(service.charged).toBe(13);
