@@ -1,3 +1,4 @@
+import { BatchQueue } from './batch-queue.ts';
 import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import type { DatasetRecord } from './dataset-record.ts';
 import { fairLevel } from './fair-store.ts';
@@ -24,6 +25,7 @@ const USABLE = 0.8;
  */
 export class MemoryDatasets implements Datasets {
   readonly #datasets = new Map<string, MemoryDataset>();
+  readonly #queue = new BatchQueue((tenantId, batch) => this.apply(tenantId, recordsOf(batch)));
   readonly #maxBytes: number;
   readonly #maxBytesEach: number;
   #bytes = 0;
@@ -36,15 +38,22 @@ export class MemoryDatasets implements Datasets {
 
   /** Bytes held, as they are counted. */
   get bytes(): number {
+    this.#queue.drain();
     return this.#bytes;
   }
 
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const empty = () => new MemoryDataset('empty');
-    const known = () => this.#datasets.get(tenantId) ?? empty();
+    const known = () => {
+      this.#queue.drain();
+      return this.#datasets.get(tenantId) ?? empty();
+    };
     return {
-      addItems: async (batch) => this.apply(tenantId, recordsOf(batch)),
-      saveGathering: async (step) => this.apply(tenantId, [{ ...step, kind: 'gathering' }]),
+      addItems: async (batch) => this.#queue.push(tenantId, batch),
+      saveGathering: async (step) => {
+        this.#queue.drain();
+        this.apply(tenantId, [{ ...step, kind: 'gathering' }]);
+      },
       item: async (type, id) => known().item(type, id),
       contents: async () => known().contents(),
       maxAds: async () => known().adsIn(USABLE * this.#roomOf(tenantId)),
@@ -52,22 +61,26 @@ export class MemoryDatasets implements Datasets {
   }
 
   async forget(tenantId: string): Promise<void> {
+    this.#queue.drain();
     this.#bytes -= this.#datasets.get(tenantId)?.bytes ?? 0;
     this.#datasets.delete(tenantId);
   }
 
   async close(): Promise<void> {
+    this.#queue.drain();
     this.#datasets.clear();
     this.#bytes = 0;
   }
 
   /** Tells a tenant's dataset from one that takes its place; undefined if it is empty. */
   nameOf(tenantId: string): string | undefined {
+    this.#queue.drain();
     return this.#datasets.get(tenantId)?.name;
   }
 
   /** Everything in a tenant's dataset. */
   records(tenantId: string): Iterable<DatasetRecord> {
+    this.#queue.drain();
     return this.#datasets.get(tenantId)?.records() ?? [];
   }
 

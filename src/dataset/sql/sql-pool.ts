@@ -156,7 +156,7 @@ export class SqlPool {
     this.#databases.set(tenantId, { version, json, worker });
     try {
       await worker.ready();
-      for await (const part of snapshot.tables({ json })) await load(worker, part, { json, signal });
+      await loadAll(worker, snapshot.tables({ json }), { json, signal });
       await worker.ask({ type: 'seal', json }, signal);
     } catch (error) {
       await this.forget(tenantId);
@@ -180,11 +180,24 @@ function withoutAnswer(cause: WorkerDied): AdLibraryError {
 
 const MAX_ROWS_AT_ONCE = 500;
 
-async function load(
-  worker: DatabaseWorker,
-  { table, rows }: TableRows,
-  { json, signal }: { json: boolean; signal: AbortSignal | undefined },
-): Promise<void> {
+interface Loading {
+  json: boolean;
+  signal: AbortSignal | undefined;
+}
+
+/** The worker loads one part while the next is made. */
+async function loadAll(worker: DatabaseWorker, tables: ReturnType<Snapshot['tables']>, how: Loading): Promise<void> {
+  let loaded = Promise.resolve();
+  for await (const part of tables) {
+    await loaded;
+    loaded = load(worker, part, how);
+    // Whoever awaits it next is told; until then the failure has nobody to go to.
+    loaded.catch(() => {});
+  }
+  await loaded;
+}
+
+async function load(worker: DatabaseWorker, { table, rows }: TableRows, { json, signal }: Loading): Promise<void> {
   // A name that no row has stands for the column that is not wanted.
   const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
   for (let start = 0; start < rows.length; start += MAX_ROWS_AT_ONCE) {
