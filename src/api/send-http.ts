@@ -2,10 +2,9 @@ import * as z from 'zod';
 import { abortedError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { lenient } from './lenient.ts';
-import { receiptIn } from './receipt-headers.ts';
 import { ErrorBody } from './resource-schemas.ts';
 import { responseSchemas } from './response-schemas.ts';
-import type { Answer, Call, Send } from './send.ts';
+import type { Answer, Call, Receipt, Send } from './send.ts';
 import { urlOf } from './url.ts';
 
 /** The only way out: undici on the network, or the handler of the local library. */
@@ -119,3 +118,21 @@ const noErrorBody: Partial<Failure> = {
 };
 
 const ServiceError = lenient(ErrorBody.shape.error, []);
+
+/** Reads the request id and the credit headers of an answer (document, *Endpoints*). */
+function receiptIn(headers: { get(name: string): string | null }): Receipt {
+  const chargedText = headers.get('x-service-credits-charged');
+  const charged = readCredits(chargedText);
+  return {
+    charged,
+    remaining: readCredits(headers.get('x-service-credits-remaining')),
+    cached: false,
+    requestId: headers.get('x-service-request-id'),
+    ...(charged === null && chargedText !== null && { chargeUnreadable: true }),
+  };
+}
+
+/** Header values are strings (document, *Endpoints*); those of any other form are ignored. */
+function readCredits(header: string | null): number | null {
+  return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
+}

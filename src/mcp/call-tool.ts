@@ -12,8 +12,15 @@ import type { Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
-import { nothingSent, type ReceiptView, receiptSumText, receiptText, viewReceipt } from './receipt.ts';
-import { collectReceipts, type Receipts } from './receipts.ts';
+import {
+  collectReceipts,
+  nothingSent,
+  type Receipts,
+  type ReceiptView,
+  receiptSumText,
+  receiptText,
+  viewReceipt,
+} from './receipts.ts';
 import { untrustedText } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */

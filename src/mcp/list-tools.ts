@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isGated } from '../tools/catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
 import type { ArgumentHints } from './filter-descriptions.ts';
-import { ReceiptView } from './receipt.ts';
+import { ReceiptView } from './receipts.ts';
 
 /** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
 export interface ListedTool {

@@ -1,6 +1,67 @@
+import * as z from 'zod';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
 import type { Receipt } from '../api/send.ts';
-import { type ReceiptView, viewReceipt } from './receipt.ts';
+import { word } from '../present/fence.ts';
+import { untrustedId } from './untrusted-text.ts';
+
+/** `receipt` of every successful result. Null where the service sent no header. */
+export const ReceiptView = z.looseObject({
+  charged: z.number().nullable(),
+  remaining: z.number().nullable(),
+  cached: z.boolean(),
+  requestId: z.string().nullable(),
+});
+export type ReceiptView = z.infer<typeof ReceiptView>;
+
+export const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
+  charged: receipt?.charged ?? null,
+  remaining: receipt?.remaining ?? null,
+  cached: receipt?.cached ?? false,
+  requestId: receipt?.requestId ? untrustedId(receipt.requestId) : null,
+});
+
+/** Of a tool that needed no call. */
+export const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+
+// Created when first needed: the first one takes a good part of the time in which a process starts.
+let numberFormat: Intl.NumberFormat | undefined;
+function formatCredits(credits: number): string {
+  if (Number.isInteger(credits) && credits < 1000) return String(credits);
+  numberFormat ??= new Intl.NumberFormat('en-US');
+  return numberFormat.format(credits);
+}
+
+/** The credits line of a result. */
+export function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
+  const spent = cached
+    ? `nothing charged${sourceText(age, requestId)}`
+    : charged === null
+      ? 'not reported for this call'
+      : `${formatCredits(charged)} charged`;
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
+}
+
+/** The credits line of a tool that makes several calls. */
+export function receiptSumText(receipt: ReceiptView & { calls: number }, atLeast: number): string {
+  const { charged, remaining, requestId, calls } = receipt;
+  const spent = charged === null ? `at least ${formatCredits(atLeast)} charged` : `${formatCredits(charged)} charged`;
+  const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${made}${left}${requestId === null ? '' : `. Last request ${word(requestId)}`}`;
+}
+
+function sourceText(age: number | undefined, requestId: string | null): string {
+  if (age !== undefined) return ` (cached ${ageText(age)})`;
+  return requestId === null ? '' : ' (shared with an identical call)';
+}
+
+function ageText(ms: number): string {
+  if (ms < 1000) return 'just now';
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
+  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
+}
 
 /** The receipts of one tool call. */
 export interface Receipts {

@@ -18,7 +18,7 @@ import { fullItem } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
 import { linkWriter, type MediaLink } from './media-links.ts';
 import { dayOf, type Run, runOf } from './running.ts';
-import { hashOf } from './text-hash.ts';
+import { hashOf } from './text.ts';
 import { estimateTokens } from './tokens.ts';
 
 /**

@@ -1,4 +1,7 @@
 import type { Fields } from './copy-fields.ts';
+import { quote } from './fence.ts';
+import { cut } from './fit.ts';
+import { sanitizeLine } from './text.ts';
 
 /** What every list says before and after its items. */
 export interface ListFrame {
@@ -78,3 +81,27 @@ export function appUrlPattern(items: readonly object[], idName: 'id' | 'pageId')
 }
 
 const PLAIN_ADDRESS = /^https?:\/\/[\w.:/-]{1,100}$/;
+
+const MAX_NOTES = 5;
+const NOTE_TOKENS = 120;
+/** In characters; the rest is not even read. */
+const MAX_NOTE = 2000;
+
+/**
+ * What a service says about its list in `notes`, as the local library does. Third-party text, made safe and bounded. A
+ * page that goes on after a cut does not repeat it.
+ */
+export function serviceNotes(raw: unknown): { notes?: string[] } {
+  const { notes } = raw as { notes?: unknown };
+  if (!Array.isArray(notes)) return {};
+  const read = notes
+    .slice(0, MAX_NOTES)
+    .filter((note) => typeof note === 'string')
+    .map((note) => cut(sanitizeLine(note.slice(0, MAX_NOTE)), NOTE_TOKENS, Math.max(0, note.length - MAX_NOTE)))
+    .filter((note) => note !== '');
+  return read.length > 0 ? { notes: read } : {};
+}
+
+/** Lines that stand before the list, because they say how its numbers are to be read. */
+export const notesText = ({ notes = [] }: { notes?: readonly string[] }): string[] =>
+  notes.map((note) => `The service notes: ${quote(note)}`);

@@ -1,13 +1,12 @@
 import * as z from 'zod';
 import { quote, word } from '../present/fence.ts';
-import { count } from '../present/list-text.ts';
+import { count, notesText } from '../present/list-text.ts';
 import { sanitizeLine } from '../present/text.ts';
 import { type Count, countAll } from './count-parts.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { type KeyValues, valuesOf } from './filter-values.ts';
 import { fresh } from './params.ts';
 import { adFilters, checkQuestion, split } from './research-params.ts';
-import { notesText } from './service-notes.ts';
 
 /** Of all parts together. */
 const maxNotes = 10;

@@ -1,8 +1,8 @@
 import { foundBy, gatheringsOf, isComplete } from '../dataset/gatherings.ts';
 import { type Stop, stopOf } from '../dataset/stop.ts';
 import { wholeNumber } from '../dataset/whole-number.ts';
+import { serviceNotes } from '../present/list-text.ts';
 import type { DatasetContents } from '../state/dataset.ts';
-import { serviceNotes } from './service-notes.ts';
 import type { ToolContext } from './tool-context.ts';
 
 type Filters = Record<string, unknown>;

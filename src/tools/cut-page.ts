@@ -1,12 +1,10 @@
 import * as z from 'zod';
 import { DATA_PER_TEXT } from '../present/copy-fields.ts';
 import { fit } from '../present/fit.ts';
-import type { ListFrame } from '../present/list-text.ts';
+import { type ListFrame, notesText, serviceNotes } from '../present/list-text.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
 import { itemsOf, type ListAnswer } from './list-answer.ts';
-import type { PagePrices } from './page-prices.ts';
-import { notesText, serviceNotes } from './service-notes.ts';
 
 /** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
 export const paging = {
@@ -28,6 +26,12 @@ export interface ListPage {
   text: string;
   /** Where its cursor continues. */
   next: PageListing | undefined;
+}
+
+/** What the rest of a page, if it is cut to fit, and the page after it are expected to cost. */
+export interface PagePrices {
+  rest: number | undefined;
+  next: number | undefined;
 }
 
 interface FitOptions<View> {

@@ -1,11 +1,9 @@
-import { rememberCursor, type SearchParams } from './cursor.ts';
-import type { ListPage } from './cut-page.ts';
-import { fitPage } from './cut-page.ts';
+import { type PageListing, rememberCursor, type SearchParams } from './cursor.ts';
+import { fitPage, type ListPage, type PagePrices } from './cut-page.ts';
 import type { ItemViews } from './item-views.ts';
 import type { ListAnswer } from './list-answer.ts';
-import { pricesAfter } from './page-prices.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { PriceOf, ToolContext } from './tool-context.ts';
 
 interface PageRequest<View> extends ListRequest {
   views: ItemViews<View>;
@@ -39,4 +37,14 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
   return page;
+}
+
+/** A page that is cached is free. */
+async function pricesAfter(
+  { list, position: { limit, serviceCursor } }: PageListing,
+  { value: { cursor }, cacheId }: ListAnswer,
+  priceOf: PriceOf,
+): Promise<PagePrices> {
+  const rest = cacheId === undefined ? await priceOf(list, { limit, cursor: serviceCursor }) : 0;
+  return { rest, next: cursor === null ? undefined : await priceOf(list, { limit, cursor }) };
 }

@@ -1,5 +1,6 @@
 import type { Api } from '../api/client.ts';
 import type { ErrorKind } from '../api/errors.ts';
+import type { OperationName } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
 import type { Spending } from '../credits/spending.ts';
@@ -8,7 +9,6 @@ import type { DatasetSql } from '../dataset/dataset-sql.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { Exports } from '../state/exports.ts';
 import type { Cursors } from './cursor.ts';
-import type { PriceOf } from './page-prices.ts';
 import type { ViewMemo } from './view-memo.ts';
 
 /** What a tool may use: the API on its caller's account, the time, and the space for its text. */
@@ -53,6 +53,14 @@ export interface ToolContext {
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
+}
+
+/** The expected cost of a page of a list, in credits; undefined if it is not known yet. */
+export type PriceOf = (list: OperationName, page: RequestedPage) => Promise<number | undefined>;
+
+interface RequestedPage {
+  limit: number | undefined;
+  cursor: string | undefined;
 }
 
 /** How far a long call is. It grows with each report. */
