@@ -14,7 +14,7 @@ import * as collection from '../../src/present/collection.ts';
 import { keep } from '../../src/present/copy-fields.ts';
 import { creativeOf, mediaOf } from '../../src/present/creative.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
-import { appUrlPattern } from '../../src/present/list-text.ts';
+import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
 import { prompts } from '../../src/prompts/catalog.ts';
@@ -66,6 +66,8 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   fullText: [(text) => fullText(fieldsOf(text), 500)],
   fullBlocks: [(text) => fullBlocks([fieldsOf(text)], 500)],
   appUrlPattern: [(text) => appUrlPattern([{ id: 'x', appUrl: `https://${text}x` }], 'id')],
+  serviceNotes: [(text) => serviceNotes({ notes: [text, text] })],
+  notesText: [(text) => notesText({ notes: [text] })],
   keep: [(text) => keep({}, { words: [text], text }, { words: 'words', text: 500 })],
   explainError: [
     (text) =>
