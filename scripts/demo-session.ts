@@ -1,119 +1,153 @@
 /**
- * A session as a person would have it, told on standard output: a real MCP client starts the built server in demo
- * mode, and what is printed is what the model gets to read, word for word.
+ * A session as a person would have it: a real MCP client starts the built server in demo mode. For each question it
+ * prints the answer, then the calls an assistant makes for it and the text it reads, folded; `--full` shows all of it.
  */
-import { styleText } from 'node:util';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs, styleText } from 'node:util';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { command } from '../test/support/process.ts';
+import { argumentsText, fold, wrap } from './demo-text.ts';
 
-type Arguments = Record<string, unknown>;
-interface Data {
-  items?: { id: string; pageId?: string; name?: string }[];
-  ad?: { id: string; pageId?: string };
-  rows?: number[][];
-  receipt?: { charged: number | null; cached: boolean };
+interface Ad {
+  id: string;
+  pageName: string;
+  headline: string;
+  daysRunning: number;
 }
 
-const paint = (style: Parameters<typeof styleText>[0], text: string) =>
-  process.stdout.isTTY ? styleText(style, text) : text;
+interface Data {
+  items: Ad[];
+  totalHits: number;
+  rows: number[][];
+  uri: string;
+  receipt: { charged: number | null };
+}
+
+/** One call: what is shown of its text unless everything is. */
+interface DemoCall {
+  name: string;
+  args: Record<string, unknown>;
+  shows: RegExp;
+}
+
+const { full } = parseArgs({ options: { full: { type: 'boolean', default: false } } }).values;
+const columns = Math.min(process.stdout.columns || 80, 100);
+const isPlain = !process.stdout.isTTY || Boolean(process.env.NO_COLOR);
+const paint = (style: Parameters<typeof styleText>[0], text: string) => (isPlain ? text : styleText(style, text));
 const print = (text = '') => process.stdout.write(`${text}\n`);
 
-let spent = 0;
-let calls = 0;
-let free = 0;
-let refused = 0;
+const client = new Client({ name: 'demo-session', version: '1.0.0' });
+const spending = { calls: 0, credits: 0 };
+const CREDITS = /^Credits:/;
+/** What nobody reads in a demo. */
+const REQUEST = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
-const inGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
-const byFormat = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${inGermany} GROUP BY 1`;
+/** What is printed after an answer: the calls it rests on. */
+let told: string[] = [];
 
 async function main() {
-  const client = new Client({ name: 'demo-session', version: '1.0.0' });
   await client.connect(new StdioClientTransport({ ...command(['--demo']), stderr: 'inherit' }));
-  const { tools } = await client.listTools();
-  print(paint('bold', 'Ad Library MCP: a session on demo data'));
+  print(paint('bold', 'Ad Library MCP: an assistant answers questions about ads'));
   print();
-  print('An assistant is connected to the server over MCP. On the left edge: what a person asks (Q), the tool call');
-  print('the assistant makes for it (→), the text it gets back (│), which ends with what the call cost, and what the');
-  print('assistant answers (A).');
-  print(`Tools: ${tools.map(({ name }) => name).join(', ')}`);
+  paragraph(
+    'The ads are invented, and the credits are not real. A person asks (Q) and gets an answer (A). Below it stand the tool calls that it rests on (→), and the text that they returned (│).',
+  );
 
-  ask('I run a shop in the US. Which ads that promise free shipping have run longest, and still run?');
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
-  const found = await call(client, 'search_ads', { filters, limit: 5 });
-  const [best] = found.items ?? [];
+  const { items, totalHits } = await call({ name: 'search_ads', args: { filters, limit: 3 }, shows: /^1\. / });
+  const [first, ...others] = items.map(({ pageName, daysRunning }) => ({ pageName, daysRunning }));
+  tell('Which ads that promise free shipping in the US have run longest, and still run?', [
+    `"${items[0]?.headline}" by ${first?.pageName}, for ${first?.daysRunning} days.`,
+    `Next come ${others.map(({ pageName, daysRunning }) => `${pageName} (${daysRunning} days)`).join(' and ')}.`,
+    `${totalHits} ads match.`,
+  ]);
 
-  ask('Show me the whole copy of the first one. Who is behind it, and where does it lead?');
-  const opened = await call(client, 'get_ad', { adId: best?.id });
+  const sheet = await picture({ name: 'view_ads', args: { adIds: items.map(({ id }) => id) }, shows: /^\d+\. / });
+  tell('What do they look like?', [`See for yourself: ${sheet}`]);
 
-  ask('How big is that advertiser?');
-  await call(client, 'get_page', { pageId: opened.ad?.pageId });
+  const inGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+  const byFormat = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${inGermany} GROUP BY 1`;
+  const gather = { filters: { countries: ['DE'] }, maxCredits: 40 };
+  await call({ name: 'gather_ads', args: gather, shows: /^(Gathering|Formats|Days running)/ });
+  const { rows } = await call({ name: 'query_ads', args: { sql: byFormat }, shows: /\|/ });
+  const [[, other = 0, otherDays = 0] = [], [, videos = 0, videoDays = 0] = []] = rows;
+  const share = Math.round((100 * videos) / (videos + other));
+  tell('What share of the ads in Germany are videos, and do they run longer than the others?', [
+    `${videos} of ${videos + other} ads, ${share} %, are videos.`,
+    `Half of them ran ${videoDays} days or longer; of the other ads, half ran ${otherDays} days or longer.`,
+  ]);
 
-  ask('Keep this ad for my next briefing.');
-  const { items: collections } = await call(client, 'list_collections', {});
-  await call(client, 'add_collection_item', { collectionId: collections?.[0]?.id, itemType: 'ads', itemId: best?.id });
-
-  ask('And in Canada? (Here the assistant gets the name of a filter wrong.)');
-  await call(client, 'search_ads', { filters: { ...filters, country: ['CA'], countries: undefined }, limit: 5 });
-  await call(client, 'search_ads', { filters: { ...filters, countries: ['CA'] }, limit: 2 });
-
-  ask('Open the second one of the first list, if that can be had for free.');
-  await call(client, 'get_ad', { adId: found.items?.[1]?.id, seen: true });
-
-  ask('What share of the ads in Germany are videos, and do they run longer than the others?');
-  await call(client, 'gather_ads', { filters: { countries: ['DE'] }, maxCredits: 40 });
-  const { rows = [] } = await call(client, 'query_ads', { sql: byFormat });
-  const [video, other] = [rows.find(([isVideo]) => isVideo === 1), rows.find(([isVideo]) => isVideo === 0)];
-  const [videos = 0, others = 0] = [video?.[1], other?.[1]];
-  answer(
-    `${videos} of ${videos + others} ads, ${Math.round((100 * videos) / (videos + others))} %, are videos.`,
-    `Half of them ran ${video?.[2]} days or longer; of the other ads, half ran ${other?.[2]} days or longer.`,
-  );
-
-  ask('Give me those ads as a table for a spreadsheet.');
-  const exported = await call(client, 'export_ads', {
-    sql: `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning, landingDomain ${inGermany}`,
-    name: 'ads-in-germany',
+  const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${inGermany}`;
+  const { rows: exported } = await call({
+    name: 'export_ads',
+    args: { sql: table, name: 'ads-in-germany' },
+    shows: /\.csv/,
   });
-  answer(`The table has ${exported.rows} rows. Your host can open it for an hour, with a note on how it came about.`);
-
-  ask('What did all of this cost me?');
-  await call(client, 'get_credits', {});
+  tell('Give me those ads as a table for a spreadsheet.', [
+    `It has ${exported} rows. The host opens it for an hour, with a note on how the data came about.`,
+  ]);
 
   print();
-  print(
-    paint(
-      'bold',
-      `${calls} calls, ${spent} credits. ${free} answers came from what was already paid for, and ${refused} call was refused unpaid.`,
-    ),
+  paragraph(
+    `Finding: in Germany, videos run ${(videoDays / otherDays).toFixed(1)} times as long as other ads.`,
+    'bold',
   );
-  print('Nothing of this left your machine, and every advertiser in it is invented.');
-  print('To connect an assistant of your own, see "Connect an assistant" in README.md.');
+  paragraph(
+    `Cost: ${spending.credits} credits for ${spending.calls} tool calls. Pictures, SQL and the table were free.`,
+  );
   await client.close();
 }
 
-function ask(question: string): void {
+function paragraph(text: string, style?: 'bold'): void {
+  for (const line of wrap(text, columns)) print(style === undefined ? line : paint(style, line));
+}
+
+/** Prints a question, its answer and the calls behind it. */
+function tell(question: string, answer: readonly string[]): void {
   print();
-  print(paint(['bold', 'cyan'], `Q  ${question}`));
+  marked('Q', wrap(question, columns - 3), ['bold', 'cyan']);
+  marked('A', wrap(answer.join(' '), columns - 3), ['bold']);
+  for (const line of told) print(line);
+  told = [];
 }
 
-/** What the assistant tells the person. */
-function answer(...lines: string[]): void {
-  for (const line of lines) print(paint('bold', `A  ${line}`));
+function marked(mark: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
+  for (const [index, line] of lines.entries()) print(paint(style, `${index === 0 ? mark : ' '}  ${line}`));
 }
 
-async function call(client: Client, name: string, args: Arguments): Promise<Data> {
-  print(paint('yellow', `→  ${name} ${JSON.stringify(args)}`));
+async function call({ name, args, shows }: DemoCall): Promise<Data> {
+  return (await toolResult({ name, args, shows })).structuredContent as unknown as Data;
+}
+
+/** Writes the picture of a result to a file, and returns its name. */
+async function picture(demoCall: DemoCall): Promise<string> {
+  const { content } = await toolResult(demoCall);
+  const image = content.find((block) => block.type === 'image');
+  if (image === undefined) throw new Error(`${demoCall.name} returned no picture.`);
+  const file = join(mkdtempSync(join(tmpdir(), 'ad-library-demo-')), 'sheet.jpg');
+  writeFileSync(file, Buffer.from(image.data, 'base64'));
+  return file;
+}
+
+async function toolResult({ name, args, shows }: DemoCall): Promise<CallToolResult> {
   const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
   const text = result.content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
-  for (const line of text.split('\n')) print(`${paint('dim', '│')}  ${line}`);
-  const data = (result.structuredContent ?? {}) as Data;
-  calls++;
-  spent += data.receipt?.charged ?? 0;
-  if (data.receipt?.cached) free++;
-  if (result.isError) refused++;
-  return data;
+  if (result.isError) throw new Error(text);
+  spending.calls++;
+  spending.credits += (result.structuredContent as unknown as Data).receipt.charged ?? 0;
+  const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
+  const width = columns - 6;
+  const shown = (line: string, max: number) => (full ? wrap(line, width) : fold(line, { columns: width, max }));
+  const kept = full ? lines : lines.filter((line) => shows.test(line) || CREDITS.test(line));
+  const [start, ...rest] = shown(`${name} ${argumentsText(args)}`, 4);
+  told.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
+  for (const line of kept.flatMap((text) => shown(full ? text : text.replace(REQUEST, ''), 2)))
+    told.push(`   ${paint('dim', '│')} ${line}`);
+  return result;
 }
 
 await main();
