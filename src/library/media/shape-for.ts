@@ -32,9 +32,9 @@ const words: readonly (readonly [ShapeName, RegExp])[] = [
 ];
 
 /** @param texts about the product, the most specific first */
-export function shapeFor(texts: readonly (string | null | undefined)[]): ShapeName {
+export function shapeFor(texts: (string | null | undefined)[]): ShapeName {
   for (const text of texts) {
-    const found = words.find(([, pattern]) => text && pattern.test(text));
+    const found = words.find(([, pattern]) => text && pattern.test(text.normalize('NFC')));
     if (found) return found[0];
   }
   return 'box';
