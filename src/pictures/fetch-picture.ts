@@ -1,0 +1,5 @@
+/** Pictures that this process serves itself: those whose address begins with `address`. */
+export interface OwnPictures {
+  address: string;
+  answer(request: Request): Promise<Response>;
+}
