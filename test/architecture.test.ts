@@ -57,7 +57,8 @@ const mayImport: Record<string, string[]> = {
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
-  library: ['library', 'language', 'api'],
+  raster: ['raster'],
+  library: ['library', 'language', 'raster', 'api'],
   config: ['config', 'api', 'log'],
   'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'pictures', 'config', 'tools', 'log', 'src/version.ts'],
   'src/app.ts': [
@@ -90,6 +91,7 @@ describe.each(sources)('$file', ({ file, text, ours, packages }) => {
       if (name === 'undici') expect(['src/api/undici-fetch.ts', 'src/pictures/guarded-agent.ts']).toContain(file);
       if (name === 'node-sqlite3-wasm') expect(folderOf(file)).toBe('library');
       if (name === '@sqlite.org/sqlite-wasm') expect(dirname(file)).toBe('src/dataset/sql');
+      if (/^(?:@jsquash\/|opentype\.js)/.test(name)) expect(folderOf(file)).toBe('raster');
       if (name === 'commander') expect(['src/cli/parse.ts', 'src/cli/library.ts']).toContain(file);
     }
   });
