@@ -11,13 +11,13 @@ export interface Pictures {
 
 export type Thumbnail = { jpeg: Uint8Array } | { reason: string };
 
-/** A picture to fetch, or why there is none. */
-export type SheetTile = { number: number } & ({ address: string } | { reason: string });
+/** A picture to fetch, or why there is none. The label stands beside the number. */
+export type SheetTile = { number: number; label?: string | undefined } & ({ address: string } | { reason: string });
 
 export interface SheetOptions {
   signal: AbortSignal;
-  /** How long the pictures may take to come, in milliseconds: those that have not come by then are not shown. */
-  fetchMs: number;
+  /** How long to wait for pictures, in milliseconds: those that have not come by then are not shown. */
+  waitMs: number;
 }
 
 export interface Sheet {
