@@ -59,10 +59,10 @@ function drawHead(canvas: Canvas, word: string, count: number): void {
   drawText(canvas, note, { x, y, size: 22, colour: faint });
 }
 
-function drawTile(canvas: Canvas, { drawn, picture }: Tile, place: Rect): void {
-  canvas.fillRect(place, picture ? card : absent);
-  drawLabel(canvas, drawn, place);
-  const inside = { ...place, y: place.y + labelHeight, height: place.height - labelHeight };
+function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect): void {
+  canvas.fillRect(area, picture ? card : absent);
+  drawLabel(canvas, drawn, area);
+  const inside = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
   if (picture) canvas.draw(picture, centred(picture, inside), 'contain');
   else if ('reason' in drawn) drawReason(canvas, `not shown: ${drawn.reason}`, inside);
 }

@@ -34,6 +34,7 @@ test('without settings the documented defaults hold', () => {
     database: undefined,
     files: undefined,
     searchFilters: undefined,
+    mediaHosts: { public: true, listed: [] },
   });
 });
 
@@ -111,8 +112,27 @@ test.each([
   ['AD_LIBRARY_DEMO', 'maybe'],
   ['AD_LIBRARY_READ_ONLY', 'ja'],
   ['AD_LIBRARY_API_KEY', 'two words'],
+  ['AD_LIBRARY_MEDIA_HOSTS', 'https://cdn.example.com'],
+  ['AD_LIBRARY_MEDIA_HOSTS', 'cdn.example.com/ads'],
+  ['AD_LIBRARY_MEDIA_HOSTS', '*.example.com'],
+  ['AD_LIBRARY_MEDIA_HOSTS', 'cdn.example.com:0'],
+  ['AD_LIBRARY_MEDIA_HOSTS', 'cdn.example.com:65536'],
+  ['AD_LIBRARY_MEDIA_HOSTS', '::1'],
+  ['AD_LIBRARY_MEDIA_HOSTS', 'none, cdn.example.com'],
+  ['AD_LIBRARY_MEDIA_HOSTS', ','],
 ])('%s=%s is refused, by name and with what it may be', (variable, text) => {
   expect(problemsOf({ [variable]: text })).toEqual([expect.stringMatching(new RegExp(`^${variable} must be .+`))]);
+});
+
+test.each([
+  ['public', { public: true, listed: [] }],
+  ['none', { public: false, listed: [] }],
+  ['Public, CDN.example.com', { public: true, listed: [{ host: 'cdn.example.com' }] }],
+  ['localhost:8080', { public: false, listed: [{ host: 'localhost', port: 8080 }] }],
+  ['cdn.example.com:80', { public: false, listed: [{ host: 'cdn.example.com', port: 80 }] }],
+  ['[::1]:443,2130706433', { public: false, listed: [{ host: '[::1]', port: 443 }, { host: '127.0.0.1' }] }],
+])('picture hosts may be %s', (text, hosts) => {
+  expect(readConfig({ AD_LIBRARY_MEDIA_HOSTS: text }).mediaHosts).toEqual(hosts);
 });
 
 test('all problems are reported at once, those of flags by the flag', () => {
