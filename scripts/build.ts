@@ -55,15 +55,18 @@ const command = await build({
   splitting: true,
   plugins: [withoutClientValidator],
 });
-// By itself, so that the command is not cut into more pieces for what a worker shares with it.
-const worker = await build({ ...shared, entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts' } });
+// Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
+const workers = await build({
+  ...shared,
+  entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts', 'picture-worker': 'src/pictures/worker.ts' },
+});
 chmodSync(new URL('main.js', dist), 0o755);
 
 // What is read while the program runs is looked for beside the piece that reads it.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
 const beside = [...engines, ...Object.values(packagedFiles)];
 for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), dist));
-const bundled = [command, worker].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));
 

@@ -48,18 +48,31 @@ const mayImport: Record<string, string[]> = {
   api: ['api'],
   credits: ['credits', 'api'],
   state: ['state', 'credits', 'api'],
+  workers: ['workers', 'api'],
   present: ['present'],
   language: ['language'],
-  dataset: ['dataset', 'language', 'present', 'state', 'credits', 'api'],
-  tools: ['tools', 'dataset', 'present', 'state', 'credits', 'api'],
+  dataset: ['dataset', 'workers', 'language', 'present', 'state', 'credits', 'api'],
+  pictures: ['pictures', 'workers', 'raster', 'state', 'credits', 'api'],
+  tools: ['tools', 'dataset', 'pictures', 'present', 'state', 'credits', 'api'],
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
   raster: ['raster'],
   library: ['library', 'language', 'raster', 'api'],
   config: ['config', 'api', 'log'],
-  'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'config', 'tools', 'log', 'src/version.ts'],
-  'src/app.ts': ['api', 'mcp', 'prompts', 'tools', 'library', 'config', 'log', 'src/send-chain.ts', 'src/version.ts'],
+  'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'pictures', 'config', 'tools', 'log', 'src/version.ts'],
+  'src/app.ts': [
+    'api',
+    'mcp',
+    'prompts',
+    'tools',
+    'pictures',
+    'library',
+    'config',
+    'log',
+    'src/send-chain.ts',
+    'src/version.ts',
+  ],
   cli: ['cli', 'library', 'serve', 'state', 'config', 'log', 'src/app.ts', 'src/version.ts'],
   'src/embed.ts': ['mcp', 'config', 'log', 'src/app.ts'],
   'src/main.ts': ['cli', 'serve', 'config', 'log', 'src/app.ts', 'src/version.ts'],
@@ -75,7 +88,7 @@ describe.each(sources)('$file', ({ file, text, ours, packages }) => {
     }
     for (const name of packages) {
       if (name.startsWith('@modelcontextprotocol/')) expect(['mcp', 'serve']).toContain(folderOf(file));
-      if (name === 'undici') expect(file).toBe('src/api/undici-fetch.ts');
+      if (name === 'undici') expect(['src/api/undici-fetch.ts', 'src/pictures/guarded-agent.ts']).toContain(file);
       if (name === 'node-sqlite3-wasm') expect(folderOf(file)).toBe('library');
       if (name === '@sqlite.org/sqlite-wasm') expect(dirname(file)).toBe('src/dataset/sql');
       if (/^(?:@jsquash\/|opentype\.js)/.test(name)) expect(folderOf(file)).toBe('raster');

@@ -1,0 +1,84 @@
+import { raceAbort } from '../api/abort.ts';
+import { Turns } from '../workers/turns.ts';
+import type { DrawRequest } from './messages.ts';
+import { PictureWorker } from './picture-worker.ts';
+
+export interface WorkerLimits {
+  maxWorkers: number;
+  /** For one picture or one sheet, in milliseconds. */
+  drawMs: number;
+  /** How long a worker without work is kept. */
+  idleMs: number;
+}
+
+export interface DrawOptions {
+  tenantId: string;
+  signal: AbortSignal;
+  /** Ends the thread afterwards, because WebAssembly never gives back the memory it took. */
+  isHeavy?: boolean;
+}
+
+export type Drawn = { jpeg: Uint8Array } | { failed: 'damaged' | 'slow' | 'ended' };
+
+/** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
+export class PictureWorkers {
+  readonly #limits: WorkerLimits;
+  readonly #turns: Turns;
+  /** One large picture at a time: it takes hundreds of megabytes. */
+  readonly #heavyTurns = new Turns({ maxRunning: 1, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
+  readonly #idle = new Map<PictureWorker, NodeJS.Timeout>();
+  readonly #all = new Set<PictureWorker>();
+
+  constructor(limits: WorkerLimits) {
+    this.#limits = limits;
+    this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
+  }
+
+  async draw(request: DrawRequest, options: DrawOptions): Promise<Drawn> {
+    const { tenantId, signal, isHeavy = false } = options;
+    const endHeavy = isHeavy ? await this.#heavyTurns.take(tenantId, signal) : () => {};
+    const end = await this.#turns.take(tenantId, signal).catch((error) => {
+      endHeavy();
+      throw error;
+    });
+    const drawn = this.#draw(request, isHeavy).finally(() => {
+      end();
+      endHeavy();
+    });
+    // Whoever leaves leaves the thread to finish: its turn ends with it.
+    return raceAbort(drawn, signal);
+  }
+
+  close(): void {
+    for (const worker of this.#all) worker.end();
+  }
+
+  async #draw(request: DrawRequest, isHeavy: boolean): Promise<Drawn> {
+    const worker = this.#take();
+    const reply = await worker.ask(request, this.#limits.drawMs);
+    // What a picture that cannot be decoded leaves behind is not known.
+    if (isHeavy || reply === undefined) worker.end();
+    if (worker.alive) this.#idle.set(worker, setTimeout(() => this.#drop(worker), this.#limits.idleMs).unref());
+    else this.#drop(worker);
+    if (reply === undefined) return { failed: 'damaged' };
+    return typeof reply === 'string' ? { failed: reply } : { jpeg: reply };
+  }
+
+  #take(): PictureWorker {
+    for (const [worker, timer] of this.#idle) {
+      clearTimeout(timer);
+      this.#idle.delete(worker);
+      if (worker.alive) return worker;
+      this.#drop(worker);
+    }
+    const worker = new PictureWorker();
+    this.#all.add(worker);
+    return worker;
+  }
+
+  #drop(worker: PictureWorker): void {
+    this.#idle.delete(worker);
+    this.#all.delete(worker);
+    worker.end();
+  }
+}
