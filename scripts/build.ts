@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { boardPage } from './board-page.ts';
 import { licences } from './licences.ts';
 
 const root = new URL('../', import.meta.url);
@@ -57,6 +58,7 @@ const command = await build({
 // By itself, so that the command is not cut into more pieces for what a worker shares with it.
 const worker = await build({ ...shared, entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts' } });
 chmodSync(new URL('main.js', dist), 0o755);
+writeFileSync(new URL('board.html', dist), await boardPage());
 
 // The engines of the local library and of the dataset look for their WebAssembly beside the piece they ended up in.
 for (const wasm of ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'])

@@ -53,6 +53,8 @@ export interface ToolContext {
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
+  /** Whether this server offers the tool of that name. */
+  offers(tool: string): boolean;
 }
 
 /** How far a long call is. It grows with each report. */

@@ -1,0 +1,5 @@
+import type { Tool } from '../tools/define-tool.ts';
+import { boardAds } from './board-ads.ts';
+
+/** The tools that only the board calls, offered with any tool that shows it. */
+export const boardTools: readonly Tool[] = [boardAds];
