@@ -11,8 +11,7 @@ export function formatOf({ displayFormat, creative }: BoardAd): string {
   return [creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ') || format || '';
 }
 
-export const runOf = ({ daysRunning }: BoardAd): string =>
-  daysRunning === undefined ? '' : daysRunning === 0 ? 'Seen one day' : count(daysRunning, 'day');
+export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === undefined ? '' : count(daysRunning, 'day'));
 
 export const stateOf = ({ active }: BoardAd): string => (active === undefined ? '' : active ? 'running' : 'ended');
 

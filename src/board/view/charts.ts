@@ -27,22 +27,24 @@ interface Column {
 function launches(ads: readonly BoardAd[]): HTMLElement | undefined {
   const counts = countsOf(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
   const names = [...counts.keys()].sort();
-  const [first, last] = [names.at(-18) ?? names[0], names.at(-1)];
-  if (first === undefined || last === undefined) return undefined;
-  const columns = monthsBetween(first, last).map((name) => ({ name, ads: counts.get(name) ?? 0 }));
+  const last = names.at(-1);
+  if (last === undefined) return undefined;
+  const columns = monthsUpTo(last, names[0] ?? last).map((name) => ({ name, ads: counts.get(name) ?? 0 }));
   const peak = columns.reduce((top, column) => (column.ads > top.ads ? column : top));
   return chart({
-    title: 'First seen, by month',
+    title: 'Launches by month',
     note: `peak ${month(peak.name)}: ${number(peak.ads)}`,
     figure: columnChart(columns, (name) => month(name)),
-    ends: [month(first), month(last)],
+    ends: [month(columns[0]?.name ?? last), month(last)],
   });
 }
 
-function monthsBetween(first: string, last: string): string[] {
-  const from = Number(first.slice(0, 4)) * 12 + Number(first.slice(5)) - 1;
-  const to = Number(last.slice(0, 4)) * 12 + Number(last.slice(5)) - 1;
-  const months = Array.from({ length: Math.min(36, to - from + 1) }, (_, index) => to - index).reverse();
+/** The months from the first one on: at least a year, so that a few do not look like many, and at most two. */
+function monthsUpTo(last: string, first: string): string[] {
+  const numberOf = (name: string) => Number(name.slice(0, 4)) * 12 + Number(name.slice(5, 7)) - 1;
+  const to = numberOf(last);
+  const length = Math.min(24, Math.max(12, to - numberOf(first) + 1));
+  const months = Array.from({ length }, (_, index) => to - index).reverse();
   return months.map((at) => `${Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`);
 }
 
@@ -72,8 +74,9 @@ const maxShares = 4;
 function shares(title: string, ads: readonly BoardAd[], field: 'displayFormat' | 'ctaType'): HTMLElement | undefined {
   const counts = [...countsOf(ads.map((ad) => ad[field]))].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return undefined;
-  const others = counts.slice(maxShares).reduce((sum, [, ads]) => sum + ads, 0);
-  const parts = counts.slice(0, maxShares).map(([name, ads]) => ({ name: label(name), ads }));
+  const named = counts.length <= maxShares ? maxShares : maxShares - 1;
+  const others = counts.slice(named).reduce((sum, [, ads]) => sum + ads, 0);
+  const parts = counts.slice(0, named).map(([name, ads]) => ({ name: label(name), ads }));
   if (others > 0) parts.push({ name: 'Others', ads: others });
   const sum = parts.reduce((all, { ads }) => all + ads, 0);
   const rows = parts.map(({ name, ads }) => {

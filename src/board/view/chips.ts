@@ -45,7 +45,7 @@ export function createChips(view: View): { draw(): void } {
       values.filter(({ facet, isChosen, ads }, index) => isChosen || (index < inShortRow[facet] && ads > 0)),
     );
     const hidden = all.flat().length - shown.length;
-    const row = el('div', { class: 'chips' }, ...shown.map(chip));
+    const row = el('div', { class: 'chips short' }, ...shown.map(chip));
     if (isFiltered()) row.append(clear());
     if (hidden > 0) row.append(toggle(`All filters · ${number(all.flat().length)}`));
     return row;
@@ -54,10 +54,15 @@ export function createChips(view: View): { draw(): void } {
     ...all.map((values) => {
       const facet = values[0]?.facet ?? 'state';
       const shown = whole.has(facet) ? values : values.filter(({ isChosen }, index) => isChosen || index < inGroup);
-      const group = el('div', { class: 'chips', role: 'group', 'aria-label': facets[facet].title });
-      group.append(el('span', { class: 'facet' }, facets[facet].title), ...shown.map(chip));
-      if (shown.length < values.length) group.append(more(facet, values.length - shown.length));
-      return group;
+      const { title } = facets[facet];
+      const chips = el('div', { class: 'chips' }, ...shown.map(chip));
+      if (shown.length < values.length) chips.append(more(facet, values.length - shown.length));
+      return el(
+        'div',
+        { class: 'group', role: 'group', 'aria-label': title },
+        el('span', { class: 'facet' }, title),
+        chips,
+      );
     }),
     el('div', { class: 'chips' }, isFiltered() && clear(), toggle('Fewer filters')),
   ];

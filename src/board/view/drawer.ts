@@ -103,7 +103,7 @@ function factsOf(ad: BoardAd): HTMLElement {
   const { startedAt, lastSeenAt, endDate, countries, publisherPlatform, audienceReach, duplicates } = ad;
   const facts: [string, string | undefined][] = [
     ['Ran', [runOf(ad), stateOf(ad)].filter(Boolean).join(', ')],
-    ['First seen', startedAt && day(startedAt)],
+    ['Started', startedAt && day(startedAt)],
     ['Last seen', lastSeenAt && day(lastSeenAt)],
     ['Ends', endDate && day(endDate)],
     ['Call to action', ad.ctaType && label(ad.ctaType)],

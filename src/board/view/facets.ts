@@ -18,12 +18,13 @@ export const facets = {
     title: 'State',
     values: ({ active }) => (active === undefined ? [] : [active ? 'Running' : 'Ended']),
     read: same,
+    inOrder: true,
   },
   format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: label },
   cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: label },
   advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
   country: { title: 'Country', values: ({ countries = [] }) => countries, read: country },
-  month: { title: 'First seen', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: month, inOrder: true },
+  month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: month, inOrder: true },
 } satisfies Record<string, Facet>;
 
 export type FacetName = keyof typeof facets;

@@ -28,11 +28,14 @@ export function createFrame(view: View): { draw(): void } {
       byId('notice').textContent = view.state.context.notice ? 'Demo data' : '';
       byId('status').textContent = status;
       for (const each of modes) each.control.setAttribute('aria-pressed', String(each.mode === mode));
+      sort.value = view.state.sort;
       byId('tools').hidden = ads.length === 0;
       const selection = byId('selection');
       selection.hidden = selected.size === 0;
       refill(selection, ...(selected.size > 0 ? selectionControls(view) : []));
-      refill(byId('more'), ...more.buttons());
+      const next = more.buttons();
+      refill(byId('more'), ...next);
+      byId('footer').classList.toggle('idle', selected.size === 0 && next.length === 0 && status === '');
     },
   };
 }
@@ -56,7 +59,7 @@ function subtitle({ state }: View): string {
     ...filterWords(args.filters),
     gathering &&
       `${number(gathering.read)} read${gathering.found === null ? '' : ` of ${number(gathering.found)} found`}`,
-    gathering && !gathering.complete && 'not complete',
+    gathering?.found === null && !gathering.complete && 'not complete',
     gathering === undefined && totalHits !== undefined && `${number(totalHits)} found`,
     coming > 0 && `${number(coming)} more to come`,
     missing > 0 && `${number(missing)} no longer kept`,

@@ -5,7 +5,7 @@ import { filtered } from './facets.ts';
 import { sorted } from './sorting.ts';
 import type { View } from './state.ts';
 import { monthsOn } from './time-axis.ts';
-import { month } from './words.ts';
+import { shortMonth } from './words.ts';
 
 /** Ads drawn at once; more are drawn when a reader comes near the end. */
 const part = 60;
@@ -75,8 +75,11 @@ function drawAxis({ state }: View, isShown: boolean): void {
   const axis = byId('axis');
   axis.hidden = !isShown;
   if (!isShown) return;
-  const marks = monthsOn(state.axis).map(({ at, name }) => {
-    const tick = el('span', {}, month(name, 'short'));
+  const months = monthsOn(state.axis);
+  const lines = months.map(({ at }) => `linear-gradient(var(--line), var(--line)) ${100 * at}% 0 / 1px 100% no-repeat`);
+  byId('list').style.setProperty('--grid', lines.join() || 'none');
+  const marks = months.map(({ at, name }) => {
+    const tick = el('span', {}, shortMonth(name));
     tick.style.insetInlineStart = `${100 * at}%`;
     return tick;
   });

@@ -80,7 +80,7 @@ async function showResult(result: Message): Promise<void> {
 
 async function loadGathering(id: string): Promise<void> {
   const { gathering, left, ...first } = await server.ads({ gathering: id });
-  view.update({ gathering });
+  view.update({ gathering, sort: 'days' });
   show(first, left.length);
   await loadAds(left);
 }

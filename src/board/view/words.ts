@@ -4,7 +4,7 @@ const numbers = new Intl.NumberFormat('en');
 const large = new Intl.NumberFormat('en', { notation: 'compact', compactDisplay: 'long', maximumSignificantDigits: 3 });
 const regions = new Intl.DisplayNames('en', { type: 'region' });
 const months = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
-const days = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
+const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 
 export const number = (value: number): string => numbers.format(value);
 /** `750 thousand` */
@@ -31,10 +31,12 @@ export function day(iso: string): string {
   return isTime(time) ? days.format(time) : '';
 }
 
-/** `2026-08` as `Aug 2026`, and in short as `Aug 26`. */
-export function month(yearAndMonth: string, form: 'long' | 'short' = 'long'): string {
+/** `2026-08` as `Aug 2026`. */
+export function month(yearAndMonth: string): string {
   const time = Date.parse(`${yearAndMonth}-01T00:00:00Z`);
-  if (!isTime(time)) return yearAndMonth;
-  const year = yearAndMonth.slice(0, 4);
-  return `${months.format(time)} ${form === 'long' ? year : year.slice(2)}`;
+  return isTime(time) ? `${months.format(time)} ${yearAndMonth.slice(0, 4)}` : yearAndMonth;
 }
+
+/** The same beside other months, where only January needs its year. */
+export const shortMonth = (yearAndMonth: string): string =>
+  yearAndMonth.endsWith('-01') ? month(yearAndMonth) : month(yearAndMonth).slice(0, -5);
