@@ -33,7 +33,7 @@ function launches(ads: readonly BoardAd[]): HTMLElement | undefined {
   const peak = columns.reduce((top, column) => (column.ads > top.ads ? column : top));
   return chart({
     title: 'Launches by month',
-    note: `peak ${month(peak.name)}: ${number(peak.ads)}`,
+    note: `peak ${number(peak.ads)}`,
     figure: columnChart(columns, (name) => month(name)),
     ends: [month(columns[0]?.name ?? last), month(last)],
   });

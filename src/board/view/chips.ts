@@ -4,7 +4,7 @@ import type { View } from './state.ts';
 import { number } from './words.ts';
 
 /** Values of each facet in the short row, and in the full view until a reader asks for all. */
-const inShortRow: Record<FacetName, number> = { state: 1, format: 3, cta: 2, advertiser: 2, country: 1, month: 1 };
+const inShortRow: Record<FacetName, number> = { state: 1, format: 2, cta: 1, advertiser: 2, country: 1, month: 1 };
 const inGroup = 12;
 
 /** Filters with counts. Choosing one filters at once, and costs nothing. */

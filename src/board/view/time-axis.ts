@@ -21,13 +21,15 @@ export const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(
 /** When an ad was last known to run. */
 const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
-/** Leaves the oldest twentieth out, of which a few would squeeze all the others. */
+/** Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
 export function axisOf(ads: readonly BoardAd[]): TimeAxis {
   const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter((time) => !Number.isNaN(time));
   const ends = ads.map(endOf).filter((time) => !Number.isNaN(time));
   starts.sort((a, b) => a - b);
   const to = ends.reduce((latest, time) => Math.max(latest, time), starts.at(-1) ?? 0);
-  const from = starts[Math.floor(starts.length / 20)] ?? to;
+  const [first = to] = starts;
+  const most = starts[Math.floor(starts.length / 20)] ?? to;
+  const from = to - first > 2 * (to - most) ? most : first;
   return { from: Math.min(from, to - 7 * DAY), to };
 }
 
