@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { packagedFiles } from '../src/raster/packaged-file.ts';
 import { boardPage } from './board-page.ts';
 import { licences } from './licences.ts';
 
@@ -55,15 +56,20 @@ const command = await build({
   splitting: true,
   plugins: [withoutClientValidator],
 });
-// By itself, so that the command is not cut into more pieces for what a worker shares with it.
-const worker = await build({ ...shared, entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts' } });
+// Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
+const workers = await build({
+  ...shared,
+  entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts', 'picture-worker': 'src/pictures/worker.ts' },
+});
 chmodSync(new URL('main.js', dist), 0o755);
 writeFileSync(new URL('board.html', dist), await boardPage());
 
-// The engines of the local library and of the dataset look for their WebAssembly beside the piece they ended up in.
-for (const wasm of ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'])
-  copyFileSync(resolve(wasm), new URL(basename(wasm), dist));
-const inputs = [command, worker].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+// What is read while the program runs is looked for beside the piece that reads it.
+const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
+const beside = [...engines, ...Object.values(packagedFiles)];
+for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), dist));
+const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));
 
 // Types of the one module that programs import. It names no type of another, so its own file is enough.

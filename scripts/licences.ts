@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** The licences of the packages that files of a bundle come from, as the bundle has to carry them. */
 export function licences(inputs: readonly string[], root: URL): string {
@@ -14,7 +14,9 @@ function licenceOf(folder: URL): string {
   const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
   const text = file === undefined ? standardTexts[license] : new URL(file, folder);
   if (license === undefined || text === undefined) throw new Error(`${name} says no licence: it cannot be bundled.`);
-  return `${name} ${version} (${license})\n\n${readFileSync(text, 'utf8').trim()}\n`;
+  // Compiled from code that others wrote.
+  const parts = [text, new URL('codec/LICENSE.codec.md', folder)].filter((part) => existsSync(part));
+  return `${name} ${version} (${license})\n\n${parts.map((part) => readFileSync(part, 'utf8').trim()).join('\n\n')}\n`;
 }
 
 /** For packages that name a licence and leave its text out: the same text from another package. */

@@ -13,6 +13,7 @@ import { logCalls, type OnCall } from './log/log.ts';
 import { printable } from './log/printable.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { askForFilters } from './mcp/served-filters.ts';
+import type { Resolve } from './pictures/resolve.ts';
 import { prompts } from './prompts/catalog.ts';
 import type { OpenCalls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
@@ -46,6 +47,8 @@ export interface AppOptions {
   isKnownKey?: (tenantId: string) => boolean;
   now: () => number;
   random: () => number;
+  /** Finds the addresses of picture hosts; by default in the DNS. */
+  resolve?: Resolve;
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
 }
@@ -72,6 +75,7 @@ export async function openApp({
   isKnownKey,
   now,
   random,
+  resolve,
   mediaUrl,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
@@ -82,7 +86,9 @@ export async function openApp({
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
   const open = () => {
-    calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
+    calls ??= import('./send-chain.ts').then(({ openCalls }) =>
+      openCalls({ config, upstream, log, now, random, resolve }),
+    );
     return calls;
   };
   let filters: Promise<SearchFilters | undefined> | undefined;
@@ -155,6 +161,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     appUrl: 'https://app.demo.example',
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
+  const pictures = (request: Request) => library.fetch(request);
   return {
     fetch: (url, { onSent, ...init }) => {
       onSent();
@@ -162,7 +169,8 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
     },
     baseUrl: 'http://demo.invalid',
     key: apiKey,
-    pictures: (request) => library.fetch(request),
+    pictures,
+    ownPictures: { address: `${mediaUrl}/`, answer: pictures },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
     searchFilters: async () => describeFilters(defaultConfig),
     close: () => library.close(),

@@ -7,6 +7,7 @@ import { type Fetch, sendHttp } from './api/send-http.ts';
 import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRetries } from './api/with-retries.ts';
+import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import { openAllowance, withAllowance } from './credits/allowance.ts';
 import { type AskCredits, creditsAsker } from './credits/ask-credits.ts';
@@ -19,6 +20,9 @@ import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
+import type { OwnPictures } from './pictures/fetch-picture.ts';
+import type { OpenPictures } from './pictures/open-pictures.ts';
+import type { Resolve } from './pictures/resolve.ts';
 import type { DatasetCaller, Datasets } from './state/dataset.ts';
 import { type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
@@ -49,6 +53,8 @@ export type Calls = (caller: Caller) => CallerContext;
 export interface Upstream {
   fetch: Fetch;
   baseUrl: string | undefined;
+  /** Pictures that it serves inside this process. */
+  ownPictures?: OwnPictures | undefined;
 }
 
 interface CallsOptions {
@@ -57,6 +63,8 @@ interface CallsOptions {
   log: Log;
   now: () => number;
   random: () => number;
+  /** Finds the addresses of picture hosts; by default in the DNS. */
+  resolve?: Resolve | undefined;
 }
 
 interface ChainOptions extends CallsOptions {
@@ -96,6 +104,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
   );
   const viewMemo = createViewMemo();
   const turns = new NamedTurns();
+  const pictures = picturesOf(options);
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
@@ -121,12 +130,13 @@ export function openCalls(options: CallsOptions): OpenCalls {
       });
     },
     takeTurn: (name) => turns.take(`${caller.tenantId} ${name}`, caller.signal),
+    pictures: async () => (await pictures.open()).of(caller.tenantId),
     viewMemo,
     cursors: { sign: cursorSigner(caller.apiKey), ...state.cursorsOf(caller.tenantId) },
   });
   const close = async (ms: number) => {
     await inFlight.close(ms);
-    await Promise.all([datasets.close(), sql.close()]);
+    await Promise.all([datasets.close(), sql.close(), pictures.close()]);
   };
   return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
 }
@@ -145,6 +155,30 @@ function openExports({ config: { files, demo }, now }: CallsOptions): Pick<Memor
   if (files === undefined || demo) return new MemoryExports(now);
   const exports = folderExports(resolve(files, 'exports'), now);
   return { of: () => exports, forget: () => {} };
+}
+
+/** Loaded with the first picture. */
+function picturesOf({ config, upstream, now, random, resolve }: CallsOptions) {
+  let opened: Promise<OpenPictures> | undefined;
+  const open = () => {
+    const { baseUrl, ownPictures } = upstream;
+    const hosts = withLoopback(config.mediaHosts, baseUrl);
+    const userAgent = `ad-library-mcp/${version}`;
+    opened ??= import('./pictures/open-pictures.ts').then(({ openPictures }) =>
+      openPictures({ hosts, own: ownPictures, userAgent, now, random, resolve }),
+    );
+    return opened;
+  };
+  return { open, close: async () => (await opened)?.close() };
+}
+
+/** A local library serves the pictures of its ads itself. */
+function withLoopback(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
+  const isNone = !hosts.public && hosts.listed.length === 0;
+  const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
+  if (isNone || !isLoopback(hostname)) return hosts;
+  const own = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+  return { ...hosts, listed: [...hosts.listed, own] };
 }
 
 /** How long a paid answer waits to be kept in files, in milliseconds. */

@@ -48,23 +48,27 @@ const mayImport: Record<string, string[]> = {
   api: ['api'],
   credits: ['credits', 'api'],
   state: ['state', 'credits', 'api'],
+  workers: ['workers', 'api'],
   present: ['present'],
   language: ['language'],
-  dataset: ['dataset', 'language', 'present', 'state', 'credits', 'api'],
-  tools: ['tools', 'dataset', 'present', 'state', 'credits', 'api'],
-  board: ['board', 'tools', 'dataset', 'present', 'state', 'api'],
+  dataset: ['dataset', 'workers', 'language', 'present', 'state', 'credits', 'api'],
+  pictures: ['pictures', 'workers', 'raster', 'state', 'credits', 'api'],
+  tools: ['tools', 'dataset', 'pictures', 'present', 'state', 'credits', 'api'],
+  board: ['board', 'tools', 'dataset', 'pictures', 'present', 'state', 'api'],
   prompts: ['prompts', 'present'],
   mcp: ['mcp', 'board', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
-  library: ['library', 'language', 'api'],
+  raster: ['raster'],
+  library: ['library', 'language', 'raster', 'api'],
   config: ['config', 'api', 'log'],
-  'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'config', 'tools', 'log', 'src/version.ts'],
+  'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'pictures', 'config', 'tools', 'log', 'src/version.ts'],
   'src/app.ts': [
     'api',
     'board',
     'mcp',
     'prompts',
     'tools',
+    'pictures',
     'library',
     'config',
     'log',
@@ -86,9 +90,10 @@ describe.each(sources)('$file', ({ file, text, ours, packages }) => {
     }
     for (const name of packages) {
       if (name.startsWith('@modelcontextprotocol/')) expect(['mcp', 'serve']).toContain(folderOf(file));
-      if (name === 'undici') expect(file).toBe('src/api/undici-fetch.ts');
+      if (name === 'undici') expect(['src/api/undici-fetch.ts', 'src/pictures/guarded-agent.ts']).toContain(file);
       if (name === 'node-sqlite3-wasm') expect(folderOf(file)).toBe('library');
       if (name === '@sqlite.org/sqlite-wasm') expect(dirname(file)).toBe('src/dataset/sql');
+      if (/^(?:@jsquash\/|opentype\.js)/.test(name)) expect(folderOf(file)).toBe('raster');
       if (name === 'commander') expect(['src/cli/parse.ts', 'src/cli/library.ts']).toContain(file);
     }
   });

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { AdLibraryError } from './errors.ts';
 
 /** Settles like the promise, or rejects with the signal's reason if that aborts first. */
@@ -43,6 +44,8 @@ export async function withDeadline<Value>(
   work: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController();
+  // The work may do many things at once; Node warns of a leak from ten listeners on.
+  setMaxListeners(0, controller.signal);
   const end = follow(controller, signals);
   const timer = setTimeout(() => controller.abort(timeIsUp()), ms);
   try {

@@ -27,6 +27,7 @@ const service: SettingName[] = [
   'readOnly',
   'timeoutMs',
   'searchFilters',
+  'mediaHosts',
   'logLevel',
 ];
 const stdio: SettingName[] = [...service, 'files'];

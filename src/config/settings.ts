@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { logLevels } from '../log/log.ts';
+import { mediaHosts } from './media-hosts.ts';
 import { baseUrl, filtersFile, hostName, hostNames, names, onOff, wholeNumber } from './setting-values.ts';
 
 /** A setting: its environment variable, its flag if it has one, and its type. */
@@ -178,6 +179,13 @@ export const settings = {
     schema: z.string().optional(),
     value: 'folder',
     help: 'Folder that keeps the dataset between runs and receives exports (stdio only; default: in memory)',
+  }),
+  mediaHosts: setting({
+    variable: 'AD_LIBRARY_MEDIA_HOSTS',
+    flag: '--media-hosts',
+    schema: mediaHosts.default({ public: true, listed: [] }),
+    value: 'names',
+    help: 'Where view_ads and the board fetch pictures: public (every public host, over https; the default), none, or hosts as name or name:port, which alone may be internal or use http',
   }),
   searchFilters: setting({
     variable: 'AD_LIBRARY_SEARCH_FILTERS',

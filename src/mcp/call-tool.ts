@@ -8,7 +8,7 @@ import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
-import type { Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
+import type { ImageContent, Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import { withBoardMeta } from './board-meta.ts';
 import { explainError } from './explain-error.ts';
@@ -59,7 +59,7 @@ export interface ToolCall extends Credentials {
 
 /** The part of MCP's CallToolResult that both SDKs share. */
 export type ToolResult = {
-  content: ({ type: 'text'; text: string } | ResourceLink)[];
+  content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
   structuredContent?: Record<string, unknown>;
   isError?: true;
   _meta?: Record<string, unknown>;
@@ -160,14 +160,14 @@ function costOfSeveral(receipts: Receipts): Cost {
 /** Adds the receipt, the notice and a warning to data and text. */
 function resultOf(
   { notice, output }: ServerContext,
-  { data, text, links = [] }: Rendered,
+  { data, text, attached = [] }: Rendered,
   { receipt, line, warning }: Cost,
 ): ToolResult {
   const structured = { ...data, receipt, ...(notice && { notice }), ...(warning && { warning }) };
   const whole = [notice, text, line, warning].filter(Boolean).join('\n');
-  if (output === 'text') return { content: [{ type: 'text', text: whole }, ...links] };
+  if (output === 'text') return { content: [{ type: 'text', text: whole }, ...attached] };
   const shown = output === 'both' ? whole : 'The result is in structuredContent.';
-  return { content: [{ type: 'text', text: shown }, ...links], structuredContent: structured };
+  return { content: [{ type: 'text', text: shown }, ...attached], structuredContent: structured };
 }
 
 function failed(server: ServerContext, call: ToolCall, thrown: unknown): Outcome {

@@ -45,7 +45,7 @@ export interface Cards {
 
 /** The first cards of an ad, each with what it says itself. */
 export function viewCards(ad: Fields): Cards {
-  const { ofCards } = mediaOf(ad);
+  const ofCards = mediaOfCards(ad);
   const shown = Math.min(ofCards.length, MAX_CARDS);
   const cards = objects(ad.cards).slice(0, shown);
   const views: CardView[] = Array.from({ length: shown }, (_, index) => ({ card: index + 1 }));
@@ -62,8 +62,13 @@ export function viewCards(ad: Fields): Cards {
       for (const number of others) sameAs(views[number - 1], field, first);
     }
   }
-  const media = ofCards.slice(0, shown).map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
-  return { views, media, more: ofCards.length - shown };
+  return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
+}
+
+/** The pictures and videos of each card, wherever the service sends them. */
+export function mediaOfCards(ad: Fields): Fields[][] {
+  const cards = objects(ad.cards);
+  return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
 }
 
 function sameAs(view: CardView | undefined, field: CardField, source: number | 'ad'): void {

@@ -13,6 +13,7 @@ import { listCollections } from './list-collections.ts';
 import { queryAds } from './query-ads.ts';
 import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
+import { viewAds } from './view-ads.ts';
 import { whoami } from './whoami.ts';
 
 /** In the order that hosts list them, the most useful first: one tool for each operation of the API, then those for many ads. */
@@ -24,6 +25,7 @@ export const tools: readonly Tool[] = [
   countAds,
   gatherAds,
   queryAds,
+  viewAds,
   exportAds,
   listCollections,
   listCollectionItems,

@@ -62,10 +62,19 @@ export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolD
 export interface Rendered {
   data: object;
   text: string;
-  /** Resources that a host may read (MCP specification, *Tools*, *Resource Links*). */
-  links?: readonly ResourceLink[];
+  /** Content after the text: resources that a host may read, and pictures. */
+  attached?: readonly (ResourceLink | ImageContent)[];
 }
 
+/** MCP specification, *Tools*, *Image Content*. */
+export interface ImageContent {
+  type: 'image';
+  /** In base64. */
+  data: string;
+  mimeType: string;
+}
+
+/** MCP specification, *Tools*, *Resource Links*. */
 export interface ResourceLink {
   type: 'resource_link';
   uri: string;

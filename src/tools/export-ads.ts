@@ -50,7 +50,7 @@ export const exportAds = defineListTool({
     });
     const data = { uri: file.uri, ...(file.path && { file: file.path }), rows, bytes: file.bytes, methods: note.uri };
     const coverage = coverageText(viewCoverage(contents));
-    return { data, text: exportText(file, note, rows) + coverage, links: [linkTo(file), linkTo(note)] };
+    return { data, text: exportText(file, note, rows) + coverage, attached: [linkTo(file), linkTo(note)] };
   },
 });
 

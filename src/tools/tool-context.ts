@@ -5,6 +5,7 @@ import type { CallAllowance } from '../credits/allowance.ts';
 import type { Spending } from '../credits/spending.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
 import type { DatasetSql } from '../dataset/dataset-sql.ts';
+import type { Pictures } from '../pictures/pictures.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { Exports } from '../state/exports.ts';
 import type { Cursors } from './cursor.ts';
@@ -49,6 +50,8 @@ export interface ToolContext {
   exports: Exports;
   /** Waits until no other call of the caller has this turn; returns what ends it. */
   takeTurn(name: string): Promise<() => void>;
+  /** Pictures of ads, fetched for the caller; loaded with the first use. */
+  pictures(): Promise<Pictures>;
   viewMemo: ViewMemo;
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
@@ -79,6 +82,7 @@ export type CallerContext = Pick<
   | 'priceOf'
   | 'allowance'
   | 'takeTurn'
+  | 'pictures'
   | 'viewMemo'
   | 'cursors'
 >;

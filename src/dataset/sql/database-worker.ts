@@ -1,8 +1,8 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { startWorker } from '../../workers/start-worker.ts';
 import type { StatementLimits } from './limits.ts';
 import type { Reply, Request, WorkerSetup } from './messages.ts';
 import { SqlFailure } from './problem.ts';
-import { workerFile } from './worker-file.ts';
 
 export interface WorkerOptions {
   limits: StatementLimits;
@@ -30,21 +30,13 @@ export class DatabaseWorker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#worker = new Worker(workerFile.file, {
-      ...workerFile.options,
+    this.#worker = startWorker(source, {
       workerData: { limits: options.limits, stop: this.#stop } satisfies WorkerSetup,
-      argv: [],
-      env: {},
-      // Standard output belongs to the protocol. Nobody reads this one: reading would keep the process alive.
-      stdin: false,
-      stdout: true,
-      stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     });
     this.#worker.on('message', (reply: Reply) => this.#settle(({ resolve }) => resolve(reply)));
     this.#worker.on('error', (cause) => this.#end(new WorkerDied('The worker failed.', { cause })));
     this.#worker.on('exit', () => this.#end(new WorkerDied('The worker ended.')));
-    this.#worker.unref();
   }
 
   get alive(): boolean {
@@ -120,6 +112,8 @@ export class DatabaseWorker {
     this.#settle(({ reject }) => reject(error));
   }
 }
+
+const source = { from: import.meta.url, source: './worker.ts', built: './sql-worker.js' };
 
 /** Loading the engine, or a part of the tables. */
 const OPENING_MS = 20_000;

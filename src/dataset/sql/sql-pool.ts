@@ -1,4 +1,5 @@
 import { AdLibraryError } from '../../api/errors.ts';
+import { Turns } from '../../workers/turns.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../columns.ts';
 import { DatabaseWorker, WorkerDied } from './database-worker.ts';
 import { checkOptions, explainProblem } from './explain.ts';
@@ -6,7 +7,6 @@ import { resultLimits, type StatementLimits, statementLimits } from './limits.ts
 import type { Batch } from './messages.ts';
 import { SqlFailure } from './problem.ts';
 import type { SqlResult } from './read-rows.ts';
-import { Turns } from './turns.ts';
 
 /** What a tenant has at one moment. Two of the same tenant and version hold the same rows. */
 export interface Snapshot {
@@ -73,7 +73,7 @@ export class SqlPool {
     this.#maxWorkers = maxWorkers;
     this.#graceMs = graceMs;
     this.#idleMs = idleMs;
-    this.#turns = new Turns({ maxRunning: maxWorkers, maxWaiting });
+    this.#turns = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'statements' });
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */

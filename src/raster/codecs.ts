@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { packagedFile, type packagedFiles } from './packaged-file.ts';
+import type { Raster } from './raster.ts';
+
+type Decode = (bytes: ArrayBuffer) => Promise<Raster>;
+
+/** What Emscripten modules are made of. They would print what is wrong with a picture, but standard output is not theirs. */
+const moduleOf = async (name: keyof typeof packagedFiles) => ({
+  wasmBinary: await readFile(packagedFile(name)),
+  print: () => {},
+  printErr: () => {},
+});
+
+/** Loaded with the first picture, and again after one that cannot be read, because that leaves its memory behind. */
+function decoder(load: () => Promise<Decode>): (bytes: Uint8Array) => Promise<Raster> {
+  let loaded: Promise<Decode> | undefined;
+  return async (bytes) => {
+    loaded ??= load();
+    const decode = await loaded;
+    try {
+      return await decode(bytes.slice().buffer);
+    } catch (cause) {
+      loaded = undefined;
+      throw new Error('The picture is broken, or not of the format it was read as.', { cause });
+    }
+  };
+}
+
+/** Turned the way it was taken. */
+export const decodeJpeg = decoder(async () => {
+  const { default: decode, init } = await import('@jsquash/jpeg/decode.js');
+  await init(await moduleOf('jpegDecoder'));
+  return (bytes) => decode(bytes, { preserveOrientation: true });
+});
+
+export const decodePng = decoder(async () => {
+  const { decode, init } = await import('@jsquash/png/decode.js');
+  await init(await readFile(packagedFile('pngDecoder')));
+  return decode;
+});
+
+export const decodeWebp = decoder(async () => {
+  const { default: decode, init } = await import('@jsquash/webp/decode.js');
+  await init(await moduleOf('webpDecoder'));
+  return decode;
+});
+
+let encoder: Promise<typeof import('@jsquash/jpeg/encode.js').default> | undefined;
+
+async function loadEncoder() {
+  const { default: encode, init } = await import('@jsquash/jpeg/encode.js');
+  await init(await moduleOf('jpegEncoder'));
+  return encode;
+}
+
+/** Not progressive, which takes twice the time for a twentieth fewer bytes. @param quality from 0 to 100 */
+export async function encodeJpeg({ width, height, data }: Raster, quality: number): Promise<Uint8Array> {
+  encoder ??= loadEncoder();
+  const encode = await encoder;
+  return new Uint8Array(await encode({ width, height, data, colorSpace: 'srgb' }, { quality, progressive: false }));
+}

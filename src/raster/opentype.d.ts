@@ -1,0 +1,13 @@
+/** What is used of a package that brings no types. */
+declare module 'opentype.js/dist/opentype.mjs' {
+  export interface Glyph {
+    advanceWidth: number;
+    path: { commands: import('./path.ts').Command[] };
+  }
+  export interface Font {
+    unitsPerEm: number;
+    charToGlyphIndex(letter: string): number;
+    charToGlyph(letter: string): Glyph;
+  }
+  export function parse(bytes: ArrayBuffer): Font;
+}

@@ -1,0 +1,16 @@
+/** Pixels from left to right and from top to bottom, each as red, green, blue and opacity. */
+export interface Raster {
+  width: number;
+  height: number;
+  data: Uint8ClampedArray;
+}
+
+export interface Size {
+  width: number;
+  height: number;
+}
+
+export interface Rect extends Size {
+  x: number;
+  y: number;
+}

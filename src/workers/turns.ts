@@ -1,0 +1,95 @@
+import { AdLibraryError } from '../api/errors.ts';
+
+interface Waiting {
+  tenantId: string;
+  start(): void;
+}
+
+export interface TurnLimits {
+  /** For all tenants together, and for one. */
+  maxRunning: number;
+  perTenant: number;
+  /** Half of the places at most for one tenant, so that it cannot keep the others out. */
+  maxWaiting: number;
+  /** What is done in a turn, for the message that there are too many. */
+  of: string;
+}
+
+/** Whose turn it is: among those who wait, the tenant with the fewest turns running comes first, then who came first. */
+export class Turns {
+  readonly #limits: TurnLimits;
+  readonly #running = new Map<string, number>();
+  readonly #waiting: Waiting[] = [];
+
+  constructor(limits: TurnLimits) {
+    this.#limits = limits;
+  }
+
+  isRunning(tenantId: string): boolean {
+    return this.#running.has(tenantId);
+  }
+
+  /** Resolves, when it is the tenant's turn, to what ends it. */
+  async take(tenantId: string, signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    if (this.#mayRun(tenantId)) this.#run(tenantId);
+    else await this.#wait(tenantId, signal);
+    return () => {
+      const left = this.#runningOf(tenantId) - 1;
+      if (left > 0) this.#running.set(tenantId, left);
+      else this.#running.delete(tenantId);
+      this.#startNext();
+    };
+  }
+
+  #runningOf = (tenantId: string): number => this.#running.get(tenantId) ?? 0;
+
+  #mayRun(tenantId: string): boolean {
+    const inAll = [...this.#running.values()].reduce((sum, running) => sum + running, 0);
+    return inAll < this.#limits.maxRunning && this.#runningOf(tenantId) < this.#limits.perTenant;
+  }
+
+  #run(tenantId: string): void {
+    this.#running.set(tenantId, this.#runningOf(tenantId) + 1);
+  }
+
+  #wait(tenantId: string, signal?: AbortSignal): Promise<void> {
+    const { maxWaiting, of } = this.#limits;
+    const own = this.#waiting.filter((waiting) => waiting.tenantId === tenantId).length;
+    if (this.#waiting.length >= maxWaiting || own >= maxWaiting / 2) {
+      const problem = `Too many ${of} are waiting. Send them one after the other.`;
+      throw new AdLibraryError({ kind: 'busy', problem, sent: false, transient: true });
+    }
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        reject(signal?.reason);
+      };
+      const start = () => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      const waiting = { tenantId, start };
+      this.#waiting.push(waiting);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
+  }
+
+  #startNext(): void {
+    for (;;) {
+      const next = this.#waiting
+        .filter(({ tenantId }) => this.#mayRun(tenantId))
+        .reduce<Waiting | undefined>(
+          (first, waiting) => (first && !this.#hasFewer(waiting, first) ? first : waiting),
+          undefined,
+        );
+      if (next === undefined) return;
+      this.#run(next.tenantId);
+      this.#waiting.splice(this.#waiting.indexOf(next), 1);
+      next.start();
+    }
+  }
+
+  #hasFewer = (one: Waiting, other: Waiting): boolean =>
+    this.#runningOf(one.tenantId) < this.#runningOf(other.tenantId);
+}

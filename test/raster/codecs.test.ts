@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import encodePng, { init as initPng } from '@jsquash/png/encode.js';
+import encodeWebp, { init as initWebp } from '@jsquash/webp/encode.js';
+import { beforeAll, expect, test } from 'vitest';
+import { Canvas } from '../../src/raster/canvas.ts';
+import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../../src/raster/codecs.ts';
+import type { Raster } from '../../src/raster/raster.ts';
+
+const picture = new Canvas(90, 60, [30, 90, 200]);
+picture.fillRect({ x: 0, y: 0, width: 45, height: 60 }, [250, 200, 20]);
+
+const files: Record<string, Uint8Array> = {};
+const decoders = { jpeg: decodeJpeg, png: decodePng, webp: decodeWebp };
+
+beforeAll(async () => {
+  const wasm = (name: string) => readFileSync(createRequire(import.meta.url).resolve(name));
+  await initPng(wasm('@jsquash/png/codec/pkg/squoosh_png_bg.wasm'));
+  await initWebp({ wasmBinary: wasm('@jsquash/webp/codec/enc/webp_enc_simd.wasm') } as never);
+  const image = { width: 90, height: 60, data: picture.data, colorSpace: 'srgb' as const };
+  files.jpeg = await encodeJpeg(picture, 90);
+  files.png = new Uint8Array(await encodePng(image));
+  files.webp = new Uint8Array(await encodeWebp(image, { lossless: 1 }));
+});
+
+const corners = ({ width, data }: Raster) =>
+  [0, width - 1].flatMap((x) => [...data.slice(x * 4, x * 4 + 4)]).map((value) => Math.round(value / 8));
+
+test.each(['jpeg', 'png', 'webp'] as const)('a %s is read, and refused where it is broken', async (format) => {
+  const [decode, bytes] = [decoders[format], files[format] ?? new Uint8Array()];
+  const broken = {
+    empty: new Uint8Array(),
+    cut: bytes.slice(0, 20),
+    'of another format': files[format === 'png' ? 'jpeg' : 'png'] ?? new Uint8Array(),
+  };
+  for (const [how, wrong] of Object.entries(broken)) {
+    await expect(decode(wrong), how).rejects.toThrow('The picture is broken');
+    const { width, height, ...read } = await decode(bytes);
+    expect([width, height]).toEqual([90, 60]);
+    expect(corners({ width, height, ...read })).toEqual(corners(picture));
+  }
+});
+
+test('a JPEG is smaller the lower its quality, and the same every time', async () => {
+  const [low, high, again] = await Promise.all([10, 95, 95].map((quality) => encodeJpeg(picture, quality)));
+  expect(low?.length).toBeLessThan(high?.length ?? 0);
+  expect(again).toEqual(high);
+});
