@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
-import type { TestServer } from '../support/server.ts';
 import { type BoardService, idOf, someAds, startBoardService } from '../support/board/board-service.ts';
+import type { TestServer } from '../support/server.ts';
 
 let service: BoardService;
 let server: TestServer;
@@ -19,25 +19,28 @@ const board = async <Data>(name: string, args: object, client: Pick<TestServer, 
   return meta<Data>(result);
 };
 
-test.each(['both', 'text', 'structured'] as const)('results say what the board shows, with output %s', async (output) => {
-  const own = await service.start({ output });
-  const found = await own.call('search_ads', { limit: 7 });
-  expect(meta<BoardContext>(found)).toMatchObject({ tool: 'search_ads', totalHits: 30, nextCredits: 1 });
-  const { ids = [], cursor } = meta<BoardContext>(found);
-  expect(ids).toHaveLength(7);
-  expect(cursor).toEqual(expect.any(String));
-  const gathered = await own.call('gather_ads', { maxAds: 30, maxCredits: 30 });
-  expect(meta<BoardContext>(gathered).gathering).toMatch(/^g/);
-  const viewed = await own.call('view_ads', { adIds: ids.slice(0, 2) });
-  expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
+test.each(['both', 'text', 'structured'] as const)(
+  'results say what the board shows, with output %s',
+  async (output) => {
+    const own = await service.start({ output });
+    const found = await own.call('search_ads', { limit: 7 });
+    expect(meta<BoardContext>(found)).toMatchObject({ tool: 'search_ads', totalHits: 30, nextCredits: 1 });
+    const { ids = [], cursor } = meta<BoardContext>(found);
+    expect(ids).toHaveLength(7);
+    expect(cursor).toEqual(expect.any(String));
+    const gathered = await own.call('gather_ads', { maxAds: 30, maxCredits: 30 });
+    expect(meta<BoardContext>(gathered).gathering).toMatch(/^g/);
+    const viewed = await own.call('view_ads', { adIds: ids.slice(0, 2) });
+    expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
 
-  const shown = await own.call('board_ads', { ids });
-  expect(meta<BoardAds>(shown).ads.map(({ id }) => id)).toEqual(ids);
-  expect(shown.text).toBe('7 ads for the board, 0 more to come.');
-  expect(Object.keys(shown.data)).toEqual(output === 'text' ? [] : ['receipt']);
-  const { pictures } = await board<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, own);
-  expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
-});
+    const shown = await own.call('board_ads', { ids });
+    expect(meta<BoardAds>(shown).ads.map(({ id }) => id)).toEqual(ids);
+    expect(shown.text).toBe('7 ads for the board, 0 more to come.');
+    expect(Object.keys(shown.data)).toEqual(output === 'text' ? [] : ['receipt']);
+    const { pictures } = await board<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, own);
+    expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
+  },
+);
 
 test('board_ads costs nothing, and names what the dataset does not have', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });

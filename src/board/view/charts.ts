@@ -10,6 +10,8 @@ export function drawCharts({ state }: View): void {
   const charts = byId('charts');
   charts.hidden = state.ads.length < 2;
   if (charts.hidden) return;
+  // Where they are wider than the frame, a keyboard has to scroll them.
+  charts.tabIndex = matchMedia('(max-width: 640px)').matches ? 0 : -1;
   const shown = [
     launches(ads),
     runs(ads),

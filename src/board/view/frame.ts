@@ -62,7 +62,7 @@ function subtitle({ state }: View): string {
     gathering?.found === null && !gathering.complete && 'not complete',
     gathering === undefined && totalHits !== undefined && `${number(totalHits)} found`,
     coming > 0 && `${number(coming)} more to come`,
-    missing > 0 && `${number(missing)} no longer kept`,
+    missing.length > 0 && `${number(missing.length)} no longer kept`,
     asOf !== '' && `as of ${day(gathering?.gatheredAt ?? asOf)}`,
   ];
   return parts.filter(Boolean).join(' · ');

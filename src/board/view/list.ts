@@ -43,7 +43,8 @@ export function createList(view: View): AdList {
     ([entry]) => {
       if (entry?.isIntersecting && drawn < shown.length) list.append(...nextPart());
     },
-    { rootMargin: '1200px' },
+    // The frame's own window: margins do not reach beyond it from another origin.
+    { root: document, rootMargin: '1200px' },
   ).observe(end);
 
   return {

@@ -1,4 +1,4 @@
-import type { BoardAd } from '../payload.ts';
+import type { BoardAd, BoardAds } from '../payload.ts';
 import { reportSelection } from './ask.ts';
 import { drawCharts } from './charts.ts';
 import { createChips } from './chips.ts';
@@ -6,8 +6,9 @@ import { createDrawer } from './drawer.ts';
 import { createFrame } from './frame.ts';
 import { connectHost, type Message } from './host.ts';
 import { createList } from './list.ts';
+import { adsIn, contextOf } from './listed-ads.ts';
 import { createPictures } from './pictures.ts';
-import { boardMeta, serverBehind, textOf } from './server.ts';
+import { serverBehind, textOf } from './server.ts';
 import { followSize } from './size.ts';
 import { emptyState, problemOf, type State, type View } from './state.ts';
 import { applyTheme } from './theme.ts';
@@ -65,17 +66,25 @@ function takeContext(context: Message): void {
 }
 
 async function showResult(result: Message): Promise<void> {
-  const context = boardMeta(result);
+  const context = contextOf(result);
   if (result.isError === true) return view.update({ status: textOf(result) });
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
   view.update({ context, status: 'Reading the ads …' });
   try {
     if (context.gathering) await loadGathering(context.gathering);
-    else await loadAds(context.ids ?? []);
+    else await loadListed(result, context.ids ?? []);
     view.update({ status: state.ads.length === 0 ? 'There are no ads to show.' : '' });
   } catch (error) {
     view.update({ status: problemOf(error) });
   }
+}
+
+/** What the server keeps of the ads, and what the result says of the others. */
+async function loadListed(result: Message, ids: readonly string[]): Promise<void> {
+  await loadAds(ids);
+  const others = adsIn(result, state.missing);
+  const left = new Set(others.map(({ id }) => id.toLowerCase()));
+  if (others.length > 0) add(others, { missing: state.missing.filter((id) => !left.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {
@@ -96,12 +105,15 @@ async function loadAds(ids: readonly string[]): Promise<void> {
   }
 }
 
+function show({ ads, missing, asOf, offered }: Omit<BoardAds, 'left'>, coming: number): void {
+  add(ads, { coming, missing: [...state.missing, ...missing], asOf, offered });
+}
+
 /** Adds ads to those that are shown. */
-function show(answer: { ads: BoardAd[]; missing: string[]; asOf: string; offered: string[] }, coming: number): void {
+function add(more: readonly BoardAd[], change: Partial<State>): void {
   const known = new Set(state.ads.map(({ id }) => id));
-  const ads = [...state.ads, ...answer.ads.filter(({ id }) => !known.has(id))];
-  const { asOf, offered } = answer;
-  view.update({ ads, axis: axisOf(ads), coming, missing: state.missing + answer.missing.length, asOf, offered });
+  const ads = [...state.ads, ...more.filter(({ id }) => !known.has(id))];
+  view.update({ ...change, ads, axis: axisOf(ads) });
 }
 
 const { hostContext, hostCapabilities: _ } = await host.request('ui/initialize', {

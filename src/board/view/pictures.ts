@@ -53,7 +53,7 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
       }
       for (let call = 0; call < maxCalls; call++) void askNext();
     },
-    { rootMargin: '300px' },
+    { root: document, rootMargin: '300px' },
   );
   return {
     frame: (id, hue, initial) => {

@@ -12,8 +12,8 @@ export interface State {
   axis: TimeAxis;
   /** Ids that are still to come. */
   coming: number;
-  /** Ads that were listed, and are not kept any more. */
-  missing: number;
+  /** Ids of ads that were listed, and are not kept any more. */
+  missing: readonly string[];
   chosen: Chosen;
   sort: SortName;
   mode: 'cards' | 'timeline';
@@ -46,7 +46,7 @@ export const emptyState: State = {
   ads: [],
   axis: { from: 0, to: 1 },
   coming: 0,
-  missing: 0,
+  missing: [],
   chosen: {},
   sort: 'relevance',
   mode: 'cards',

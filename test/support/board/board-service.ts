@@ -1,9 +1,9 @@
+import type { Config } from '../../../src/config/settings.ts';
 import { type Library, openLibrary } from '../../../src/library/open.ts';
 import { Canvas } from '../../../src/raster/canvas.ts';
 import { encodeJpeg } from '../../../src/raster/codecs.ts';
 import { listen } from '../../../src/serve/http/listen.ts';
 import { startServer, type TestServer } from '../server.ts';
-import type { Config } from '../../../src/config/settings.ts';
 import { uuidOf } from '../uuid-of.ts';
 
 /** 20 November 2026, in the morning. */
@@ -43,9 +43,11 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   );
   const baseUrl = listener.address;
   const lines = ads(`${baseUrl}/pictures`).map((ad) => `${JSON.stringify(ad)}\n`);
-  await library.import((async function* () {
-    yield lines.join('');
-  })());
+  await library.import(
+    (async function* () {
+      yield lines.join('');
+    })(),
+  );
   const apiKey = library.keys.create({ credits: 10_000 }).key;
   const servers: TestServer[] = [];
   return {
@@ -94,5 +96,7 @@ export const someAds = (count: number) => (mediaUrl: string) =>
       index % 3 === 2
         ? [1, 2, 3].map((nr) => ({ type: 'CARD_THUMB', nr, url: `${mediaUrl}/${index}-${nr}.jpg` }))
         : [{ type: 'THUMB', nr: 0, url: `${mediaUrl}/${index}.jpg` }],
-    ...(index % 3 === 2 && { cards: [1, 2, 3].map((card) => ({ title: `Card ${card} of ${index}`, body: `Card text ${card}` })) }),
+    ...(index % 3 === 2 && {
+      cards: [1, 2, 3].map((card) => ({ title: `Card ${card} of ${index}`, body: `Card text ${card}` })),
+    }),
   }));
