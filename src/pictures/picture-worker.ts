@@ -2,10 +2,17 @@ import type { Worker } from 'node:worker_threads';
 import { startWorker } from '../workers/start-worker.ts';
 import type { DrawReply, DrawRequest } from './messages.ts';
 
+/** Undefined where the picture cannot be decoded; `slow` and `ended` where the thread gave no answer. */
+type Answer = DrawReply | 'slow' | 'ended';
+
+/** Loading the thread. */
+const startMs = 20_000;
+
 /** One thread that decodes and draws: a request is answered before the next is sent. */
 export class PictureWorker {
   readonly #worker: Worker;
-  #settle: ((reply: DrawReply | 'ended') => void) | undefined;
+  readonly #started: Promise<Answer>;
+  #settle: ((answer: Answer) => void) | undefined;
   alive = true;
 
   constructor() {
@@ -16,27 +23,33 @@ export class PictureWorker {
     this.#worker.on('message', (reply: DrawReply) => this.#settle?.(reply));
     this.#worker.on('error', () => this.end());
     this.#worker.on('exit', () => this.end());
+    this.#started = this.#answer(startMs);
   }
 
-  /** Resolves with `ended` if the thread dies, `slow` if it takes longer than it may, which ends it as well. */
-  ask(request: DrawRequest, maxMs: number): Promise<DrawReply | 'ended' | 'slow'> {
-    if (!this.alive) return Promise.resolve('ended');
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        resolve('slow');
-        this.end();
-      }, maxMs);
-      this.#settle = (reply) => {
-        clearTimeout(timer);
-        resolve(reply);
-      };
-      this.#worker.postMessage(request);
-    });
+  /** A thread that takes longer than it may is ended. */
+  async ask(request: DrawRequest, maxMs: number): Promise<Answer> {
+    await this.#started;
+    if (!this.alive) return 'ended';
+    this.#worker.postMessage(request);
+    return this.#answer(maxMs);
   }
 
   end(): void {
     this.alive = false;
     this.#settle?.('ended');
     void this.#worker.terminate();
+  }
+
+  #answer(maxMs: number): Promise<Answer> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        resolve('slow');
+        this.end();
+      }, maxMs);
+      this.#settle = (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      };
+    });
   }
 }

@@ -11,12 +11,21 @@ export interface WorkerLimits {
   idleMs: number;
 }
 
+export interface DrawOptions {
+  tenantId: string;
+  signal: AbortSignal;
+  /** Ends the thread afterwards, because WebAssembly never gives back the memory it took. */
+  isHeavy?: boolean;
+}
+
 export type Drawn = { jpeg: Uint8Array } | { failed: 'damaged' | 'slow' | 'ended' };
 
 /** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
 export class PictureWorkers {
   readonly #limits: WorkerLimits;
   readonly #turns: Turns;
+  /** One large picture at a time: it takes hundreds of megabytes. */
+  readonly #heavyTurns = new Turns({ maxRunning: 1, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
   readonly #idle = new Map<PictureWorker, NodeJS.Timeout>();
   readonly #all = new Set<PictureWorker>();
 
@@ -25,14 +34,19 @@ export class PictureWorkers {
     this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
   }
 
-  /** @param isHeavy ends the thread afterwards, because WebAssembly never gives back the memory it took */
-  async draw(
-    request: DrawRequest,
-    { tenantId, signal, isHeavy = false }: { tenantId: string; signal: AbortSignal; isHeavy?: boolean },
-  ): Promise<Drawn> {
-    const end = await this.#turns.take(tenantId, signal);
+  async draw(request: DrawRequest, options: DrawOptions): Promise<Drawn> {
+    const { tenantId, signal, isHeavy = false } = options;
+    const endHeavy = isHeavy ? await this.#heavyTurns.take(tenantId, signal) : () => {};
+    const end = await this.#turns.take(tenantId, signal).catch((error) => {
+      endHeavy();
+      throw error;
+    });
+    const drawn = this.#draw(request, isHeavy).finally(() => {
+      end();
+      endHeavy();
+    });
     // Whoever leaves leaves the thread to finish: its turn ends with it.
-    return raceAbort(this.#draw(request, isHeavy).finally(end), signal);
+    return raceAbort(drawn, signal);
   }
 
   close(): void {
@@ -42,7 +56,8 @@ export class PictureWorkers {
   async #draw(request: DrawRequest, isHeavy: boolean): Promise<Drawn> {
     const worker = this.#take();
     const reply = await worker.ask(request, this.#limits.drawMs);
-    if (isHeavy) worker.end();
+    // What a picture that cannot be decoded leaves behind is not known.
+    if (isHeavy || reply === undefined) worker.end();
     if (worker.alive) this.#idle.set(worker, setTimeout(() => this.#drop(worker), this.#limits.idleMs).unref());
     else this.#drop(worker);
     if (reply === undefined) return { failed: 'damaged' };

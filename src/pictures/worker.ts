@@ -42,3 +42,5 @@ parentPort?.on('message', (request: DrawRequest) => {
     .catch(() => undefined)
     .then((reply) => parentPort?.postMessage(reply));
 });
+// Ready for the first request.
+parentPort?.postMessage(undefined);

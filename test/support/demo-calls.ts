@@ -28,6 +28,7 @@ export async function makeDemoCalls(call: Call): Promise<DemoCall[]> {
   await next('gather_ads', { filters, maxAds: 50, maxCredits: 10 });
   const sql = 'SELECT ctaType, count(*) AS ads, median(daysRunning) AS medianDays FROM ads GROUP BY 1 ORDER BY 2 DESC';
   await next('query_ads', { sql });
+  await next('view_ads', { adIds: ads.map(({ id }) => id) });
   await next('export_ads', { name: 'ads' });
   const { items: collections } = await next('list_collections');
   const collection = { collectionId: collections.find(({ adCount }) => adCount > 0)?.id, itemType: 'ads' };

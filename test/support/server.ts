@@ -7,6 +7,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/bind-v1.ts';
+import type { Resolve } from '../../src/pictures/resolve.ts';
 
 /** A client of the real server, in this process, with the network behind it. */
 export interface TestServer {
@@ -63,16 +64,24 @@ export interface ServerOptions {
   config?: Partial<Config>;
   now?: () => number;
   random?: () => number;
+  resolve?: Resolve;
 }
 
 export async function startServer({
   config = {},
   now = Date.now,
   random = () => 0,
+  resolve,
 }: ServerOptions): Promise<TestServer> {
   const logged: string[] = [];
   const log = createLog('debug', (line) => logged.push(line));
-  const app = await openApp({ config: { ...readConfig({}), ...config }, log, now, random });
+  const app = await openApp({
+    config: { ...readConfig({}), ...config },
+    log,
+    now,
+    random,
+    ...(resolve && { resolve }),
+  });
   const clients: Client[] = [];
   const join = async (payer: Credentials) => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();

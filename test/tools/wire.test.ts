@@ -30,6 +30,7 @@ test('there is one tool for each of the ten operations, and those for research',
     'query_ads',
     'search_ads',
     'search_pages',
+    'view_ads',
     'whoami',
   ]);
 });

@@ -1,0 +1,67 @@
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What a host does with a request; bytes are sent as they are. */
+export type PictureAnswer = Uint8Array | ((response: ServerResponse) => void);
+
+/** A host of pictures over real HTTP, which does what a test tells it. */
+export interface PictureHost {
+  host: { host: string; port: number };
+  /** The address of an answer. */
+  serve(answer: PictureAnswer): string;
+  requests: { path: string; headers: IncomingHttpHeaders }[];
+  /** Bytes that the network took, once the requests have ended. */
+  sent(): number;
+  /** Requests that have not ended. */
+  open(): number;
+  close(): Promise<void>;
+}
+
+export async function startPictureHost(): Promise<PictureHost> {
+  const answers: PictureAnswer[] = [];
+  const requests: PictureHost['requests'] = [];
+  let [sent, open] = [0, 0];
+  const server = createServer((request, response) => {
+    const { url: path = '', headers } = request;
+    requests.push({ path, headers });
+    open++;
+    response.on('error', () => {});
+    response.on('close', () => {
+      open--;
+      sent += request.socket.bytesWritten;
+    });
+    const answer = answers[Number(path.slice(1))];
+    if (typeof answer === 'function') answer(response);
+    else response.writeHead(answer ? 200 : 404, { 'content-type': 'image/jpeg' }).end(answer);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    host: { host: '127.0.0.1', port },
+    serve: (answer) => `http://127.0.0.1:${port}/${answers.push(answer) - 1}`,
+    requests,
+    sent: () => sent,
+    open: () => open,
+    close: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Sends the same bytes over and over, as long as somebody reads them. */
+export const endless =
+  (bytes: number, headers: Record<string, string | number> = {}) =>
+  (response: ServerResponse): void => {
+    response.writeHead(200, headers);
+    const part = Buffer.alloc(64 * 1024, 0xff);
+    let left = bytes;
+    const more = () => {
+      while (left > 0 && !response.destroyed) {
+        left -= part.length;
+        if (!response.write(part)) return void response.once('drain', more);
+      }
+      response.end();
+    };
+    more();
+  };
