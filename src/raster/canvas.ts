@@ -1,20 +1,8 @@
 import { coverageOf } from './coverage.ts';
+import { type Colour, type Paint, paintRows } from './paint.ts';
 import type { Path } from './path.ts';
 import type { Raster, Rect } from './raster.ts';
 import { resampled } from './resample.ts';
-
-/** Red, green and blue from 0 to 255, and opacity from 0 to 1. */
-export type Colour = readonly [red: number, green: number, blue: number, opacity?: number];
-
-/** From one colour to another: along the line between two points, or outwards from the first to the second. */
-export interface Gradient {
-  shape: 'linear' | 'radial';
-  from: readonly [x: number, y: number];
-  to: readonly [x: number, y: number];
-  colours: readonly [Colour, Colour];
-}
-
-export type Paint = Colour | Gradient;
 
 /** `contain` shows the whole picture, in the middle of the place; `cover` fills the place, and cuts what stands out. */
 export type Fit = 'contain' | 'cover';
@@ -33,51 +21,51 @@ export class Canvas implements Raster {
   }
 
   /** Whole pixels. */
-  fillRect({ x, y, width, height }: Rect, colour: Paint): void {
-    const [left, top] = [Math.max(0, Math.round(x)), Math.max(0, Math.round(y))];
-    const right = Math.min(this.width, Math.round(x + width));
+  fillRect({ x, y, width, height }: Rect, paint: Paint): void {
+    const left = Math.max(0, Math.round(x));
+    const shown = Math.min(this.width, Math.round(x + width)) - left;
     const bottom = Math.min(this.height, Math.round(y + height));
-    const paint = painter(colour);
-    for (let row = top; row < bottom; row++)
-      for (let column = left; column < right; column++) this.#blend(column, row, paint, 1);
+    if (shown <= 0) return;
+    const pixels = paintRows(paint, left, shown);
+    for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels(row));
   }
 
   /** The inside of a path, with smooth edges. */
-  fillPath(path: Path, colour: Paint): void {
+  fillPath(path: Path, paint: Paint): void {
     const covered = coverageOf(path, this.width, this.height);
     if (covered === undefined) return;
-    const paint = painter(colour);
     const { x, y, width, height, coverage } = covered;
+    const pixels = paintRows(paint, x, width);
     for (let row = 0; row < height; row++)
-      for (let column = 0; column < width; column++) {
-        const share = coverage[row * width + column] ?? 0;
-        if (share > 0) this.#blend(x + column, y + row, paint, share);
-      }
+      this.#blend(x, y + row, pixels(y + row), coverage.subarray(row * width, (row + 1) * width));
   }
 
   /** A picture, made smaller or larger to fit. */
   draw(raster: Raster, place: Rect, fit: Fit): void {
     const { from, to } = placed(raster, place, fit);
-    const [left, top] = [Math.round(to.x), Math.round(to.y)];
     const size = { width: Math.max(1, Math.round(to.width)), height: Math.max(1, Math.round(to.height)) };
-    const { rows, pixels } = resampled(raster, from, size);
-    const paint = { colours: pixels, at: (x: number) => (x - left) * 4 };
-    let y = top;
-    for (const _ of rows) {
-      const right = Math.min(this.width, left + size.width);
-      if (y >= 0 && y < this.height) for (let x = Math.max(0, left); x < right; x++) this.#blend(x, y, paint, 1);
-      y++;
+    const left = Math.round(to.x);
+    let row = Math.round(to.y);
+    for (const pixels of resampled(raster, from, size)) {
+      const hidden = Math.max(0, -left);
+      const shown = pixels.subarray(hidden * 4, Math.max(hidden, this.width - left) * 4);
+      if (row >= 0 && row < this.height) this.#blend(left + hidden, row, shown);
+      row++;
     }
   }
 
-  #blend(x: number, y: number, { colours, at }: Painter, share: number): void {
-    const pixel = (y * this.width + x) * 4;
-    const colour = at(x, y);
-    const left = 1 - ((colours[colour + 3] as number) / 255) * share;
-    const { data } = this;
-    data[pixel] = (data[pixel] as number) * left + (colours[colour] as number) * share;
-    data[pixel + 1] = (data[pixel + 1] as number) * left + (colours[colour + 1] as number) * share;
-    data[pixel + 2] = (data[pixel + 2] as number) * left + (colours[colour + 2] as number) * share;
+  /** Lays pixels over those of a row; of each as much as is covered. */
+  #blend(left: number, y: number, pixels: Float32Array, coverage?: Float32Array): void {
+    const { data, width } = this;
+    let at = (y * width + left) * 4;
+    for (let from = 0; from < pixels.length; from += 4, at += 4) {
+      const share = coverage === undefined ? 1 : (coverage[from / 4] as number);
+      if (share === 0) continue;
+      const below = 1 - ((pixels[from + 3] as number) / 255) * share;
+      data[at] = (data[at] as number) * below + (pixels[from] as number) * share;
+      data[at + 1] = (data[at + 1] as number) * below + (pixels[from + 1] as number) * share;
+      data[at + 2] = (data[at + 2] as number) * below + (pixels[from + 2] as number) * share;
+    }
   }
 }
 
@@ -85,9 +73,12 @@ export class Canvas implements Raster {
 function placed(raster: Raster, place: Rect, fit: Fit): { from: Rect; to: Rect } {
   const whole = { x: 0, y: 0, width: raster.width, height: raster.height };
   const scales = [place.width / raster.width, place.height / raster.height] as const;
-  const scale = fit === 'contain' ? Math.min(...scales) : Math.max(...scales);
-  if (fit === 'contain') return { from: whole, to: centred(place, raster.width * scale, raster.height * scale) };
-  return { from: centred(whole, place.width / scale, place.height / scale), to: place };
+  if (fit === 'cover') {
+    const scale = Math.max(...scales);
+    return { from: centred(whole, place.width / scale, place.height / scale), to: place };
+  }
+  const scale = Math.min(...scales);
+  return { from: whole, to: centred(place, raster.width * scale, raster.height * scale) };
 }
 
 const centred = (outer: Rect, width: number, height: number): Rect => ({
@@ -96,44 +87,3 @@ const centred = (outer: Rect, width: number, height: number): Rect => ({
   width,
   height,
 });
-
-/** Colours with their opacity from 0 to 255, weighed by it, and where the one of a pixel begins. */
-interface Painter {
-  colours: Float32Array;
-  at(x: number, y: number): number;
-}
-
-/** Colours on the way from one end of a gradient to the other. */
-const STEPS = 512;
-
-function painter(paint: Paint): Painter {
-  if (!('shape' in paint)) return { colours: Float32Array.from(weighed(paint)), at: () => 0 };
-  const {
-    shape,
-    from: [fromX, fromY],
-    to: [toX, toY],
-    colours: [start, end],
-  } = paint;
-  const [acrossX, acrossY] = [toX - fromX, toY - fromY];
-  const square = acrossX ** 2 + acrossY ** 2 || 1;
-  return {
-    colours: Float32Array.from(
-      Array.from({ length: STEPS }, (_, at) => weighed(between(start, end, at / STEPS))).flat(),
-    ),
-    at(x, y) {
-      const [dx, dy] = [x + 0.5 - fromX, y + 0.5 - fromY];
-      const way = shape === 'linear' ? (dx * acrossX + dy * acrossY) / square : Math.sqrt((dx * dx + dy * dy) / square);
-      return 4 * Math.max(0, Math.min(STEPS - 1, Math.floor(way * STEPS)));
-    },
-  };
-}
-
-const weighed = ([red, green, blue, opacity = 1]: Colour) =>
-  [red, green, blue, 255].map((channel) => channel * opacity);
-
-/** A colour on the way from one to another. */
-export function between(start: Colour, end: Colour, way: number): Colour {
-  const mix = (channel: 0 | 1 | 2 | 3, absent: number) =>
-    (start[channel] ?? absent) * (1 - way) + (end[channel] ?? absent) * way;
-  return [mix(0, 0), mix(1, 0), mix(2, 0), mix(3, 1)];
-}

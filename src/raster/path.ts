@@ -14,8 +14,8 @@ export type Command =
 
 /** Straight pieces of a curve. */
 const PIECES = 10;
-/** Straight pieces of a circle. */
-const SIDES = 72;
+/** Straight pieces of a circle: enough to look round. */
+const sidesOf = (radius: number) => 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
 
 export function pathOf(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
@@ -61,11 +61,9 @@ export function parsePath(text: string): Path {
 }
 
 export function ellipse(x: number, y: number, [wide, high]: readonly [number, number]): Path {
-  const point = (at: number): Point => {
-    const angle = (at / SIDES) * 2 * Math.PI;
-    return [x + Math.cos(angle) * wide, y + Math.sin(angle) * high];
-  };
-  return [Array.from({ length: SIDES }, (_, at) => point(at))];
+  const sides = sidesOf(Math.max(wide, high));
+  const point = (angle: number): Point => [x + Math.cos(angle) * wide, y + Math.sin(angle) * high];
+  return [Array.from({ length: sides }, (_, at) => point((at / sides) * 2 * Math.PI))];
 }
 
 /** A rectangle with round corners. */
@@ -77,7 +75,7 @@ export function roundedRect({ x, y, width, height }: Rect, radius: number): Path
     [x + round, y + round],
     [x + width - round, y + round],
   ] as const;
-  const quarter = SIDES / 4;
+  const quarter = sidesOf(round) / 4;
   return [
     corners.flatMap(([centreX, centreY], corner) =>
       Array.from({ length: quarter + 1 }, (_, at): Point => {

@@ -7,32 +7,24 @@ interface Share {
 }
 
 /**
- * Makes a part of a picture smaller, as the mean of the pixels that become one, or larger, with colours that pass into
- * each other. `pixels` holds one row after another as `rows` is gone through, weighed by opacity: no more is kept, however
- * large the picture.
+ * The rows of a part of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that
+ * pass into each other. They are weighed by their opacity. Only one is kept at a time, however large the picture.
  */
-export function resampled({ width, height, data }: Raster, part: Rect, size: Size) {
+export function* resampled({ width, height, data }: Raster, part: Rect, size: Size): Generator<Float32Array> {
   const columns = sharesOf({ start: part.x, length: part.width, limit: width, count: size.width });
+  const rows = sharesOf({ start: part.y, length: part.height, limit: height, count: size.height });
   const sums = new Float32Array(width * 4);
   const pixels = new Float32Array(size.width * 4);
-  function* rows() {
-    for (const { from, weights } of sharesOf({
-      start: part.y,
-      length: part.height,
-      limit: height,
-      count: size.height,
-    })) {
-      sums.fill(0);
-      weights.forEach((weight, at) => {
-        addRow(sums, data, { start: (from + at) * width * 4, weight });
-      });
-      columns.forEach((share, column) => {
-        for (let channel = 0; channel < 4; channel++) pixels[column * 4 + channel] = mean(sums, channel, share);
-      });
-      yield;
-    }
+  for (const { from, weights } of rows) {
+    sums.fill(0);
+    weights.forEach((weight, at) => {
+      addRow(sums, data, { start: (from + at) * width * 4, weight });
+    });
+    columns.forEach((share, column) => {
+      for (let channel = 0; channel < 4; channel++) pixels[column * 4 + channel] = mean(sums, channel, share);
+    });
+    yield pixels;
   }
-  return { pixels, rows: rows() };
 }
 
 function addRow(sums: Float32Array, data: Uint8ClampedArray, { start, weight }: { start: number; weight: number }) {

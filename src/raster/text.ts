@@ -1,7 +1,9 @@
+/// <reference path="./opentype.d.ts" />
 import { readFileSync } from 'node:fs';
 import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
-import type { Canvas, Colour } from './canvas.ts';
+import type { Canvas } from './canvas.ts';
 import { packagedFile } from './packaged-file.ts';
+import type { Colour } from './paint.ts';
 import { moved, type Path, pathOf } from './path.ts';
 
 export interface Lettering {

@@ -156,7 +156,7 @@ describe('any request at all', () => {
         'items',
         'search',
         'media',
-        'logo.svg',
+        'logo.jpg',
         uuid(1),
         '-',
         'keys',

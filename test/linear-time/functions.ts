@@ -11,9 +11,9 @@ import { report, time } from './time.ts';
 type Run = (text: string) => unknown;
 type Call = (...given: unknown[]) => unknown;
 
-const rooms = /^(?:present|mcp|api|tools|prompts|log)\//;
+const rooms = /^(?:present|mcp|api|tools|prompts|log|raster)\//;
 /** The rest of the library opens files and databases by name. */
-const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|silhouettes|media)\.ts$/;
+const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|media\/shape-for)\.ts$/;
 /** Of a few sizes, or of no text. */
 const exempt = new Set(['count', 'framed', 'fit', 'runOf', 'add', 'groupBy', 'createLog', 'createStructuredLog']);
 

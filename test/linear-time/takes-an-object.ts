@@ -18,6 +18,8 @@ import { appUrlPattern } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
 import { prompts } from '../../src/prompts/catalog.ts';
+import { Canvas } from '../../src/raster/canvas.ts';
+import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';
 import { everyFact, now, somePage } from '../present/sample-ads.ts';
 
 /** The same with the text in place of every text. */
@@ -36,6 +38,8 @@ const someCollection = { id: '', name: '', type: '', defaultType: '', isDefault:
 
 const adAt = (detail: 'brief' | 'standard' | 'full') => (text: string) => viewAd(adOf(text), { detail, now });
 const pageAt = (detail: 'brief' | 'full') => (text: string) => page.viewPage(pageOf(text), { detail });
+const lettering = { size: 20, maxWidth: 300, maxLines: 3 };
+const canvas = new Canvas(1, 1);
 const invalid = (problem: string) => new Error(problem);
 const input = z.strictObject({ limit: z.int(), filters: z.looseObject({}).optional() });
 
@@ -87,5 +91,8 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   keyMasker: ['svc_live_CANARY01', 'a'.repeat(40), '%25'.repeat(9)].map(
     (key) => (text: string) => keyMasker(key)({ [text]: text, start: key.slice(0, -1) + text }),
   ),
+  drawText: [(text) => drawText(canvas, text, { ...lettering, x: 0, y: 0, colour: [0, 0, 0] })],
+  linesOf: [(text) => linesOf(text, lettering)],
+  textWidth: [(text) => textWidth(text, lettering)],
   readArguments: [(text) => readArguments(input, { [text]: text, limit: text, filters: text })],
 };

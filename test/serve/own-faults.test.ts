@@ -43,7 +43,7 @@ test('an error of the HTTP server is a 500 without details, and the connection s
   });
   const listener = await listen(http.fetch, { host: '127.0.0.1', port: 0 });
   const { send, close } = keepAlive(listener.address);
-  const { status, json, text } = await send({ method: 'GET', path: '/media/a.svg' });
+  const { status, json, text } = await send({ method: 'GET', path: '/media/a.jpg' });
   expect({ status, json }).toMatchObject({ status: 500, json: { error: { code: -32_000 } } });
   expect(text).not.toContain('paint');
   expect(logged.join('')).toContain('the paint is dry');

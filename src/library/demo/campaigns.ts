@@ -152,7 +152,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
       body: advertiser.points[at % advertiser.points.length],
       cta_type: copy.cta,
       link_url: link,
-      image_url: `{media_url}/ads/${id}/${at + 1}.svg`,
+      image_url: `{media_url}/ads/${id}/${at + 1}.jpg`,
     })),
     changes: {},
     website: { siteDomain: advertiser.domain },
@@ -189,35 +189,30 @@ function makeFigures({ random, today }: Market, { countries }: Advertiser, { day
   };
 }
 
-/** media.ts draws pictures on request. A video is an animated picture, with a still beside it. */
+/** `media/draw-ad.ts` draws pictures on request. A video has no more than a still. */
 function makeMedia(random: SeededRandom, id: string, format: string, cards: number): Ad['media'] {
-  const asset = (type: string, nr: number, query = '') => ({
+  const picture = (type: string, file: string, side: number) => ({
     type,
-    url: `{media_url}/ads/${id}/${nr}.svg${query}`,
-    nr,
+    url: `{media_url}/ads/${id}/${file}`,
     referenceId: id,
-    mediaFormat: 'svg',
-    filename: `${nr}.svg`,
-    width: 1080,
-    height: 1080,
+    mediaFormat: 'jpg',
+    filename: file,
+    width: side,
+    height: side,
   });
-  const logo = {
-    ...asset('PA_PP', 0),
-    url: `{media_url}/ads/${id}/logo.svg`,
-    nr: null,
-    filename: 'logo.svg',
-    width: 240,
-    height: 240,
-  };
+  const asset = (type: string, nr: number) => ({ ...picture(type, `${nr}.jpg`, 600), nr });
+  const logo = { ...picture('PA_PP', 'logo.jpg', 240), nr: null };
   if (format === 'VIDEO') {
-    const still = `{media_url}/ads/${id}/0.svg`;
-    const video = { ...asset('VID', 0, '?play'), durationSeconds: random.between(6, 45), urls: { preview: still } };
-    return [video, asset('THUMB', 0), logo];
+    const still = asset('THUMB', 0);
+    const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
+    return [video, still, logo];
   }
   return cards > 0
     ? [...Array.from({ length: cards }, (_, at) => asset('CARD_THUMB', at + 1)), logo]
     : [asset('THUMB', 0), logo];
 }
+
+const stillOf = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
 
 function makePage({ random, today }: Market, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
   const total = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
@@ -242,7 +237,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
     technologySlugs: random.some(technologies, random.between(2, 5)),
     countries: advertiser.countries,
     languages: [advertiser.language],
-    media: [{ type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.svg`, mediaFormat: 'svg', filename: 'logo.svg' }],
-    thumbnails: ads.slice(0, 4).map((ad) => ({ url: ad.media?.[1]?.url, isVideo: ad.displayFormat === 'VIDEO' })),
+    media: [{ type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.jpg`, mediaFormat: 'jpg', filename: 'logo.jpg' }],
+    thumbnails: ads.slice(0, 4).map((ad) => ({ url: stillOf(ad), isVideo: ad.displayFormat === 'VIDEO' })),
   };
 }
