@@ -10,6 +10,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { packagedFiles } from '../src/raster/packaged-file.ts';
+import { boardPage } from './board-page.ts';
 import { licences } from './licences.ts';
 
 const root = new URL('../', import.meta.url);
@@ -61,6 +62,7 @@ const workers = await build({
   entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts', 'picture-worker': 'src/pictures/worker.ts' },
 });
 chmodSync(new URL('main.js', dist), 0o755);
+writeFileSync(new URL('board.html', dist), await boardPage());
 
 // What is read while the program runs is looked for beside the piece that reads it.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];

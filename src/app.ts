@@ -5,6 +5,7 @@ import { operations } from './api/operations.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import type { Fetch } from './api/send-http.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
+import { boardTools } from './board/board-tools.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
@@ -182,5 +183,6 @@ function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, To
   const chosen = tools
     .filter((tool) => names?.includes(tool.name) ?? true)
     .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].writes));
-  return new Map(chosen.map((tool) => [tool.name, tool]));
+  const shown = chosen.some((tool) => tool.showsBoard) ? [...chosen, ...boardTools] : chosen;
+  return new Map(shown.map((tool) => [tool.name, tool]));
 }

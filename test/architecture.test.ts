@@ -54,8 +54,9 @@ const mayImport: Record<string, string[]> = {
   dataset: ['dataset', 'workers', 'language', 'present', 'state', 'credits', 'api'],
   pictures: ['pictures', 'workers', 'raster', 'state', 'credits', 'api'],
   tools: ['tools', 'dataset', 'pictures', 'present', 'state', 'credits', 'api'],
+  board: ['board', 'tools', 'dataset', 'pictures', 'present', 'state', 'api'],
   prompts: ['prompts', 'present'],
-  mcp: ['mcp', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
+  mcp: ['mcp', 'board', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
   raster: ['raster'],
   library: ['library', 'language', 'raster', 'api'],
@@ -63,6 +64,7 @@ const mayImport: Record<string, string[]> = {
   'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'pictures', 'config', 'tools', 'log', 'src/version.ts'],
   'src/app.ts': [
     'api',
+    'board',
     'mcp',
     'prompts',
     'tools',

@@ -10,6 +10,7 @@ import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { ImageContent, Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
+import { withBoardMeta } from './board-meta.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import {
@@ -116,12 +117,18 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
       adFilters: tool.severalCalls ? await server.adFilters() : [],
       resultTokens: server.resultTokens - RECEIPT_TOKENS,
       toolName,
+      offers: (name) => server.tools.has(name),
       explain: (thrown) => explained(thrown, server),
       ...(onProgress && { onProgress }),
     });
     const cost = costOf(tool, receipts);
     return {
-      result: resultOf(server, rendered, cost),
+      result: withBoardMeta(resultOf(server, rendered, cost), {
+        tool,
+        rendered,
+        receipt: cost.receipt,
+        notice: server.notice,
+      }),
       facts: { ...cost.receipt, ...(isChecked && { cached: false }) },
     };
   });

@@ -1,5 +1,6 @@
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
+import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import type { Prompt } from '../prompts/define-prompt.ts';
 import { callTool, errorResult, type ServerContext, type ToolCall, type ToolResult } from './call-tool.ts';
 import { filterHints } from './filter-descriptions.ts';
@@ -48,6 +49,7 @@ export function createCatalog({
     const withOutput = server.output !== 'text';
     return listTools(server.tools.values(), { withOutput, filterHints: filters && filterHints(filters) });
   };
+  const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   let tools: Promise<ListedTool[]> | undefined;
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
@@ -70,7 +72,11 @@ export function createCatalog({
     reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
     refuse: (error) => errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
-    listResources: async (tenantId) => listResources(await server.exports(tenantId)),
-    readResource: async (tenantId, uri, notFound) => readResource(await server.exports(tenantId), uri, notFound),
+    listResources: async (tenantId) => [
+      ...(showsBoard ? [boardResource] : []),
+      ...(await listResources(await server.exports(tenantId))),
+    ],
+    readResource: async (tenantId, uri, notFound) =>
+      showsBoard && uri === boardUri ? readBoard() : readResource(await server.exports(tenantId), uri, notFound),
   };
 }

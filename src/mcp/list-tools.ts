@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { isGated } from '../tools/catalog.ts';
 import type { Tool } from '../tools/define-tool.ts';
+import { listedBoard } from './board-meta.ts';
 import type { ArgumentHints } from './filter-descriptions.ts';
 import { ReceiptView } from './receipts.ts';
 
@@ -12,6 +13,7 @@ export interface ListedTool {
   inputSchema: ObjectSchema;
   outputSchema?: ObjectSchema;
   annotations: Tool['annotations'] & { title: string };
+  _meta?: Record<string, unknown>;
 }
 type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 
@@ -30,6 +32,7 @@ export function listTools(tools: Iterable<Tool>, { withOutput, filterHints = {} 
     inputSchema: inputSchema(tool.input, filterHints[tool.name]),
     ...(withOutput && { outputSchema: jsonSchema(tool.output.extend({ receipt: ReceiptView })) }),
     annotations: { title: tool.title, ...tool.annotations },
+    ...listedBoard(tool),
   }));
 }
 

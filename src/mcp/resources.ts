@@ -6,11 +6,13 @@ export interface ListedResource {
   uri: string;
   name: string;
   mimeType: string;
-  size: number;
+  size?: number;
   [other: string]: unknown;
 }
 
-export type ResourceContents = { contents: { uri: string; mimeType: string; text: string }[] };
+export type ResourceContents = {
+  contents: { uri: string; mimeType: string; text: string; _meta?: Record<string, unknown> }[];
+};
 
 /** Larger files would choke a host, which asks for the whole of them. */
 const maxBytes = 16 * 1024 * 1024;

@@ -14,6 +14,7 @@ export const addCollectionItem = defineTool({
   description: 'Save an ad or page to a collection. Saving it again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
   operations: ['addCollectionItem'],
+  forBoard: (data) => ({ added: (data as { added: boolean }).added }),
   input: z
     .strictObject({
       collectionId,

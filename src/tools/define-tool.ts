@@ -29,6 +29,12 @@ interface ToolDescription<Input extends z.ZodObject> {
   severalCalls?: true;
   /** It reports progress to clients that ask for it. */
   reportsProgress?: true;
+  /** Hosts that can draw views show its results on the board. */
+  showsBoard?: true;
+  /** Only the board calls it: what it returns is in the `_meta` of its result, and nowhere else. */
+  onlyForBoard?: true;
+  /** What the board needs of a result whose data a host may drop. */
+  forBoard?(data: object): object;
   input: Input;
   /** The schema that clients see. Loose at every level, so that a new key of the service breaks no client. */
   output: z.ZodObject;

@@ -13,6 +13,8 @@ export const gatherAds = defineTool({
   annotations: readOnly,
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
   severalCalls: true,
+  showsBoard: true,
+  forBoard: (data) => ({ gathering: (data as { gathering: string | null }).gathering }),
   reportsProgress: true,
   input: z.strictObject({
     filters: adFilters,

@@ -5,6 +5,7 @@ import type { PageView } from '../present/page.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 import { adViews, pageViews } from './item-views.ts';
+import { listForBoard } from './list-for-board.ts';
 import { paginate } from './paginate.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
 
@@ -14,6 +15,8 @@ export const listCollectionItems = defineListTool({
   description: 'List the ads or pages in a collection.',
   annotations: readOnly,
   operations: ['listCollectionItems'],
+  showsBoard: true,
+  forBoard: listForBoard,
   input: z.strictObject({ collectionId, itemType, limit: itemsLimit, cursor, detail, fresh }),
   output: z.looseObject({
     collection: CollectionView.optional(),

@@ -20,6 +20,9 @@ export const listCollections = defineListTool({
   description: 'List the collections of ads and pages, with ids and counts.',
   annotations: readOnly,
   operations: ['listCollections'],
+  forBoard: (data) => ({
+    collections: (data as { items: CollectionView[] }).items.map(({ id, name }) => ({ id, ...(name && { name }) })),
+  }),
   input: z.strictObject({ cursor }),
   output: z.looseObject({ items: z.array(CollectionView), ...paging }),
   run: ({ cursor }, context) =>

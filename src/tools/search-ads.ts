@@ -3,6 +3,7 @@ import { AdView } from '../present/ad.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 import { adViews } from './item-views.ts';
+import { listForBoard } from './list-for-board.ts';
 import { paginate } from './paginate.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
 
@@ -13,6 +14,8 @@ export const searchAds = defineListTool({
     'Search ads. Shows advertiser, start of the copy, call to action, format, dates, days running, duplicates, reach and landing domain.',
   annotations: readOnly,
   operations: ['searchAds'],
+  showsBoard: true,
+  forBoard: listForBoard,
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
   output: z.looseObject({ items: z.array(AdView), ...paging }),
   run: ({ filters: searchParams = {}, limit, cursor, detail = 'brief', fresh }, context) =>

@@ -56,6 +56,8 @@ export interface ToolContext {
   cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
+  /** Whether this server offers the tool of that name. */
+  offers(tool: string): boolean;
 }
 
 /** The expected cost of a page of a list, in credits; undefined if it is not known yet. */

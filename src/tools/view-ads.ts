@@ -22,6 +22,8 @@ export const viewAds = defineListTool({
     'See up to 12 ads that were read before, as one sheet of numbered pictures: stills of videos, the first card of carousels.',
   annotations: readOnly,
   operations: [],
+  showsBoard: true,
+  forBoard: (data) => ({ ids: (data as { tiles: AdTile[] }).tiles.map(({ id }) => id) }),
   input: z.strictObject({
     adIds: z.array(z.string()).min(1).max(12),
     card: z.int().min(1).optional().describe('card of a carousel'),

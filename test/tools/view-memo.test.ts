@@ -24,7 +24,16 @@ function openContext(service: TestService, cacheSeconds = 900): ToolContext {
   const caller = callsOf({ apiKey, tenantId: 'tenant', signal });
   const time = { now: Date.now(), clock: Date.now, deadline: Infinity, signal, isDraining: () => false };
   const explain = () => ({ kind: 'internal', text: '' }) as const;
-  return { ...caller, ...time, tenantId: 'tenant', adFilters: [], explain, resultTokens: 7840, toolName };
+  return {
+    ...caller,
+    ...time,
+    tenantId: 'tenant',
+    adFilters: [],
+    explain,
+    resultTokens: 7840,
+    toolName,
+    offers: () => true,
+  };
 }
 
 const pageAfter = (limit: number, shown: number, context: ToolContext) =>

@@ -1,0 +1,59 @@
+import * as z from 'zod';
+import type { Pictures } from '../pictures/pictures.ts';
+import { pictureOf } from '../present/ad-picture.ts';
+import { count } from '../present/list-text.ts';
+import type { Dataset } from '../state/dataset.ts';
+import { objectOf } from '../state/item-history.ts';
+import { defineTool, readOnly } from '../tools/define-tool.ts';
+import type { BoardPicture, BoardPictures } from './payload.ts';
+
+/** Pixels of a card on a dense screen. */
+const side = 400;
+/** Bytes of one call, as with ads. */
+const maxBytes = 500_000;
+const maxPictures = 24;
+
+export const boardPictures = defineTool({
+  name: 'board_pictures',
+  title: 'Pictures for the board',
+  description: 'Only the board calls it.',
+  annotations: readOnly,
+  operations: [],
+  onlyForBoard: true,
+  input: z.strictObject({ ids: z.array(z.string()).min(1).max(maxPictures) }),
+  output: z.looseObject({}),
+  async run({ ids }, { dataset, pictures, now, signal }): Promise<BoardPictures> {
+    const source = { dataset: await dataset(), pictures: await pictures(), now, signal };
+    return thatFit(await Promise.all([...new Set(ids)].map((id) => boardPicture(id, source))));
+  },
+  render: ({ pictures, left }) => `${count(pictures.length, 'picture')} for the board, ${left.length} more to come.`,
+});
+
+interface PictureSource {
+  dataset: Dataset;
+  pictures: Pictures;
+  now: number;
+  signal: AbortSignal;
+}
+
+/** @param id of an ad, with `#2` at its end for its second card */
+async function boardPicture(id: string, { dataset, pictures, now, signal }: PictureSource): Promise<BoardPicture> {
+  const [adId = '', card] = id.split('#');
+  const item = await dataset.item('ads', adId);
+  if (item === undefined) return { id, reason: 'the ad is not in the dataset' };
+  const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number.parseInt(card, 10) || 1 }) });
+  const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal });
+  if ('reason' in shown) return { id, reason: shown.reason };
+  return { id, src: `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}` };
+}
+
+function thatFit(all: readonly BoardPicture[]): BoardPictures {
+  const pictures: BoardPicture[] = [];
+  let room = maxBytes;
+  for (const picture of all) {
+    room -= JSON.stringify(picture).length;
+    if (room < 0 && pictures.length > 0) break;
+    pictures.push(picture);
+  }
+  return { pictures, left: all.slice(pictures.length).map(({ id }) => id) };
+}

@@ -1,0 +1,6 @@
+import type { Tool } from '../tools/define-tool.ts';
+import { boardAds } from './board-ads.ts';
+import { boardPictures } from './board-pictures.ts';
+
+/** The tools that only the board calls, offered with any tool that shows it. */
+export const boardTools: readonly Tool[] = [boardAds, boardPictures];

@@ -1,0 +1,93 @@
+/** What the server and the view of the board agree on. The view runs in a browser, so this file imports nothing. */
+
+/** Where a result holds what the board reads: in its `_meta`, under this key. */
+export const boardKey = 'ad-library/board';
+
+/** An ad with everything the board shows. Kept fields have the API's names; what is missing is left out. */
+export interface BoardAd {
+  id: string;
+  pageName?: string;
+  headline?: string;
+  body?: string;
+  linkDescription?: string;
+  /** What a reader sees first. */
+  firstLine?: string;
+  startedAt?: string;
+  lastSeenAt?: string;
+  endDate?: string;
+  daysRunning?: number;
+  /** Left out if it is not known. */
+  active?: boolean;
+  displayFormat?: string;
+  /** Its pictures, videos and cards in words, such as `15 s` or `5 cards`. */
+  creative?: string;
+  ctaType?: string;
+  countries?: string[];
+  publisherPlatform?: string[];
+  duplicates?: number;
+  audienceReach?: number;
+  adSpendMin?: number;
+  adSpendMax?: number;
+  currency?: string;
+  landingDomain?: string;
+  /** Only an https address. */
+  landingUrl?: string;
+  cards?: BoardCard[];
+}
+
+export interface BoardCard {
+  title?: string;
+  body?: string;
+}
+
+/** What `board_ads` gives. */
+export interface BoardAds {
+  /** The time of the call, in ISO text. */
+  asOf: string;
+  /** The tools that the view may call and that this server offers. */
+  offered: string[];
+  ads: BoardAd[];
+  /** Ids that did not fit into this call, to be asked for by `ids`. */
+  left: string[];
+  /** Ids that are not in the dataset. */
+  missing: string[];
+  gathering?: BoardGathering;
+}
+
+export interface BoardGathering {
+  id: string;
+  found: number | null;
+  read: number;
+  complete: boolean;
+  gatheredAt: string;
+}
+
+/** What `board_pictures` gives: a `data:` address, or why there is no picture. */
+export interface BoardPictures {
+  pictures: BoardPicture[];
+  left: string[];
+}
+
+export interface BoardPicture {
+  /** As asked for: the id of an ad, and after `#` the number of a card. */
+  id: string;
+  src?: string;
+  reason?: string;
+}
+
+/** What a tool that shows the board says to it, beside what the host passes on of its result. */
+export interface BoardContext {
+  tool?: string;
+  ids?: string[];
+  gathering?: string;
+  /** The items are pages, which the board does not show. */
+  isPages?: boolean;
+  cursor?: string | null;
+  /** What the next page is expected to cost, where that is known. */
+  nextCredits?: number;
+  totalHits?: number;
+  collections?: { id: string; name?: string }[];
+  added?: boolean;
+  receipt?: { charged: number | null; remaining: number | null };
+  notice?: string;
+}

@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest';
+import type { ShownBoard } from '../support/board/board-host.ts';
+import { idOf, someAds } from '../support/board/board-service.ts';
+import { boardTest } from '../support/board/board-test.ts';
+import { inChromium } from '../support/board/chromium.ts';
+
+const button = ({ board }: ShownBoard, name: string | RegExp) => board.getByRole('button', { name, exact: true });
+const status = ({ board }: ShownBoard, text: string | RegExp) => board.getByRole('status').getByText(text).waitFor();
+const reads = ({ board }: ShownBoard, title: string) =>
+  board.locator('#title', { hasText: new RegExp(`^${title}$`) }).waitFor();
+const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
+
+inChromium('what can be done on the board', () => {
+  const boards = boardTest(someAds(30));
+
+  test('more ads take a second click, on a button that names the price', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 12 } });
+    await reads(shown, '12 ads');
+    await button(shown, 'More ads for about 2 credits …').click();
+    await button(shown, 'Cancel').click();
+    await button(shown, 'More ads for about 2 credits …').click();
+    await button(shown, 'Search for about 2 credits').waitFor();
+    expect(paid(shown)).toEqual([]);
+    await button(shown, 'Search for about 2 credits').click();
+    await reads(shown, '24 ads');
+    await status(shown, /^2 credits charged, [\d,]+ left\.$/);
+    expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } }]);
+    await button(shown, /^More ads/).click();
+    await button(shown, /^Search for/).click();
+    await reads(shown, '30 ads');
+    expect(await button(shown, /^More ads/).count()).toBe(0);
+  });
+
+  test('a page that costs nothing takes one click', async () => {
+    const shown = await boards.show(
+      { tool: 'search_ads', args: { limit: 30, detail: 'full' } },
+      { resultTokens: 2000 },
+    );
+    await button(shown, 'More ads, free').click();
+    await status(shown, '0 credits charged');
+    expect(paid(shown)).toHaveLength(1);
+  });
+
+  test('a search that fails says why, and can be tried again', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
+    await reads(shown, '5 ads');
+    await button(shown, /^More ads/).click();
+    await button(shown, /^Search for/).click();
+    await status(shown, /budget/i);
+    await button(shown, /^More ads/).waitFor();
+  });
+
+  test('selected ads go to the conversation by their ids alone', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 ads');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await shown.board.getByLabel('Select: Offer 4').check();
+    await button(shown, 'Ask about them').click();
+    await status(shown, '2 ads handed to the conversation.');
+    const ids = `${idOf(1)}, ${idOf(4)}`;
+    const [message] = await shown.messages('ui/message');
+    expect(message?.params).toEqual({
+      role: 'user',
+      content: [{ type: 'text', text: `Tell me about these 2 ads from the board: ${ids}` }],
+    });
+    const contexts = await shown.messages('ui/update-model-context');
+    expect(contexts.at(-1)?.params).toEqual({ content: [{ type: 'text', text: `Selected on the board: ${ids}` }] });
+    await button(shown, 'Clear').click();
+    expect(await shown.board.locator('.selected').count()).toBe(0);
+  });
+
+  test('selected ads are saved to a collection of the member', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 ads');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await shown.board.getByLabel('Select: Offer 2').check();
+    const { data } = await (await boards.service.start()).call('list_collections');
+    const { name = '', id } = data.items[0] ?? {};
+    for (const outcome of ['2 ads saved.', '2 ads saved, all of them there already.']) {
+      await button(shown, 'Save …').click();
+      await shown.board.getByRole('dialog').getByRole('button', { name }).click();
+      await status(shown, outcome);
+    }
+    const saved = shown.calls.filter((call) => call.name === 'add_collection_item').map((call) => call.arguments);
+    expect(saved.slice(0, 2)).toEqual([
+      { collectionId: id, itemType: 'ads', itemId: idOf(1) },
+      { collectionId: id, itemType: 'ads', itemId: idOf(2) },
+    ]);
+  });
+
+  test('where the server only reads, nothing can be saved', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } }, { readOnly: true });
+    await reads(shown, '6 ads');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await button(shown, 'Ask about them').waitFor();
+    expect(await button(shown, 'Save …').count()).toBe(0);
+  });
+
+  test('a landing page opens through the host, and its host is shown first', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 ads');
+    await button(shown, 'Offer 3').click();
+    await button(shown, 'Open shop.example ↗').click();
+    await expect.poll(() => shown.messages('ui/open-link')).toHaveLength(1);
+    const [{ params } = { params: {} }] = await shown.messages('ui/open-link');
+    expect(params).toEqual({ url: 'https://shop.example/offer/3' });
+  });
+
+  test('what a host refuses is said in a word', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 ads');
+    await shown.page.evaluate('window.refusing = { "ui/message": "Not now.", "ui/open-link": "Not allowed." }');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await button(shown, 'Ask about them').click();
+    await status(shown, 'The conversation did not take them: Not now.');
+  });
+
+  test('a call that was cancelled or failed shows its first line', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
+    await status(shown, /^The call is not valid/);
+    await shown.notify('ui/notifications/tool-cancelled', { reason: 'x' });
+    await status(shown, 'The call was cancelled.');
+  });
+
+  test('where a host drops what a result says to the board, its data do', async () => {
+    const shown = await boards.show({
+      tool: 'search_ads',
+      args: { limit: 6 },
+      passOn: (result) =>
+        'structuredContent' in result && 'items' in Object(result.structuredContent)
+          ? { ...result, _meta: undefined }
+          : result,
+    });
+    await reads(shown, '6 ads');
+    expect(shown.calls[0]).toEqual({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
+  });
+
+  test('ads that the server keeps no longer are shown as the result lists them', async () => {
+    const lost = idOf(3).replace('0', 'f');
+    const shown = await boards.show({
+      tool: 'search_ads',
+      args: { limit: 6 },
+      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(idOf(3), lost)),
+    });
+    await reads(shown, '6 ads');
+    expect(shown.calls[0]?.arguments.ids).toContain(lost);
+    await shown.board.getByLabel('Select: Offer 3').check();
+    expect(await shown.board.locator('.card', { hasText: 'Offer 3' }).textContent()).toContain(
+      'First line of offer 3.',
+    );
+  });
+});

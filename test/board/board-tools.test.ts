@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
+import { type BoardService, idOf, someAds, startBoardService } from '../support/board/board-service.ts';
+import type { TestServer } from '../support/server.ts';
+
+let service: BoardService;
+let server: TestServer;
+beforeAll(async () => {
+  service = await startBoardService(someAds(30));
+  server = await service.start();
+});
+afterAll(() => service.close());
+
+const meta = <Data>({ raw }: { raw: { _meta?: Record<string, unknown> | undefined } }) =>
+  raw._meta?.['ad-library/board'] as Data;
+const board = async <Data>(name: string, args: object, client: Pick<TestServer, 'call'> = server) => {
+  const result = await client.call(name, { ...args });
+  expect(result.text.split('\n')).toHaveLength(1);
+  return meta<Data>(result);
+};
+
+test.each(['both', 'text', 'structured'] as const)(
+  'results say what the board shows, with output %s',
+  async (output) => {
+    const own = await service.start({ output });
+    const found = await own.call('search_ads', { limit: 7 });
+    expect(meta<BoardContext>(found)).toMatchObject({ tool: 'search_ads', totalHits: 30, nextCredits: 1 });
+    const { ids = [], cursor } = meta<BoardContext>(found);
+    expect(ids).toHaveLength(7);
+    expect(cursor).toEqual(expect.any(String));
+    const gathered = await own.call('gather_ads', { maxAds: 30, maxCredits: 30 });
+    expect(meta<BoardContext>(gathered).gathering).toMatch(/^g/);
+    const viewed = await own.call('view_ads', { adIds: ids.slice(0, 2) });
+    expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
+
+    const shown = await own.call('board_ads', { ids });
+    expect(meta<BoardAds>(shown).ads.map(({ id }) => id)).toEqual(ids);
+    expect(shown.text).toBe('7 ads for the board, 0 more to come.');
+    expect(Object.keys(shown.data)).toEqual(output === 'text' ? [] : ['receipt']);
+    const { pictures } = await board<BoardPictures>('board_pictures', { ids: ids.slice(0, 1) }, own);
+    expect(pictures).toEqual([{ id: ids[0], src: expect.stringMatching(/^data:image\/jpeg;base64,\/9j/) }]);
+  },
+);
+
+test('board_ads costs nothing, and names what the dataset does not have', async () => {
+  await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
+  const before = service.requests.length;
+  const { ads, missing, left, offered } = await board<BoardAds>('board_ads', { ids: [idOf(3), 'nowhere', idOf(2)] });
+  expect(ads.map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
+  expect([missing, left]).toEqual([['nowhere'], []]);
+  expect(offered).toEqual(['search_ads', 'list_collections', 'add_collection_item']);
+  expect(service.requests.length).toBe(before);
+  expect(ads[1]).toMatchObject({
+    pageName: 'Copperquill',
+    firstLine: 'First line of offer 2.',
+    daysRunning: 7,
+    active: true,
+    creative: '3 cards',
+    landingUrl: 'https://shop.example/offer/2',
+    cards: [{ title: 'Card 1 of 2', body: 'Card text 1' }, {}, {}],
+  });
+});
+
+test('board_ads gives a gathering, and says that one is not there', async () => {
+  const gathered = await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
+  const { gathering: id } = meta<BoardContext>(gathered);
+  const { gathering, ads } = await board<BoardAds>('board_ads', { gathering: id });
+  expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
+  expect(ads).toHaveLength(30);
+  const unknown = await server.call('board_ads', { gathering: 'g0' });
+  expect(unknown.isError).toBe(true);
+  expect(unknown.text).toContain('gather_ads makes it again');
+});
+
+test('board_pictures shows the cards of an ad in their order, and says why one is not shown', async () => {
+  await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
+  const asked = [`${idOf(2)}#3`, `${idOf(2)}#1`, `${idOf(2)}#9`, idOf(99)];
+  service.pictures.length = 0;
+  const { pictures, left } = await board<BoardPictures>('board_pictures', { ids: asked });
+  expect(pictures.map(({ id }) => id)).toEqual(asked);
+  expect(pictures.map(({ src }) => src !== undefined)).toEqual([true, true, false, false]);
+  expect(pictures[2]?.reason).toContain('only 3 cards');
+  expect(pictures[3]?.reason).toContain('not in the dataset');
+  expect(left).toEqual([]);
+  expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
+});
+
+test('a server that only reads offers no saving', async () => {
+  const reader = await service.start({ readOnly: true });
+  const { ids } = meta<BoardContext>(await reader.call('search_ads', { limit: 1 }));
+  const { offered } = await board<BoardAds>('board_ads', { ids }, reader);
+  expect(offered).toEqual(['search_ads', 'list_collections']);
+});
+
+test('without a tool that shows it there is no board', async () => {
+  const plain = await service.start({ tools: ['whoami', 'get_ad'] });
+  expect((await plain.client.listTools()).tools.map(({ name }) => name)).toEqual(['get_ad', 'whoami']);
+  expect((await plain.client.listResources()).resources).toEqual([]);
+  await expect(plain.client.readResource({ uri: 'ui://ad-library/board' })).rejects.toThrow('no resource');
+  expect((await plain.call('board_ads', { ids: [] })).text).toContain('There is no tool');
+});

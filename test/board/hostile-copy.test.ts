@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest';
+import { boardTest } from '../support/board/board-test.ts';
+import { inChromium } from '../support/board/chromium.ts';
+import { uuidOf } from '../support/uuid-of.ts';
+
+const scripts = [
+  '"><script>window.top.broken = true</script><img src=x onerror="window.top.broken = true">',
+  '<style>body { display: none }</style><base href="https://evil.example/"><meta http-equiv="refresh" content="0">',
+  '</textarea></title></style></script><svg onload="broken = true"><a href="javascript:broken = true">x</a>',
+  '{{constructor.constructor("broken = true")()}} ${broken = true} [x](javascript:broken)',
+  '__proto__',
+  'constructor',
+];
+const writing = [
+  'مرحبا بكم في متجرنا الجديد، خصم 50٪ اليوم فقط',
+  'שלום עולם, מבצע מיוחד',
+  '青瓷小日子 月牙餐盤 今日優惠',
+  'สวัสดีครับ ยินดีต้อนรับสู่ร้านของเรา',
+  'नमस्ते दुनिया 👩‍👩‍👧‍👦🏴󠁧󠁢󠁥󠁮󠁧󠁿',
+  'Z̸̢̛a̶l̴g̷o̶'.repeat(40),
+];
+const long = ['W'.repeat(10_000), 'word '.repeat(2000), '\n'.repeat(10_000), '👩‍👩‍👧‍👦'.repeat(900)];
+const copies = [...scripts, ...writing, ...long];
+const links = [
+  'javascript:broken = true',
+  'http://plain.example/',
+  'https://user:word@evil.example/',
+  'data:text/html,x',
+  'https://',
+];
+
+const hostile = () => [
+  ...copies.map((text, index) => ({
+    id: uuidOf(`copy ${index}`),
+    pageId: `${index}`,
+    page: { pageName: text },
+    headline: text,
+    body: text,
+    linkDescription: text,
+    displayFormat: text.slice(0, 60),
+    ctaType: text.slice(0, 60),
+    countries: [text.slice(0, 60)],
+    publisherPlatform: [text.slice(0, 60)],
+    startedAt: index % 2 === 0 ? '0001-01-01T00:00:00Z' : '9999-12-31T00:00:00Z',
+    lastSeenAt: '2026-11-20T00:00:00Z',
+    duplicates: 1e300,
+    audienceReach: -1,
+    adSpendMin: 1e21,
+    cards: Array.from({ length: 22 }, () => ({ title: text, body: text.slice(0, 1500) })),
+    offerLink: links[index % links.length],
+  })),
+  { id: uuidOf('bare') },
+];
+
+inChromium('copy that means harm', () => {
+  const boards = boardTest(hostile);
+  const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
+
+  test.each([1180, 360])('is shown as text, %d pixels wide', async (width) => {
+    const shown = await boards.show({ ...shownAds, width });
+    await shown.board.locator('#title', { hasText: `${copies.length + 1} ads` }).waitFor();
+    for (const mode of ['Timeline', 'Cards']) {
+      await shown.board.getByRole('button', { name: mode, exact: true }).click();
+      const overflow = await shown.board.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
+      expect(overflow).toBe(0);
+    }
+    await shown.board.getByRole('button', { name: /^All filters/ }).click();
+    const added = shown.board
+      .locator('main, dialog')
+      .locator('script, style, base, meta, a, iframe, img[onerror], svg[onload]');
+    await shown.board.locator('#list .open').first().click();
+    const drawer = shown.board.getByRole('dialog');
+    await drawer.waitFor();
+    for (let step = 0; step < copies.length; step++) {
+      expect(await added.count()).toBe(0);
+      expect(await drawer.evaluate((dialog) => dialog.scrollWidth - dialog.clientWidth)).toBe(0);
+      expect(await drawer.getByRole('button', { name: /^Open/ }).count()).toBe(0);
+      await shown.page.keyboard.press('ArrowRight');
+    }
+    expect(await shown.page.evaluate('window.broken')).toBeUndefined();
+  });
+
+  test('is read from the side it is written from, and says how much is missing', async () => {
+    const shown = await boards.show(shownAds);
+    const direction = (text: string) =>
+      shown.board
+        .locator('.card .line, .card .open', { hasText: text })
+        .first()
+        .evaluate((line) => line.ownerDocument.defaultView.getComputedStyle(line).direction);
+    expect(await direction('مرحبا')).toBe('rtl');
+    expect(await direction('青瓷')).toBe('ltr');
+    await shown.board.locator('.open', { hasText: 'WWWW' }).click();
+    await shown.board
+      .getByRole('dialog')
+      .getByRole('heading', { name: /… \(\+9700 characters\)$/ })
+      .waitFor();
+  });
+
+  test('reaches the conversation by no way', async () => {
+    const shown = await boards.show(shownAds);
+    await shown.board.locator('.card input').first().check();
+    await shown.board.getByRole('button', { name: 'Ask about them' }).click();
+    await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);
+    const sent = await shown.messages();
+    for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
+      expect(JSON.stringify(params)).toMatch(/^[\w\s{}[\]":;,./-]*$/);
+  });
+});

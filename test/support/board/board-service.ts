@@ -1,0 +1,102 @@
+import type { Config } from '../../../src/config/settings.ts';
+import { type Library, openLibrary } from '../../../src/library/open.ts';
+import { Canvas } from '../../../src/raster/canvas.ts';
+import { encodeJpeg } from '../../../src/raster/codecs.ts';
+import { listen } from '../../../src/serve/http/listen.ts';
+import { startServer, type TestServer } from '../server.ts';
+import { uuidOf } from '../uuid-of.ts';
+
+/** 20 November 2026, in the morning. */
+export const now = Date.UTC(2026, 10, 20, 9);
+
+export interface BoardService {
+  library: Library;
+  baseUrl: string;
+  apiKey: string;
+  /** Paths of the pictures that were asked for. */
+  pictures: string[];
+  /** What the service was asked for, without pictures. */
+  requests: string[];
+  /** A server with its own client in front of it. */
+  start(config?: Partial<Config>): Promise<TestServer>;
+  close(): Promise<void>;
+}
+
+/** The local library over real HTTP with ads of a test's choice, and with pictures for them. */
+export async function startBoardService(ads: (mediaUrl: string) => readonly object[]): Promise<BoardService> {
+  const library = await openLibrary({ database: ':memory:', now: () => now });
+  const canvas = new Canvas(40, 40);
+  canvas.data.fill(200);
+  const jpeg = await encodeJpeg(canvas, 80);
+  const { pictures, requests }: Pick<BoardService, 'pictures' | 'requests'> = { pictures: [], requests: [] };
+  const listener = await listen(
+    (request) => {
+      const { pathname } = new URL(request.url);
+      if (!pathname.startsWith('/pictures/')) {
+        requests.push(`${request.method} ${pathname}`);
+        return library.fetch(request);
+      }
+      pictures.push(pathname);
+      return new Response(jpeg, { headers: { 'content-type': 'image/jpeg' } });
+    },
+    { host: '127.0.0.1', port: 0 },
+  );
+  const baseUrl = listener.address;
+  const lines = ads(`${baseUrl}/pictures`).map((ad) => `${JSON.stringify(ad)}\n`);
+  await library.import(
+    (async function* () {
+      yield lines.join('');
+    })(),
+  );
+  const apiKey = library.keys.create({ credits: 10_000 }).key;
+  const servers: TestServer[] = [];
+  return {
+    library,
+    baseUrl,
+    apiKey,
+    pictures,
+    requests,
+    start: async (config) => {
+      const server = await startServer({ config: { baseUrl, apiKey, ...config }, now: () => now });
+      servers.push(server);
+      return server;
+    },
+    close: async () => {
+      for (const server of servers) await server.close();
+      await listener.close(0);
+      library.close();
+    },
+  };
+}
+
+const advertisers = ['Quiet Heron Sleep', 'Stridemoor', 'Copperquill'];
+const formats = ['IMAGE', 'VIDEO', 'CAROUSEL'];
+const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
+
+export const idOf = (index: number): string => uuidOf(`board ${index}`);
+
+/** Ads of three advertisers in turn, each a day older than the one before; every third has three cards. */
+export const someAds = (count: number) => (mediaUrl: string) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: idOf(index),
+    pageId: `page-${index % 3}`,
+    page: { pageName: advertisers[index % 3] },
+    headline: `Offer ${index}`,
+    body: `First line of offer ${index}.\nIts second line.`,
+    offerLink: `https://shop.example/offer/${index}`,
+    startedAt: daysAgo(index + 5),
+    lastSeenAt: daysAgo(index % 2 === 0 ? 0 : 4),
+    endDate: index % 2 === 0 ? null : daysAgo(4),
+    displayFormat: formats[index % 3],
+    ctaType: index % 4 === 0 ? 'LEARN_MORE' : 'SHOP_NOW',
+    countries: index % 2 === 0 ? ['DE', 'AT'] : ['US'],
+    publisherPlatform: ['FACEBOOK'],
+    duplicates: index,
+    media:
+      index % 3 === 2
+        ? [1, 2, 3].map((nr) => ({ type: 'CARD_THUMB', nr, url: `${mediaUrl}/${index}-${nr}.jpg` }))
+        : [{ type: 'THUMB', nr: 0, url: `${mediaUrl}/${index}.jpg` }],
+    ...(index % 3 === 2 && {
+      cards: [1, 2, 3].map((card) => ({ title: `Card ${card} of ${index}`, body: `Card text ${card}` })),
+    }),
+  }));
