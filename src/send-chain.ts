@@ -106,7 +106,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     priceOf: async (list, { limit, cursor }) => {
       const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      return quote((await state.ledger.read(caller.tenantId)).prices, { operation: operations[list], query }).price;
+      return quote((await state.ledger.estimate(caller.tenantId)).prices, { operation: operations[list], query }).price;
     },
     allowance: (maxCredits) => {
       const own = memoryCreditLedger({ now: options.now, maxStrangers: 1 });
@@ -179,7 +179,7 @@ function sendChain(options: ChainOptions): Send {
 
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {
   if (!call.operation.gated) return;
-  const { prices } = await ledger.read(call.tenantId);
+  const { prices } = await ledger.estimate(call.tenantId);
   const { price, atLeast } = quote(prices, call);
   const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
   log.warn('a paid call was lost: the server closed before its answer arrived', fields);

@@ -59,7 +59,7 @@ export function withUsageWindows(send: Send, { ledger, windows, askCredits, now 
   const tooFull = async (call: Call): Promise<FullWindow | undefined> => {
     const window = await windows.get(call.tenantId);
     if (window === undefined) return undefined;
-    const { prices } = await ledger.read(call.tenantId);
+    const { prices } = await ledger.estimate(call.tenantId);
     const { price, atLeast } = quote(prices, call);
     return window.left > 0 && (price ?? atLeast) <= window.left ? undefined : window;
   };
