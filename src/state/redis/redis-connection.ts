@@ -31,7 +31,7 @@ export interface RedisCommands {
 }
 
 /** How long a command may take, in milliseconds. */
-const commandMs = 500;
+const commandMs = 900;
 /** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
 const probeEvery = 250;
 const probesPerDriver = 8;
