@@ -15,7 +15,7 @@ import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { askForFilters } from './mcp/served-filters.ts';
 import type { Resolve } from './pictures/resolve.ts';
 import { prompts } from './prompts/catalog.ts';
-import type { OpenCalls, Upstream } from './send-chain.ts';
+import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
 import type { Tool } from './tools/define-tool.ts';
 import { version } from './version.ts';
@@ -44,13 +44,15 @@ export interface AppOptions {
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
   /** Whether the service accepted a tenant's key lately; by default there is only one key. */
-  isKnownKey?: (tenantId: string) => boolean;
+  isKnownKey?: (tenantId: string) => Promise<boolean>;
   now: () => number;
   random: () => number;
   /** Finds the addresses of picture hosts; by default in the DNS. */
   resolve?: Resolve;
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
+  /** What all replicas share, if anything. */
+  redis?: CallsOptions['redis'];
 }
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
@@ -77,6 +79,7 @@ export async function openApp({
   random,
   resolve,
   mediaUrl,
+  redis,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
   const draining = new AbortController();
@@ -87,7 +90,7 @@ export async function openApp({
   let calls: Promise<OpenCalls> | undefined;
   const open = () => {
     calls ??= import('./send-chain.ts').then(({ openCalls }) =>
-      openCalls({ config, upstream, log, now, random, resolve }),
+      openCalls({ config, upstream, log, now, random, resolve, redis }),
     );
     return calls;
   };

@@ -2,11 +2,12 @@ import * as z from 'zod';
 import { logLevels } from '../log/log.ts';
 import { mediaHosts } from './media-hosts.ts';
 import { baseUrl, filtersFile, hostName, hostNames, names, onOff, wholeNumber } from './setting-values.ts';
+import { stateAddress } from './state-address.ts';
 
 /** A setting: its environment variable, its flag if it has one, and its type. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
   variable: string;
-  /** Absent for the key, because process lists show flags. */
+  /** Absent for secrets, because process lists show flags. */
   flag?: string;
   schema: Schema;
   secret?: true;
@@ -187,6 +188,19 @@ export const settings = {
     schema: mediaHosts.default({ public: true, listed: [] }),
     value: 'names',
     help: 'Where view_ads and the board fetch pictures: public (every public host, over https; the default), none, or hosts as name or name:port, which alone may be internal or use http',
+  }),
+  stateUrl: setting({
+    variable: 'AD_LIBRARY_STATE_URL',
+    flag: '--state-url',
+    schema: stateAddress.optional(),
+    value: 'url',
+    help: 'Redis 7 or Valkey that all replicas share, redis:// or rediss:// (http only; default: state is kept in the process)',
+  }),
+  stateSecret: setting({
+    variable: 'AD_LIBRARY_STATE_SECRET',
+    schema: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -base64 32').optional(),
+    secret: true,
+    help: 'Seals what is kept in the shared state; the same for all replicas, at least 32 characters; required with a state address',
   }),
   searchFilters: setting({
     variable: 'AD_LIBRARY_SEARCH_FILTERS',
