@@ -20,7 +20,7 @@ import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
 import type { DatasetCaller, Datasets } from './state/dataset.ts';
-import { type Exports, MemoryExports } from './state/exports.ts';
+import { type Exports, type ExportStore, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
 import { folderExports } from './state/folder-exports.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
@@ -75,8 +75,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const sql = new DatasetSqlEngine(adRows);
   const exports = openExports(options);
   const forget = async (tenantId: string) => {
-    exports.forget(tenantId);
-    await Promise.all([state.forget(tenantId), datasets.forget(tenantId), sql.forget(tenantId)]);
+    await Promise.all([exports.forget(tenantId), state.forget(tenantId), datasets.forget(tenantId), sql.forget(tenantId)]);
   };
   const state = memoryState({
     ttl: config.cacheSeconds * 1000,
@@ -141,10 +140,10 @@ function openDatasets(
 }
 
 /** In memory, or in the folder of the one person whose key this is. */
-function openExports({ config: { files, demo }, now }: CallsOptions): Pick<MemoryExports, 'of' | 'forget'> {
+function openExports({ config: { files, demo }, now }: CallsOptions): ExportStore {
   if (files === undefined || demo) return new MemoryExports(now);
   const exports = folderExports(resolve(files, 'exports'), now);
-  return { of: () => exports, forget: () => {} };
+  return { of: () => exports, forget: async () => {} };
 }
 
 /** How long a paid answer waits to be kept in files, in milliseconds. */
