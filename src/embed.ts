@@ -29,7 +29,7 @@ export async function openServer(
   settings: Readonly<Record<string, string | undefined>>,
   write: (line: string) => void = () => {},
 ): Promise<EmbeddedServer> {
-  const config = readConfig({ ...settings }, {}, { tools: toolNames });
+  const config = readConfig({ ...settings }, {}, { tools: toolNames, oneUser: true });
   const log = createLog(config.logLevel, write);
   const app = await openApp({ config, log, now: Date.now, random: Math.random });
   const { bindV1 } = await import('./mcp/bind-v1.ts');

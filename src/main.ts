@@ -56,7 +56,8 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 async function run(job: Job): Promise<number> {
   const http = job.name === 'http';
   const listens = http || job.name === 'library serve';
-  const read = () => readConfig(process.env, job.flags, { tools: toolNames, listens, http });
+  const read = () =>
+    readConfig(process.env, job.flags, { tools: toolNames, listens, http, oneUser: job.name === 'stdio' });
   if (job.name === 'stdio') return stdio(readForHost(read));
   const config = read();
   if (job.name === 'http') return serveCallers(config);

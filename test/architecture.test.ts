@@ -75,6 +75,7 @@ describe.each(sources)('$file', ({ file, text, ours, packages }) => {
     for (const name of packages) {
       if (name.startsWith('@modelcontextprotocol/')) expect(['mcp', 'serve']).toContain(folderOf(file));
       if (name === 'undici') expect(file).toBe('src/api/undici-fetch.ts');
+      if (name === '@redis/client') expect(dirname(file)).toBe('src/state/redis');
       if (name === 'node-sqlite3-wasm') expect(folderOf(file)).toBe('library');
       if (name === '@sqlite.org/sqlite-wasm') expect(dirname(file)).toBe('src/dataset/sql');
       if (name === 'commander') expect(['src/cli/parse.ts', 'src/cli/library.ts']).toContain(file);

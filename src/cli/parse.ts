@@ -40,6 +40,7 @@ const listening: SettingName[] = [
   'callsWaiting',
   'authFailuresPerMinute',
   'metrics',
+  'stateUrl',
 ];
 
 const database: SettingName[] = ['database', 'logLevel'];

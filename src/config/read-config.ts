@@ -21,6 +21,8 @@ export interface ReadOptions {
   listens?: boolean;
   /** Whether this run serves many callers over HTTP. */
   http?: boolean;
+  /** Whether this run serves one user, whose state is in the process. */
+  oneUser?: boolean;
 }
 
 /** Reads every setting; a flag takes precedence over its variable. Throws `SettingsError` with all problems at once. */
@@ -57,8 +59,9 @@ const inTheForm = (title: string | undefined) => (title ? ` (in the host's form:
 const maxShown = 5;
 
 /** What is wrong with settings that are fine one by one. */
-function* combinedProblems(config: Config, { tools, listens, http }: ReadOptions): Generator<[SettingName, string]> {
-  const { host, allowedHosts, baseUrl, demo, files } = config;
+function* combinedProblems(config: Config, options: ReadOptions): Generator<[SettingName, string]> {
+  const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret } = config;
+  const { tools, listens, http, oneUser } = options;
   const unknown = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
   if (unknown.length > 0) {
     const shown = unknown.slice(0, maxShown).join(', ') + (unknown.length > maxShown ? ', …' : '');
@@ -72,6 +75,11 @@ function* combinedProblems(config: Config, { tools, listens, http }: ReadOptions
   }
   if (http && files !== undefined) {
     yield ['files', 'must be left out over HTTP: the folder belongs to one user, and HTTP serves many'];
+  }
+  if (oneUser && stateUrl) yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
+  if (http && stateUrl && stateSecret === undefined) {
+    const how = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
+    yield ['stateSecret', `must be set with a state address: ${how}`];
   }
 }
 

@@ -1,11 +1,12 @@
 import * as z from 'zod';
 import { logLevels } from '../log/log.ts';
 import { baseUrl, filtersFile, hostName, hostNames, names, onOff, wholeNumber } from './setting-values.ts';
+import { stateAddress } from './state-address.ts';
 
 /** A setting: its environment variable, its flag if it has one, and its type. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {
   variable: string;
-  /** Absent for the key, because process lists show flags. */
+  /** Absent for secrets, because process lists show flags. */
   flag?: string;
   schema: Schema;
   secret?: true;
@@ -178,6 +179,19 @@ export const settings = {
     schema: z.string().optional(),
     value: 'folder',
     help: 'Folder that keeps the dataset between runs and receives exports (stdio only; default: in memory)',
+  }),
+  stateUrl: setting({
+    variable: 'AD_LIBRARY_STATE_URL',
+    flag: '--state-url',
+    schema: stateAddress.optional(),
+    value: 'url',
+    help: 'Redis 7 or Valkey that all replicas share, redis:// or rediss:// (http only; default: state is kept in the process)',
+  }),
+  stateSecret: setting({
+    variable: 'AD_LIBRARY_STATE_SECRET',
+    schema: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -base64 32').optional(),
+    secret: true,
+    help: 'Seals what is kept in the shared state; the same for all replicas, at least 32 characters; required with a state address',
   }),
   searchFilters: setting({
     variable: 'AD_LIBRARY_SEARCH_FILTERS',

@@ -34,6 +34,8 @@ test('without settings the documented defaults hold', () => {
     database: undefined,
     files: undefined,
     searchFilters: undefined,
+    stateUrl: undefined,
+    stateSecret: undefined,
   });
 });
 
@@ -111,6 +113,7 @@ test.each([
   ['AD_LIBRARY_DEMO', 'maybe'],
   ['AD_LIBRARY_READ_ONLY', 'ja'],
   ['AD_LIBRARY_API_KEY', 'two words'],
+  ['AD_LIBRARY_STATE_URL', 'http://redis:6379'],
 ])('%s=%s is refused, by name and with what it may be', (variable, text) => {
   expect(problemsOf({ [variable]: text })).toEqual([expect.stringMatching(new RegExp(`^${variable} must be .+`))]);
 });

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { ErrorReply, type RedisArgument } from '@redis/client';
+import { openDriver, type RedisDriver, type StateAddress } from './redis-driver.ts';
+import { soon } from './soon.ts';
+import { stateUnavailable } from './state-error.ts';
+
+/** Logs what an operator should know. No text contains the address's password. */
+export interface ConnectionLog {
+  warn(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+}
+
+/** A Lua script, which Redis runs in one step. */
+export interface Script {
+  text: string;
+  sha: string;
+}
+
+export const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
+
+/** Sends commands. Rejects with `unavailable` if that fails, which may mean that a command was carried out all the same. */
+export interface RedisCommands {
+  /**
+   * Sends a command; bulk strings arrive as buffers.
+   * @param key decides which node of a cluster is asked
+   */
+  send(key: string, args: readonly RedisArgument[]): Promise<unknown>;
+  /** Runs a script, whose keys must share a hash tag. */
+  run(script: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]): Promise<unknown>;
+}
+
+/** How long a command may take, in milliseconds. */
+const commandMs = 500;
+/** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
+const probeEvery = 250;
+const probesPerDriver = 8;
+
+/**
+ * The connection to Redis. A command that fails or takes too long takes it down: from then on commands are refused at
+ * once, so that no call is held, until Redis answers again.
+ */
+export class RedisConnection implements RedisCommands {
+  readonly #address: StateAddress;
+  readonly #log: ConnectionLog;
+  readonly #listeners = new Map<string, (message: string) => void>();
+  readonly #hooks: ((commands: RedisCommands) => Promise<void>)[] = [];
+  #driver: RedisDriver | undefined;
+  #isUp = false;
+  #isClosed = false;
+  #healing: Promise<void> | undefined;
+  #problem = '';
+
+  constructor(address: StateAddress, log: ConnectionLog) {
+    this.#address = address;
+    this.#log = log;
+  }
+
+  isUp(): boolean {
+    return this.#isUp;
+  }
+
+  /** Runs whenever Redis can be reached anew, before any other command is sent. */
+  onUp(hook: (commands: RedisCommands) => Promise<void>): void {
+    this.#hooks.push(hook);
+  }
+
+  /** Connects in the background; resolves when Redis answers, or after so many milliseconds without it. */
+  async open(ms: number): Promise<void> {
+    this.#heal();
+    await Promise.race([this.#healing, wait(ms, undefined, { ref: false })]);
+    if (!this.#isUp)
+      this.#log.warn('the shared state cannot be reached yet', { hosts: this.#hosts(), problem: this.#problem });
+  }
+
+  async send(key: string, args: readonly RedisArgument[]): Promise<unknown> {
+    if (!this.#isUp) throw stateUnavailable();
+    return this.#send(key, args);
+  }
+
+  run(script: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]): Promise<unknown> {
+    return runScript((key, all) => this.send(key, all), script, [String(keys.length), ...keys, ...args]);
+  }
+
+  /** Receives what is published on a channel, whenever Redis can be reached. Messages may be lost. */
+  async listen(channel: string, listener: (message: string) => void): Promise<void> {
+    this.#listeners.set(channel, listener);
+    if (this.#isUp) await this.#driver?.subscribe(channel, listener);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#isUp = false;
+    this.#driver?.destroy();
+  }
+
+  async #send(key: string | undefined, args: readonly RedisArgument[]): Promise<unknown> {
+    try {
+      return await soon(this.#driver?.send(key, args), commandMs);
+    } catch (error) {
+      // An error that Redis states concerns one command, unless it says that this is not the time for any.
+      if (!(error instanceof ErrorReply) || notNow.test(error.message)) this.#fall(error);
+      throw stateUnavailable(error);
+    }
+  }
+
+  #fall(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#report(error);
+    this.#isUp = false;
+    this.#heal();
+  }
+
+  /** Logs a problem, but not again and again. */
+  #report(error: unknown): void {
+    const { message: problem } = error as Error;
+    if (this.#isUp) this.#log.warn('the shared state cannot be reached', { hosts: this.#hosts(), problem });
+    else if (problem !== this.#problem) this.#log.info('the shared state cannot be reached', { problem });
+    this.#problem = problem;
+  }
+
+  #heal(): void {
+    this.#healing ??= this.#reach().finally(() => {
+      this.#healing = undefined;
+    });
+  }
+
+  async #reach(): Promise<void> {
+    for (let attempt = 0; !this.#isClosed && !this.#isUp; attempt++) {
+      try {
+        await this.#attempt(attempt > 0 && attempt % probesPerDriver === 0);
+      } catch (error) {
+        this.#report(error);
+        await wait(probeEvery, undefined, { ref: false });
+      }
+    }
+  }
+
+  /** @param isAnew gives up the connection, which the network may have lost without anybody noticing */
+  async #attempt(isAnew: boolean): Promise<void> {
+    if (isAnew) this.#driver?.destroy();
+    if (isAnew || this.#driver === undefined) await this.#connect();
+    const send: RedisCommands['send'] = async (key, args) => soon(this.#driver?.send(key, args), commandMs);
+    const run: RedisCommands['run'] = (script, keys, args) =>
+      runScript(send, script, [String(keys.length), ...keys, ...args]);
+    await this.#checkMemory();
+    for (const hook of this.#hooks) await hook({ send, run });
+    if (this.#isClosed) return;
+    this.#isUp = true;
+    this.#log.info('the shared state can be reached', { hosts: this.#hosts() });
+  }
+
+  async #connect(): Promise<void> {
+    const driver = openDriver(this.#address, (error) => this.#fall(error));
+    this.#driver = driver;
+    // It goes on trying by itself.
+    await soon(driver.connect(), commandMs);
+    for (const [channel, listener] of this.#listeners) await soon(driver.subscribe(channel, listener), commandMs);
+  }
+
+  /** Redis must refuse new values when it is full, and not forget what was spent. */
+  async #checkMemory(): Promise<void> {
+    const info = String(await soon(this.#driver?.send(undefined, ['INFO', 'memory']), commandMs));
+    const field = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(info)?.[1];
+    const policy = field('maxmemory_policy');
+    if (field('maxmemory') === '0' || policy === 'noeviction' || policy === undefined) return;
+    this.#log.warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
+  }
+
+  #hosts(): string {
+    return this.#address.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
+  }
+}
+
+const notNow = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /;
+
+async function runScript(send: RedisCommands['send'], { text, sha }: Script, rest: readonly RedisArgument[]) {
+  const key = String(rest[1]);
+  try {
+    return await send(key, ['EVALSHA', sha, ...rest]);
+  } catch (error) {
+    const { message } = ((error as Error).cause ?? error) as Error;
+    if (!message.startsWith('NOSCRIPT')) throw error;
+    return send(key, ['EVAL', text, ...rest]);
+  }
+}

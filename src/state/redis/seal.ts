@@ -1,0 +1,69 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
+
+/** Hides what is kept in the shared state from whoever can read it, and notices what they change. */
+export interface Seal {
+  /** A name that tells nothing about its parts. */
+  name(...parts: readonly string[]): string;
+  /** Encrypts a value, bound to the key it is stored under. */
+  close(key: string, value: string | Buffer): Buffer;
+  /** The value; undefined if it was sealed with another secret, for another key, or has been changed. */
+  open(key: string, sealed: Buffer): Buffer | undefined;
+}
+
+export interface SealOptions {
+  secret: string;
+  /** Receives what was wrong with the first value of each kind that could not be opened. */
+  warn(message: string): void;
+}
+
+/** A sealed value begins with the version of this form, the id of the secret, the nonce and the tag. */
+const version = 1;
+const idBytes = 4;
+const nonceBytes = 12;
+const tagBytes = 16;
+const headBytes = 1 + idBytes + nonceBytes + tagBytes;
+
+/** Characters of a name: 132 bits. */
+const nameLength = 22;
+
+export function createSeal({ secret, warn }: SealOptions): Seal {
+  const derived = (purpose: string, bytes = 32) =>
+    Buffer.from(hkdfSync('sha256', secret, 'ad-library-mcp shared state', purpose, bytes));
+  const nameKey = derived('names');
+  const valueKey = derived('values');
+  const head = Buffer.concat([Buffer.of(version), derived('id', idBytes)]);
+  const warned = new Set<string>();
+  const unreadable = (problem: string) => {
+    if (!warned.has(problem)) warn(problem);
+    warned.add(problem);
+    return undefined;
+  };
+  // A key for each name: random nonces are safe for many more values than the fleet will ever seal.
+  const keyFor = (name: string) => createHmac('sha256', valueKey).update(name).digest();
+  return {
+    name: (...parts) =>
+      createHmac('sha256', nameKey).update(JSON.stringify(parts)).digest('base64url').slice(0, nameLength),
+    close: (key, value) => {
+      const nonce = randomBytes(nonceBytes);
+      const cipher = createCipheriv('aes-256-gcm', keyFor(key), nonce, { authTagLength: tagBytes });
+      const text = [cipher.update(value), cipher.final()];
+      return Buffer.concat([head, nonce, cipher.getAuthTag(), ...text]);
+    },
+    open: (key, sealed) => {
+      if (sealed.length < headBytes) return unreadable(broken);
+      if (!sealed.subarray(0, head.length).equals(head)) return unreadable(otherSecret);
+      const nonce = sealed.subarray(head.length, head.length + nonceBytes);
+      const decipher = createDecipheriv('aes-256-gcm', keyFor(key), nonce, { authTagLength: tagBytes });
+      decipher.setAuthTag(sealed.subarray(head.length + nonceBytes, headBytes));
+      try {
+        return Buffer.concat([decipher.update(sealed.subarray(headBytes)), decipher.final()]);
+      } catch {
+        return unreadable(broken);
+      }
+    },
+  };
+}
+
+const otherSecret =
+  'the shared state holds values that were sealed with another AD_LIBRARY_STATE_SECRET; they count as absent';
+const broken = 'the shared state holds values that were cut or changed; they count as absent';

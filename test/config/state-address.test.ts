@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest';
+import { readConfig, SettingsError } from '../../src/config/read-config.ts';
+
+const secret = 'a secret of at least 32 characters';
+const read = (url: string) => readConfig({ AD_LIBRARY_STATE_URL: url, AD_LIBRARY_STATE_SECRET: secret }).stateUrl;
+
+function problemsOf(environment: NodeJS.ProcessEnv, options: object): readonly string[] {
+  try {
+    readConfig({ AD_LIBRARY_BASE_URL: 'https://api.example.com', ...environment }, {}, options);
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+describe('the address of the shared state', () => {
+  const host = { host: 'redis', port: 6379 };
+  test.each([
+    ['redis://redis', { tls: false, hosts: [host] }],
+    ['rediss://redis:6380/2', { tls: true, hosts: [{ host: 'redis', port: 6380 }], database: 2 }],
+    ['redis://:pass%40word@redis/', { tls: false, hosts: [host], password: 'pass@word' }],
+    ['redis://me:a:b@redis', { tls: false, hosts: [host], username: 'me', password: 'a:b' }],
+    ['redis://[::1]:7000', { tls: false, hosts: [{ host: '::1', port: 7000 }] }],
+    ['redis://redis?cluster', { tls: false, hosts: [host], cluster: true }],
+    ['rediss://redis,b:7001?cluster', { tls: true, hosts: [host, { host: 'b', port: 7001 }], cluster: true }],
+    [
+      'redis://:p@redis,b:1/3?sentinel=main',
+      {
+        tls: false,
+        hosts: [host, { host: 'b', port: 1 }],
+        password: 'p',
+        database: 3,
+        sentinel: 'main',
+      },
+    ],
+  ])('may be %s', (url, expected) => expect(read(url)).toEqual(expected));
+
+  test.each([
+    'http://redis',
+    'redis://',
+    'redis:6379',
+    'redis://redis:99999',
+    'redis://redis/name',
+    'redis://secret%@redis',
+    'redis://:secret@a,b',
+    'redis://:secret@a,b/1?cluster',
+    'redis://:secret@a?sentinel=',
+    'redis://:secret@a?password=secret',
+    'redis://user:secret@a/\nb',
+  ])('may not be %s, and no message repeats it', (url) => {
+    const [problem, ...more] = problemsOf({ AD_LIBRARY_STATE_URL: url, AD_LIBRARY_STATE_SECRET: secret }, {});
+    expect(problem).toMatch(/^AD_LIBRARY_STATE_URL (must|names)/);
+    expect(problem).not.toContain('secret');
+    expect(more).toEqual([]);
+  });
+});
+
+describe('the secret of the shared state', () => {
+  const url = { AD_LIBRARY_STATE_URL: 'redis://redis' };
+  test('is required with an address over HTTP, and the message says how to make one', () => {
+    const [problem = ''] = problemsOf(url, { http: true });
+    expect(problem).toContain('AD_LIBRARY_STATE_SECRET must be set');
+    expect(problem).toContain('openssl rand -base64 32');
+    expect(problemsOf({ ...url, AD_LIBRARY_STATE_SECRET: secret }, { http: true })).toEqual([]);
+  });
+
+  test('has at least 32 characters, and is not repeated', () => {
+    const [problem = '', ...more] = problemsOf({ ...url, AD_LIBRARY_STATE_SECRET: 'too short' }, { http: true });
+    expect(problem).toContain('at least 32 characters');
+    expect(problem).not.toContain('too short');
+    expect(more).toEqual([]);
+  });
+});
+
+test('over stdio there is no shared state, and commands of the local library ignore it', () => {
+  const environment = { AD_LIBRARY_STATE_URL: 'redis://redis' };
+  expect(problemsOf(environment, { oneUser: true })).toEqual([expect.stringContaining('only for http')]);
+  expect(problemsOf(environment, { listens: true })).toEqual([]);
+});

@@ -1,0 +1,137 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { RedisConnection, script } from '../../../src/state/redis/redis-connection.ts';
+import { until } from '../../support/http.ts';
+import { describeWithRedis, startRedis } from '../../support/redis-server.ts';
+
+async function connected(options: { redis?: readonly string[]; password?: string; waitMs?: number } = {}) {
+  const redis = await startRedis(options.redis);
+  onTestFinished(redis.close);
+  const logged: string[] = [];
+  const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
+  const { password } = options;
+  const hosts = [{ host: '127.0.0.1', port: redis.port }];
+  const connection = new RedisConnection(
+    { tls: false, hosts, ...(password && { password }) },
+    { warn: log, info: log },
+  );
+  onTestFinished(() => connection.close());
+  await connection.open(options.waitMs ?? 5000);
+  return { redis, connection, logged };
+}
+
+describeWithRedis('the connection to Redis', () => {
+  test('sends commands and scripts, and receives what is published', async () => {
+    const { connection, redis } = await connected();
+    expect(connection.isUp()).toBe(true);
+    await connection.send('key', ['SET', 'key', Buffer.of(0, 255)]);
+    expect(await connection.send('key', ['GET', 'key'])).toEqual(Buffer.of(0, 255));
+    const sum = script('return tonumber(ARGV[1]) + tonumber(ARGV[2])');
+    expect(await connection.run(sum, ['key'], ['1', '2'])).toBe(3);
+    redis.cli('SCRIPT', 'FLUSH');
+    expect(await connection.run(sum, ['key'], ['1', '2'])).toBe(3);
+    const heard: string[] = [];
+    await connection.listen('channel', (message) => heard.push(message));
+    redis.cli('PUBLISH', 'channel', 'hello');
+    await until(() => heard.length === 1);
+  });
+
+  test('an error that Redis states concerns that command alone', async () => {
+    const { connection } = await connected();
+    await expect(connection.send('key', ['NONSENSE'])).rejects.toMatchObject({
+      failure: { kind: 'unavailable', sent: false },
+    });
+    expect(connection.isUp()).toBe(true);
+  });
+
+  test('a server that is gone refuses at once, and one that is back heals it, subscriptions included', async () => {
+    const { connection, redis } = await connected();
+    const restored: unknown[] = [];
+    connection.onUp(async ({ send }) => void restored.push(await send('key', ['SET', 'key', 'restored'])));
+    const heard: string[] = [];
+    await connection.listen('channel', (message) => heard.push(message));
+    await redis.kill();
+    await until(() => !connection.isUp());
+    await expect(connection.send('key', ['GET', 'key'])).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    await redis.restart();
+    await until(() => connection.isUp());
+    expect(restored).toHaveLength(1);
+    expect(String(await connection.send('key', ['GET', 'key']))).toBe('restored');
+    await until(() => {
+      redis.cli('PUBLISH', 'channel', 'hello');
+      return heard.length > 0;
+    });
+  });
+
+  test('a server that hangs holds one command, not all of them, and one that goes on heals it', async () => {
+    const { connection, redis } = await connected();
+    redis.pause();
+    await expect(connection.send('key', ['GET', 'key'])).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    expect(connection.isUp()).toBe(false);
+    redis.resume();
+    await until(() => connection.isUp());
+    expect(await connection.send('key', ['GET', 'key'])).toBeNull();
+  });
+
+  test('a network that loses everything is left behind for a new connection', async () => {
+    const { redis } = await connected();
+    // The first connection reaches the server; later its bytes vanish, while new connections work.
+    const passed: Socket[] = [];
+    const proxy = createServer((socket) => {
+      const onward = connect(redis.port, '127.0.0.1');
+      socket
+        .on('error', () => {})
+        .pipe(onward)
+        .on('error', () => {})
+        .pipe(socket);
+      passed.push(socket, onward);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      for (const socket of passed) socket.destroy();
+      proxy.close();
+    });
+    const { port } = proxy.address() as { port: number };
+    const silent = { warn: () => {}, info: () => {} };
+    const connection = new RedisConnection({ tls: false, hosts: [{ host: '127.0.0.1', port }] }, silent);
+    onTestFinished(() => connection.close());
+    await connection.open(5000);
+    for (const socket of passed) socket.unpipe().pause();
+    await expect(connection.send('key', ['GET', 'key'])).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    await until(() => connection.isUp());
+  }, 30_000);
+
+  test('starts without a server, and finds it when it comes', async () => {
+    const { redis } = await connected();
+    await redis.kill();
+    const warned: string[] = [];
+    const log = { warn: (message: string) => void warned.push(message), info: () => {} };
+    const hosts = [{ host: '127.0.0.1', port: redis.port }];
+    const connection = new RedisConnection({ tls: false, hosts }, log);
+    onTestFinished(() => connection.close());
+    await connection.open(100);
+    expect(warned).toEqual(['the shared state cannot be reached yet']);
+    await redis.restart();
+    await until(() => connection.isUp());
+  });
+
+  test('logs in with a password, which no log contains even if it is wrong', async () => {
+    const { connection } = await connected({ redis: ['--requirepass', 'open-sesame'], password: 'open-sesame' });
+    expect(connection.isUp()).toBe(true);
+    const { connection: refused, logged } = await connected({
+      redis: ['--requirepass', 'sesame'],
+      password: 'wrong-word',
+      waitMs: 1000,
+    });
+    expect(refused.isUp()).toBe(false);
+    expect(logged.join('\n')).toContain('WRONGPASS');
+    expect(logged.join('\n')).not.toContain('wrong-word');
+  }, 30_000);
+
+  test('warns of a server that forgets when it is full', async () => {
+    const evicting = await connected({ redis: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] });
+    expect(evicting.logged.join('\n')).toContain('set maxmemory-policy to noeviction {"policy":"allkeys-lru"}');
+    const kept = await connected({ redis: ['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'] });
+    expect(kept.logged.join('\n')).not.toContain('noeviction');
+  });
+});
