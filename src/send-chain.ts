@@ -20,7 +20,7 @@ import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
 import type { DatasetCaller, Datasets } from './state/dataset.ts';
-import { type Exports, type ExportStore, MemoryExports } from './state/exports.ts';
+import { type ExportStore, type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
 import { folderExports } from './state/folder-exports.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
@@ -75,7 +75,12 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const sql = new DatasetSqlEngine(adRows);
   const exports = openExports(options);
   const forget = async (tenantId: string) => {
-    await Promise.all([exports.forget(tenantId), state.forget(tenantId), datasets.forget(tenantId), sql.forget(tenantId)]);
+    await Promise.all([
+      exports.forget(tenantId),
+      state.forget(tenantId),
+      datasets.forget(tenantId),
+      sql.forget(tenantId),
+    ]);
   };
   const state = memoryState({
     ttl: config.cacheSeconds * 1000,

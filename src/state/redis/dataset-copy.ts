@@ -28,6 +28,8 @@ export class DatasetCopy {
   /** What was let go, as Redis has it. */
   #letGo: DatasetContents['letGo'];
   #bytesInRedis = 0;
+  /** Something was let go that Redis still has. */
+  #isShrunk = false;
   #turn: Promise<unknown> = Promise.resolve();
   #next: Promise<MemoryDataset> | undefined;
 
@@ -60,7 +62,7 @@ export class DatasetCopy {
     return this.#inTurn(async () => {
       await this.#follow();
       const share = maxBytesInRedis / this.#bytesInRedis;
-      if (share < 1) this.#dataset.shrinkTo((1 - SLACK) * share * this.#dataset.bytes);
+      if (share < 1) this.#shrinkTo((1 - SLACK) * share * this.#dataset.bytes);
       return this.#merge();
     });
   }
@@ -85,17 +87,20 @@ export class DatasetCopy {
       this.#bytesInRedis = read.bytes;
       isDone = read.isDone;
     }
-    if (this.#dataset.bytes > maxBytes) {
-      this.#dataset.shrinkTo((1 - SLACK) * maxBytes);
-      await this.#merge();
-    }
+    if (this.#dataset.bytes > maxBytes) this.#shrinkTo((1 - SLACK) * maxBytes);
+    if (this.#isShrunk) await this.#merge();
   }
 
   /** Memory stays bounded while more is read. */
   #apply(records: readonly DatasetRecord[]): void {
     for (const record of records) this.#dataset.apply(record);
     const { maxBytes } = this.#options;
-    if (this.#dataset.bytes > (1 + SLACK) * maxBytes) this.#dataset.shrinkTo(maxBytes);
+    if (this.#dataset.bytes > (1 + SLACK) * maxBytes) this.#shrinkTo(maxBytes);
+  }
+
+  #shrinkTo(bytes: number): void {
+    this.#dataset.shrinkTo(bytes);
+    this.#isShrunk = true;
   }
 
   /** Redis has lost what was read before, because it was started anew: it gets it back. False if there was nothing. */
@@ -111,6 +116,7 @@ export class DatasetCopy {
     this.#dataset = new MemoryDataset(this.#options.newName(), letGo);
     this.#letGo = this.#dataset.letGo;
     this.#position = beginning;
+    this.#isShrunk = false;
   }
 
   async #merge(): Promise<number | undefined> {
@@ -121,6 +127,7 @@ export class DatasetCopy {
     if (merged === undefined) return;
     this.#position = merged.position;
     this.#letGo = letGo;
+    this.#isShrunk = false;
     this.#bytesInRedis = merged.bytes;
     return merged.bytes;
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatasetContents } from '../dataset.ts';
 import { appendScript, clearScript, mergeScript, pushScript, readScript } from './dataset-scripts.ts';
-import type { RedisConnection } from './redis-connection.ts';
+import type { RedisCommands } from './redis-connection.ts';
 
 type LetGo = DatasetContents['letGo'];
 
@@ -45,16 +45,17 @@ const TAIL_BYTES = 16;
 
 /** The keys of one dataset. Parts are opaque here. */
 export class DatasetLog {
-  readonly #connection: RedisConnection;
-  readonly #tag: string;
+  readonly #connection: RedisCommands;
+  readonly #name: string;
 
-  constructor(connection: RedisConnection, name: string) {
+  /** @param name what all its keys begin with */
+  constructor(connection: RedisCommands, name: string) {
     this.#connection = connection;
-    this.#tag = `ad-library:{${name}}:dataset`;
+    this.#name = name;
   }
 
   get #keys(): [string, string, string] {
-    return [`${this.#tag}:about`, `${this.#tag}:log`, `${this.#tag}:base`];
+    return [`${this.#name}:about`, `${this.#name}:log`, `${this.#name}:base`];
   }
 
   /** Returns the size of the dataset, and whether its log should be merged. */
@@ -92,7 +93,7 @@ export class DatasetLog {
    * @returns the new position and the size of the dataset; undefined if another replica was faster
    */
   async merge(at: LogPosition, merged: AsyncIterable<Buffer>, { letGo, dropped }: { letGo: LetGo; dropped: boolean }) {
-    const base = `${this.#tag}:merged:${randomUUID()}`;
+    const base = `${this.#name}:merged:${randomUUID()}`;
     let baseBytes = 0;
     for await (const part of merged) {
       await this.#connection.run(pushScript, [base], [String(MERGE_MS), part]);

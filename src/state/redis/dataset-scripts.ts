@@ -79,8 +79,9 @@ return { epoch, again, part, number, isDone and 1 or 0, known[6] + known[7], kno
 `);
 
 /**
- * Puts a new base in the place of the old one and of the log up to a number. Returns the size of the dataset in bytes;
- * -1 if another one was faster.
+ * Puts a new base in the place of the old one and of the log up to a number. Unless something was removed, a quarter of
+ * that log stays for replicas that are a little behind, which then need not read the base. Returns the size of the
+ * dataset in bytes; -1 if another one was faster.
  *
  * KEYS: about, log, base, the new base. ARGV: the epoch that was merged, the new one, the first number of the log that
  * is not in the new base, 1 if anything was removed, what was let go, the bytes of the new base.
@@ -91,7 +92,9 @@ if redis.call('HGET', about, 'epoch') ~= ARGV[1] then
   redis.call('DEL', merged)
   return -1
 end
-local count = ARGV[3] - redis.call('HGET', about, 'first')
+local first = tonumber(redis.call('HGET', about, 'first'))
+local count = ARGV[3] - first
+if ARGV[4] == '0' then count = math.ceil(count * 3 / 4) end
 local removed = 0
 for _, part in ipairs(count > 0 and redis.call('LRANGE', log, 0, count - 1) or {}) do removed = removed + #part end
 redis.call('LTRIM', log, count, -1)
@@ -101,7 +104,7 @@ if redis.call('EXISTS', merged) == 1 then
   redis.call('RENAME', merged, base)
   redis.call('PEXPIRE', base, redis.call('PTTL', about))
 end
-redis.call('HSET', about, 'epoch', ARGV[2], 'previous', ARGV[1], 'dropped', ARGV[4], 'first', ARGV[3], 'baseBytes', ARGV[6], 'letGo', ARGV[5], 'merging', 0)
+redis.call('HSET', about, 'epoch', ARGV[2], 'previous', ARGV[1], 'dropped', ARGV[4], 'first', first + count, 'baseBytes', ARGV[6], 'letGo', ARGV[5], 'merging', 0)
 return ARGV[6] + logBytes
 `);
 

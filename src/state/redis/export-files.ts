@@ -1,7 +1,8 @@
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import * as z from 'zod';
-import { type RedisConnection, script } from './redis-connection.ts';
+import type { Redis } from './open-redis.ts';
+import { type RedisCommands, script } from './redis-connection.ts';
 import type { Seal } from './seal.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
@@ -45,21 +46,24 @@ return redis.call('ZRANGE', files, 0, -1 - ARGV[4])
 
 /** The files of one tenant: for each a list, which says first what it is, and holds its parts after that. */
 export class ExportFiles {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCommands;
   readonly #seal: Seal;
-  readonly #tag: string;
+  readonly #name: string;
   readonly #ttl: number;
 
-  /** @param ttl how long a file is kept, in milliseconds */
-  constructor(connection: RedisConnection, seal: Seal, { owner, ttl }: { owner: string; ttl: number }) {
+  /**
+   * @param name what all its keys begin with
+   * @param ttl how long a file is kept, in milliseconds
+   */
+  constructor({ connection, seal }: Pick<Redis, 'connection' | 'seal'>, name: string, ttl: number) {
     this.#connection = connection;
     this.#seal = seal;
-    this.#tag = `ad-library:{${owner}}:exports`;
+    this.#name = name;
     this.#ttl = ttl;
   }
 
   #keyOf(id: string): string {
-    return `${this.#tag}:${id}`;
+    return `${this.#name}:${id}`;
   }
 
   /** Opens a file. Nobody sees it until it is finished. */
@@ -82,7 +86,7 @@ export class ExportFiles {
         const { bytes, parts } = size;
         const sealed = this.#seal.close(key, JSON.stringify({ ...about, bytes, parts }));
         const limits = [this.#ttl, MAX_FILES].map(String);
-        const answer = await this.#connection.run(finishScript, [this.#tag, key], [id, sealed, ...limits]);
+        const answer = await this.#connection.run(finishScript, [this.#name, key], [id, sealed, ...limits]);
         return (answer as Buffer[]).map(String);
       },
     };
@@ -90,7 +94,7 @@ export class ExportFiles {
 
   /** Ids of all files, the newest first; some may have gone. */
   async ids(): Promise<string[]> {
-    const answer = await this.#connection.send(this.#tag, ['ZRANGE', this.#tag, '0', '-1', 'REV']);
+    const answer = await this.#connection.send(this.#name, ['ZRANGE', this.#name, '0', '-1', 'REV']);
     return (answer as Buffer[]).map(String);
   }
 
@@ -118,7 +122,7 @@ export class ExportFiles {
   }
 
   async remove(id: string): Promise<void> {
-    await this.#connection.send(this.#tag, ['ZREM', this.#tag, id]);
-    await this.#connection.send(this.#tag, ['UNLINK', this.#keyOf(id)]);
+    await this.#connection.send(this.#name, ['ZREM', this.#name, id]);
+    await this.#connection.send(this.#name, ['UNLINK', this.#keyOf(id)]);
   }
 }

@@ -1,4 +1,4 @@
-import { type RedisConnection, script } from './redis-connection.ts';
+import { type RedisCommands, script } from './redis-connection.ts';
 
 /**
  * KEYS: sizes, ends, total. ARGV: the holder, its bytes (0 if it has none any more), its lifetime in milliseconds.
@@ -26,6 +26,9 @@ for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, 2 * ARGV[3]) end
 return sum
 `);
 
+/** As a script, because its answer has the same form in every version of the protocol. */
+const largestScript = script("return redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'REV', 'WITHSCORES')");
+
 export interface Holding {
   name: string;
   bytes: number;
@@ -36,12 +39,12 @@ const MAX_LISTED = 1000;
 
 /** How much each holder keeps of one kind, and all of them together. */
 export class Holdings {
-  readonly #connection: RedisConnection;
+  readonly #connection: RedisCommands;
   readonly #keys: [string, string, string];
   readonly #ttl: number;
 
   /** @param ttl how long what is held is kept, in milliseconds */
-  constructor(connection: RedisConnection, kind: string, ttl: number) {
+  constructor(connection: RedisCommands, kind: string, ttl: number) {
     this.#connection = connection;
     const tag = `ad-library:{${kind}}`;
     this.#keys = [`${tag}:sizes`, `${tag}:ends`, `${tag}:total`];
@@ -56,8 +59,7 @@ export class Holdings {
   /** Those who hold the most, in descending order. */
   async largest(): Promise<Holding[]> {
     const [sizes] = this.#keys;
-    const range = ['ZRANGE', sizes, '0', String(MAX_LISTED - 1), 'REV', 'WITHSCORES'];
-    const answer = (await this.#connection.send(sizes, range)) as (Buffer | number)[];
+    const answer = (await this.#connection.run(largestScript, [sizes], [String(MAX_LISTED - 1)])) as Buffer[];
     const listed: Holding[] = [];
     for (let index = 0; index + 1 < answer.length; index += 2)
       listed.push({ name: String(answer[index]), bytes: Number(answer[index + 1]) });

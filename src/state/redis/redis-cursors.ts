@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { CursorState } from '../cursor-state.ts';
 import type { CursorMemory } from '../memory-state.ts';
-import { type RedisConnection, script } from './redis-connection.ts';
-import type { Seal } from './seal.ts';
+import type { Redis } from './open-redis.ts';
+import { script } from './redis-connection.ts';
 
 /** How long a cursor may be used without its filters, in milliseconds: at least a day, unless there are too many. */
 const TTL = 86_400_000;
@@ -37,23 +37,22 @@ const State = z.object({
 });
 
 export interface RedisCursorsOptions {
-  connection: RedisConnection;
-  seal: Seal;
+  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf'>;
   tenantId: string;
   /** Receives what went wrong while a cursor was remembered. It works all the same as long as its filters come with it. */
   onError(error: unknown): void;
 }
 
 /** The cursors of one tenant, which all replicas share. */
-export function redisCursors({ connection, seal, tenantId, onError }: RedisCursorsOptions): CursorMemory {
-  const owner = seal.name('cursors', tenantId);
-  const tag = `ad-library:{${owner}}:cursors`;
-  const keys: [string, string] = [`${tag}:newer`, `${tag}:earlier`];
-  const nameOf = (cursor: string) => seal.name('cursor', owner, cursor);
+export function redisCursors({ redis, tenantId, onError }: RedisCursorsOptions): CursorMemory {
+  const { connection, seal, keyOf } = redis;
+  const owner = keyOf(tenantId, 'cursors');
+  const keys: [string, string] = [`${owner}:newer`, `${owner}:earlier`];
+  const nameOf = (cursor: string) => seal.name('cursor', cursor);
   return {
     async remember(cursor, state) {
       const name = nameOf(cursor);
-      const sealed = seal.close(`${tag} ${name}`, JSON.stringify(state));
+      const sealed = seal.close(`${owner} ${name}`, JSON.stringify(state));
       if (sealed.length > MAX_BYTES) return;
       const limits = [TTL, MAX_CURSORS, MAX_BYTES].map(String);
       await connection.run(rememberScript, keys, [name, sealed, ...limits]).catch(onError);
@@ -61,7 +60,7 @@ export function redisCursors({ connection, seal, tenantId, onError }: RedisCurso
     async recall(cursor) {
       const name = nameOf(cursor);
       const sealed = (await connection.run(recallScript, keys, [name])) as Buffer | null;
-      const text = sealed && seal.open(`${tag} ${name}`, sealed);
+      const text = sealed && seal.open(`${owner} ${name}`, sealed);
       return text ? (State.safeParse(JSON.parse(String(text))).data as CursorState | undefined) : undefined;
     },
   };

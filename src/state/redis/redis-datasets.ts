@@ -6,15 +6,12 @@ import { recordsOf } from '../memory-dataset.ts';
 import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
 import { Holdings } from './holdings.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import type { Seal } from './seal.ts';
+import type { Redis } from './open-redis.ts';
 import { type SealedRecords, sealedRecords } from './sealed-records.ts';
 import { UnsentParts } from './unsent-parts.ts';
 
 export interface RedisDatasetsOptions {
-  connection: RedisConnection;
-  seal: Seal;
-  baseUrl: string;
+  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf'>;
   warn(message: string, fields: Record<string, unknown>): void;
   limits?: RedisDatasetsLimits;
 }
@@ -33,6 +30,7 @@ const MB = 1024 * 1024;
 const SLACK = 0.05;
 /** A gathering should not displace its own first ads. */
 const USABLE = 0.8;
+const MAX_UNCLEARED = 1000;
 
 /** The parts of one dataset. */
 interface Opened {
@@ -51,17 +49,27 @@ export class RedisDatasets implements Datasets {
   readonly #copies: LRUCache<string, DatasetCopy>;
   readonly #holdings: Holdings;
   readonly #unsent = new UnsentParts();
-  readonly #background = new Set<Promise<void>>();
-  #isMakingRoom = false;
+  /** Datasets of rejected keys that could not be cleared yet. */
+  readonly #uncleared = new Set<string>();
+  readonly #merges = new Map<string, Promise<number | undefined>>();
   #copied = 0;
 
   constructor(options: RedisDatasetsOptions) {
-    const { maxBytes = 1024 * MB, maxBytesEach = 64 * MB, maxMemory = 256 * MB, maxMemoryEach = 128 * MB } =
-      options.limits ?? {};
+    const {
+      maxBytes = 1024 * MB,
+      maxBytesEach = 64 * MB,
+      maxMemory = 256 * MB,
+      maxMemoryEach = 128 * MB,
+    } = options.limits ?? {};
     this.#options = options;
     this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
     this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
-    this.#holdings = new Holdings(options.connection, 'datasets', DATASET_TTL);
+    this.#holdings = new Holdings(options.redis.connection, 'datasets', DATASET_TTL);
+  }
+
+  /** Bytes of all copies, as they are counted. */
+  get memory(): number {
+    return this.#copies.calculatedSize;
   }
 
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
@@ -76,37 +84,32 @@ export class RedisDatasets implements Datasets {
     };
   }
 
+  /** The caller reads that the key was rejected, which matters more than what goes wrong here. */
   async forget(tenantId: string): Promise<void> {
-    const { name, log } = this.#open(this.#nameOf(tenantId));
-    this.#unsent.take(name);
-    try {
-      await log.clear();
-      await this.#holdings.set({ name, bytes: 0 });
-    } catch (error) {
-      // The caller reads that the key was rejected, which matters more; the next rejection tries again.
-      this.#options.warn('the dataset of a rejected key was not cleared', { error: String(error) });
-    }
+    const opened = this.#open(this.#nameOf(tenantId));
+    this.#unsent.take(opened.name);
+    if (this.#uncleared.size < MAX_UNCLEARED) this.#uncleared.add(opened.name);
+    await this.#clear(opened).catch((error: unknown) => this.#warn('a dataset was not cleared', error));
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#background);
+    await Promise.allSettled(this.#merges.values());
     for (const name of this.#unsent.names()) await this.#send(this.#open(name)).catch(() => {});
     this.#copies.clear();
   }
 
   #nameOf(tenantId: string): string {
-    const { seal, baseUrl } = this.#options;
-    return seal.name('dataset', baseUrl, tenantId);
+    return this.#options.redis.keyOf(tenantId, 'dataset');
   }
 
   #open(name: string): Opened {
-    const { connection, seal } = this.#options;
-    return { name, log: new DatasetLog(connection, name), records: sealedRecords(seal, `dataset ${name}`) };
+    const { connection, seal } = this.#options.redis;
+    return { name, log: new DatasetLog(connection, name), records: sealedRecords(seal, name) };
   }
 
   async #synced(opened: Opened) {
     const { name } = opened;
-    if (this.#unsent.has(name)) await this.#send(opened);
+    await this.#send(opened);
     const copy = this.#copyOf(opened);
     const dataset = await copy.synced();
     this.#keep(name, copy);
@@ -138,50 +141,70 @@ export class RedisDatasets implements Datasets {
   async #send(opened: Opened, added: readonly Buffer[] = []): Promise<void> {
     const { name, log } = opened;
     const parts = [...this.#unsent.take(name), ...added];
-    if (parts.length === 0) return;
-    const { bytes, isLong } = await log.append(parts).catch((error: unknown) => {
-      const lost = parts.filter((part) => !this.#unsent.add(name, part));
-      if (lost.length > 0) this.#options.warn('answers are lost to the dataset: too much waits for the shared state', {});
-      throw error;
-    });
-    const { maxBytesEach, maxBytes } = this.#limits;
-    const total = await this.#holdings.set({ name, bytes });
-    if (isLong || bytes > maxBytesEach) this.#later(() => this.#merge(opened, maxBytesEach));
-    if (total > maxBytes && !this.#isMakingRoom) this.#later(() => this.#makeRoom(total));
-  }
-
-  async #merge(opened: Opened, maxBytes: number): Promise<number> {
-    const bytes = await this.#copyOf(opened).merge(maxBytes);
-    if (bytes === undefined) return 0;
-    return this.#holdings.set({ name: opened.name, bytes });
-  }
-
-  /** Whoever holds most gives up what came longest ago. */
-  async #makeRoom(sum: number): Promise<void> {
-    this.#isMakingRoom = true;
-    let total = sum;
     try {
-      const wanted = (1 - SLACK) * this.#limits.maxBytes;
-      const largest = await this.#holdings.largest();
-      const others = largest.reduce((rest, { bytes }) => rest - bytes, total);
-      const level = fairLevel(
-        largest.map(({ bytes }) => bytes),
-        wanted - others,
-      );
-      for (const { name, bytes } of largest) {
-        if (total <= wanted || bytes <= level) return;
-        total = (await this.#merge(this.#open(name), level)) || total;
-      }
-    } finally {
-      this.#isMakingRoom = false;
+      await this.#clear(opened);
+      if (parts.length === 0) return;
+      const appended = await log.append(parts);
+      parts.length = 0;
+      await this.#afterAppend(opened, appended);
+    } catch (error) {
+      const lost = parts.filter((part) => !this.#unsent.add(name, part));
+      if (lost.length > 0) this.#warn('answers are lost to a dataset: too much waits for the shared state', error);
+      throw error;
     }
   }
 
-  /** No caller waits for it. */
-  #later(work: () => Promise<unknown>): void {
-    const done = work()
-      .catch((error: unknown) => this.#options.warn('a dataset was not merged', { error: String(error) }))
-      .then(() => void this.#background.delete(done));
-    this.#background.add(done);
+  async #clear({ name, log }: Opened): Promise<void> {
+    if (!this.#uncleared.has(name)) return;
+    await log.clear();
+    await this.#holdings.set({ name, bytes: 0 });
+    this.#uncleared.delete(name);
+  }
+
+  /** Callers wait only where there is no more room. */
+  async #afterAppend(opened: Opened, { bytes, isLong }: { bytes: number; isLong: boolean }): Promise<void> {
+    const { maxBytesEach } = this.#limits;
+    const merged = () => this.#merge(opened, maxBytesEach).then((total) => this.#makeRoom(total));
+    const notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
+    const total = (await this.#holdings.set({ name: opened.name, bytes }).catch(notMerged)) ?? 0;
+    if (bytes > maxBytesEach) await merged().catch(notMerged);
+    else if (isLong) void merged().catch(notMerged);
+    await this.#makeRoom(total).catch(notMerged);
+  }
+
+  /** Returns how much all datasets hold; undefined if another replica was faster. */
+  #merge(opened: Opened, maxBytes: number): Promise<number | undefined> {
+    const { name } = opened;
+    const running = this.#merges.get(name);
+    if (running !== undefined) return running;
+    const merge = async () => {
+      const bytes = await this.#copyOf(opened).merge(maxBytes);
+      return bytes === undefined ? undefined : this.#holdings.set({ name, bytes });
+    };
+    const merged = merge().finally(() => this.#merges.delete(name));
+    this.#merges.set(name, merged);
+    return merged;
+  }
+
+  /** Whoever holds most gives up what came longest ago. */
+  async #makeRoom(sum = 0): Promise<void> {
+    if (sum <= this.#limits.maxBytes) return;
+    let total = sum;
+    const wanted = (1 - SLACK) * this.#limits.maxBytes;
+    const largest = await this.#holdings.largest();
+    const others = largest.reduce((rest, { bytes }) => rest - bytes, total);
+    const level = fairLevel(
+      largest.map(({ bytes }) => bytes),
+      wanted - others,
+    );
+    for (const { name, bytes } of largest) {
+      if (total <= wanted || bytes <= level) return;
+      await this.#merges.get(name)?.catch(() => {});
+      total = (await this.#merge(this.#open(name), level)) ?? total;
+    }
+  }
+
+  #warn(message: string, error: unknown): void {
+    this.#options.warn(message, { error: String(error) });
   }
 }

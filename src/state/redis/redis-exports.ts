@@ -1,15 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { AdLibraryError } from '../../api/errors.ts';
-import { type ExportedFile, type ExportStore, type Exports, exportTtl, maxExportBytes, type NewFile } from '../exports.ts';
+import {
+  type ExportedFile,
+  type ExportStore,
+  type Exports,
+  exportTtl,
+  maxExportBytes,
+  type NewFile,
+} from '../exports.ts';
 import { fairLevel } from '../fair-store.ts';
 import { ExportFiles, type FileAbout } from './export-files.ts';
 import { type Holding, Holdings } from './holdings.ts';
-import type { RedisConnection } from './redis-connection.ts';
-import type { Seal } from './seal.ts';
+import type { Redis } from './open-redis.ts';
 
 export interface RedisExportsOptions {
-  connection: RedisConnection;
-  seal: Seal;
+  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf'>;
   now: () => number;
   /** Of Redis, for the files of all tenants. */
   maxBytes?: number;
@@ -29,7 +34,7 @@ export class RedisExports implements ExportStore {
   constructor(options: RedisExportsOptions) {
     this.#options = options;
     this.#maxBytes = options.maxBytes ?? 256 * 1024 * 1024;
-    this.#holdings = new Holdings(options.connection, 'exports', exportTtl);
+    this.#holdings = new Holdings(options.redis.connection, 'exports', exportTtl);
   }
 
   of(tenantId: string): Exports {
@@ -53,12 +58,12 @@ export class RedisExports implements ExportStore {
   }
 
   #filesOf(tenantId: string) {
-    const owner = this.#options.seal.name('exports', tenantId);
+    const owner = this.#options.redis.keyOf(tenantId, 'exports');
     return { owner, files: this.#open(owner) };
   }
 
   #open(owner: string): ExportFiles {
-    return new ExportFiles(this.#options.connection, this.#options.seal, { owner, ttl: exportTtl });
+    return new ExportFiles(this.#options.redis, owner, exportTtl);
   }
 
   async #create({ name, mimeType, write }: NewFile, owner: string, files: ExportFiles): Promise<ExportedFile> {

@@ -1,8 +1,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { NamedTurns, tooBusy, type Turns } from '../named-turns.ts';
-import { type RedisConnection, script } from './redis-connection.ts';
-import type { Seal } from './seal.ts';
+import { NamedTurns, type Turns, tooBusy } from '../named-turns.ts';
+import type { Redis } from './open-redis.ts';
+import { script } from './redis-connection.ts';
 
 /** How long the turn of a replica that died is kept free for it, in milliseconds, and how often a live one renews it. */
 const LEASE_MS = 10_000;
@@ -25,20 +25,18 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 
 /** Turns over all replicas. The turn of one that dies is free after ten seconds. */
 export class RedisTurns implements Turns {
-  readonly #connection: RedisConnection;
-  readonly #seal: Seal;
+  readonly #redis: Pick<Redis, 'connection' | 'keyOf'>;
   /** Of this process, so that only one of its calls has to look. */
   readonly #own = new NamedTurns();
 
-  constructor(connection: RedisConnection, seal: Seal) {
-    this.#connection = connection;
-    this.#seal = seal;
+  constructor(redis: Pick<Redis, 'connection' | 'keyOf'>) {
+    this.#redis = redis;
   }
 
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     const endOwn = await this.#own.take(name, signal);
     try {
-      const end = await this.#lease(`ad-library:{${this.#seal.name('turn', name)}}:turn`, signal);
+      const end = await this.#lease(this.#redis.keyOf(name, 'turn'), signal);
       return () => void end().finally(endOwn);
     } catch (error) {
       endOwn();
@@ -48,7 +46,7 @@ export class RedisTurns implements Turns {
 
   async #lease(key: string, signal: AbortSignal): Promise<() => Promise<void>> {
     const holder = randomUUID();
-    const take = async () => (await this.#connection.run(takeScript, [key], [holder, String(LEASE_MS)])) === 1;
+    const take = async () => (await this.#redis.connection.run(takeScript, [key], [holder, String(LEASE_MS)])) === 1;
     while (!(await take()))
       await wait(LOOK_MS + randomInt(LOOK_MS), undefined, { signal }).catch(() => {
         throw tooBusy();
@@ -57,7 +55,7 @@ export class RedisTurns implements Turns {
     const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS).unref();
     return async () => {
       clearInterval(renewal);
-      await this.#connection.run(endScript, [key], [holder]).catch(() => {});
+      await this.#redis.connection.run(endScript, [key], [holder]).catch(() => {});
     };
   }
 }

@@ -6,10 +6,6 @@ export class UnsentParts {
   readonly #parts = new Map<string, Buffer[]>();
   #bytes = 0;
 
-  has(name: string): boolean {
-    return this.#parts.has(name);
-  }
-
   names(): string[] {
     return [...this.#parts.keys()];
   }
