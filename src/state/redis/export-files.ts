@@ -31,15 +31,15 @@ redis.call('RPUSH', KEYS[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `);
 
-/** KEYS: the tenant's files, the file. ARGV: its id, what it is, lifetime, how many files. Returns those that must go. */
+/** Files are in the order of their ends, in microseconds. KEYS: the tenant's files, the file. ARGV: its id, what it is, lifetime, how many files. Returns those that must go. */
 const finishScript = script(`
 local files, file = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = time[1] * 1000000 + time[2]
 redis.call('LPUSH', file, ARGV[2])
 redis.call('PEXPIRE', file, ARGV[3])
 redis.call('ZREMRANGEBYSCORE', files, '-inf', now)
-redis.call('ZADD', files, now + ARGV[3], ARGV[1])
+redis.call('ZADD', files, now + 1000 * ARGV[3], ARGV[1])
 redis.call('PEXPIRE', files, ARGV[3])
 return redis.call('ZRANGE', files, 0, -1 - ARGV[4])
 `);

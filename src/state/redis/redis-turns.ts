@@ -26,7 +26,9 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 /** Turns over all replicas. The turn of one that dies is free after ten seconds. */
 export class RedisTurns implements Turns {
   readonly #redis: Pick<Redis, 'connection' | 'keyOf'>;
-  /** Of this process, so that only one of its calls has to look. */
+  /** Of this replica: what it left behind while Redis could not be reached, it can take again. */
+  readonly #holder = randomUUID();
+  /** Within this process, so that only one of its calls has to look. */
   readonly #own = new NamedTurns();
 
   constructor(redis: Pick<Redis, 'connection' | 'keyOf'>) {
@@ -45,8 +47,8 @@ export class RedisTurns implements Turns {
   }
 
   async #lease(key: string, signal: AbortSignal): Promise<() => Promise<void>> {
-    const holder = randomUUID();
-    const take = async () => (await this.#redis.connection.run(takeScript, [key], [holder, String(LEASE_MS)])) === 1;
+    const take = async () =>
+      (await this.#redis.connection.run(takeScript, [key], [this.#holder, String(LEASE_MS)])) === 1;
     while (!(await take()))
       await wait(LOOK_MS + randomInt(LOOK_MS), undefined, { signal }).catch(() => {
         throw tooBusy();
@@ -55,7 +57,7 @@ export class RedisTurns implements Turns {
     const renewal = setInterval(() => void take().catch(() => {}), RENEW_MS).unref();
     return async () => {
       clearInterval(renewal);
-      await this.#redis.connection.run(endScript, [key], [holder]).catch(() => {});
+      await this.#redis.connection.run(endScript, [key], [this.#holder]).catch(() => {});
     };
   }
 }
