@@ -13,7 +13,7 @@ import { printable } from './log/printable.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { askForFilters } from './mcp/served-filters.ts';
 import { prompts } from './prompts/catalog.ts';
-import type { OpenCalls, Upstream } from './send-chain.ts';
+import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
 import { tools } from './tools/catalog.ts';
 import type { Tool } from './tools/define-tool.ts';
 import { version } from './version.ts';
@@ -42,11 +42,13 @@ export interface AppOptions {
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
   /** Whether the service accepted a tenant's key lately; by default there is only one key. */
-  isKnownKey?: (tenantId: string) => boolean;
+  isKnownKey?: (tenantId: string) => Promise<boolean>;
   now: () => number;
   random: () => number;
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
+  /** What all replicas share, if anything. */
+  redis?: CallsOptions['redis'];
 }
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
@@ -72,6 +74,7 @@ export async function openApp({
   now,
   random,
   mediaUrl,
+  redis,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
   const draining = new AbortController();
@@ -81,7 +84,9 @@ export async function openApp({
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
   const open = () => {
-    calls ??= import('./send-chain.ts').then(({ openCalls }) => openCalls({ config, upstream, log, now, random }));
+    calls ??= import('./send-chain.ts').then(({ openCalls }) =>
+      openCalls({ config, upstream, log, now, random, redis }),
+    );
     return calls;
   };
   let filters: Promise<SearchFilters | undefined> | undefined;

@@ -5,13 +5,14 @@ import { operations } from './api/operations.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
 import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
+import { withClaims } from './api/with-claims.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRetries } from './api/with-retries.ts';
 import type { Config } from './config/settings.ts';
 import { openAllowance, withAllowance } from './credits/allowance.ts';
 import { type AskCredits, creditsAsker } from './credits/ask-credits.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
-import { quote } from './credits/prices.ts';
+import { maxCostOf, quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
 import { withBudget } from './credits/with-budget.ts';
@@ -25,8 +26,10 @@ import { FileDatasets } from './state/files/file-datasets.ts';
 import { folderExports } from './state/folder-exports.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
-import { type MemoryState, memoryState } from './state/memory-state.ts';
+import { memoryState } from './state/memory-state.ts';
 import { NamedTurns } from './state/named-turns.ts';
+import type { Redis } from './state/redis/open-redis.ts';
+import type { State } from './state/state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
@@ -51,16 +54,18 @@ export interface Upstream {
   baseUrl: string | undefined;
 }
 
-interface CallsOptions {
+export interface CallsOptions {
   config: Config;
   upstream: Upstream;
   log: Log;
   now: () => number;
   random: () => number;
+  /** What all replicas share, if anything. */
+  redis?: Redis | undefined;
 }
 
 interface ChainOptions extends CallsOptions {
-  state: MemoryState;
+  state: State;
   datasets: Datasets;
   inFlight: InFlightCalls;
   askCredits: AskCredits;
@@ -68,7 +73,7 @@ interface ChainOptions extends CallsOptions {
   forget(tenantId: string): Promise<void>;
 }
 
-export function openCalls(options: CallsOptions): OpenCalls {
+export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const { config } = options;
   const datasets = openDatasets(options, (caller) => userIdOf(apiOf, caller));
   const adRows = new AdRowReader();
@@ -82,12 +87,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
       sql.forget(tenantId),
     ]);
   };
-  const state = memoryState({
-    ttl: config.cacheSeconds * 1000,
-    now: options.now,
-    maxPerTenant: Math.max(256, 2 * config.callsPerKey),
-    maxInAll: Math.max(1024, 2 * config.callsAtOnce),
-  });
+  const state = await openState(options);
   const inFlight = trackInFlightCalls({
     register: state.calls,
     timeoutMs: config.timeoutMs,
@@ -110,7 +110,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     priceOf: async (list, { limit, cursor }) => {
       const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      return quote((await state.ledger.read(caller.tenantId)).prices, { operation: operations[list], query }).price;
+      return quote((await state.ledger.estimate(caller.tenantId)).prices, { operation: operations[list], query }).price;
     },
     allowance: (maxCredits) => {
       const own = memoryCreditLedger({ now: options.now, maxStrangers: 1 });
@@ -133,6 +133,18 @@ export function openCalls(options: CallsOptions): OpenCalls {
     await Promise.all([datasets.close(), sql.close()]);
   };
   return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
+}
+
+async function openState({ config, now, redis }: CallsOptions): Promise<State> {
+  const limits = {
+    ttl: config.cacheSeconds * 1000,
+    now,
+    maxPerTenant: Math.max(256, 2 * config.callsPerKey),
+    maxInAll: Math.max(1024, 2 * config.callsAtOnce),
+  };
+  if (redis === undefined) return memoryState(limits);
+  const { redisState } = await import('./state/redis/redis-state.ts');
+  return redisState({ ...limits, redis });
 }
 
 /** In files only where a person asked for it, and never what the demo makes up. */
@@ -176,14 +188,24 @@ function sendChain(options: ChainOptions): Send {
   const kept = keepsAnswers ? withKeeping(windowed, { answers, now }) : windowed;
   const gathered = withDataset(kept, { datasets, now, onError });
   const forgetful = withRefusedKeys(gathered, options.forget);
-  const coalesced = withCoalescing(forgetful, inFlight);
+  const { claims } = state;
+  const onLost = (call: Call) => countLost(call, ledger, budget);
+  const claimed = claims === undefined ? forgetful : withClaims(forgetful, { claims, onLost });
+  const coalesced = withCoalescing(claimed, inFlight);
   const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
   return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });
 }
 
+/** With a budget, what the replica that died had reserved counts already. */
+async function countLost(call: Call, ledger: CreditLedger, budget: number | undefined): Promise<void> {
+  if (budget !== undefined) return;
+  const uncertain = maxCostOf((await ledger.estimate(call.tenantId)).prices, call) ?? 0;
+  await ledger.settle(call.tenantId, { charged: 0, uncertain, isPaidAnswer: false });
+}
+
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {
   if (!call.operation.gated) return;
-  const { prices } = await ledger.read(call.tenantId);
+  const { prices } = await ledger.estimate(call.tenantId);
   const { price, atLeast } = quote(prices, call);
   const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
   log.warn('a paid call was lost: the server closed before its answer arrived', fields);

@@ -23,7 +23,7 @@ export interface ApiAnswer<Name extends OperationName> {
   /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
-  cacheId?: number;
+  cacheId?: string;
   seenIn?: string;
   repeated?: true;
 }

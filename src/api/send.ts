@@ -64,7 +64,7 @@ export interface Answer {
   raw: unknown;
   receipt: Receipt;
   /** Identifies an answer in the cache. */
-  cacheId?: number;
+  cacheId?: string;
   /** For an ad copied from a list: the operation of that list. */
   seenIn?: string;
   /** True if an earlier attempt may have been carried out, too. */

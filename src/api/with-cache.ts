@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from './errors.ts';
 import { fingerprintStart } from './fingerprint.ts';
 import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
@@ -8,13 +9,23 @@ export interface KeptAnswer {
   at: number;
 }
 
-/** Stores paid answers, separately for each tenant, for a limited time and in limited memory. */
-export interface KeptAnswers {
-  get(tenantId: string, name: string): Promise<KeptAnswer | undefined>;
-  set(tenantId: string, name: string, kept: KeptAnswer): Promise<void>;
-  /** Removes a tenant's answers whose names begin with `start`. */
-  drop(tenantId: string, start: string): Promise<void>;
+/** The name of an answer. */
+export interface AnswerName {
+  fingerprint: string;
+  /** Answers of a group become stale together. */
+  group?: string | undefined;
 }
+
+/** Stores paid answers, separately for each tenant, for a limited time and in limited memory. Never rejects. */
+export interface KeptAnswers {
+  get(tenantId: string, name: AnswerName): Promise<KeptAnswer | undefined>;
+  /** Begins to ask for an answer, unless it was kept just now. A new one is kept unless it is dropped meanwhile. */
+  begin(tenantId: string, name: AnswerName): Promise<{ kept: KeptAnswer | undefined; keep: Keep }>;
+  /** Removes a tenant's answers of a group, or all. */
+  drop(tenantId: string, group?: string): Promise<void>;
+}
+
+export type Keep = (kept: KeptAnswer) => Promise<void>;
 
 export interface CacheOptions {
   answers: KeptAnswers;
@@ -24,51 +35,25 @@ export interface CacheOptions {
 /** Answers a gated call from the cache, at no charge. */
 export function withCache(send: Send, { answers, now }: CacheOptions): Send {
   return gatedOnly(send, async (call) => {
-    const kept = call.fresh ? undefined : await answers.get(call.tenantId, call.fingerprint);
+    const kept = call.fresh ? undefined : await answers.get(call.tenantId, nameOf(call));
     return kept ? replayed(kept.answer, now() - kept.at) : send(call);
   });
 }
 
 /**
  * Keeps every paid answer, even if its caller has left, so that nobody pays twice for the same call while the answer is
- * fresh. A write makes the kept items of its collection stale.
+ * fresh. A write makes the kept items of its collection stale, and those that are being read: they may be the old ones.
  */
 export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
-  /** Reads of collection items in progress, by tenant and collection. */
-  const reads = new Map<string, Set<{ isStale: boolean }>>();
-
-  const dropItems = (tenantId: string, start: string) => {
-    // A read during a write may return the old items.
-    for (const read of reads.get(`${tenantId} ${start}`) ?? []) read.isStale = true;
-    return answers.drop(tenantId, start);
-  };
   // Even if the write fails, because it may have been carried out.
-  const write: Send = (call) => send(call).finally(() => dropItems(call.tenantId, itemsOf(call)));
-
-  const readItems: Send = async (call) => {
-    const name = `${call.tenantId} ${itemsOf(call)}`;
-    const read = { isStale: false };
-    const others = reads.get(name) ?? new Set();
-    reads.set(name, others.add(read));
-    try {
-      const answer = await send(call);
-      return read.isStale ? answer : await keep(call, answer);
-    } finally {
-      others.delete(read);
-      if (others.size === 0 && reads.get(name) === others) reads.delete(name);
-    }
-  };
-
-  let lastId = 0;
-  const keep = async (call: Call, answer: Answer): Promise<Answer> => {
-    const kept = { ...answer, cacheId: ++lastId };
-    await answers.set(call.tenantId, call.fingerprint, { answer: kept, at: now() });
-    return kept;
-  };
+  const write: Send = (call) => send(call).finally(() => answers.drop(call.tenantId, itemsOf(call)));
 
   const read = gatedOnly(send, async (call) => {
-    if (call.operation.name === 'listCollectionItems') return readItems(call);
-    return keep(call, await send(call));
+    const { kept, keep } = await answers.begin(call.tenantId, nameOf(call));
+    if (kept && !call.fresh) return replayed(kept.answer, now() - kept.at);
+    const answer = { ...(await send(call)), cacheId: randomUUID() };
+    await keep({ answer, at: now() });
+    return answer;
   });
 
   return (call) => (call.operation.writes ? write(call) : read(call));
@@ -76,6 +61,11 @@ export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
 
 const itemsOf = ({ path }: Call) =>
   fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
+
+const nameOf = (call: Call): AnswerName => ({
+  fingerprint: call.fingerprint,
+  group: call.operation.name === 'listCollectionItems' ? itemsOf(call) : undefined,
+});
 
 /** Removes all that is kept for a key when the service rejects it: its holder has lost the right to it. */
 export function withRefusedKeys(send: Send, forget: (tenantId: string) => Promise<void>): Send {

@@ -1,9 +1,9 @@
 import { type App, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { logCalls, type OnCall } from '../log/log.ts';
+import { type Log, logCalls, type OnCall } from '../log/log.ts';
 import { createStructuredLog } from '../log/structured-log.ts';
-import { createAuthRateLimit } from '../serve/http/auth-rate-limit.ts';
+import { createAuthRateLimit, triedHere } from '../serve/http/auth-rate-limit.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/http-app.ts';
 import { createKnownKeys } from '../serve/http/known-keys.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/listen.ts';
@@ -14,8 +14,10 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const now = Date.now;
   const log = createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
-  const knownKeys = createKnownKeys(now);
-  const authRateLimit = createAuthRateLimit({ knownKeys, perMinute: config.authFailuresPerMinute, now });
+  const shared = await openShared(config, log);
+  const knownKeys = createKnownKeys(now, shared?.keys);
+  const perMinute = config.authFailuresPerMinute;
+  const authRateLimit = createAuthRateLimit({ knownKeys, tried: shared?.tried(triedHere(now)), perMinute, now });
   const listeners = [logCalls(log), metrics?.onCall, knownKeys.onCall, authRateLimit.onCall];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
@@ -28,6 +30,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     now,
     random: Math.random,
     mediaUrl: addressOfMedia(config),
+    redis: shared?.redis,
   });
   const http = createHttpApp({
     catalog: app.catalog,
@@ -39,10 +42,24 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     pictures: app.pictures,
     limits: limitsOf(config),
     metrics,
+    replicas: shared && { tenantSecret: shared.tenantSecret, isUp: () => shared.redis.connection.isUp() },
   });
   // Allow the full call timeout before treating the client as stalled.
   const listener = await listen(http.fetch, { host, port, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
-  return { address: listener.address, close: (deadlineMs) => close({ http, listener, app }, deadlineMs) };
+  const closeAll = async (deadlineMs: number) => {
+    await close({ http, listener, app }, deadlineMs);
+    shared?.redis.connection.close();
+  };
+  return { address: listener.address, close: closeAll };
+}
+
+/** What all replicas share, if an address says where. */
+async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log) {
+  if (stateUrl === undefined) return undefined;
+  const { openRedis } = await import('../state/redis/open-redis.ts');
+  const { redisKeys } = await import('../state/redis/redis-keys.ts');
+  const redis = await openRedis({ address: stateUrl, secret: stateSecret, baseUrl, log });
+  return { redis, ...redisKeys(redis) };
 }
 
 async function close(

@@ -34,7 +34,7 @@ export interface AllowanceOptions {
 /** The rule of budgets for one tool call. It starts with the prices that the tenant's calls have shown so far. */
 export async function openAllowance(options: AllowanceOptions): Promise<CallAllowance> {
   const { maxCredits, tenantId, own, ledger, budget, askCredits } = options;
-  const { prices: known } = await ledger.read(tenantId);
+  const { prices: known } = await ledger.estimate(tenantId);
   await own.settle(tenantId, { ...nothing, learn: (prices) => copyPrices(known, prices) });
 
   const pageSize: CallAllowance['pageSize'] = async ({ operation, max }) => {

@@ -27,10 +27,13 @@ export interface ReserveRequest {
   paid: boolean;
   /** Calls of unknown price run one at a time: the name of their queue. */
   line?: string | undefined;
+  /** What the call counts as if its process ends before it is settled; undefined for the rest of the budget. */
+  ifLost?: number | undefined;
 }
 
 /** Credits reserved for one call. */
 export interface Lease {
+  id: string;
   tenantId: string;
   credits: number;
   paid: boolean;
@@ -40,9 +43,9 @@ export interface Lease {
 }
 
 export type Admission =
-  | { kind: 'granted'; lease: Lease }
+  | { kind: 'granted'; lease: Lease; account: CreditAccount }
   /** A call in progress has to end first; pass `version` to `changed`. */
-  | { kind: 'wait'; version: number }
+  | { kind: 'wait'; version: string }
   | { kind: 'refused'; account: CreditAccount };
 
 /** How a call ended. */
@@ -71,15 +74,22 @@ export interface BalanceReading {
 
 /** The accounts of all tenants. Tenants who spent nothing never displace those who spent something. */
 export interface CreditLedger {
+  /** Rejects with `unavailable` if the account cannot be read, because it is not in this process. */
   read(tenantId: string): Promise<CreditAccount>;
-  /** Reserves credits if the budget allows it now; otherwise the call has to wait, or is refused. */
-  reserve(tenantId: string, request: ReserveRequest): Promise<Admission>;
+  /** The same for estimates: in that case, what this process knows of it. */
+  estimate(tenantId: string): Promise<CreditAccount>;
+  /**
+   * Reserves credits if the budget allows it now; otherwise the call has to wait, or is refused. Rejects with
+   * `unavailable` if the account cannot be reached.
+   * @param requestOf what to reserve, by the prices of the account as it is
+   */
+  reserve(tenantId: string, requestOf: (account: CreditAccount) => ReserveRequest): Promise<Admission>;
   /** Resolves when the account has changed since that version, or rejects with the signal's reason. */
-  changed(tenantId: string, version: number, signal: AbortSignal): Promise<void>;
-  /** Records how a call ended and returns its lease, in one step. */
+  changed(tenantId: string, version: string, signal: AbortSignal): Promise<void>;
+  /** Records how a call ended and returns its lease, in one step. Never rejects: it is made up for if it fails. */
   settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void>;
   /** Records that the cache answered a call that would have cost so many credits. */
-  saved(tenantId: string, credits: number): Promise<void>;
+  saved(tenantId: string, credits: number): Promise<CreditAccount>;
   /** Stores a reading of the balance, or removes it; returns the previous one. */
   readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined>;
 }

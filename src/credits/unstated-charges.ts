@@ -69,7 +69,7 @@ interface UnstatedCharge {
 /** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
 export async function estimateCharge(charge: UnstatedCharge): Promise<number> {
   const { call, ledger, budget, lease, balance, isAnswered } = charge;
-  const account = await ledger.read(call.tenantId);
+  const account = await ledger.estimate(call.tenantId);
   const seen = dearestOf(account.prices, call.operation.name);
   if (budget === undefined) return seen ?? 0;
   if (seen !== undefined && balance === undefined) return Math.max(1, seen, lease?.credits ?? 0);

@@ -25,7 +25,7 @@ export function withBalance(send: Send, { ledger, budget }: Pick<BudgetOptions, 
     try {
       return await send(call);
     } catch (error) {
-      const { prices } = await ledger.read(call.tenantId);
+      const { prices } = await ledger.estimate(call.tenantId);
       if (!(error instanceof AdLibraryError && isPaid(call.operation, prices))) throw error;
       throw new AdLibraryError({ ...error.failure, paid: true }, { cause: error });
     }
@@ -35,8 +35,7 @@ export function withBalance(send: Send, { ledger, budget }: Pick<BudgetOptions, 
     const { tenantId } = call;
     const answer = await send(call);
     const { receipt } = answer;
-    if (receipt.cached) await ledger.saved(tenantId, receipt.saved ?? 0);
-    const account = await ledger.read(tenantId);
+    const account = receipt.cached ? await ledger.saved(tenantId, receipt.saved ?? 0) : await ledger.estimate(tenantId);
     const remaining = receipt.cached ? (account.remaining ?? receipt.remaining) : receipt.remaining;
     const warning = warningOf(tenantId, account);
     return { ...answer, receipt: { ...receipt, remaining, ...(warning && { warning }) } };

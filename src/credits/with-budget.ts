@@ -4,9 +4,9 @@ import { operations } from '../api/operations.ts';
 import type { CreditStatusAnswer } from '../api/response-schemas.ts';
 import type { Answer, Call, Send } from '../api/send.ts';
 import type { AskCredits } from './ask-credits.ts';
-import type { CreditLedger, Lease, Settlement } from './credit-ledger.ts';
+import type { CreditAccount, CreditLedger, Lease, ReserveRequest, Settlement } from './credit-ledger.ts';
 import { overBudget } from './over-budget.ts';
-import { isPaid, learnPrice, quote } from './prices.ts';
+import { isPaid, learnPrice, maxCostOf, quote } from './prices.ts';
 import { balanceOf, estimateCharge, mayCostMore } from './unstated-charges.ts';
 
 export interface BudgetOptions {
@@ -31,8 +31,9 @@ export function withBudget(send: Send, { ledger, budget, askCredits }: BudgetOpt
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
   const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined, askCredits });
   return async (call) => {
-    const { prices } = await ledger.read(call.tenantId);
-    const lease = budget === undefined ? undefined : await admitted(call, { ledger, budget });
+    const admission = budget === undefined ? undefined : await admitted(call, { ledger, budget });
+    const { prices } = admission?.account ?? (await ledger.estimate(call.tenantId));
+    const lease = admission?.lease;
     const paid = lease?.paid ?? isPaid(call.operation, prices);
     const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
     const balance = isMeasured ? balanceOf({ call, ledger, send: ask, askCredits }) : undefined;
@@ -58,22 +59,35 @@ export function withBudget(send: Send, { ledger, budget, askCredits }: BudgetOpt
 /** The queue in which paid calls of unknown price run one at a time. */
 const paidLine = 'paid';
 
+interface Admitted {
+  lease: Lease;
+  account: CreditAccount;
+}
+
 /** Waits until the budget admits a call; throws if its price does not fit. */
-async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Lease> {
-  const { tenantId, operation, signal } = call;
+async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Admitted> {
+  const { tenantId, signal } = call;
   for (;;) {
-    const { prices } = await ledger.read(tenantId);
-    const quoted = quote(prices, call);
-    const paid = isPaid(operation, prices);
-    const line = quoted.price !== undefined ? undefined : paid ? paidLine : operation.name;
-    const credits = quoted.price ?? quoted.atLeast;
-    const admission = await ledger.reserve(tenantId, { budget, credits, paid, line });
-    if (admission.kind === 'granted') return admission.lease;
-    if (admission.kind === 'refused') throw overBudget({ account: admission.account, budget, quoted, call });
-    await ledger.changed(tenantId, admission.version, signal).catch(() => {
-      throw abortedError(signal, false);
+    const admission = await ledger.reserve(tenantId, (account) => requestOf(call, account, budget));
+    if (admission.kind === 'granted') return admission;
+    if (admission.kind === 'refused') {
+      const { account } = admission;
+      throw overBudget({ account, budget, quoted: quote(account.prices, call), call });
+    }
+    await ledger.changed(tenantId, admission.version, signal).catch((error) => {
+      throw signal.aborted ? abortedError(signal, false) : error;
     });
   }
+}
+
+function requestOf(call: Call, { prices }: CreditAccount, budget: number): ReserveRequest {
+  const quoted = quote(prices, call);
+  const paid = isPaid(call.operation, prices);
+  const line = quoted.price !== undefined ? undefined : paid ? paidLine : call.operation.name;
+  const credits = quoted.price ?? quoted.atLeast;
+  const seen = maxCostOf(prices, call);
+  const ifLost = paid ? seen && Math.max(1, seen, credits) : 0;
+  return { budget, credits, paid, line, ifLost };
 }
 
 function chargeOf({ receipt: { charged, chargeUnreadable } }: Answer, paid: boolean): Outcome['charged'] {

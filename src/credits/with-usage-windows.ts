@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../api/errors.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/response-schemas.ts';
 import { type Call, gatedOnly, type Send } from '../api/send.ts';
@@ -13,6 +14,8 @@ export interface FullWindow {
   usageLimit: UsageLimitAnswer;
   left: number;
   checkedAt: number;
+  /** Tells one finding from another. */
+  id: string;
 }
 
 /** The full windows of tenants. One that is forgotten costs a refused call. */
@@ -38,7 +41,10 @@ export function withUsageWindows(send: Send, { ledger, windows, askCredits, now 
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
     const isFull = usageLimit !== undefined && (usageLimit.isLimitReached || refused);
-    return windows.set(tenantId, isFull ? { usageLimit, left: roomIn(usageLimit), checkedAt: now() } : undefined);
+    return windows.set(
+      tenantId,
+      isFull ? { usageLimit, left: roomIn(usageLimit), checkedAt: now(), id: randomUUID() } : undefined,
+    );
   };
 
   const status: Send = async (call) => {
@@ -55,31 +61,28 @@ export function withUsageWindows(send: Send, { ledger, windows, askCredits, now 
     return request;
   };
 
-  /** The window with less left than the call is expected to cost. A call of unknown price fits if anything is left. */
-  const tooFull = async (call: Call): Promise<FullWindow | undefined> => {
-    const window = await windows.get(call.tenantId);
-    if (window === undefined) return undefined;
-    const { prices } = await ledger.read(call.tenantId);
+  /** Whether a window has less left than the call is expected to cost. A call of unknown price fits if anything is. */
+  const isTooFull = async (window: FullWindow, call: Call): Promise<boolean> => {
+    const { prices } = await ledger.estimate(call.tenantId);
     const { price, atLeast } = quote(prices, call);
-    return window.left > 0 && (price ?? atLeast) <= window.left ? undefined : window;
+    return window.left <= 0 || (price ?? atLeast) > window.left;
   };
 
   const ask: Send = async (call) => {
     const { tenantId } = call;
-    const window = await tooFull(call);
-    if (window) {
+    let window = await windows.get(tenantId);
+    if (window && (await isTooFull(window, call))) {
       if (now() - window.checkedAt < askAgainAfter) throw limitReached(window.usageLimit);
       // Recorded first, so that concurrent calls ask once.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await learn(tenantId, (await askOnce(call))?.usageLimit);
-      const still = await tooFull(call);
-      if (still) throw limitReached(still.usageLimit);
+      window = await windows.get(tenantId);
+      if (window && (await isTooFull(window, call))) throw limitReached(window.usageLimit);
     }
-    const before = await windows.get(tenantId);
     try {
       return await send(call);
     } catch (error) {
-      throw await explained(error, call, before);
+      throw await explained(error, call, window);
     }
   };
 
@@ -88,7 +91,7 @@ export function withUsageWindows(send: Send, { ledger, windows, askCredits, now 
     if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
     // Another call may have found out in the meantime.
     const found = await windows.get(call.tenantId);
-    if (failure.kind === 'usage_limit' && found && found !== before) {
+    if (failure.kind === 'usage_limit' && found && found.id !== before?.id) {
       return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
     }
     const status = await askOnce(call);

@@ -27,7 +27,7 @@ export interface ServerContext {
   /** The files that a tenant exported. */
   exports(tenantId: string): Promise<Exports>;
   /** Whether the service accepted the tenant's key lately; undefined where there is only one. */
-  isKnownKey?: ((tenantId: string) => boolean) | undefined;
+  isKnownKey?: ((tenantId: string) => Promise<boolean>) | undefined;
   now: () => number;
   log: Log;
   onCall: OnCall;
@@ -95,7 +95,7 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
     const receipts = collectReceipts();
     const context = contextOf({ apiKey, tenantId, signal, onReceipt: receipts.add, onFailure: receipts.addFailure });
     // A tool that asks the service nothing would serve any key that somebody makes up.
-    const isChecked = tool.operations.length === 0 && server.isKnownKey?.(tenantId) === false;
+    const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
     if (isChecked) await context.api.whoami();
     const now = server.now();
     const rendered = await runTool(tool, input, {

@@ -74,25 +74,28 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
     if (spenders.size >= maxSpenders) throw full();
   };
 
+  const read = async (tenantId: string) => {
+    const account = accountOf(tenantId);
+    if (account.underWay === 0 && account.paidAt > 0 && now() - account.paidAt > spendingEndsAfter) {
+      Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0 });
+      changed(tenantId, account);
+    }
+    return account;
+  };
+
   return {
-    read: async (tenantId) => {
-      const account = accountOf(tenantId);
-      if (account.underWay === 0 && account.paidAt > 0 && now() - account.paidAt > spendingEndsAfter) {
-        Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0 });
-        changed(tenantId, account);
-      }
-      return account;
-    },
-    reserve: async (tenantId, request) => {
+    read,
+    estimate: read,
+    reserve: async (tenantId, requestOf) => {
       makeRoom(tenantId);
-      const account = accountOf(tenantId);
-      const admission = reserveIn(account, tenantId, request);
+      const account = await read(tenantId);
+      const admission = reserveIn(account, tenantId, requestOf(account));
       if (admission.kind === 'granted') changed(tenantId, account);
       return admission;
     },
     changed: async (tenantId, version, signal) => {
       const account = accountOf(tenantId);
-      if (account.version === version) await raceAbort(account.change.promise, signal);
+      if (String(account.version) === version) await raceAbort(account.change.promise, signal);
     },
     settle: async (tenantId, settlement, lease) => {
       const account = accountOf(tenantId);
@@ -104,6 +107,7 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
       const account = accountOf(tenantId);
       account.savedCalls++;
       account.savedCredits += credits;
+      return account;
     },
     readBalance: async (tenantId, credits) => {
       const account = accountOf(tenantId);
@@ -116,15 +120,16 @@ export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
 
 function reserveIn(account: Account, tenantId: string, request: ReserveRequest): Admission {
   const { credits, paid, line } = request;
-  if (line !== undefined && account.lines.has(line)) return { kind: 'wait', version: account.version };
+  if (line !== undefined && account.lines.has(line)) return { kind: 'wait', version: String(account.version) };
   const admission = admit(account, request);
   if (admission === 'never') return { kind: 'refused', account };
-  if (admission === 'later') return { kind: 'wait', version: account.version };
+  if (admission === 'later') return { kind: 'wait', version: String(account.version) };
   if (line !== undefined) account.lines.add(line);
   account.reserved += credits;
   account.underWay++;
   if (paid) account.paidUnderWay++;
-  return { kind: 'granted', lease: { tenantId, credits, paid, line, number: ++account.leases } };
+  const number = ++account.leases;
+  return { kind: 'granted', lease: { id: String(number), tenantId, credits, paid, line, number }, account };
 }
 
 function settleIn(account: Account, settlement: Settlement, lease: Lease | undefined): void {

@@ -4,7 +4,7 @@ export interface ListAnswer {
   /** The body as it was received: items are shown with whatever fields they have. */
   raw: unknown;
   /** Identifies an answer that is cached. */
-  cacheId?: number | undefined;
+  cacheId?: string | undefined;
   /** What comes before the items, in the data and in the text. */
   heading?: { data: object; text: string | undefined };
 }

@@ -15,14 +15,14 @@ const MAX_VIEWS = 4;
 /** Rendered pages of cached answers, so that an answer from the cache is not condensed again. */
 export interface ViewMemo {
   /** The page of that name, made from the cached answer with that id. */
-  get(cacheId: number, name: string): ListPage | undefined;
-  set(cacheId: number, name: string, page: ListPage): void;
+  get(cacheId: string, name: string): ListPage | undefined;
+  set(cacheId: string, name: string, page: ListPage): void;
   /** Characters held. */
   readonly size: number;
 }
 
 export function createViewMemo(maxCharacters = MAX_CHARACTERS): ViewMemo {
-  const answers = new LRUCache<number, readonly View[]>({
+  const answers = new LRUCache<string, readonly View[]>({
     maxSize: maxCharacters,
     sizeCalculation: (views) => views.reduce((sum, { size }) => sum + size, 0),
   });

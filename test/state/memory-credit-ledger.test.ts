@@ -3,7 +3,7 @@ import type { Settlement } from '../../src/credits/credit-ledger.ts';
 import { memoryCreditLedger } from '../../src/state/memory-credit-ledger.ts';
 
 const charged = (credits: number): Settlement => ({ charged: credits, uncertain: 0, isPaidAnswer: true });
-const paid = { budget: 10, credits: 1, paid: true };
+const paid = () => ({ budget: 10, credits: 1, paid: true });
 
 test('what was spent is remembered, however many other keys come', async () => {
   const ledger = memoryCreditLedger({ now: () => 0, maxStrangers: 100 });
@@ -17,7 +17,7 @@ test('what was spent is remembered, however many other keys come', async () => {
 
 test('reservations of calls in flight are remembered too', async () => {
   const ledger = memoryCreditLedger({ now: () => 0, maxStrangers: 100 });
-  const admission = await ledger.reserve('caller', { ...paid, credits: 10 });
+  const admission = await ledger.reserve('caller', () => ({ ...paid(), credits: 10 }));
   for (let index = 0; index < 5000; index++) await ledger.read(`stranger ${index}`);
   expect(await ledger.reserve('caller', paid)).toMatchObject({ kind: 'refused' });
   if (admission.kind === 'granted')
@@ -59,9 +59,9 @@ test('where the ledger is full, paid calls of new keys are refused and no other 
 test('fractions of credits add up: ten tenths are one', async () => {
   const ledger = memoryCreditLedger({ now: () => 0 });
   for (let time = 0; time < 10; time++) {
-    const admission = await ledger.reserve('t', { budget: 1, credits: 0.1, paid: true });
+    const admission = await ledger.reserve('t', () => ({ budget: 1, credits: 0.1, paid: true }));
     if (admission.kind !== 'granted') throw new Error(`refused the call number ${time}`);
     await ledger.settle('t', charged(0.1), admission.lease);
   }
-  expect(await ledger.reserve('t', { budget: 1, credits: 0.1, paid: true })).toMatchObject({ kind: 'refused' });
+  expect(await ledger.reserve('t', () => ({ budget: 1, credits: 0.1, paid: true }))).toMatchObject({ kind: 'refused' });
 });

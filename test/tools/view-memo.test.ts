@@ -11,9 +11,9 @@ import { test } from '../support/fixtures.ts';
 import type { TestService } from '../support/service.ts';
 
 /** What a tool is given in a call, with the real service behind it. */
-function openContext(service: TestService, cacheSeconds = 900): ToolContext {
+async function openContext(service: TestService, cacheSeconds = 900): Promise<ToolContext> {
   const { baseUrl, apiKey } = service;
-  const { callsOf } = openCalls({
+  const { callsOf } = await openCalls({
     config: { ...readConfig({}), cacheSeconds },
     upstream: { ...undiciFetch(), baseUrl },
     log: createLog('silent', () => {}),
@@ -35,7 +35,7 @@ const pageAfter = (limit: number, shown: number, context: ToolContext) =>
 
 describe('pages of answers that are kept', () => {
   test('are rendered once for the same request', async ({ service }) => {
-    const context = openContext(service);
+    const context = await openContext(service);
     const first = await searchAds.run({ limit: 20 }, context);
     expect(await searchAds.run({ limit: 20 }, context)).toBe(first);
     expect(await searchAds.run({ limit: 20, detail: 'full' }, context)).not.toBe(first);
@@ -43,13 +43,13 @@ describe('pages of answers that are kept', () => {
   });
 
   test('are not kept without a cache', async ({ service }) => {
-    const context = openContext(service, 0);
+    const context = await openContext(service, 0);
     await searchAds.run({ limit: 5 }, context);
     expect(context.viewMemo.size).toBe(0);
   });
 
   test('are bounded for each answer, even for a caller who signs cursors for any position', async ({ service }) => {
-    const context = openContext(service);
+    const context = await openContext(service);
     const limits = [96, 97, 98, 99, 100];
     let largest = 0;
     for (const limit of limits) {

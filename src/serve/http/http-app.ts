@@ -28,6 +28,15 @@ export interface HttpOptions {
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   limits: CallLimits;
   metrics?: Metrics | undefined;
+  /** What all replicas share, if anything. */
+  replicas?: Replicas | undefined;
+}
+
+export interface Replicas {
+  /** Makes tenant ids the same in all of them. */
+  tenantSecret: string;
+  /** Whether the shared state can be reached. */
+  isUp(): boolean;
 }
 
 export interface HttpApp {
@@ -41,7 +50,7 @@ export interface HttpApp {
  * request. Only the answers that are cached for the key outlive it.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { catalog, log, metrics, allowed, callers, pictures } = options;
+  const { catalog, log, metrics, allowed, callers, pictures, replicas } = options;
   const calls = new LimitedCalls(catalog, options);
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const drain = createDrain();
@@ -50,22 +59,26 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const app = new Hono<Authenticated>();
   for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHostUnlessAddress(allowed));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
-  app.get('/readyz', ({ json }) => (drain.hasBegun() ? json({ status: 'draining' }, 503) : json({ status: 'ready' })));
+  app.get('/readyz', ({ json }) => {
+    if (drain.hasBegun()) return json({ status: 'draining' }, 503);
+    return replicas?.isUp() === false ? json({ status: 'state unavailable' }, 503) : json({ status: 'ready' });
+  });
   if (metrics) {
     metrics.show(() => calls.counts());
+    if (replicas) metrics.showState(replicas.isUp);
     app.get('/metrics', validate, metrics.page);
     app.use('/mcp', metrics.answers);
   }
   if (pictures) app.get('/media/*', validate, drain.middleware, ({ req }) => pictures(new Request(req.url)));
   app.use('/mcp', validate, drain.middleware);
   if (allowed.allowedOrigins.length > 0) app.use('/mcp', corsFor(allowed.allowedOrigins));
-  if ('authRateLimit' in callers) app.post('/mcp', requireApiKey(createTenantIds()));
+  if ('authRateLimit' in callers) app.post('/mcp', requireApiKey(createTenantIds(replicas?.tenantSecret)));
   app.post('/mcp', async (context) => {
     const body = await readJson(context);
     if (body instanceof Response) return body;
     const credentials = 'demo' in callers ? callers.demo : context.get('credentials');
     const admitted = 'demo' in callers || !messagesIn(body.value).some(isToolCall);
-    const refused = admitted ? undefined : tooManyKeys(context, callers.authRateLimit);
+    const refused = admitted ? undefined : await tooManyKeys(context, callers.authRateLimit);
     return refused ?? serve({ request: context.req.raw, body: body.value, credentials });
   });
   answerErrors(app, log);
@@ -79,9 +92,12 @@ export function createHttpApp(options: HttpOptions): HttpApp {
 }
 
 /** Only calls send the key to the service, which is how one finds out whether it is valid. */
-function tooManyKeys(context: Context<Authenticated>, authRateLimit: AuthRateLimit): Response | undefined {
+async function tooManyKeys(
+  context: Context<Authenticated>,
+  authRateLimit: AuthRateLimit,
+): Promise<Response | undefined> {
   const address = getConnInfo(context).remote.address ?? '';
-  const seconds = authRateLimit.admit(context.get('credentials').tenantId, address);
+  const seconds = await authRateLimit.admit(context.get('credentials').tenantId, address);
   if (seconds === undefined) return undefined;
   context.header('Retry-After', String(seconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');

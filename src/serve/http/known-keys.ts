@@ -3,22 +3,37 @@ import type { CallEvent } from '../../log/log.ts';
 
 /** Keys that the service accepted recently, by tenant id. */
 export interface KnownKeys {
-  has(tenantId: string): boolean;
+  has(tenantId: string): Promise<boolean>;
   onCall(event: CallEvent): void;
+}
+
+/** What is known of keys, in this process or shared by all replicas. */
+export interface KeyStore {
+  has(tenantId: string): Promise<boolean>;
+  add(tenantId: string): void;
+  remove(tenantId: string): void;
 }
 
 /** How long accepted keys are remembered, in milliseconds, and how many; the least used go first. */
 const ttl = 15 * 60_000;
 const maxKeys = 10_000;
 
-export function createKnownKeys(now: () => number): KnownKeys {
+export function createKnownKeys(now: () => number, keys: KeyStore = memoryKeys(now)): KnownKeys {
+  return {
+    has: (tenantId) => keys.has(tenantId),
+    onCall(event) {
+      if (isAccepted(event)) keys.add(event.tenantId);
+      else if (isRefused(event)) keys.remove(event.tenantId);
+    },
+  };
+}
+
+function memoryKeys(now: () => number): KeyStore {
   const accepted = new LRUCache<string, true>({ max: maxKeys, ttl, ttlResolution: 0, perf: { now } });
   return {
-    has: (tenantId) => accepted.has(tenantId),
-    onCall(event) {
-      if (isAccepted(event)) accepted.set(event.tenantId, true);
-      else if (isRefused(event)) accepted.delete(event.tenantId);
-    },
+    has: async (tenantId) => accepted.has(tenantId),
+    add: (tenantId) => void accepted.set(tenantId, true),
+    remove: (tenantId) => void accepted.delete(tenantId),
   };
 }
 

@@ -7,6 +7,8 @@ export interface Metrics {
   onCall: OnCall;
   /** Reports how many calls are running and waiting when the metrics are read. */
   show(counts: () => { running: number; waiting: number }): void;
+  /** Reports whether the shared state can be reached. */
+  showState(isUp: () => boolean): void;
   /** Counts answers by their status. */
   answers: MiddlewareHandler;
   /** All metrics, in the text format of Prometheus. */
@@ -54,6 +56,16 @@ export function createMetrics(): Metrics {
           },
         });
       }
+    },
+    showState: (isUp) => {
+      new Gauge({
+        name: 'ad_library_state_up',
+        help: 'Whether the state that all replicas share can be reached',
+        registers,
+        collect() {
+          this.set(isUp() ? 1 : 0);
+        },
+      });
     },
     answers: async (context, next) => {
       await next();

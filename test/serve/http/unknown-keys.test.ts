@@ -112,7 +112,7 @@ test.for([402, 403, 404, 422, 429])(
   },
 );
 
-test('a key is known for 15 minutes, a guess is counted for one', () => {
+test('a key is known for 15 minutes, a guess is counted for one', async () => {
   let time = 1_000_000;
   const now = () => time;
   const knownKeys = createKnownKeys(now);
@@ -122,31 +122,31 @@ test('a key is known for 15 minutes, a guess is counted for one', () => {
     knownKeys.onCall(event);
     limit.onCall(event);
   };
-  expect(limit.admit('good', 'here')).toBeUndefined();
+  expect(await limit.admit('good', 'here')).toBeUndefined();
   ended('good');
-  expect(limit.admit('guess', 'here')).toBeUndefined();
+  expect(await limit.admit('guess', 'here')).toBeUndefined();
   ended('guess', 'unauthorized');
-  expect(limit.admit('another', 'here')).toBe(60);
-  expect(limit.admit('another', 'elsewhere')).toBeUndefined();
-  expect(limit.admit('good', 'here')).toBeUndefined();
+  expect(await limit.admit('another', 'here')).toBe(60);
+  expect(await limit.admit('another', 'elsewhere')).toBeUndefined();
+  expect(await limit.admit('good', 'here')).toBeUndefined();
   time += 60_001;
-  expect(limit.admit('third', 'here')).toBeUndefined();
-  expect(knownKeys.has('good')).toBe(true);
+  expect(await limit.admit('third', 'here')).toBeUndefined();
+  expect(await knownKeys.has('good')).toBe(true);
   time += 14 * 60_000;
-  expect(knownKeys.has('good')).toBe(false);
+  expect(await knownKeys.has('good')).toBe(false);
 });
 
-test('the process remembers 10,000 addresses and as many keys, and forgets the least used', () => {
+test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {
   const now = () => 1_000_000;
   const knownKeys = createKnownKeys(now);
   const limit = createAuthRateLimit({ knownKeys, perMinute: 1, now });
   knownKeys.onCall({ tool: 'whoami', tenantId: 'first', ms: 1 });
-  limit.admit('guess', 'first');
-  expect(limit.admit('another', 'first')).toBe(60);
+  await limit.admit('guess', 'first');
+  expect(await limit.admit('another', 'first')).toBe(60);
   for (let other = 0; other < 10_000; other++) {
     knownKeys.onCall({ tool: 'whoami', tenantId: `tenant ${other}`, ms: 1 });
-    limit.admit(`guess ${other}`, `address ${other}`);
+    await limit.admit(`guess ${other}`, `address ${other}`);
   }
-  expect(knownKeys.has('first')).toBe(false);
-  expect(limit.admit('another', 'first')).toBeUndefined();
+  expect(await knownKeys.has('first')).toBe(false);
+  expect(await limit.admit('another', 'first')).toBeUndefined();
 });

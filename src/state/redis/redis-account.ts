@@ -1,0 +1,71 @@
+import type { CreditAccount } from '../../credits/credit-ledger.ts';
+import { readPrices, writePrices } from './price-codec.ts';
+import type { Seal } from './seal.ts';
+
+/** An account as this process last saw it. */
+export interface KnownAccount {
+  /** Changes when Redis loses the account, or it ends. */
+  epoch: string;
+  /** Changes with the account. */
+  version: string;
+  /** Of the prices; empty without any. */
+  pricesVersion: string;
+  pricesText: string;
+  /** When the tenant last paid, in milliseconds since the epoch, by the clock of Redis. */
+  paidAt: number;
+  account: CreditAccount;
+}
+
+export const noPrices = writePrices(new Map());
+
+export const unknownAccount: KnownAccount = {
+  epoch: '',
+  version: '',
+  pricesVersion: '',
+  pricesText: noPrices,
+  paidAt: 0,
+  account: {
+    spent: 0,
+    calls: 0,
+    uncertain: 0,
+    reserved: 0,
+    paidUnderWay: 0,
+    remaining: undefined,
+    savedCalls: 0,
+    savedCredits: 0,
+    prices: new Map(),
+  },
+};
+
+/** The name under which an account's prices are sealed. */
+export const pricesOf = (key: string): string => `${key}:prices`;
+
+/** Reads what a script of the ledger answered; prices come along only if `before` has others. */
+export function readReply(reply: unknown, { key, seal, before }: { key: string; seal: Seal; before: KnownAccount }) {
+  const [outcome, json, sealed] = reply as [Buffer, Buffer, Buffer | null];
+  const stored = JSON.parse(String(json)) as Record<string, string | undefined>;
+  const figure = (name: string) => Number(stored[name] ?? 0);
+  const { epoch = '', version = '', prices: pricesVersion = '', remaining } = stored;
+  const opened = sealed ? seal.open(pricesOf(key), sealed) : undefined;
+  const isSame = pricesVersion === before.pricesVersion;
+  const pricesText = isSame ? before.pricesText : (opened?.toString() ?? noPrices);
+  const known: KnownAccount = {
+    epoch,
+    version,
+    pricesVersion,
+    pricesText,
+    paidAt: figure('paidAt'),
+    account: {
+      spent: figure('spent'),
+      calls: figure('calls'),
+      uncertain: figure('uncertain'),
+      reserved: figure('reserved'),
+      paidUnderWay: figure('paidUnderWay'),
+      remaining: remaining === undefined ? undefined : Number(remaining),
+      savedCalls: figure('savedCalls'),
+      savedCredits: figure('savedCredits'),
+      prices: isSame ? before.account.prices : readPrices(pricesText),
+    },
+  };
+  return { outcome: String(outcome), known };
+}

@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { OperationName } from '../../api/operations.ts';
+import type { AnswerName, KeptAnswer, KeptAnswers } from '../../api/with-cache.ts';
+import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
+import type { Redis } from './open-redis.ts';
+
+export interface RedisAnswersOptions {
+  redis: Redis;
+  /** How long answers are kept, in milliseconds. */
+  ttl: number;
+  now: () => number;
+}
+
+/** For how much longer than answers it is known what was dropped, in milliseconds: the time of a call. */
+const maxCallMs = 600_000;
+/** Removals that wait for Redis to come back. */
+const maxPending = 10_000;
+
+/**
+ * The kept answers of all replicas. Each is stored with the removals it has seen: an answer of before a removal counts
+ * as absent. While Redis cannot be reached, nothing is kept and nothing found.
+ */
+export function redisAnswers({ redis, ttl, now }: RedisAnswersOptions): KeptAnswers {
+  const { connection, seal, keyOf } = redis;
+  const pending = new LRUCache<string, true>({ max: maxPending });
+  const remove = (key: string, { send }: Pick<typeof connection, 'send'> = connection) =>
+    send(key, ['SET', key, randomUUID(), 'PX', String(ttl + maxCallMs)]);
+  connection.onUp(async (commands) => {
+    await Promise.all([...pending.keys()].map((key) => remove(key, commands)));
+    pending.clear();
+  });
+
+  const keysOf = (tenantId: string, { group = '', fingerprint }: AnswerName) => ({
+    answer: keyOf(tenantId, 'answer', group, fingerprint),
+    removals: [keyOf(tenantId, 'removed'), keyOf(tenantId, 'removed', group)],
+  });
+
+  const look = async (tenantId: string, name: AnswerName) => {
+    const { answer: key, removals } = keysOf(tenantId, name);
+    // Both leave in one packet.
+    const [values, left] = await Promise.all([
+      connection.send(key, ['MGET', key, ...removals]),
+      connection.send(key, ['PTTL', key]),
+    ]);
+    const [sealed, ...removed] = values as (Buffer | null)[];
+    const seen = removed.map(String).join(' ');
+    const text = sealed ? seal.open(key, sealed) : undefined;
+    const head = text?.indexOf('\n') ?? 0;
+    if (text === undefined || String(text.subarray(0, head)) !== seen) return { kept: undefined, seen };
+    // The age by the clock of Redis.
+    const at = now() - (ttl - Number(left));
+    return { kept: { answer: opened(name, text.subarray(head + 1)), at }, seen };
+  };
+
+  return {
+    get: (tenantId, name) =>
+      look(tenantId, name).then(
+        ({ kept }) => kept,
+        () => undefined,
+      ),
+    begin: async (tenantId, name) => {
+      const { kept, seen } = await look(tenantId, name).catch(() => ({ kept: undefined, seen: undefined }));
+      const keep = async ({ answer }: KeptAnswer) => {
+        if (seen === undefined) return;
+        const { answer: key } = keysOf(tenantId, name);
+        const sealed = seal.close(key, `${seen}\n${JSON.stringify(writeAnswer(answer))}`);
+        await connection.send(key, ['SET', key, sealed, 'PX', String(ttl)]).catch(() => {});
+      };
+      return { kept, keep };
+    },
+    drop: async (tenantId, group) => {
+      const key = keyOf(tenantId, 'removed', ...(group === undefined ? [] : [group]));
+      await remove(key).catch(() => pending.set(key, true));
+    },
+  };
+}
+
+/** A fingerprint begins with the name of its operation. */
+function opened({ fingerprint }: AnswerName, text: Buffer) {
+  const [operation] = JSON.parse(fingerprint) as [OperationName];
+  return readAnswer(operation, JSON.parse(String(text)) as WrittenAnswer);
+}

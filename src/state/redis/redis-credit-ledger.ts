@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type {
+  Admission,
+  BalanceReading,
+  CreditAccount,
+  CreditLedger,
+  Lease,
+  ReserveRequest,
+  Settlement,
+} from '../../credits/credit-ledger.ts';
+import { dearest } from '../../credits/prices.ts';
+import { balanceScript, readScript, renewScript, reserveScript, savedScript, settleScript } from './ledger-script.ts';
+import type { Redis } from './open-redis.ts';
+import { readPrices, writePrices } from './price-codec.ts';
+import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
+import type { RedisCommands, Script } from './redis-connection.ts';
+import { leaseMs, Renewals } from './renewals.ts';
+import type { Waiters } from './waiters.ts';
+
+/** Accounts that this process knows, to write back what Redis has lost. */
+const maxKnown = 200_000;
+/** Settlements that wait for Redis to take them. */
+const maxPending = 100_000;
+/** How many accounts are written back at a time. */
+const batch = 500;
+/** How often prices that others learned meanwhile are learned on top of; after that, they are left out. */
+const maxStale = 20;
+
+/** A reservation as Redis has it. */
+interface OpenLease {
+  tenantId: string;
+  fields: ReserveRequest & { epoch: string; until_: number };
+}
+
+interface Pending {
+  tenantId: string;
+  settlement: Settlement;
+  lease: Lease | undefined;
+}
+
+const nothingCharged: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
+
+/** The ledger of all replicas: each change of an account is one script in Redis. */
+export class RedisCreditLedger implements CreditLedger {
+  readonly #redis: Redis;
+  readonly #waiters: Waiters;
+  readonly #known = new LRUCache<string, KnownAccount>({ max: maxKnown });
+  readonly #open = new Map<string, OpenLease>();
+  readonly #renewals: Renewals;
+  readonly #pending = new Set<Pending>();
+
+  constructor(redis: Redis, waiters: Waiters) {
+    this.#redis = redis;
+    this.#waiters = waiters;
+    this.#renewals = new Renewals(async () => {
+      await this.#renew(redis.connection, this.#tenantsWithLeases());
+      await this.#settlePending(redis.connection);
+    });
+    redis.connection.onUp((commands) => this.#restore(commands));
+  }
+
+  async read(tenantId: string): Promise<CreditAccount> {
+    return (await this.#run(readScript, tenantId)).account;
+  }
+
+  async estimate(tenantId: string): Promise<CreditAccount> {
+    return this.read(tenantId).catch(() => this.#knownOf(tenantId).account);
+  }
+
+  async reserve(tenantId: string, requestOf: (account: CreditAccount) => ReserveRequest): Promise<Admission> {
+    const id = randomUUID();
+    for (;;) {
+      const request = requestOf(this.#knownOf(tenantId).account);
+      const { credits, paid, line } = request;
+      const lease = { id, tenantId, credits, paid, line, number: 0 };
+      const reply = await this.#run(reserveScript, tenantId, { id, leaseMs, ...request }).catch((error) => {
+        // It may have been granted all the same, and would count as spent before long.
+        this.#later({ tenantId, settlement: nothingCharged, lease });
+        throw error;
+      });
+      const { outcome, epoch, version, account } = reply;
+      if (outcome === 'wait') return { kind: 'wait', version };
+      if (outcome === 'refused') return { kind: 'refused', account };
+      if (outcome === 'granted') {
+        this.#open.set(id, { tenantId, fields: { ...request, epoch, until_: 0 } });
+        this.#renewals.start();
+        return { kind: 'granted', lease, account };
+      }
+    }
+  }
+
+  async changed(tenantId: string, version: string, signal: AbortSignal): Promise<void> {
+    const key = this.#keyOf(tenantId);
+    while ((await this.#run(readScript, tenantId)).version === version) await this.#waiters.wait(key, signal);
+  }
+
+  async settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void> {
+    const pending = { tenantId, settlement, lease };
+    // Until this arrives, Redis counts the lease as spent.
+    await this.#settle(this.#redis.connection, pending).catch(() => this.#later(pending));
+  }
+
+  async saved(tenantId: string, credits: number): Promise<CreditAccount> {
+    return this.#run(savedScript, tenantId, { credits }).then(
+      ({ account }) => account,
+      () => this.#knownOf(tenantId).account,
+    );
+  }
+
+  async readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined> {
+    try {
+      const { outcome } = await this.#run(balanceScript, tenantId, { credits });
+      return outcome === '' ? undefined : (JSON.parse(outcome) as BalanceReading);
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #settle(commands: RedisCommands, { tenantId, settlement, lease }: Pending): Promise<void> {
+    const { learn, ...figures } = settlement;
+    const open = lease && this.#open.get(lease.id);
+    for (let attempt = 0, outcome = 'stale'; outcome === 'stale'; attempt++) {
+      const { pricesText } = this.#knownOf(tenantId);
+      const prices = readPrices(pricesText);
+      learn?.(prices);
+      const learned = attempt < maxStale && writePrices(prices) !== pricesText;
+      const extra = {
+        ...figures,
+        ...(lease && { id: lease.id, leaseEpoch: open?.fields.epoch }),
+        ...(learned && { learned, dearest: dearest(prices) }),
+      };
+      const values = learned ? [this.#sealed(tenantId, writePrices(prices))] : [];
+      ({ outcome } = await this.#run(settleScript, tenantId, extra, { commands, values }));
+    }
+    if (lease) this.#open.delete(lease.id);
+    if (this.#open.size + this.#pending.size === 0) this.#renewals.stop();
+  }
+
+  #later(pending: Pending): void {
+    if (this.#pending.size < maxPending) this.#pending.add(pending);
+    this.#renewals.start();
+  }
+
+  async #settlePending(commands: RedisCommands): Promise<void> {
+    for (const pending of this.#pending) {
+      await this.#settle(commands, pending);
+      this.#pending.delete(pending);
+    }
+  }
+
+  /** After a time without Redis: what it may have lost, and what could not be told to it. */
+  async #restore(commands: RedisCommands): Promise<void> {
+    await this.#renew(commands, new Set([...this.#known.keys(), ...this.#tenantsWithLeases()]));
+    // What Redis refuses, because it is full, is tried again later.
+    await this.#settlePending(commands).catch(() => {});
+  }
+
+  async #renew(commands: RedisCommands, tenantIds: ReadonlySet<string>): Promise<void> {
+    const all = [...tenantIds];
+    for (let start = 0; start < all.length; start += batch)
+      await Promise.all(all.slice(start, start + batch).map((tenantId) => this.#renewOne(commands, tenantId)));
+  }
+
+  async #renewOne(commands: RedisCommands, tenantId: string): Promise<void> {
+    const leases = [...this.#open].filter(([, lease]) => lease.tenantId === tenantId);
+    const open = Object.fromEntries(leases.map(([id, { fields }]) => [id, fields]));
+    const { account, pricesVersion, pricesText } = this.#knownOf(tenantId);
+    const learned = pricesVersion !== '';
+    const extra = { open, leaseMs, ...(learned && { learned, dearest: dearest(account.prices) }) };
+    const values = learned ? [this.#sealed(tenantId, pricesText)] : [];
+    const { epoch } = await this.#run(renewScript, tenantId, extra, { commands, values });
+    for (const [, { fields }] of leases) fields.epoch = epoch;
+  }
+
+  async #run(
+    script: Script,
+    tenantId: string,
+    extra: object = {},
+    { commands = this.#redis.connection, values = [] }: { commands?: RedisCommands; values?: Buffer[] } = {},
+  ) {
+    const key = this.#keyOf(tenantId);
+    const before = this.#knownOf(tenantId);
+    const { spent, uncertain, calls } = before.account;
+    const known = before.paidAt > 0 ? { spent, uncertain, calls, paidAt: before.paidAt } : undefined;
+    const ask = JSON.stringify({ epoch: randomUUID(), prices: before.pricesVersion, known, ...extra });
+    const reply = await commands.run(script, [key], [this.#waiters.channel, ask, ...values]);
+    const { outcome, known: now } = readReply(reply, { key, seal: this.#redis.seal, before });
+    this.#known.set(tenantId, now);
+    return { outcome, ...now };
+  }
+
+  #keyOf(tenantId: string): string {
+    return this.#redis.keyOf(tenantId, 'account');
+  }
+
+  #knownOf(tenantId: string): KnownAccount {
+    return this.#known.get(tenantId) ?? unknownAccount;
+  }
+
+  #sealed(tenantId: string, pricesText: string): Buffer {
+    return this.#redis.seal.close(pricesOf(this.#keyOf(tenantId)), pricesText);
+  }
+
+  #tenantsWithLeases(): Set<string> {
+    return new Set([...this.#open.values()].map(({ tenantId }) => tenantId));
+  }
+}

@@ -1,0 +1,26 @@
+import { type MemoryStateOptions, memoryState } from '../memory-state.ts';
+import type { State } from '../state.ts';
+import type { Redis } from './open-redis.ts';
+import { redisAnswers } from './redis-answers.ts';
+import { RedisClaims } from './redis-claims.ts';
+import { RedisCreditLedger } from './redis-credit-ledger.ts';
+import { redisWindows } from './redis-windows.ts';
+import { Waiters } from './waiters.ts';
+
+/** The state of all replicas, in Redis. Limits of calls in progress are those of each process. */
+export function redisState({ redis, ...options }: MemoryStateOptions & { redis: Redis }): State {
+  const { ttl, now } = options;
+  const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
+  const answers = redisAnswers({ redis, ttl, now });
+  const own = memoryState(options);
+  return {
+    ...own,
+    ledger: new RedisCreditLedger(redis, waiters),
+    claims: new RedisClaims(redis, waiters),
+    answers,
+    windows: redisWindows(redis, now),
+    forget: async (tenantId) => {
+      await Promise.all([own.forget(tenantId), answers.drop(tenantId)]);
+    },
+  };
+}

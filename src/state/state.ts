@@ -1,0 +1,25 @@
+import type { CallRegister } from '../api/in-flight-calls.ts';
+import type { KeptAnswers } from '../api/with-cache.ts';
+import type { CallClaims } from '../api/with-claims.ts';
+import type { CreditLedger } from '../credits/credit-ledger.ts';
+import type { FullWindows } from '../credits/with-usage-windows.ts';
+import type { CursorState } from './cursor-state.ts';
+
+/** Everything that outlives a call, for all tenants: in this process, or shared by all replicas. */
+export interface State {
+  ledger: CreditLedger;
+  answers: KeptAnswers;
+  windows: FullWindows;
+  calls: CallRegister;
+  /** Gated calls in progress in all replicas; undefined where there is only this process. */
+  claims?: CallClaims;
+  /** The cursors of one tenant. */
+  cursorsOf(tenantId: string): CursorMemory;
+  /** Removes what is kept for a tenant, except their spending. */
+  forget(tenantId: string): Promise<void>;
+}
+
+export interface CursorMemory {
+  remember(cursor: string, state: CursorState): Promise<void>;
+  recall(cursor: string): Promise<CursorState | undefined>;
+}
