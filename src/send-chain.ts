@@ -28,7 +28,7 @@ import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { memoryState } from './state/memory-state.ts';
 import { NamedTurns } from './state/named-turns.ts';
-import type { Redis } from './state/redis/open-redis.ts';
+import type { SharedState } from './state/redis/shared-state.ts';
 import type { State } from './state/state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
@@ -61,7 +61,7 @@ export interface CallsOptions {
   now: () => number;
   random: () => number;
   /** What all replicas share, if anything. */
-  redis?: Redis | undefined;
+  shared?: SharedState | undefined;
 }
 
 interface ChainOptions extends CallsOptions {
@@ -73,7 +73,7 @@ interface ChainOptions extends CallsOptions {
   forget(tenantId: string): Promise<void>;
 }
 
-export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
+export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
   const datasets = openDatasets(options, (caller) => userIdOf(apiOf, caller));
   const adRows = new AdRowReader();
@@ -87,7 +87,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
       sql.forget(tenantId),
     ]);
   };
-  const state = await openState(options);
+  const state = openState(options);
   const inFlight = trackInFlightCalls({
     register: state.calls,
     timeoutMs: config.timeoutMs,
@@ -99,7 +99,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     options.upstream.baseUrl,
   );
   const viewMemo = createViewMemo();
-  const turns = new NamedTurns();
+  const turns = options.shared?.turns() ?? new NamedTurns();
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
@@ -135,29 +135,29 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
 }
 
-async function openState({ config, now, redis }: CallsOptions): Promise<State> {
+function openState({ config, now, shared }: CallsOptions): State {
   const limits = {
     ttl: config.cacheSeconds * 1000,
     now,
     maxPerTenant: Math.max(256, 2 * config.callsPerKey),
     maxInAll: Math.max(1024, 2 * config.callsAtOnce),
   };
-  if (redis === undefined) return memoryState(limits);
-  const { redisState } = await import('./state/redis/redis-state.ts');
-  return redisState({ ...limits, redis });
+  return shared ? shared.state(limits) : memoryState(limits);
 }
 
-/** In files only where a person asked for it, and never what the demo makes up. */
+/** Shared with other replicas, or in this process; in files only where a person asked for it, and never what the demo makes up. */
 function openDatasets(
-  { config, upstream, log, now }: CallsOptions,
+  { config, upstream, log, now, shared }: CallsOptions,
   userIdOf: (caller: DatasetCaller) => Promise<string | undefined>,
 ): Datasets {
+  if (shared) return shared.datasets();
   if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
   return new FileDatasets({ folder: resolve(config.files), baseUrl: upstream.baseUrl, now, userIdOf, warn: log.warn });
 }
 
-/** In memory, or in the folder of the one person whose key this is. */
-function openExports({ config: { files, demo }, now }: CallsOptions): ExportStore {
+/** Shared with other replicas, in memory, or in the folder of the one person whose key this is. */
+function openExports({ config: { files, demo }, now, shared }: CallsOptions): ExportStore {
+  if (shared) return shared.exports(now);
   if (files === undefined || demo) return new MemoryExports(now);
   const exports = folderExports(resolve(files, 'exports'), now);
   return { of: () => exports, forget: async () => {} };

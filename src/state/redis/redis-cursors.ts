@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { CursorState } from '../cursor-state.ts';
-import type { CursorMemory } from '../memory-state.ts';
+import type { CursorMemory } from '../state.ts';
 import type { Redis } from './open-redis.ts';
 import { script } from './redis-connection.ts';
 
