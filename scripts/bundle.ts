@@ -40,6 +40,6 @@ export function packBundle(privacyPolicies: readonly string[] = []): { name: str
 }
 
 /** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */
-const isForReplicas = (file: string) => file.startsWith('shared-state-');
+const isForReplicas = (file: string) => file.startsWith('replica-state-');
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -28,7 +28,7 @@ import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { memoryState } from './state/memory-state.ts';
 import { NamedTurns } from './state/named-turns.ts';
-import type { SharedState } from './state/redis/shared-state.ts';
+import type { ReplicaState } from './state/redis/replica-state.ts';
 import type { State } from './state/state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
@@ -61,7 +61,7 @@ export interface CallsOptions {
   now: () => number;
   random: () => number;
   /** What all replicas share, if anything. */
-  shared?: SharedState | undefined;
+  shared?: ReplicaState | undefined;
 }
 
 interface ChainOptions extends CallsOptions {

@@ -56,8 +56,8 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
 /** What all replicas share, if an address says where. */
 async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log) {
   if (stateUrl === undefined) return undefined;
-  const { openSharedState } = await import('../state/redis/shared-state.ts');
-  return openSharedState({ address: stateUrl, secret: stateSecret, baseUrl, log });
+  const { openReplicaState } = await import('../state/redis/replica-state.ts');
+  return openReplicaState({ address: stateUrl, secret: stateSecret, baseUrl, log });
 }
 
 async function close(

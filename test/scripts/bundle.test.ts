@@ -49,11 +49,11 @@ test('the bundle is small, holds what it needs, and is the same whenever it is p
 
 test('the client of Redis is a file of its own in the package, and not in the bundle', () => {
   const dist = new URL('../../dist/', import.meta.url);
-  const holds = (text: string) => /ClientClosedError/.test(text);
+  const holds = (text: string) => /Socket closed unexpectedly/.test(text);
   const own = readdirSync(dist).filter(
     (file) => file.endsWith('.js') && holds(readFileSync(new URL(file, dist), 'utf8')),
   );
-  expect(own).toEqual([expect.stringMatching(/^shared-state-\w+\.js$/)]);
+  expect(own).toEqual([expect.stringMatching(/^replica-state-\w+\.js$/)]);
   const bundled = Object.entries(files).filter(([path]) => path.endsWith('.js'));
   expect(bundled.filter(([, content]) => holds(strFromU8(content)))).toEqual([]);
   // Nothing that is loaded at the start needs what was left out.

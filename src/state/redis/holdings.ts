@@ -27,7 +27,7 @@ return sum
 `);
 
 /** As a script, because its answer has the same form in every version of the protocol. */
-const largestScript = script("return redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'REV', 'WITHSCORES')");
+const listScript = script("return redis.call('ZRANGE', KEYS[1], 0, ARGV[1], 'REV', 'WITHSCORES')");
 
 export interface Holding {
   name: string;
@@ -57,9 +57,9 @@ export class Holdings {
   }
 
   /** Those who hold the most, in descending order. */
-  async largest(): Promise<Holding[]> {
+  async inDescendingOrder(): Promise<Holding[]> {
     const [sizes] = this.#keys;
-    const answer = (await this.#connection.run(largestScript, [sizes], [String(MAX_LISTED - 1)])) as Buffer[];
+    const answer = (await this.#connection.run(listScript, [sizes], [String(MAX_LISTED - 1)])) as Buffer[];
     const listed: Holding[] = [];
     for (let index = 0; index + 1 < answer.length; index += 2)
       listed.push({ name: String(answer[index]), bytes: Number(answer[index + 1]) });

@@ -191,7 +191,7 @@ export class RedisDatasets implements Datasets {
     if (sum <= this.#limits.maxBytes) return;
     let total = sum;
     const wanted = (1 - SLACK) * this.#limits.maxBytes;
-    const largest = await this.#holdings.largest();
+    const largest = await this.#holdings.inDescendingOrder();
     const others = largest.reduce((rest, { bytes }) => rest - bytes, total);
     const level = fairLevel(
       largest.map(({ bytes }) => bytes),

@@ -94,7 +94,7 @@ export class RedisExports implements ExportStore {
   /** Whoever holds most loses the oldest. */
   async #makeRoom(sum: number): Promise<void> {
     let total = sum;
-    const shares = sharesOf(await this.#holdings.largest());
+    const shares = sharesOf(await this.#holdings.inDescendingOrder());
     const level = fairLevel(
       shares.map(({ bytes }) => bytes),
       this.#maxBytes,

@@ -11,7 +11,7 @@ import { redisState } from './redis-state.ts';
 import { RedisTurns } from './redis-turns.ts';
 
 /** Everything that replicas share. */
-export interface SharedState extends ReturnType<typeof redisKeys> {
+export interface ReplicaState extends ReturnType<typeof redisKeys> {
   /** Whether it can be reached. */
   isUp(): boolean;
   state(options: MemoryStateOptions): State;
@@ -22,7 +22,7 @@ export interface SharedState extends ReturnType<typeof redisKeys> {
 }
 
 /** The only way to Redis: whoever does not import this file loads nothing of its client. */
-export async function openSharedState(options: RedisOptions): Promise<SharedState> {
+export async function openReplicaState(options: RedisOptions): Promise<ReplicaState> {
   const redis = await openRedis(options);
   const { connection } = redis;
   const { warn } = options.log;
