@@ -27,7 +27,8 @@ export function packBundle(privacyPolicies: readonly string[] = []): { name: str
     'package.json': json({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
   };
-  for (const file of readdirSync(new URL('dist/', root)).sort()) files[`dist/${file}`] = read(`dist/${file}`);
+  const needed = readdirSync(new URL('dist/', root)).filter((file) => !isForReplicas(file));
+  for (const file of needed.sort()) files[`dist/${file}`] = read(`dist/${file}`);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
@@ -37,5 +38,8 @@ export function packBundle(privacyPolicies: readonly string[] = []): { name: str
   const bytes = zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
   return { name: `${name}-${version}.mcpb`, bytes };
 }
+
+/** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */
+const isForReplicas = (file: string) => file.startsWith('replica-state-');
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -52,7 +52,7 @@ export interface AppOptions {
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
   /** What all replicas share, if anything. */
-  redis?: CallsOptions['redis'];
+  shared?: CallsOptions['shared'];
 }
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
@@ -79,7 +79,7 @@ export async function openApp({
   random,
   resolve,
   mediaUrl,
-  redis,
+  shared,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
   const draining = new AbortController();
@@ -90,7 +90,7 @@ export async function openApp({
   let calls: Promise<OpenCalls> | undefined;
   const open = () => {
     calls ??= import('./send-chain.ts').then(({ openCalls }) =>
-      openCalls({ config, upstream, log, now, random, resolve, redis }),
+      openCalls({ config, upstream, log, now, random, resolve, shared }),
     );
     return calls;
   };

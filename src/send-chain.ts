@@ -25,14 +25,14 @@ import type { OwnPictures } from './pictures/fetch-picture.ts';
 import type { OpenPictures } from './pictures/open-pictures.ts';
 import type { Resolve } from './pictures/resolve.ts';
 import type { DatasetCaller, Datasets } from './state/dataset.ts';
-import { type Exports, MemoryExports } from './state/exports.ts';
+import { type ExportStore, type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
 import { folderExports } from './state/folder-exports.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { memoryState } from './state/memory-state.ts';
 import { NamedTurns } from './state/named-turns.ts';
-import type { Redis } from './state/redis/open-redis.ts';
+import type { ReplicaState } from './state/redis/replica-state.ts';
 import type { State } from './state/state.ts';
 import { withDataset, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
@@ -69,7 +69,7 @@ export interface CallsOptions {
   /** Finds the addresses of picture hosts; by default in the DNS. */
   resolve?: Resolve | undefined;
   /** What all replicas share, if anything. */
-  redis?: Redis | undefined;
+  shared?: ReplicaState | undefined;
 }
 
 interface ChainOptions extends CallsOptions {
@@ -81,17 +81,21 @@ interface ChainOptions extends CallsOptions {
   forget(tenantId: string): Promise<void>;
 }
 
-export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
+export function openCalls(options: CallsOptions): OpenCalls {
   const { config } = options;
   const datasets = openDatasets(options, (caller) => userIdOf(apiOf, caller));
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows);
   const exports = openExports(options);
   const forget = async (tenantId: string) => {
-    exports.forget(tenantId);
-    await Promise.all([state.forget(tenantId), datasets.forget(tenantId), sql.forget(tenantId)]);
+    await Promise.all([
+      exports.forget(tenantId),
+      state.forget(tenantId),
+      datasets.forget(tenantId),
+      sql.forget(tenantId),
+    ]);
   };
-  const state = await openState(options);
+  const state = openState(options);
   const inFlight = trackInFlightCalls({
     register: state.calls,
     timeoutMs: config.timeoutMs,
@@ -103,7 +107,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     options.upstream.baseUrl,
   );
   const viewMemo = createViewMemo();
-  const turns = new NamedTurns();
+  const turns = options.shared?.turns() ?? new NamedTurns();
   const pictures = picturesOf(options);
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
@@ -141,32 +145,32 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
 }
 
-async function openState({ config, now, redis }: CallsOptions): Promise<State> {
+function openState({ config, now, shared }: CallsOptions): State {
   const limits = {
     ttl: config.cacheSeconds * 1000,
     now,
     maxPerTenant: Math.max(256, 2 * config.callsPerKey),
     maxInAll: Math.max(1024, 2 * config.callsAtOnce),
   };
-  if (redis === undefined) return memoryState(limits);
-  const { redisState } = await import('./state/redis/redis-state.ts');
-  return redisState({ ...limits, redis });
+  return shared ? shared.state(limits) : memoryState(limits);
 }
 
-/** In files only where a person asked for it, and never what the demo makes up. */
+/** Shared with other replicas, or in this process; in files only where a person asked for it, and never what the demo makes up. */
 function openDatasets(
-  { config, upstream, log, now }: CallsOptions,
+  { config, upstream, log, now, shared }: CallsOptions,
   userIdOf: (caller: DatasetCaller) => Promise<string | undefined>,
 ): Datasets {
+  if (shared) return shared.datasets();
   if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
   return new FileDatasets({ folder: resolve(config.files), baseUrl: upstream.baseUrl, now, userIdOf, warn: log.warn });
 }
 
-/** In memory, or in the folder of the one person whose key this is. */
-function openExports({ config: { files, demo }, now }: CallsOptions): Pick<MemoryExports, 'of' | 'forget'> {
+/** Shared with other replicas, in memory, or in the folder of the one person whose key this is. */
+function openExports({ config: { files, demo }, now, shared }: CallsOptions): ExportStore {
+  if (shared) return shared.exports(now);
   if (files === undefined || demo) return new MemoryExports(now);
   const exports = folderExports(resolve(files, 'exports'), now);
-  return { of: () => exports, forget: () => {} };
+  return { of: () => exports, forget: async () => {} };
 }
 
 /** Loaded with the first picture. */

@@ -30,7 +30,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     now,
     random: Math.random,
     mediaUrl: addressOfMedia(config),
-    redis: shared?.redis,
+    shared,
   });
   const http = createHttpApp({
     catalog: app.catalog,
@@ -42,13 +42,13 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     pictures: app.pictures,
     limits: limitsOf(config),
     metrics,
-    replicas: shared && { tenantSecret: shared.tenantSecret, isUp: () => shared.redis.connection.isUp() },
+    replicas: shared,
   });
   // Allow the full call timeout before treating the client as stalled.
   const listener = await listen(http.fetch, { host, port, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
   const closeAll = async (deadlineMs: number) => {
     await close({ http, listener, app }, deadlineMs);
-    shared?.redis.connection.close();
+    shared?.close();
   };
   return { address: listener.address, close: closeAll };
 }
@@ -56,10 +56,8 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
 /** What all replicas share, if an address says where. */
 async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log) {
   if (stateUrl === undefined) return undefined;
-  const { openRedis } = await import('../state/redis/open-redis.ts');
-  const { redisKeys } = await import('../state/redis/redis-keys.ts');
-  const redis = await openRedis({ address: stateUrl, secret: stateSecret, baseUrl, log });
-  return { redis, ...redisKeys(redis) };
+  const { openReplicaState } = await import('../state/redis/replica-state.ts');
+  return openReplicaState({ address: stateUrl, secret: stateSecret, baseUrl, log });
 }
 
 async function close(

@@ -32,10 +32,18 @@ export interface Exports {
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
+/** The files of all tenants. */
+export interface ExportStore {
+  of(tenantId: string): Exports;
+  /** Removes a tenant's files that lie nowhere else. */
+  forget(tenantId: string): Promise<void>;
+}
+
 const MB = 1024 * 1024;
 /** Files of all tenants together. */
 const maxBytesInAll = 64 * MB;
-const maxBytesEach = 16 * MB;
+/** One file in memory. */
+export const maxExportBytes = 16 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
 
@@ -46,7 +54,7 @@ export function uriMaker(): (name: string, at: number) => string {
 }
 
 /** Keeps files in memory, with a fair share for each tenant. */
-export class MemoryExports {
+export class MemoryExports implements ExportStore {
   readonly #files: FairStore<ExportedFile>;
   readonly #now: () => number;
   readonly #uriOf = uriMaker();
@@ -58,7 +66,7 @@ export class MemoryExports {
 
   of(tenantId: string): Exports {
     return {
-      maxBytes: maxBytesEach,
+      maxBytes: maxExportBytes,
       create: async ({ name, mimeType, write }) => {
         const parts: Uint8Array[] = [];
         await write(async (bytes) => void parts.push(bytes));
@@ -74,7 +82,7 @@ export class MemoryExports {
     };
   }
 
-  forget(tenantId: string): void {
+  async forget(tenantId: string): Promise<void> {
     this.#files.drop(tenantId, '');
   }
 }

@@ -19,8 +19,12 @@ export class MemoryDataset {
   readonly name: string;
   #changes = 0;
 
-  constructor(name: string) {
+  /** @param letGo what was removed before */
+  constructor(name: string, letGo?: DatasetContents['letGo']) {
     this.name = name;
+    this.#items.ads.letGo = letGo?.ads ?? 0;
+    this.#items.pages.letGo = letGo?.pages ?? 0;
+    this.#gatherings.letGo = letGo?.gatherings ?? 0;
   }
 
   /** Its estimated memory. */
@@ -31,6 +35,11 @@ export class MemoryDataset {
 
   get isEmpty(): boolean {
     return this.#items.ads.size + this.#items.pages.size + this.#gatherings.size === 0;
+  }
+
+  get letGo(): DatasetContents['letGo'] {
+    const { ads, pages } = this.#items;
+    return { ads: ads.letGo, pages: pages.letGo, gatherings: this.#gatherings.letGo };
   }
 
   get version(): string {
@@ -62,7 +71,7 @@ export class MemoryDataset {
       ads: ads.all(),
       pages: pages.all(),
       gatherings: this.#gatherings.all(),
-      letGo: { ads: ads.letGo, pages: pages.letGo, gatherings: this.#gatherings.letGo },
+      letGo: this.letGo,
     };
   }
 

@@ -2,14 +2,19 @@ import { raceAbort } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
 /** Lets calls that take the same turn go one after the other. */
-export class NamedTurns {
+export interface Turns {
+  /** Resolves, when the turn is free, to what ends it. Rejects with `busy` if the signal aborts first. */
+  take(name: string, signal: AbortSignal): Promise<() => void>;
+}
+
+/** The turns of one process. */
+export class NamedTurns implements Turns {
   readonly #running = new Map<string, Promise<void>>();
 
-  /** Resolves, when the turn is free, to what ends it. Rejects with `busy` if the signal aborts first. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     for (let running = this.#running.get(name); running; running = this.#running.get(name))
       await raceAbort(running, signal).catch(() => {
-        throw new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });
+        throw tooBusy();
       });
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
@@ -22,3 +27,6 @@ export class NamedTurns {
     };
   }
 }
+
+export const tooBusy = () =>
+  new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });

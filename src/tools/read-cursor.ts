@@ -1,5 +1,4 @@
 import { AdLibraryError } from '../api/errors.ts';
-import type { CursorState } from '../state/cursor-state.ts';
 import { type Cursors, type Listing, MARKER, type PageListing, type PagePosition, writeCursor } from './cursor.ts';
 
 export interface ListRequest extends Listing {
@@ -16,30 +15,40 @@ export async function readCursor(request: ListRequest, cursors: Cursors): Promis
   if (!cursor?.startsWith(MARKER)) {
     return { list, searchParams, position: { serviceCursor: cursor, limit, shown: 0 } };
   }
-  const state = await cursors.recall(cursor);
-  const position = positionIn(cursor, state);
-  const leftOut = Object.keys(searchParams).length === 0;
-  const candidates = state && leftOut ? [searchParams, state.searchParams] : [searchParams];
-  const matching = candidates.find(
-    (params) => writeCursor({ list, searchParams: params, position }, cursors) === cursor,
-  );
-  if (matching === undefined) throw cursorMismatch();
+  const listing = await listingOf(cursor, request, cursors);
+  const { position } = listing;
   // The page size may change before the first item of a page is shown.
-  const resized = position.shown === 0 && limit !== undefined;
-  return { list, searchParams: matching, position: resized ? { ...position, limit } : position };
+  return position.shown === 0 && limit !== undefined ? { ...listing, position: { ...position, limit } } : listing;
+}
+
+/** Looks only for what the cursor and these arguments lack: what is remembered may lie outside this process. */
+async function listingOf(cursor: string, { list, searchParams }: ListRequest, cursors: Cursors): Promise<PageListing> {
+  const isOf = (listing: PageListing) => writeCursor(listing, cursors) === cursor;
+  const { isLong, ...position } = positionIn(cursor);
+  const written = { list, searchParams, position };
+  if (!isLong && isOf(written)) return written;
+  const leftOut = Object.keys(searchParams).length === 0;
+  const state = isLong || leftOut ? await cursors.recall(cursor) : undefined;
+  if (isLong && state === undefined) throw forgottenCursor();
+  const { serviceCursor = position.serviceCursor } = state ?? {};
+  const candidates = state && leftOut ? [searchParams, state.searchParams] : [searchParams];
+  const remembered = candidates
+    .map((params) => ({ list, searchParams: params, position: { ...position, serviceCursor } }))
+    .find(isOf);
+  if (remembered === undefined) throw cursorMismatch();
+  return remembered;
 }
 
 const FORM = /^@(\d{1,16})?(?:\+(\d{1,6}))?\.[\w-]{11}(?:([:=])(.+)|(~))?$/;
 
-function positionIn(cursor: string, state: CursorState | undefined): PagePosition {
-  const [match, limit, shown = 0, kind, text = '', isLong] = FORM.exec(cursor) ?? [];
+function positionIn(cursor: string): PagePosition & { isLong: boolean } {
+  const [match, limit, shown = 0, kind, text = '', long] = FORM.exec(cursor) ?? [];
   if (match === undefined) throw cursorMismatch();
-  if (isLong && state === undefined) throw forgottenCursor();
-  const written = kind === '=' ? Buffer.from(text, 'base64url').toString() : kind && text;
   return {
-    serviceCursor: isLong ? state?.serviceCursor : written,
+    serviceCursor: kind === '=' ? Buffer.from(text, 'base64url').toString() : kind && text,
     limit: limit === undefined ? undefined : Number(limit),
     shown: Number(shown),
+    isLong: long !== undefined,
   };
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -45,6 +45,21 @@ test('the bundle is small, holds what it needs, and is the same whenever it is p
   );
   expect(Object.keys(files).filter((file) => /node_modules|\.node$|\.map$/.test(file))).toEqual([]);
   expect(packBundle().bytes).toEqual(bytes);
+});
+
+test('the client of Redis is a file of its own in the package, and not in the bundle', () => {
+  const dist = new URL('../../dist/', import.meta.url);
+  const holds = (text: string) => /Socket closed unexpectedly/.test(text);
+  const own = readdirSync(dist).filter(
+    (file) => file.endsWith('.js') && holds(readFileSync(new URL(file, dist), 'utf8')),
+  );
+  expect(own).toEqual([expect.stringMatching(/^replica-state-\w+\.js$/)]);
+  const bundled = Object.entries(files).filter(([path]) => path.endsWith('.js'));
+  expect(bundled.filter(([, content]) => holds(strFromU8(content)))).toEqual([]);
+  // Nothing that is loaded at the start needs what was left out.
+  const importing = bundled.filter(([, content]) => strFromU8(content).includes(own[0] ?? ''));
+  expect(importing.map(([path]) => path)).toEqual([expect.stringMatching(/^dist\/serve-\w+\.js$/)]);
+  expect(strFromU8(importing[0]?.[1] as Uint8Array)).toContain(`import("./${own[0]}")`);
 });
 
 test('its demo answers every tool from the unpacked files alone', async () => {

@@ -3,8 +3,9 @@ import type { Dataset, GatheringStep, ItemBatch } from '../dataset.ts';
 import type { DatasetRecord } from '../dataset-record.ts';
 import { recordsOf } from '../memory-dataset.ts';
 import type { MemoryDatasets } from '../memory-datasets.ts';
+import { lineOf, recordOfLine } from '../record-lines.ts';
+import { mergedLine, mergedSegments } from './merged-line.ts';
 import type { SegmentFolder } from './segment-folder.ts';
-import { lineOf, mergedLine, mergedSegments, recordOfLine } from './segment-lines.ts';
 
 export interface FileDatasetOptions {
   /** Holds what was read. */

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { lstat, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { idKey } from '../dataset.ts';
+import { recordOfLine } from '../record-lines.ts';
 import { datasetsFolder } from './file-datasets.ts';
 import { isOurs, SegmentFolder, unless } from './segment-folder.ts';
-import { recordOfLine } from './segment-lines.ts';
 
 /** A dataset that lies in files. */
 export interface KeptDataset {

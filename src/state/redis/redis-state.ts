@@ -4,11 +4,18 @@ import type { Redis } from './open-redis.ts';
 import { redisAnswers } from './redis-answers.ts';
 import { RedisClaims } from './redis-claims.ts';
 import { RedisCreditLedger } from './redis-credit-ledger.ts';
+import { redisCursors } from './redis-cursors.ts';
 import { redisWindows } from './redis-windows.ts';
 import { Waiters } from './waiters.ts';
 
+export interface RedisStateOptions extends MemoryStateOptions {
+  redis: Redis;
+  /** Receives what went wrong while a cursor was remembered. */
+  onError(error: unknown): void;
+}
+
 /** The state of all replicas, in Redis. Limits of calls in progress are those of each process. */
-export function redisState({ redis, ...options }: MemoryStateOptions & { redis: Redis }): State {
+export function redisState({ redis, onError, ...options }: RedisStateOptions): State {
   const { ttl, now } = options;
   const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
   const answers = redisAnswers({ redis, ttl, now });
@@ -19,6 +26,7 @@ export function redisState({ redis, ...options }: MemoryStateOptions & { redis: 
     claims: new RedisClaims(redis, waiters),
     answers,
     windows: redisWindows(redis, now),
+    cursorsOf: (tenantId) => redisCursors({ redis, tenantId, onError }),
     forget: async (tenantId) => {
       await Promise.all([own.forget(tenantId), answers.drop(tenantId)]);
     },

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { DatasetRecord } from '../dataset-record.ts';
-import { jsonBytes } from '../item-history.ts';
+import type { DatasetRecord } from './dataset-record.ts';
+import { jsonBytes } from './item-history.ts';
 
 const time = z.int().min(0).max(8_640_000_000_000_000);
 
@@ -30,13 +30,11 @@ const GatheringLine = z.object({
   adIds: z.array(z.string()),
 });
 
-const MergedLine = z.object({ kind: z.literal('merged'), segments: z.array(z.string()) });
-
 const Line = z.discriminatedUnion('kind', [ItemLine, GatheringLine]);
 
 const decoder = new TextDecoder();
 
-/** A record as a line of a segment, without the line feed. */
+/** A record as a line of JSON, without the line feed. */
 export function lineOf(record: DatasetRecord): string {
   if (record.kind === 'gathering') return JSON.stringify(record);
   const { json, kind, id, since, at, firstAt, listedBy, requestId } = record;
@@ -44,23 +42,16 @@ export function lineOf(record: DatasetRecord): string {
   return `${head.slice(0, -1)},"item":${decoder.decode(json)}}`;
 }
 
-/** The first line of a segment that takes the place of others. */
-export const mergedLine = (segments: readonly string[]): string => JSON.stringify({ kind: 'merged', segments });
-
-/** The segments whose place it takes, if it is such a line. */
-export function mergedSegments(line = ''): string[] | undefined {
-  return line.startsWith('{"kind":"merged"') ? checked(MergedLine, line)?.segments : undefined;
-}
-
 /** The record of a line; undefined if the line is damaged. */
 export function recordOfLine(line: string): DatasetRecord | undefined {
-  const parsed = checked(Line, line);
+  const parsed = parsedLine(Line, line);
   if (parsed === undefined || parsed.kind === 'gathering') return parsed;
   const { item, ...about } = parsed;
   return { ...about, json: jsonBytes(item) };
 }
 
-function checked<Schema extends z.ZodType>(schema: Schema, line: string): z.output<Schema> | undefined {
+/** What a line of JSON holds; undefined if it is not what the schema says. */
+export function parsedLine<Schema extends z.ZodType>(schema: Schema, line: string): z.output<Schema> | undefined {
   try {
     return schema.safeParse(JSON.parse(line)).data;
   } catch (error) {

@@ -1,0 +1,210 @@
+import { LRUCache } from 'lru-cache';
+import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
+import type { DatasetRecord } from '../dataset-record.ts';
+import { fairLevel } from '../fair-store.ts';
+import { recordsOf } from '../memory-dataset.ts';
+import { DatasetCopy } from './dataset-copy.ts';
+import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
+import { Holdings } from './holdings.ts';
+import type { Redis } from './open-redis.ts';
+import { type SealedRecords, sealedRecords } from './sealed-records.ts';
+import { UnsentParts } from './unsent-parts.ts';
+
+export interface RedisDatasetsOptions {
+  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf'>;
+  warn(message: string, fields: Record<string, unknown>): void;
+  limits?: RedisDatasetsLimits;
+}
+
+export interface RedisDatasetsLimits {
+  /** Of Redis, for all tenants together and for one. */
+  maxBytes?: number;
+  maxBytesEach?: number;
+  /** Of the memory of this process, likewise. */
+  maxMemory?: number;
+  maxMemoryEach?: number;
+}
+
+const MB = 1024 * 1024;
+/** So much is freed beyond what is necessary. */
+const SLACK = 0.05;
+/** A gathering should not displace its own first ads. */
+const USABLE = 0.8;
+const MAX_UNCLEARED = 1000;
+
+/** The parts of one dataset. */
+interface Opened {
+  name: string;
+  log: DatasetLog;
+  records: SealedRecords;
+}
+
+/**
+ * The datasets of all tenants, which all replicas share. Whoever adds to one need not have read it; whoever reads one
+ * keeps a copy and fetches only what is new. If Redis cannot be reached, a dataset is `unavailable` and never empty.
+ */
+export class RedisDatasets implements Datasets {
+  readonly #options: RedisDatasetsOptions;
+  readonly #limits: Required<RedisDatasetsLimits>;
+  readonly #copies: LRUCache<string, DatasetCopy>;
+  readonly #holdings: Holdings;
+  readonly #unsent = new UnsentParts();
+  /** Datasets of rejected keys that could not be cleared yet. */
+  readonly #uncleared = new Set<string>();
+  readonly #merges = new Map<string, Promise<number | undefined>>();
+  #copied = 0;
+
+  constructor(options: RedisDatasetsOptions) {
+    const {
+      maxBytes = 1024 * MB,
+      maxBytesEach = 64 * MB,
+      maxMemory = 256 * MB,
+      maxMemoryEach = 128 * MB,
+    } = options.limits ?? {};
+    this.#options = options;
+    this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
+    this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
+    this.#holdings = new Holdings(options.redis.connection, 'datasets', DATASET_TTL);
+  }
+
+  /** Bytes of all copies, as they are counted. */
+  get memory(): number {
+    return this.#copies.calculatedSize;
+  }
+
+  async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
+    const opened = this.#open(this.#nameOf(tenantId));
+    const synced = () => this.#synced(opened);
+    return {
+      addItems: (batch) => this.#add(opened, recordsOf(batch)),
+      saveGathering: (step) => this.#add(opened, [{ ...step, kind: 'gathering' }]),
+      item: async (type, id) => (await synced()).item(type, id),
+      contents: async () => (await synced()).contents(),
+      maxAds: async () => (await synced()).adsIn(USABLE * this.#limits.maxMemoryEach),
+    };
+  }
+
+  /** The caller reads that the key was rejected, which matters more than what goes wrong here. */
+  async forget(tenantId: string): Promise<void> {
+    const opened = this.#open(this.#nameOf(tenantId));
+    this.#unsent.take(opened.name);
+    if (this.#uncleared.size < MAX_UNCLEARED) this.#uncleared.add(opened.name);
+    await this.#clear(opened).catch((error: unknown) => this.#warn('a dataset was not cleared', error));
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#merges.values());
+    for (const name of this.#unsent.names()) await this.#send(this.#open(name)).catch(() => {});
+    this.#copies.clear();
+  }
+
+  #nameOf(tenantId: string): string {
+    return this.#options.redis.keyOf(tenantId, 'dataset');
+  }
+
+  #open(name: string): Opened {
+    const { connection, seal } = this.#options.redis;
+    return { name, log: new DatasetLog(connection, name), records: sealedRecords(seal, name) };
+  }
+
+  async #synced(opened: Opened) {
+    const { name } = opened;
+    await this.#send(opened);
+    const copy = this.#copyOf(opened);
+    const dataset = await copy.synced();
+    this.#keep(name, copy);
+    return dataset;
+  }
+
+  #copyOf({ name, log, records }: Opened): DatasetCopy {
+    const known = this.#copies.get(name);
+    if (known !== undefined) return known;
+    const newName = () => `r${++this.#copied}`;
+    const copy = new DatasetCopy({ log, records, maxBytes: this.#limits.maxMemoryEach, newName });
+    this.#keep(name, copy);
+    return copy;
+  }
+
+  /** With the size that it has now. */
+  #keep(name: string, copy: DatasetCopy): void {
+    this.#copies.delete(name);
+    this.#copies.set(name, copy);
+  }
+
+  /** What cannot be sent now is sent later: it was paid for. */
+  async #add(opened: Opened, records: readonly DatasetRecord[]): Promise<void> {
+    const parts: Buffer[] = [];
+    for await (const part of opened.records.write(records)) parts.push(part);
+    await this.#send(opened, parts);
+  }
+
+  async #send(opened: Opened, added: readonly Buffer[] = []): Promise<void> {
+    const { name, log } = opened;
+    const parts = [...this.#unsent.take(name), ...added];
+    try {
+      await this.#clear(opened);
+      if (parts.length === 0) return;
+      const appended = await log.append(parts);
+      parts.length = 0;
+      await this.#afterAppend(opened, appended);
+    } catch (error) {
+      const lost = parts.filter((part) => !this.#unsent.add(name, part));
+      if (lost.length > 0) this.#warn('answers are lost to a dataset: too much waits for the shared state', error);
+      throw error;
+    }
+  }
+
+  async #clear({ name, log }: Opened): Promise<void> {
+    if (!this.#uncleared.has(name)) return;
+    await log.clear();
+    await this.#holdings.set({ name, bytes: 0 });
+    this.#uncleared.delete(name);
+  }
+
+  /** Callers wait only where there is no more room. */
+  async #afterAppend(opened: Opened, { bytes, isLong }: { bytes: number; isLong: boolean }): Promise<void> {
+    const { maxBytesEach } = this.#limits;
+    const merged = () => this.#merge(opened, maxBytesEach).then((total) => this.#makeRoom(total));
+    const notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
+    const total = (await this.#holdings.set({ name: opened.name, bytes }).catch(notMerged)) ?? 0;
+    if (bytes > maxBytesEach) await merged().catch(notMerged);
+    else if (isLong) void merged().catch(notMerged);
+    await this.#makeRoom(total).catch(notMerged);
+  }
+
+  /** Returns how much all datasets hold; undefined if another replica was faster. */
+  #merge(opened: Opened, maxBytes: number): Promise<number | undefined> {
+    const { name } = opened;
+    const running = this.#merges.get(name);
+    if (running !== undefined) return running;
+    const merge = async () => {
+      const bytes = await this.#copyOf(opened).merge(maxBytes);
+      return bytes === undefined ? undefined : this.#holdings.set({ name, bytes });
+    };
+    const merged = merge().finally(() => this.#merges.delete(name));
+    this.#merges.set(name, merged);
+    return merged;
+  }
+
+  /** Whoever holds most gives up what came longest ago. */
+  async #makeRoom(sum = 0): Promise<void> {
+    if (sum <= this.#limits.maxBytes) return;
+    let total = sum;
+    const wanted = (1 - SLACK) * this.#limits.maxBytes;
+    const largest = await this.#holdings.inDescendingOrder();
+    const others = largest.reduce((rest, { bytes }) => rest - bytes, total);
+    const level = fairLevel(
+      largest.map(({ bytes }) => bytes),
+      wanted - others,
+    );
+    for (const { name, bytes } of largest) {
+      if (total <= wanted || bytes <= level) return;
+      await this.#merges.get(name)?.catch(() => {});
+      total = (await this.#merge(this.#open(name), level)) ?? total;
+    }
+  }
+
+  #warn(message: string, error: unknown): void {
+    this.#options.warn(message, { error: String(error) });
+  }
+}

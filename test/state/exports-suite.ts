@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import type { ExportStore, Exports } from '../../src/state/exports.ts';
+
+/** Writes a file in several parts. */
+export const exportFile = (exports: Exports, name: string, ...parts: readonly (string | Uint8Array)[]) =>
+  exports.create({
+    name,
+    mimeType: 'text/csv',
+    write: async (take) => {
+      for (const part of parts) await take(Buffer.from(part));
+    },
+  });
+
+const textOf = async (exports: Exports, uri: string) => {
+  const file = await exports.find(uri);
+  return file && Buffer.from(await file.content()).toString();
+};
+
+/** What every kind of store for exported files has to do. */
+export function exportsSuite(name: string, open: () => Promise<ExportStore>): void {
+  describe(`exports ${name}`, () => {
+    test('are listed with the newest first, and read as they were written', async () => {
+      const exports = (await open()).of('a');
+      const first = await exportFile(exports, 'ads.csv', 'id\n', 'ä\n');
+      const empty = await exportFile(exports, 'ads.csv');
+      expect(first).toMatchObject({ name: 'ads.csv', mimeType: 'text/csv', bytes: 6 });
+      expect(first.uri).not.toBe(empty.uri);
+      expect((await exports.list()).map(({ uri, bytes }) => [uri, bytes])).toEqual([
+        [empty.uri, 0],
+        [first.uri, 6],
+      ]);
+      expect(await textOf(exports, first.uri)).toBe('id\nä\n');
+      expect(await textOf(exports, empty.uri)).toBe('');
+    });
+
+    test('leave nothing behind when they fail', async () => {
+      const exports = (await open()).of('a');
+      const failing = exports.create({
+        name: 'x.csv',
+        mimeType: 'text/csv',
+        write: async (take) => {
+          await take(Buffer.from('half'));
+          throw new Error('the rows ended');
+        },
+      });
+      await expect(failing).rejects.toThrow('the rows ended');
+      expect(await exports.list()).toEqual([]);
+    });
+
+    test('belong to one key, and go when the service rejects it', async () => {
+      const store = await open();
+      const [own, other] = [store.of('a'), store.of('b')];
+      const { uri } = await exportFile(own, 'x.csv', 'own');
+      await exportFile(other, 'x.csv', 'other');
+      expect(await other.find(uri)).toBeUndefined();
+      for (const odd of ['', 'x', `${uri}x`, uri.replace('x.csv', '..'), 'ad-library://exports/'])
+        expect(await own.find(odd)).toBeUndefined();
+      await store.forget('a');
+      expect(await own.list()).toEqual([]);
+      expect(await own.find(uri)).toBeUndefined();
+      expect(await other.list()).toHaveLength(1);
+    });
+  });
+}

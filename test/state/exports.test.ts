@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { exportTtl, MemoryExports } from '../../src/state/exports.ts';
+import { exportFile, exportsSuite } from './exports-suite.ts';
+
+exportsSuite('in memory', async () => new MemoryExports(() => 1));
+
+test('can be read for an hour', async () => {
+  let now = 1;
+  const exports = new MemoryExports(() => now).of('a');
+  const { uri } = await exportFile(exports, 'x.csv', 'x');
+  now += exportTtl - 1;
+  expect(await exports.list()).toHaveLength(1);
+  now += 1;
+  expect(await exports.list()).toEqual([]);
+  expect(await exports.find(uri)).toBeUndefined();
+});
