@@ -10,6 +10,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { licences } from './licences.ts';
+import { billOfMaterials } from './sbom.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
@@ -63,6 +64,7 @@ for (const wasm of ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.or
   copyFileSync(resolve(wasm), new URL(basename(wasm), dist));
 const inputs = [command, worker].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));
+writeFileSync(new URL('sbom.cdx.json', dist), billOfMaterials(inputs, root));
 
 // Types of the one module that programs import. It names no type of another, so its own file is enough.
 const types = mkdtempSync(join(tmpdir(), 'types-'));

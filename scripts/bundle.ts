@@ -26,6 +26,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): { name: str
     // Says that the files are ES modules, and no more: the bundle is not to be installed.
     'package.json': json({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
+    'icon.png': read('docs/pictures/icon.png'),
   };
   for (const file of readdirSync(new URL('dist/', root)).sort()) files[`dist/${file}`] = read(`dist/${file}`);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };

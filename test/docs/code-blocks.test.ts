@@ -41,7 +41,7 @@ async function runShell(line: string): Promise<void> {
   const serves = /main\.js http\b|library serve\b/.test(filled);
   const { code, stderr } = await stage.run(serves ? `exec env ${filled} --port 0` : filled);
   expect({ line, code, stderr: code === 0 ? '' : stderr }).toEqual({ line, code: 0, stderr: '' });
-  if (line.startsWith('claude mcp add ')) await answers(await connect(readClaude(stage.claudeWasTold()), stage));
+  if (line.startsWith('claude mcp add ')) await answers(await connect(readClaude(stage.claudeArguments()), stage));
 }
 
 /** What Claude Code makes of `claude mcp add`, as its help says. */

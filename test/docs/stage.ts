@@ -19,8 +19,8 @@ export interface Stage {
   run(line: string): ReturnType<typeof runLine>;
   /** Packs the package that people can install without a clone. Built already: nothing is built under other tests. */
   pack(): Promise<void>;
-  /** What the last `claude mcp add` was told. */
-  claudeWasTold(): string[];
+  /** The arguments of the last `claude mcp add`. */
+  claudeArguments(): string[];
   close(): Promise<void>;
 }
 
@@ -40,8 +40,8 @@ export async function setStage(): Promise<Stage> {
       .replaceAll('svc_live_…', key)
       .replaceAll('https://…', baseUrl)
       .replaceAll('http://127.0.0.1:3000/mcp', http.url);
-  const told = join(folder, 'claude.json');
-  layOut(folder, told);
+  const claudeFile = join(folder, 'claude.json');
+  layOut(folder, claudeFile);
   const env = { HOME: folder, AD_LIBRARY_API_KEY: key };
   return {
     folder,
@@ -52,7 +52,7 @@ export async function setStage(): Promise<Stage> {
       const npm = ['pack', '--ignore-scripts', `--pack-destination=${folder}`];
       await promisify(execFile)('npm', npm, { cwd: root });
     },
-    claudeWasTold: () => JSON.parse(readFileSync(told, 'utf8')),
+    claudeArguments: () => JSON.parse(readFileSync(claudeFile, 'utf8')),
     close: async () => {
       await http.close();
       library.child.kill();
@@ -62,7 +62,7 @@ export async function setStage(): Promise<Stage> {
   };
 }
 
-function layOut(folder: string, told: string): void {
+function layOut(folder: string, claudeFile: string): void {
   const file = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
   const program = (name: string, script: string) => {
     file(name, script);
@@ -74,7 +74,7 @@ function layOut(folder: string, told: string): void {
   // Not Claude Code, which nobody has to install for this: it keeps the words it gets from the shell.
   program(
     'claude',
-    `#!${node}\nrequire('node:fs').writeFileSync(${JSON.stringify(told)}, JSON.stringify(process.argv.slice(2)))\n`,
+    `#!${node}\nrequire('node:fs').writeFileSync(${JSON.stringify(claudeFile)}, JSON.stringify(process.argv.slice(2)))\n`,
   );
   file('ads.jsonl', ad);
   file('pages.jsonl', page);
