@@ -12,6 +12,7 @@ import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { packagedFiles } from '../src/raster/packaged-file.ts';
 import { boardPage } from './board-page.ts';
 import { licences } from './licences.ts';
+import { billOfMaterials } from './sbom.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
@@ -71,6 +72,7 @@ for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), d
 const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));
+writeFileSync(new URL('sbom.cdx.json', dist), billOfMaterials(inputs, root));
 
 // Types of the one module that programs import. It names no type of another, so its own file is enough.
 const types = mkdtempSync(join(tmpdir(), 'types-'));

@@ -26,6 +26,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): { name: str
     // Says that the files are ES modules, and no more: the bundle is not to be installed.
     'package.json': json({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
+    'icon.png': read('docs/pictures/icon.png'),
   };
   const needed = readdirSync(new URL('dist/', root)).filter((file) => !isForReplicas(file));
   for (const file of needed.sort()) files[`dist/${file}`] = read(`dist/${file}`);

@@ -2,12 +2,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 
 /** The licences of the packages that files of a bundle come from, as the bundle has to carry them. */
 export function licences(inputs: readonly string[], root: URL): string {
-  const folders = new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []));
-  return [...folders]
-    .sort()
+  return packageFolders(inputs)
     .map((folder) => licenceOf(new URL(folder, root)))
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
+
+/** The folders of the packages that files come from, in order. */
+export const packageFolders = (inputs: readonly string[]): string[] =>
+  [...new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+\//.exec(input)?.[0] ?? []))].sort();
 
 function licenceOf(folder: URL): string {
   const { name, version, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));

@@ -2,7 +2,7 @@ import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer } from '../../test/support/server.ts';
 
 /** The day the examples are of: demo data is the same on the same day. */
-const day = Date.UTC(2026, 0, 15, 12);
+export const day = Date.UTC(2026, 0, 15, 12);
 
 /** Every tool's call and the text it gives on demo data, as Markdown, by tool. */
 export async function examples(): Promise<Map<string, string>> {
@@ -24,9 +24,9 @@ function fenced(text: string): string {
 const marked = /(<!-- example (\w+) -->\n)[\s\S]*?(<!-- \/example -->)/g;
 
 /** Writes the example of a tool wherever its markers are: `<!-- example search_ads -->` to `<!-- /example -->`. */
-export async function withExamples(readme: string): Promise<string> {
+export async function withExamples(page: string): Promise<string> {
   const byTool = await examples();
-  return readme.replace(marked, (whole, before: string, tool: string, after: string) => {
+  return page.replace(marked, (whole, before: string, tool: string, after: string) => {
     const example = byTool.get(tool);
     return example === undefined ? whole : `${before}${example}\n${after}`;
   });

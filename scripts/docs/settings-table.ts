@@ -1,7 +1,8 @@
 import { type SettingName, settings } from '../../src/config/settings.ts';
+import { replaceMarked } from './marked.ts';
 
-/** The settings as README shows them, made from the records that the command reads. */
-export function settingsTable(): string {
+/** The settings as docs/settings.md shows them, made from the records that the command reads. */
+function settingsTable(): string {
   const rows = (Object.keys(settings) as SettingName[]).map((name) => {
     const { variable, flag, schema, help } = settings[name] as (typeof settings)['baseUrl'];
     const fallback = schema.safeParse(undefined).data as unknown;
@@ -15,7 +16,4 @@ function shown(fallback: unknown): string {
   return fallback === false ? 'off' : `\`${String(fallback)}\``;
 }
 
-const marked = /(<!-- settings -->\n)[\s\S]*?(<!-- \/settings -->)/;
-
-export const withSettings = (readme: string): string =>
-  readme.replace(marked, (_, before: string, after: string) => `${before}${settingsTable()}\n${after}`);
+export const withSettings = (page: string): string => replaceMarked(page, 'settings', settingsTable());

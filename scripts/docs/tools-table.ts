@@ -1,14 +1,32 @@
 import { isGated, tools } from '../../src/tools/catalog.ts';
+import { replaceMarked } from './marked.ts';
+
+/** Characters that README has for a tool: whole sentences, and the first one in any case. */
+const maxShort = 160;
 
 /** The tools as README shows them. */
-export function toolsTable(): string {
-  const rows = tools.map(
-    (tool) => `| \`${tool.name}\` | ${tool.description} | ${isGated(tool) ? 'paid' : 'not gated'} |`,
+export const withTools = (readme: string): string => replaceMarked(readme, 'tools', toolsTable(firstSentences));
+
+/** The same with all that the description says. */
+export const withToolsInFull = (page: string): string =>
+  replaceMarked(
+    page,
+    'tools in full',
+    toolsTable((text) => text),
   );
-  return ['| tool | does | credits |', '|---|---|---|', ...rows].join('\n');
+
+function toolsTable(shown: (description: string) => string): string {
+  const rows = tools.map(
+    (tool) => `| \`${tool.name}\` | ${shown(tool.description)} | ${isGated(tool) ? 'credits' : 'nothing'} |`,
+  );
+  return ['| tool | does | costs |', '|---|---|---|', ...rows].join('\n');
 }
 
-const marked = /(<!-- tools -->\n)[\s\S]*?(<!-- \/tools -->)/;
-
-export const withTools = (readme: string): string =>
-  readme.replace(marked, (_, before: string, after: string) => `${before}${toolsTable()}\n${after}`);
+export function firstSentences(description: string): string {
+  let short = '';
+  for (const sentence of description.split(/(?<=\.) /)) {
+    if (short !== '' && short.length + sentence.length >= maxShort) break;
+    short = short === '' ? sentence : `${short} ${sentence}`;
+  }
+  return short;
+}

@@ -1,12 +1,18 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { withExamples } from './examples.ts';
+import { iconPng, iconSvg } from './icon.ts';
+import { withInstallLinks } from './install-links.ts';
 import { withCatalog } from './manifest.ts';
+import { replaceMarked } from './marked.ts';
+import { badges, withLabels, withManifestPublisher, withRegistryPublisher } from './publisher.ts';
+import { withQuestions } from './questions.ts';
 import { withPackage } from './registry-file.ts';
 import { withSettings } from './settings-table.ts';
-import { withTools } from './tools-table.ts';
+import { withTools, withToolsInFull } from './tools-table.ts';
 
-/** Writes the generated parts of README, the desktop manifest and the registry file anew. */
+/** Writes the generated parts of README, docs, the desktop manifest, the registry file and the Dockerfile anew. */
 const root = new URL('../../', import.meta.url);
+const publisher = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 const rewrite = async (file: string, written: (text: string) => string | Promise<string>) => {
   const path = new URL(file, root);
   writeFileSync(path, await written(readFileSync(path, 'utf8')));
@@ -14,6 +20,20 @@ const rewrite = async (file: string, written: (text: string) => string | Promise
 const json = (written: (value: object) => object) => (text: string) =>
   `${JSON.stringify(written(JSON.parse(text)), null, 2)}\n`;
 
-await rewrite('README.md', (readme) => withExamples(withTools(withSettings(readme))));
-await rewrite('manifest.json', json(withCatalog));
-await rewrite('server.json', json(withPackage));
+await rewrite('README.md', (readme) => {
+  const facts = replaceMarked(readme, 'badges', badges(publisher, publisher.engines));
+  return withQuestions(withInstallLinks(withTools(facts)));
+});
+await rewrite('docs/tools.md', (page) => withExamples(withToolsInFull(page)));
+await rewrite('docs/settings.md', withSettings);
+await rewrite(
+  'manifest.json',
+  json((manifest) => withManifestPublisher(withCatalog(manifest), publisher)),
+);
+await rewrite(
+  'server.json',
+  json((file) => withRegistryPublisher(withPackage(file), publisher)),
+);
+await rewrite('Dockerfile', (dockerfile) => withLabels(dockerfile, publisher));
+writeFileSync(new URL('docs/pictures/icon.svg', root), iconSvg());
+writeFileSync(new URL('docs/pictures/icon.png', root), iconPng());

@@ -20,7 +20,7 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
 
 const setting = <Schema extends z.ZodType>(record: Setting<Schema>) => record;
 
-/** All settings. README's table and `--help` are made from this record; `server.json` has a few of them. */
+/** All settings. The table in docs/settings.md and `--help` are made from this record; `server.json` has a few of them. */
 export const settings = {
   apiKey: setting({
     variable: 'AD_LIBRARY_API_KEY',

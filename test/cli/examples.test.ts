@@ -1,29 +1,15 @@
-import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { examples } from '../../src/cli/examples.ts';
 import { command } from '../support/process.ts';
+import { runLine } from '../support/run-line.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'examples-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Runs a line in a shell that has the command in its path. Ends a server once it is ready. */
-function runLine(line: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
-  const env = { PATH: `${folder}${delimiter}${process.env.PATH}` };
-  const child = spawn('sh', ['-c', line], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-  let stdout = '';
-  let stderr = '';
-  child.stdout.on('data', (text) => {
-    stdout += text;
-  });
-  child.stderr.on('data', (text) => {
-    stderr += text;
-    if (/(listening|library) on http/.test(stderr) && child.pid) process.kill(-child.pid, 'SIGTERM');
-  });
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
-}
+const run = (line: string) => runLine(line, { cwd: folder, programs: folder });
 
 // The examples are written for the shells of Unix.
 describe.skipIf(process.platform === 'win32')('the examples in help', () => {
@@ -41,15 +27,15 @@ describe.skipIf(process.platform === 'win32')('the examples in help', () => {
   test.each([...lines])('%s', async (line) => {
     // Any port, as the usual ones may be taken on this machine; a flag that comes later counts.
     const serves = /\b(http|library serve)\b(?!:)/.test(line);
-    const { code, stderr } = await runLine(serves ? `exec ${line} --port 0` : line.replace('…', 'x'));
+    const { code, stderr } = await run(serves ? `exec ${line} --port 0` : line.replace('…', 'x'));
     const complaints = stderr.split('\n').filter((text) => /must|fail|unknown|error/.test(text));
     expect(complaints.filter((text) => !text.includes('until you set'))).toEqual([]);
     expect(code).toBe(0);
   });
 
   test('ad-library-mcp library key revoke …', async () => {
-    const { stdout: key } = await runLine('ad-library-mcp library key create');
-    const { code, stdout } = await runLine(`ad-library-mcp library key revoke ${key.slice(0, 17)}`);
+    const { stdout: key } = await run('ad-library-mcp library key create');
+    const { code, stdout } = await run(`ad-library-mcp library key revoke ${key.slice(0, 17)}`);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `revoked ${key.slice(0, 17)}…\n` });
   });
 });

@@ -1,0 +1,71 @@
+"""Counts ads by format, reads them once into the dataset, and asks it, all under a limit on credits.
+
+    pip install mcp
+    AD_LIBRARY_API_KEY=svc_live_… python count_and_gather.py http://127.0.0.1:3000/mcp
+
+It wants a server over HTTP: `ad-library-mcp http`, or `ad-library-mcp http --demo`, which needs no key.
+"""
+
+import asyncio
+import os
+import sys
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+QUESTION = {"countries": ["DE"]}
+MAX_CREDITS = 50
+
+BY_FORMAT = """
+SELECT displayFormat, count(*) AS ads, count(DISTINCT variant) AS messages, median(daysRunning) AS medianDays
+FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 2 DESC
+"""
+
+
+class ToolError(Exception):
+    """What the server says about a call that failed, and what to do next."""
+
+
+async def call(client: Client, tool: str, **arguments) -> dict:
+    """The result of a tool as data."""
+    result = await client.call_tool(tool, arguments)
+    if result.is_error:
+        raise ToolError(f"{tool}: {result.content[0].text}")
+    return result.structured_content
+
+
+async def research(client: Client) -> None:
+    counted = await call(client, "count_ads", filters=QUESTION, by="displayFormat", maxCredits=MAX_CREDITS)
+    print(f"{counted['total']} ads in all:")
+    for part in counted["counts"]:
+        print(f"  {part['filters']['displayFormat'][0]}: {part['total']}")
+
+    estimate = (await call(client, "gather_ads", filters=QUESTION, maxCredits=0))["estimate"]
+    price = "a price not known yet" if estimate["credits"] is None else f"about {estimate['credits']} credits"
+    print(f"Reading them takes {estimate['pages']} calls at {price}, and no more than {MAX_CREDITS} credits.")
+
+    gathered = await call(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
+    while gathered["stopped"] == "deadline":  # goes on where it stopped; nothing is paid twice
+        gathered = await call(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
+    print(f"Read {gathered['read']} of {gathered['found']}, complete: {gathered['complete']}.")
+
+    answer = await call(client, "query_ads", sql=BY_FORMAT)  # costs nothing, as often as you like
+    for row in [answer["columns"], *answer["rows"]]:
+        print("  " + " | ".join(str(cell) for cell in row))
+    print(f"What this rests on: {answer.get('coverage')}")
+
+
+async def main(url: str) -> str | None:
+    key = os.environ.get("AD_LIBRARY_API_KEY")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with httpx2.AsyncClient(headers=headers, timeout=60) as http_client:
+        async with Client(streamable_http_client(url, http_client=http_client)) as client:
+            try:
+                await research(client)
+            except ToolError as error:
+                return str(error)
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:3000/mcp")))

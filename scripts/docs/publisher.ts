@@ -1,0 +1,86 @@
+/** Who publishes this: said once, in package.json, and carried from there to wherever hosts and registries look. */
+export interface Publisher {
+  name: string;
+  version: string;
+  description: string;
+  license: string;
+  author: string;
+  keywords: string[];
+  mcpName: string;
+  homepage: string;
+  repository: { type: string; url: string };
+  bugs: { url: string };
+  /** Addresses of the privacy policies that hosts show before they install. */
+  privacyPolicies: string[];
+}
+
+/** The fields still to be filled in: the sources cannot know who publishes them. */
+export function placeholders({ mcpName, homepage, repository, bugs, privacyPolicies }: Publisher): string[] {
+  const values = { mcpName, homepage, 'repository.url': repository.url, 'bugs.url': bugs.url };
+  const open = Object.entries(values).flatMap(([name, value]) => (isPlaceholder(value) ? [name] : []));
+  return privacyPolicies.some(isPlaceholder) ? [...open, 'privacyPolicies'] : open;
+}
+
+const isPlaceholder = (value: string): boolean => /^com\.example\/|^(git\+)?https:\/\/example\.com\b/.test(value);
+
+const known = (value: string): string | undefined => (isPlaceholder(value) ? undefined : value);
+const repositoryOf = ({ repository }: Publisher) => known(repository.url)?.replace(/^git\+|\.git$/g, '');
+
+/** The desktop manifest (MCPB). What is not filled in is left out, so that no link leads nowhere. */
+export function withManifestPublisher(manifest: object, publisher: Publisher): object {
+  const repository = repositoryOf(publisher);
+  return {
+    ...manifest,
+    author: { name: publisher.author },
+    license: publisher.license,
+    keywords: publisher.keywords,
+    repository: repository && { type: 'git', url: repository },
+    homepage: known(publisher.homepage),
+    support: known(publisher.bugs.url),
+    privacy_policies: publisher.privacyPolicies.filter((address) => !isPlaceholder(address)),
+  };
+}
+
+/** The registry's file. */
+export function withRegistryPublisher(file: object, publisher: Publisher): object {
+  const url = repositoryOf(publisher);
+  const [, source] = /^https:\/\/(github|gitlab)\.com\//.exec(url ?? '') ?? [];
+  return {
+    ...file,
+    name: publisher.mcpName,
+    websiteUrl: known(publisher.homepage),
+    repository: source && { url, source },
+  };
+}
+
+/** The image's labels, by the names of the OCI image specification, between two comments of the Dockerfile. */
+export function withLabels(dockerfile: string, publisher: Publisher): string {
+  const labels = Object.entries({
+    title: publisher.name,
+    description: publisher.description,
+    version: publisher.version,
+    licenses: publisher.license,
+    url: known(publisher.homepage),
+    source: repositoryOf(publisher),
+  }).flatMap(([name, value]) => (value ? [`org.opencontainers.image.${name}=${JSON.stringify(value)}`] : []));
+  const marked = /(# labels[^\n]*\n)[\s\S]*?(# \/labels)/;
+  if (!marked.test(dockerfile)) throw new Error('The Dockerfile has no "# labels" … "# /labels" to write into.');
+  return dockerfile.replace(
+    marked,
+    (_, before: string, after: string) => `${before}LABEL ${labels.join(' \\\n      ')}\n${after}`,
+  );
+}
+
+/** Badges whose text is true of this package by what package.json says. */
+export function badges({ license }: Publisher, { node }: { node: string }): string {
+  const badge = (label: string, value: string, link: string) => {
+    const text = [label, value].map((part) => encodeURIComponent(part.replaceAll('-', '--'))).join('-');
+    return `[![${label} ${value}](https://img.shields.io/badge/${text}-25406b)](${link})`;
+  };
+  return [
+    badge('licence', license, 'LICENSE'),
+    badge('Node', node, '#try-it'),
+    badge('MCP', '2024-11-05 to 2026-07-28', 'docs/operations.md#over-http'),
+    badge('dependencies at run time', '0', 'CONTRIBUTING.md#dependencies'),
+  ].join(' ');
+}

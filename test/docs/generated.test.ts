@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { withExamples } from '../../scripts/docs/examples.ts';
+import { withInstallLinks } from '../../scripts/docs/install-links.ts';
+import { replaceMarked } from '../../scripts/docs/marked.ts';
+import { withQuestions } from '../../scripts/docs/questions.ts';
+import { withSettings } from '../../scripts/docs/settings-table.ts';
+import { firstSentences, withTools, withToolsInFull } from '../../scripts/docs/tools-table.ts';
+import { settings } from '../../src/config/settings.ts';
+import { tools } from '../../src/tools/catalog.ts';
+
+// `npm run docs` writes all of these anew.
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+const readme = read('README.md');
+const page = read('docs/tools.md');
+
+test('README fits on a few screens', () => {
+  expect(readme.split('\n').length).toBeLessThan(200);
+});
+
+test('the tools, and which cost credits, are listed as the code has them', () => {
+  expect(withTools(readme)).toBe(readme);
+  expect(withToolsInFull(page)).toBe(page);
+  for (const { name } of tools) for (const text of [readme, page]) expect(text).toContain(`| \`${name}\` |`);
+});
+
+test('README has as many whole sentences of a description as fit', () => {
+  expect(firstSentences('One. Two.')).toBe('One. Two.');
+  expect(firstSentences(`One. ${'x'.repeat(160)}.`)).toBe('One.');
+  expect(firstSentences(`${'x'.repeat(200)}. Two.`)).toBe(`${'x'.repeat(200)}.`);
+});
+
+test('the settings are listed as the code has them', () => {
+  const list = read('docs/settings.md');
+  expect(withSettings(list)).toBe(list);
+  for (const { variable } of Object.values(settings)) expect(list).toContain(`| \`${variable}\` |`);
+});
+
+test('results are shown as demo mode gives them', async () => {
+  for (const { name } of tools) expect(page).toContain(`<!-- example ${name} -->`);
+  expect(await withExamples(page)).toBe(page);
+});
+
+test('README’s questions are answered as the demo answers them', async () => {
+  expect(await withQuestions(readme)).toBe(readme);
+});
+
+test('README’s links add what its configuration adds', () => {
+  expect(withInstallLinks(readme)).toBe(readme);
+  const [, vsCode = ''] = /https:\/\/insiders\.vscode\.dev\/redirect\?url=([^)]+)\)/.exec(readme) ?? [];
+  const [, config = ''] = decodeURIComponent(vsCode).split('?');
+  const [, cursor = ''] = /cursor\.com\/install-mcp\?name=ad-library&config=([^)]+)\)/.exec(readme) ?? [];
+  const server = { command: 'npx', args: ['-y', 'ad-library-mcp'] };
+  expect(JSON.parse(decodeURIComponent(config))).toEqual({ name: 'ad-library', ...server });
+  expect(JSON.parse(Buffer.from(decodeURIComponent(cursor), 'base64').toString())).toEqual(server);
+});
+
+test('a part that lost its place is missed', () => {
+  expect(replaceMarked('a\n<!-- x -->\nold\n<!-- /x -->\nb', 'x', 'new')).toBe('a\n<!-- x -->\nnew\n<!-- /x -->\nb');
+  for (const text of ['', '<!-- x -->', '<!-- /x --> <!-- x -->'])
+    expect(() => replaceMarked(text, 'x', '')).toThrow('<!-- x -->');
+});

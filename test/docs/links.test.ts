@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Page, pages, root } from './pages.ts';
+
+/** Drawn by another script than those that are there yet. */
+const drawnLater = /^docs\/pictures\/(board|sheet)/;
+
+/** Links and pictures of a page within the repository. */
+function linksOf({ text }: Page): string[] {
+  const prose = text.replace(/^( *)(`{3,})[\s\S]*?\n\1\2$/gm, '').replace(/`[^`\n]*`/g, '');
+  const found = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)].map(
+    ([, link, tag]) => link ?? tag ?? '',
+  );
+  return found.filter((link) => !/^(https?|mailto):/.test(link) && !drawnLater.test(link));
+}
+
+/** As GitHub makes the anchor of a heading. */
+const anchorsOf = ({ text }: Page): string[] =>
+  [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .replace(/<[^>]+>/g, '')
+      .trim()
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
+test.each(pages)('the links of $file lead somewhere', (page) => {
+  const broken = linksOf(page).filter((link) => {
+    const [path = '', anchor] = link.split('#');
+    const file = path === '' ? page.file : join(dirname(page.file), path);
+    if (!existsSync(join(root, file))) return true;
+    const target = pages.find((other) => other.file === file.replaceAll('\\', '/'));
+    return anchor !== undefined && !(target && anchorsOf(target).includes(anchor));
+  });
+  expect(broken).toEqual([]);
+});
+
+test('every page of docs is linked from README or from a page that is', () => {
+  const linked = new Set<string>();
+  const visit = (file: string): void => {
+    const page = pages.find((other) => other.file === file);
+    if (!page || linked.has(file)) return;
+    linked.add(file);
+    for (const link of linksOf(page)) visit(join(dirname(file), link.split('#')[0] ?? '').replaceAll('\\', '/'));
+  };
+  visit('README.md');
+  expect(pages.map(({ file }) => file).filter((file) => file.startsWith('docs/') && !linked.has(file))).toEqual([]);
+});

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface Page {
+  /** Path in the repository. */
+  file: string;
+  text: string;
+}
+
+const beside = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'CHANGELOG.md',
+  'BENCHMARKS.md',
+  'src/library/README.md',
+];
+const inDocs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.md'))
+  .map((file) => `docs/${file.replaceAll('\\', '/')}`);
+
+/** Everything that people read. */
+export const pages: Page[] = [...beside, ...inDocs.sort()].map((file) => ({
+  file,
+  text: readFileSync(join(root, file), 'utf8'),
+}));
+
+export interface CodeBlock {
+  /** `README.md:44 sh` */
+  title: string;
+  language: string;
+  text: string;
+  /** Why no test runs it: what the comment before it says, or that a script writes it. */
+  notRun: string | undefined;
+}
+
+const fenced = /^( *)(`{3,})(\w*)\n([\s\S]*?)\n\1\2$/gm;
+
+/** The fenced blocks of a page. A comment in the line before, `<!-- not run: … -->`, says why one is not run. */
+export function codeBlocks({ file, text }: Page): CodeBlock[] {
+  return [...text.matchAll(fenced)].map(({ index, 1: indent = '', 3: language = '', 4: body = '' }) => {
+    const lines = text.slice(0, index).trimEnd().split('\n');
+    const comment = /^ *<!-- (?:not run: (.+)|example (\w+)) -->$/.exec(lines.at(-1) ?? '');
+    return {
+      title: `${file}:${text.slice(0, index).split('\n').length} ${language}`,
+      language,
+      text: body.replaceAll(`\n${indent}`, '\n').trim(),
+      notRun: comment?.[1] ?? (comment?.[2] && 'npm run docs writes it'),
+    };
+  });
+}

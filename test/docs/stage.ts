@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { type HttpServer, startHttp } from '../support/http.ts';
+import { command, start } from '../support/process.ts';
+import { runLine } from '../support/run-line.ts';
+import { root } from './pages.ts';
+
+/** What the blocks of the docs take for granted: a clone, a service with a key, a server over HTTP, files to import. */
+export interface Stage {
+  folder: string;
+  key: string;
+  /** Puts what is there in place of what a reader has to fill in. */
+  fill(text: string): string;
+  /** Runs a line of a shell in the folder. */
+  run(line: string): ReturnType<typeof runLine>;
+  /** Packs the package that people can install without a clone. Built already: nothing is built under other tests. */
+  pack(): Promise<void>;
+  /** The arguments of the last `claude mcp add`. */
+  claudeArguments(): string[];
+  close(): Promise<void>;
+}
+
+const ad = '{"id":"11111111-1111-4111-8111-111111111111"}\n';
+const page = '{"pageId":"p","pageName":"P"}\n';
+
+export async function setStage(): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'docs-'));
+  const library = start(['library', 'serve', '--demo', '--port', '0']);
+  const [, key = ''] = await library.says(/demo key (\S+)$/m);
+  const [, baseUrl = ''] = await library.says(/library on (\S+)$/m);
+  const http: HttpServer = await startHttp({ baseUrl });
+  const fill = (text: string) =>
+    text
+      .replaceAll('/path/to/ad-library-mcp/', root)
+      .replaceAll('/path/to/ad-library-mcp-0.1.0.tgz', join(folder, 'ad-library-mcp-0.1.0.tgz'))
+      .replaceAll('svc_live_…', key)
+      .replaceAll('https://…', baseUrl)
+      .replaceAll('http://127.0.0.1:3000/mcp', http.url);
+  const claudeFile = join(folder, 'claude.json');
+  layOut(folder, claudeFile);
+  const env = { HOME: folder, AD_LIBRARY_API_KEY: key };
+  return {
+    folder,
+    key,
+    fill,
+    run: (line) => runLine(line, { cwd: folder, programs: folder, env }),
+    pack: async () => {
+      const npm = ['pack', '--ignore-scripts', `--pack-destination=${folder}`];
+      await promisify(execFile)('npm', npm, { cwd: root });
+    },
+    claudeArguments: () => JSON.parse(readFileSync(claudeFile, 'utf8')),
+    close: async () => {
+      await http.close();
+      library.child.kill();
+      await library.ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function layOut(folder: string, claudeFile: string): void {
+  const file = (name: string, content: string | Uint8Array) => writeFileSync(join(folder, name), content);
+  const program = (name: string, script: string) => {
+    file(name, script);
+    chmodSync(join(folder, name), 0o755);
+  };
+  const { command: node, args } = command();
+  symlinkSync(join(root, 'dist'), join(folder, 'dist'));
+  program('ad-library-mcp', `#!/bin/sh\nexec "${node}" "${args[0]}" "$@"\n`);
+  // Not Claude Code, which nobody has to install for this: it keeps the words it gets from the shell.
+  program(
+    'claude',
+    `#!${node}\nrequire('node:fs').writeFileSync(${JSON.stringify(claudeFile)}, JSON.stringify(process.argv.slice(2)))\n`,
+  );
+  file('ads.jsonl', ad);
+  file('pages.jsonl', page);
+  file('page-1.json', `{"data":[${ad}]}`);
+  file('page-2.json.gz', gzipSync(`{"data":[${ad}]}`));
+  file('ads.csv', 'ad_archive_id,page_id,page_name\n1234567890123456,2345,P\n');
+  file('report.csv', 'Page ID,Page name,Disclaimer,Amount spent (USD),Number of ads in Library\n2345,P,P,100,3\n');
+}
