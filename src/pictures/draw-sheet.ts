@@ -1,4 +1,4 @@
-import { Canvas, type Colour } from '../raster/canvas.ts';
+import { Canvas } from '../raster/canvas.ts';
 import { decodeJpeg, encodeJpeg } from '../raster/codecs.ts';
 import type { Raster, Rect } from '../raster/raster.ts';
 import { drawText, linesOf, textWidth } from '../raster/text.ts';
@@ -6,7 +6,7 @@ import type { DrawnTile } from './messages.ts';
 import { gap, gridOf, headHeight, labelHeight, sheetWidth } from './sheet-layout.ts';
 
 const paper: Colour = [236, 238, 242];
-const card: Colour = [255, 255, 255];
+const card: Colour = [247, 248, 250];
 const ink: Colour = [24, 28, 38];
 const faint: Colour = [104, 112, 128];
 const absent: Colour = [214, 218, 225];
