@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ShownBoard } from '../support/board/board-host.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
 import { boardTest } from '../support/board/board-test.ts';
-import { inChromium } from '../support/board/chromium.ts';
+import { inChromium } from '../support/board/in-chromium.ts';
 
 const button = ({ board }: ShownBoard, name: string | RegExp) => board.getByRole('button', { name, exact: true });
 const status = ({ board }: ShownBoard, text: string | RegExp) => board.getByRole('status').getByText(text).waitFor();

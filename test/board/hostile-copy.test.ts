@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { boardTest } from '../support/board/board-test.ts';
-import { inChromium } from '../support/board/chromium.ts';
+import { inChromium } from '../support/board/in-chromium.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const scripts = [

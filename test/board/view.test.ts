@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { HostOptions, ShownBoard } from '../support/board/board-host.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
 import { boardTest } from '../support/board/board-test.ts';
-import { inChromium } from '../support/board/chromium.ts';
+import { inChromium } from '../support/board/in-chromium.ts';
 
 const gathered: HostOptions = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

@@ -13,7 +13,7 @@ export function drawCharts({ state }: View): void {
   // Where they are wider than the frame, a keyboard has to scroll them.
   charts.tabIndex = matchMedia('(max-width: 640px)').matches ? 0 : -1;
   const shown = [
-    launches(ads),
+    launches(ads, state.asOf.slice(0, 7)),
     runs(ads),
     shares('Format', ads, 'displayFormat'),
     shares('Call to action', ads, 'ctaType'),
@@ -26,9 +26,9 @@ interface Column {
   ads: number;
 }
 
-function launches(ads: readonly BoardAd[]): HTMLElement | undefined {
+function launches(ads: readonly BoardAd[], thisMonth: string): HTMLElement | undefined {
   const counts = countsOf(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  const names = [...counts.keys()].sort();
+  const names = [...counts.keys()].filter((name) => name <= thisMonth).sort();
   const last = names.at(-1);
   if (last === undefined) return undefined;
   const columns = monthsUpTo(last, names[0] ?? last).map((name) => ({ name, ads: counts.get(name) ?? 0 }));

@@ -113,7 +113,7 @@ function show({ ads, missing, asOf, offered }: Omit<BoardAds, 'left'>, coming: n
 function add(more: readonly BoardAd[], change: Partial<State>): void {
   const known = new Set(state.ads.map(({ id }) => id));
   const ads = [...state.ads, ...more.filter(({ id }) => !known.has(id))];
-  view.update({ ...change, ads, axis: axisOf(ads) });
+  view.update({ ...change, ads, axis: axisOf(ads, change.asOf ?? state.asOf) });
 }
 
 const { hostContext, hostCapabilities: _ } = await host.request('ui/initialize', {

@@ -21,10 +21,11 @@ export const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(
 /** When an ad was last known to run. */
 const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
-/** Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
-export function axisOf(ads: readonly BoardAd[]): TimeAxis {
-  const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter((time) => !Number.isNaN(time));
-  const ends = ads.map(endOf).filter((time) => !Number.isNaN(time));
+/** Ends today at the latest. Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
+export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
+  const isPast = (time: number) => time <= dayOf(today);
+  const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
+  const ends = ads.map(endOf).filter(isPast);
   starts.sort((a, b) => a - b);
   const to = ends.reduce((latest, time) => Math.max(latest, time), starts.at(-1) ?? 0);
   const [first = to] = starts;
@@ -36,7 +37,7 @@ export function axisOf(ads: readonly BoardAd[]): TimeAxis {
 export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
   const start = dayOf(ad.startedAt);
   const end = Math.max(start, endOf(ad) || start);
-  if (Number.isNaN(start) || end < from) return undefined;
+  if (Number.isNaN(start) || end < from || start > to) return undefined;
   const at = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
   return { start: at(start), length: at(end) - at(start), isCut: start < from };
 }

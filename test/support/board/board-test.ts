@@ -4,7 +4,7 @@ import type { Config } from '../../../src/config/settings.ts';
 import type { TestServer } from '../server.ts';
 import { type HostOptions, type ShownBoard, showBoard } from './board-host.ts';
 import { type BoardService, startBoardService } from './board-service.ts';
-import { launchChromium } from './chromium.ts';
+import { launchChromium } from './launch-chromium.ts';
 
 export interface BoardTest {
   readonly service: BoardService;

@@ -1,0 +1,43 @@
+/** `npm run pictures` makes the pictures in `docs/pictures`: the board and a sheet, from demo data of one day. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { type HostOptions, showBoard } from '../test/support/board/board-host.ts';
+import { launchChromium } from '../test/support/board/launch-chromium.ts';
+import { startServer } from '../test/support/server.ts';
+
+const folder = new URL('../docs/pictures/', import.meta.url);
+const day = Date.UTC(2026, 10, 20, 12);
+const filters = { countries: ['US'], query: '"free shipping"' };
+const gathered = { tool: 'gather_ads', args: { filters, maxAds: 200, maxCredits: 50 } } satisfies HostOptions;
+
+mkdirSync(folder, { recursive: true });
+const [server, browser] = await Promise.all([
+  startServer({ config: { demo: true }, now: () => day }),
+  launchChromium(),
+]);
+
+async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, prepare: 'cards' | 'timeline' | 'drawer') {
+  const { page, board, close } = await showBoard(browser, server.client, { ...gathered, ...options });
+  await board.locator('.card .filled').nth(3).waitFor();
+  if (prepare === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
+  if (prepare === 'cards') await board.locator('.card input').nth(1).check();
+  if (prepare === 'drawer') {
+    await board.locator('.card', { hasText: 'cards' }).locator('.open').first().click();
+    await board.locator('dialog .filled').first().waitFor();
+  }
+  await page.waitForLoadState('networkidle');
+  await page.waitForTimeout(800);
+  await page.screenshot({ path: new URL(name, folder).pathname });
+  await close();
+}
+
+await screenshot('board-light.png', {}, 'cards');
+await screenshot('board-dark.png', { context: { theme: 'dark' } }, 'timeline');
+await screenshot('board-drawer.png', {}, 'drawer');
+await screenshot('board-narrow.png', { width: 360, height: 740 }, 'cards');
+
+const found = await server.call('search_ads', { filters, limit: 12 });
+const { raw } = await server.call('view_ads', { adIds: found.data.items.map(({ id }) => id) });
+const image = raw.content.find(({ type }) => type === 'image');
+if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', folder), Buffer.from(image.data, 'base64'));
+await browser.close();
+await server.close();
