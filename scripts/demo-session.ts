@@ -47,14 +47,14 @@ const CREDITS = /^Credits:/;
 const REQUEST = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
 /** What is printed after an answer: the calls it rests on. */
-let told: string[] = [];
+let callLines: string[] = [];
 
 async function main() {
   await client.connect(new StdioClientTransport({ ...command(['--demo']), stderr: 'inherit' }));
   print(paint('bold', 'Ad Library MCP: an assistant answers questions about ads'));
   print();
   paragraph(
-    'The ads are invented, and the credits are not real. A person asks (Q) and gets an answer (A). Below it stand the tool calls that it rests on (→), and the text that they returned (│).',
+    'This is demo data: the ads are invented, and no real credits are spent. A person asks (Q) and gets an answer (A). Below it stand the tool calls that it rests on (→), and the text that they returned (│).',
   );
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
@@ -111,8 +111,8 @@ function tell(question: string, answer: readonly string[]): void {
   print();
   marked('Q', wrap(question, columns - 3), ['bold', 'cyan']);
   marked('A', wrap(answer.join(' '), columns - 3), ['bold']);
-  for (const line of told) print(line);
-  told = [];
+  for (const line of callLines) print(line);
+  callLines = [];
 }
 
 function marked(mark: string, lines: readonly string[], style: Parameters<typeof styleText>[0]): void {
@@ -144,9 +144,9 @@ async function toolResult({ name, args, shows }: DemoCall): Promise<CallToolResu
   const shown = (line: string, max: number) => (full ? wrap(line, width) : fold(line, { columns: width, max }));
   const kept = full ? lines : lines.filter((line) => shows.test(line) || CREDITS.test(line));
   const [start, ...rest] = shown(`${name} ${argumentsText(args)}`, 4);
-  told.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
+  callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
   for (const line of kept.flatMap((text) => shown(full ? text : text.replace(REQUEST, ''), 2)))
-    told.push(`   ${paint('dim', '│')} ${line}`);
+    callLines.push(`   ${paint('dim', '│')} ${line}`);
   return result;
 }
 
