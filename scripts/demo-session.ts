@@ -23,7 +23,6 @@ interface Data {
   items: Ad[];
   totalHits: number;
   rows: number[][];
-  uri: string;
   receipt: { charged: number | null };
 }
 
