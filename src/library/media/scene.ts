@@ -41,9 +41,9 @@ export function drawProduct({ canvas, palette, shape }: Scene, { x, y, scale }: 
     canvas.fillPath(ellipse(x, y, [ring * 21 * scale, ring * 3 * scale]), [0, 0, 0, 0.026]);
   const from = [x - 240 * scale, y - 400 * scale] as const;
   const to = [x + 240 * scale, y] as const;
-  const place = { x: x - 540 * scale, y: y - 620 * scale, scaleX: scale, scaleY: scale };
+  const transform = { x: x - 540 * scale, y: y - 620 * scale, scaleX: scale, scaleY: scale };
   for (const [tone, path] of shape) {
-    const form = moved(path, place);
+    const form = moved(path, transform);
     if (tone === 'shade') canvas.fillPath(form, [0, 0, 0, 0.14]);
     else if (tone === 'shine') canvas.fillPath(form, [255, 255, 255, 0.32]);
     else {
@@ -81,14 +81,14 @@ export function drawParagraph(canvas: Canvas, text: string, { x, y, colour, alig
   }
 }
 
-interface Place {
+interface Placement {
   x: number;
   y: number;
   colour: Colour;
   on: Colour;
 }
 
-interface Mark extends Place {
+interface Mark extends Placement {
   radius: number;
 }
 
@@ -96,7 +96,7 @@ interface Mark extends Place {
 export function drawButton(
   canvas: Canvas,
   text: string,
-  { x, y, colour, on, align = 'left' }: Place & { align?: 'left' | 'centre' | 'right' },
+  { x, y, colour, on, align = 'left' }: Placement & { align?: 'left' | 'centre' | 'right' },
 ): void {
   const lettering = { size: 22, bold: true };
   const inner = Math.min(300, textWidth(text, lettering));
@@ -107,7 +107,7 @@ export function drawButton(
 }
 
 /** The advertiser's mark and name. */
-export function drawBrand({ canvas, brand }: Scene, { x, y, colour, on }: Place): void {
+export function drawBrand({ canvas, brand }: Scene, { x, y, colour, on }: Placement): void {
   drawMark(canvas, brand, { x: x + 20, y: y + 20, radius: 20, colour: on, on: colour });
   drawText(canvas, brand, { x: x + 52, y: y + 28, size: 22, bold: true, colour, maxWidth: 380 });
 }
