@@ -1,5 +1,6 @@
 import { Canvas } from '../raster/canvas.ts';
 import { decodeJpeg, encodeJpeg } from '../raster/codecs.ts';
+import type { Colour } from '../raster/paint.ts';
 import type { Raster, Rect } from '../raster/raster.ts';
 import { drawText, linesOf, textWidth } from '../raster/text.ts';
 import type { DrawnTile } from './messages.ts';
