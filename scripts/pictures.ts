@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { type HostOptions, showBoard } from '../test/support/board/board-host.ts';
 import { launchChromium } from '../test/support/board/launch-chromium.ts';
 import { startServer } from '../test/support/server.ts';
+import { smallPng } from './small-png.ts';
 
 const folder = new URL('../docs/pictures/', import.meta.url);
 const day = Date.UTC(2026, 10, 20, 12);
@@ -15,24 +16,19 @@ const [server, browser] = await Promise.all([
   launchChromium(),
 ]);
 
-async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, prepare: 'cards' | 'timeline' | 'drawer') {
+async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
   const { page, board, close } = await showBoard(browser, server.client, { ...gathered, ...options });
   await board.locator('.card .filled').nth(3).waitFor();
-  if (prepare === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
-  if (prepare === 'cards') await board.locator('.card input').nth(1).check();
-  if (prepare === 'drawer') {
-    await board.locator('.card', { hasText: 'cards' }).locator('.open').first().click();
-    await board.locator('dialog .filled').first().waitFor();
-  }
+  if (mode === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
+  else await board.locator('.card input').nth(1).check();
   await page.waitForLoadState('networkidle');
   await page.waitForTimeout(800);
-  await page.screenshot({ path: new URL(name, folder).pathname });
+  writeFileSync(new URL(name, folder), await smallPng(await page.screenshot()));
   await close();
 }
 
-await screenshot('board-light.png', {}, 'cards');
-await screenshot('board-dark.png', { context: { theme: 'dark' } }, 'timeline');
-await screenshot('board-drawer.png', {}, 'drawer');
+await screenshot('board-light.png', { width: 1000, height: 760 }, 'cards');
+await screenshot('board-dark.png', { width: 1000, height: 760, context: { theme: 'dark' } }, 'timeline');
 await screenshot('board-narrow.png', { width: 360, height: 740 }, 'cards');
 
 const found = await server.call('search_ads', { filters, limit: 12 });

@@ -65,7 +65,7 @@ inChromium('what can be done on the board', () => {
     });
     const contexts = await shown.messages('ui/update-model-context');
     expect(contexts.at(-1)?.params).toEqual({ content: [{ type: 'text', text: `Selected on the board: ${ids}` }] });
-    await button(shown, 'Clear').click();
+    await button(shown, 'Clear the selection').click();
     expect(await shown.board.locator('.selected').count()).toBe(0);
   });
 

@@ -5,10 +5,10 @@ import { count, label } from './words.ts';
 export const titleOf = ({ headline, firstLine, cards, pageName }: BoardAd): string =>
   [headline, firstLine, cards?.[0]?.title, pageName].find((text) => text && !text.includes('{{')) ?? 'Ad without words';
 
-/** `Video · 15 s`; just the cards of an ad with cards. */
+/** `Video · 15 s`; just the cards of an ad with cards, and nothing for a picture, which can be seen. */
 export function formatOf({ displayFormat, creative }: BoardAd): string {
-  const format = displayFormat && label(displayFormat);
-  return [creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ') || format || '';
+  const format = displayFormat === undefined || displayFormat === 'IMAGE' ? undefined : label(displayFormat);
+  return [creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ');
 }
 
 export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === undefined ? '' : count(daysRunning, 'day'));

@@ -1,5 +1,5 @@
 import { button, byId, el, refill } from './elements.ts';
-import { type FacetName, type FacetValue, facetNames, facets, toggled, valuesOf } from './facets.ts';
+import { type FacetName, type FacetValue, facetNames, facets, filtered, toggled, valuesOf } from './facets.ts';
 import type { View } from './state.ts';
 import { number } from './words.ts';
 
@@ -41,8 +41,12 @@ export function createChips(view: View): { draw(): void } {
   const isFiltered = () => Object.values(view.state.chosen).some((values) => values.size > 0);
 
   const shortRow = (all: readonly FacetValue[][]) => {
+    const { length } = filtered(view.state.ads, view.state.chosen);
+    // What none or all of the ads have would filter nothing.
     const shown = all.flatMap((values) =>
-      values.filter(({ facet, isChosen, ads }, index) => isChosen || (index < inShortRow[facet] && ads > 0)),
+      values.filter(
+        ({ facet, isChosen, ads }, index) => isChosen || (index < inShortRow[facet] && ads > 0 && ads < length),
+      ),
     );
     const hidden = all.flat().length - shown.length;
     const row = el('div', { class: 'chips short' }, ...shown.map(chip));

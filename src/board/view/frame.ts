@@ -47,7 +47,13 @@ function selectionControls(view: View): HTMLElement[] {
     button('Ask about them', () => void askAbout(view, ids), { class: 'primary', 'data-key': 'ask' }),
   ];
   if (canSave(view)) controls.push(button('Save …', () => void openSave(view, ids), { 'data-key': 'save' }));
-  controls.push(button('Clear', () => view.update({ selected: new Set() }), { class: 'quiet', 'data-key': 'none' }));
+  controls.push(
+    button('×', () => view.update({ selected: new Set() }), {
+      class: 'quiet',
+      'data-key': 'none',
+      'aria-label': 'Clear the selection',
+    }),
+  );
   return controls;
 }
 
@@ -70,7 +76,9 @@ function subtitle({ state }: View): string {
 
 function filterWords(filters: unknown): string[] {
   if (typeof filters !== 'object' || filters === null) return [];
-  return Object.entries(filters)
+  const { query, ...others } = filters as Record<string, unknown>;
+  return Object.entries({ query, ...others })
+    .filter(([, value]) => value !== undefined)
     .slice(0, 6)
     .map(([key, value]) =>
       key === 'query' ? `“${value}”` : `${key} ${Array.isArray(value) ? value.join(', ') : value}`,
