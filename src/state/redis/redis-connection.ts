@@ -172,6 +172,11 @@ export class RedisConnection implements RedisCommands {
   }
 }
 
+/** Passes over an error that Redis states, which concerns one command, and not the others. */
+export function unlessReply(error: unknown): void {
+  if (!(error instanceof ErrorReply) && !((error as Error).cause instanceof ErrorReply)) throw error;
+}
+
 const notNow = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /;
 
 async function runScript(send: RedisCommands['send'], { text, sha }: Script, rest: readonly RedisArgument[]) {
