@@ -119,7 +119,7 @@ describeWithRedis('replicas', () => {
     upstream.does(documented);
   }, 60_000);
 
-  test('with another secret see nothing of each other, and say so', async () => {
+  test('keep nothing in clear, and nothing without an end', async () => {
     const [one] = await startTwo();
     await one.call('get_ad', ad('a'));
     const keys = redis.cli('KEYS', '*').split('\n');
