@@ -34,7 +34,7 @@ describeWithRedis('over all replicas', () => {
     async (count) => {
       const { upstream, replicas } = await between(count, pages);
       let charged = 0;
-      for (let walk = 0; walk < 3; walk++) {
+      for (let walk = 0; walk < 2; walk++) {
         let cursor: string | null | undefined;
         for (let page = 0; page < 10; page++) {
           const { data, text } = await replicas.call('search_ads', { limit: 10, ...(cursor && { cursor }) });
@@ -43,7 +43,7 @@ describeWithRedis('over all replicas', () => {
           cursor = data.cursor;
         }
         expect(cursor).toBeNull();
-        await replicas.replace(walk % count);
+        if (walk === 0) await replicas.replace(0);
       }
       expect({ charged, requests: upstream.requests.length }).toEqual({ charged: 10, requests: 10 });
     },

@@ -14,7 +14,7 @@ import { balanceScript, readScript, renewScript, reserveScript, savedScript, set
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
-import type { RedisCommands, Script } from './redis-connection.ts';
+import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -151,24 +151,26 @@ export class RedisCreditLedger implements CreditLedger {
     this.#renewals.start();
   }
 
+  /** What Redis refuses, because it is full, is tried again later. */
   async #settlePending(commands: RedisCommands): Promise<void> {
     for (const pending of this.#pending) {
-      await this.#settle(commands, pending);
-      this.#pending.delete(pending);
+      const isSettled = await this.#settle(commands, pending).then(() => true, unlessReply);
+      if (isSettled) this.#pending.delete(pending);
     }
   }
 
   /** After a time without Redis: what it may have lost, and what could not be told to it. */
   async #restore(commands: RedisCommands): Promise<void> {
     await this.#renew(commands, new Set([...this.#known.keys(), ...this.#tenantsWithLeases()]));
-    // What Redis refuses, because it is full, is tried again later.
-    await this.#settlePending(commands).catch(() => {});
+    await this.#settlePending(commands);
   }
 
   async #renew(commands: RedisCommands, tenantIds: ReadonlySet<string>): Promise<void> {
     const all = [...tenantIds];
     for (let start = 0; start < all.length; start += batch)
-      await Promise.all(all.slice(start, start + batch).map((tenantId) => this.#renewOne(commands, tenantId)));
+      await Promise.all(
+        all.slice(start, start + batch).map((tenantId) => this.#renewOne(commands, tenantId).catch(unlessReply)),
+      );
   }
 
   async #renewOne(commands: RedisCommands, tenantId: string): Promise<void> {
