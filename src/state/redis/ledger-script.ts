@@ -50,10 +50,10 @@ local function drop(id)
   isChanged = true
 end
 
--- What a replica knows of spending that Redis has lost.
+-- What a replica knows of spending that Redis has lost: each of these figures only grows.
 local known = ask.known
 if known and known.paidAt + 30 * day > now then
-  for _, name in ipairs({ 'spent', 'uncertain', 'calls', 'paidAt' }) do
+  for _, name in ipairs({ 'spent', 'counted', 'returned', 'calls', 'paidAt' }) do
     if known[name] > figure(name) then
       set(name, known[name])
       isChanged = true
@@ -61,13 +61,15 @@ if known and known.paidAt + 30 * day > now then
   end
 end
 
-local reserved, underWay, paidUnderWay, lines = 0, 0, 0, {}
+local function uncertain()
+  return figure('counted') - figure('returned')
+end
+local reserved, paidUnderWay, lines
 local function count()
-  reserved, underWay, paidUnderWay, lines = 0, 0, 0, {}
+  reserved, paidUnderWay, lines = 0, 0, {}
   for _, lease in pairs(leases) do
     if not lease.booked then
       reserved = reserved + lease.credits
-      underWay = underWay + 1
       if lease.paid then paidUnderWay = paidUnderWay + 1 end
       if lease.line then lines[lease.line] = true end
     end
@@ -75,8 +77,8 @@ local function count()
 end
 for id, lease in pairs(leases) do
   if not lease.booked and lease.until_ <= now then
-    lease.booked = lease.ifLost or math.max(1, lease.budget - figure('spent') - figure('uncertain'))
-    add('uncertain', lease.booked)
+    lease.booked = lease.ifLost or math.max(1, lease.budget - figure('spent') - uncertain())
+    add('counted', lease.booked)
     set('paidAt', now)
     put(id, lease)
   elseif lease.booked and lease.until_ + day <= now then
@@ -108,7 +110,7 @@ local function finish(outcome)
   if isChanged then redis.call('PUBLISH', channel, key) end
   local account = {
     epoch = figures.epoch, version = figures.epoch .. ':' .. (figures.version or 0), prices = pricesVersion(),
-    spent = text(figure('spent')), uncertain = text(figure('uncertain')), calls = text(figure('calls')),
+    spent = text(figure('spent')), counted = text(figure('counted')), returned = text(figure('returned')), calls = text(figure('calls')),
     paidAt = text(figure('paidAt')), savedCalls = text(figure('savedCalls')), savedCredits = text(figure('savedCredits')),
     remaining = figures.remaining, reserved = text(reserved), paidUnderWay = text(paidUnderWay),
   }
@@ -127,7 +129,7 @@ export const reserveScript = ledgerScript(`
 if not arePricesKnown then return finish('stale') end
 if leases[ask.id] then return finish('granted') end
 if ask.line and lines[ask.line] then return finish('wait') end
-local left = ask.budget - figure('spent') - figure('uncertain') - reserved
+local left = ask.budget - figure('spent') - uncertain() - reserved
 if (ask.credits > 0 or ask.paid) and ask.credits > left + 1e-6 then return finish('refused') end
 local maxPaid = 1
 if 4 * figure('dearest') <= left + 1e-6 then maxPaid = 4 end
@@ -149,11 +151,11 @@ if ask.learned and not arePricesKnown then return finish('stale') end
 local lease = ask.id and leases[ask.id]
 if ask.id and not lease and ask.leaseEpoch == figures.epoch then return finish('settled') end
 if lease then
-  if lease.booked then add('uncertain', -lease.booked) end
+  if lease.booked then add('returned', lease.booked) end
   drop(ask.id)
 end
 add('spent', ask.charged)
-add('uncertain', ask.uncertain)
+add('counted', ask.uncertain)
 if ask.isPaidAnswer then add('calls', 1) end
 if ask.isPaidAnswer or ask.charged + ask.uncertain > 0 then set('paidAt', now) end
 if ask.remaining then set('remaining', ask.remaining) end

@@ -11,8 +11,8 @@ export interface KnownAccount {
   /** Of the prices; empty without any. */
   pricesVersion: string;
   pricesText: string;
-  /** When the tenant last paid, in milliseconds since the epoch, by the clock of Redis. */
-  paidAt: number;
+  /** Figures that only grow, to write back what Redis has lost. Undefined if nothing was ever spent. */
+  spending: Record<'spent' | 'counted' | 'returned' | 'calls' | 'paidAt', number> | undefined;
   account: CreditAccount;
 }
 
@@ -23,7 +23,7 @@ export const unknownAccount: KnownAccount = {
   version: '',
   pricesVersion: '',
   pricesText: noPrices,
-  paidAt: 0,
+  spending: undefined,
   account: {
     spent: 0,
     calls: 0,
@@ -49,16 +49,23 @@ export function readReply(reply: unknown, { key, seal, before }: { key: string; 
   const opened = sealed ? seal.open(pricesOf(key), sealed) : undefined;
   const isSame = pricesVersion === before.pricesVersion;
   const pricesText = isSame ? before.pricesText : (opened?.toString() ?? noPrices);
+  const spending = {
+    spent: figure('spent'),
+    counted: figure('counted'),
+    returned: figure('returned'),
+    calls: figure('calls'),
+    paidAt: figure('paidAt'),
+  };
   const known: KnownAccount = {
     epoch,
     version,
     pricesVersion,
     pricesText,
-    paidAt: figure('paidAt'),
+    spending: spending.paidAt > 0 ? spending : undefined,
     account: {
-      spent: figure('spent'),
-      calls: figure('calls'),
-      uncertain: figure('uncertain'),
+      spent: spending.spent,
+      calls: spending.calls,
+      uncertain: spending.counted - spending.returned,
       reserved: figure('reserved'),
       paidUnderWay: figure('paidUnderWay'),
       remaining: remaining === undefined ? undefined : Number(remaining),

@@ -4,6 +4,7 @@ import type { OperationName } from '../../api/operations.ts';
 import type { AnswerName, KeptAnswer, KeptAnswers } from '../../api/with-cache.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import type { Redis } from './open-redis.ts';
+import { unlessReply } from './redis-connection.ts';
 
 export interface RedisAnswersOptions {
   redis: Redis;
@@ -27,8 +28,8 @@ export function redisAnswers({ redis, ttl, now }: RedisAnswersOptions): KeptAnsw
   const remove = (key: string, { send }: Pick<typeof connection, 'send'> = connection) =>
     send(key, ['SET', key, randomUUID(), 'PX', String(ttl + maxCallMs)]);
   connection.onUp(async (commands) => {
-    await Promise.all([...pending.keys()].map((key) => remove(key, commands)));
-    pending.clear();
+    const removals = [...pending.keys()].map((key) => remove(key, commands).then(() => pending.delete(key)));
+    await Promise.all(removals.map((removal) => removal.catch(unlessReply)));
   });
 
   const keysOf = (tenantId: string, { group = '', fingerprint }: AnswerName) => ({

@@ -46,15 +46,20 @@ export class RedisClaims implements CallClaims {
 
   /** Waits for another process; undefined if it did not send the call. */
   async #awaited(key: string, owner: string, call: Call): Promise<Claim | undefined> {
-    for (;;) {
-      await this.#waiters.wait(key, call.signal);
-      const [state, detail] = await this.#run(lookScript, key, [owner]);
-      if (state === 'lost') return { kind: 'lost', isFirst: detail === 1 };
-      if (state === 'gone') return undefined;
-      if (state === 'ended') {
-        const outcome = this.#opened(key, detail as Buffer, call);
-        return outcome && { kind: 'ended', outcome };
+    const watch = this.#waiters.watch(key);
+    try {
+      for (;;) {
+        const [state, detail] = await this.#run(lookScript, key, [owner]);
+        if (state === 'lost') return { kind: 'lost', isFirst: detail === 1 };
+        if (state === 'gone') return undefined;
+        if (state === 'ended') {
+          const outcome = this.#opened(key, detail as Buffer, call);
+          return outcome && { kind: 'ended', outcome };
+        }
+        await watch.next(call.signal);
       }
+    } finally {
+      watch.end();
     }
   }
 

@@ -31,7 +31,7 @@ export interface RedisCommands {
 }
 
 /** How long a command may take, in milliseconds. */
-const commandMs = 500;
+const commandMs = 900;
 /** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
 const probeEvery = 250;
 const probesPerDriver = 8;
@@ -170,6 +170,11 @@ export class RedisConnection implements RedisCommands {
   #hosts(): string {
     return this.#address.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
   }
+}
+
+/** Passes over an error that Redis states, which concerns one command, and not the others. */
+export function unlessReply(error: unknown): void {
+  if (!(error instanceof ErrorReply) && !((error as Error).cause instanceof ErrorReply)) throw error;
 }
 
 const notNow = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /;

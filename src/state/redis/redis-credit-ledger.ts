@@ -14,8 +14,8 @@ import { balanceScript, readScript, renewScript, reserveScript, savedScript, set
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
-import type { RedisCommands, Script } from './redis-connection.ts';
-import { leaseMs, Renewals } from './renewals.ts';
+import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
 
 /** Accounts that this process knows, to write back what Redis has lost. */
@@ -45,14 +45,17 @@ const nothingCharged: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: fal
 export class RedisCreditLedger implements CreditLedger {
   readonly #redis: Redis;
   readonly #waiters: Waiters;
+  readonly #leaseMs: number;
   readonly #known = new LRUCache<string, KnownAccount>({ max: maxKnown });
   readonly #open = new Map<string, OpenLease>();
   readonly #renewals: Renewals;
   readonly #pending = new Set<Pending>();
 
-  constructor(redis: Redis, waiters: Waiters) {
+  /** @param leaseMs how long a lease holds that is not renewed, in milliseconds */
+  constructor(redis: Redis, waiters: Waiters, leaseMs = usualLeaseMs) {
     this.#redis = redis;
     this.#waiters = waiters;
+    this.#leaseMs = leaseMs;
     this.#renewals = new Renewals(async () => {
       await this.#renew(redis.connection, this.#tenantsWithLeases());
       await this.#settlePending(redis.connection);
@@ -73,26 +76,32 @@ export class RedisCreditLedger implements CreditLedger {
     for (;;) {
       const request = requestOf(this.#knownOf(tenantId).account);
       const { credits, paid, line } = request;
-      const lease = { id, tenantId, credits, paid, line, number: 0 };
-      const reply = await this.#run(reserveScript, tenantId, { id, leaseMs, ...request }).catch((error) => {
-        // It may have been granted all the same, and would count as spent before long.
-        this.#later({ tenantId, settlement: nothingCharged, lease });
-        throw error;
-      });
+      const leaseOf = (epoch: string) => ({ id: `${epoch}:${id}`, tenantId, credits, paid, line, number: 0 });
+      const reply = await this.#run(reserveScript, tenantId, { id, leaseMs: this.#leaseMs, ...request }).catch(
+        (error) => {
+          // It may have been granted all the same, and would count as spent before long.
+          this.#later({ tenantId, settlement: nothingCharged, lease: leaseOf('') });
+          throw error;
+        },
+      );
       const { outcome, epoch, version, account } = reply;
       if (outcome === 'wait') return { kind: 'wait', version };
       if (outcome === 'refused') return { kind: 'refused', account };
       if (outcome === 'granted') {
         this.#open.set(id, { tenantId, fields: { ...request, epoch, until_: 0 } });
         this.#renewals.start();
-        return { kind: 'granted', lease, account };
+        return { kind: 'granted', lease: leaseOf(epoch), account };
       }
     }
   }
 
   async changed(tenantId: string, version: string, signal: AbortSignal): Promise<void> {
-    const key = this.#keyOf(tenantId);
-    while ((await this.#run(readScript, tenantId)).version === version) await this.#waiters.wait(key, signal);
+    const watch = this.#waiters.watch(this.#keyOf(tenantId));
+    try {
+      while ((await this.#run(readScript, tenantId)).version === version) await watch.next(signal);
+    } finally {
+      watch.end();
+    }
   }
 
   async settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void> {
@@ -119,7 +128,7 @@ export class RedisCreditLedger implements CreditLedger {
 
   async #settle(commands: RedisCommands, { tenantId, settlement, lease }: Pending): Promise<void> {
     const { learn, ...figures } = settlement;
-    const open = lease && this.#open.get(lease.id);
+    const [epoch = '', id = ''] = lease?.id.split(':') ?? [];
     for (let attempt = 0, outcome = 'stale'; outcome === 'stale'; attempt++) {
       const { pricesText } = this.#knownOf(tenantId);
       const prices = readPrices(pricesText);
@@ -127,13 +136,13 @@ export class RedisCreditLedger implements CreditLedger {
       const learned = attempt < maxStale && writePrices(prices) !== pricesText;
       const extra = {
         ...figures,
-        ...(lease && { id: lease.id, leaseEpoch: open?.fields.epoch }),
+        ...(lease && { id, leaseEpoch: this.#open.get(id)?.fields.epoch ?? epoch }),
         ...(learned && { learned, dearest: dearest(prices) }),
       };
       const values = learned ? [this.#sealed(tenantId, writePrices(prices))] : [];
       ({ outcome } = await this.#run(settleScript, tenantId, extra, { commands, values }));
     }
-    if (lease) this.#open.delete(lease.id);
+    this.#open.delete(id);
     if (this.#open.size + this.#pending.size === 0) this.#renewals.stop();
   }
 
@@ -142,24 +151,26 @@ export class RedisCreditLedger implements CreditLedger {
     this.#renewals.start();
   }
 
+  /** What Redis refuses, because it is full, is tried again later. */
   async #settlePending(commands: RedisCommands): Promise<void> {
     for (const pending of this.#pending) {
-      await this.#settle(commands, pending);
-      this.#pending.delete(pending);
+      const isSettled = await this.#settle(commands, pending).then(() => true, unlessReply);
+      if (isSettled) this.#pending.delete(pending);
     }
   }
 
   /** After a time without Redis: what it may have lost, and what could not be told to it. */
   async #restore(commands: RedisCommands): Promise<void> {
     await this.#renew(commands, new Set([...this.#known.keys(), ...this.#tenantsWithLeases()]));
-    // What Redis refuses, because it is full, is tried again later.
-    await this.#settlePending(commands).catch(() => {});
+    await this.#settlePending(commands);
   }
 
   async #renew(commands: RedisCommands, tenantIds: ReadonlySet<string>): Promise<void> {
     const all = [...tenantIds];
     for (let start = 0; start < all.length; start += batch)
-      await Promise.all(all.slice(start, start + batch).map((tenantId) => this.#renewOne(commands, tenantId)));
+      await Promise.all(
+        all.slice(start, start + batch).map((tenantId) => this.#renewOne(commands, tenantId).catch(unlessReply)),
+      );
   }
 
   async #renewOne(commands: RedisCommands, tenantId: string): Promise<void> {
@@ -167,7 +178,7 @@ export class RedisCreditLedger implements CreditLedger {
     const open = Object.fromEntries(leases.map(([id, { fields }]) => [id, fields]));
     const { account, pricesVersion, pricesText } = this.#knownOf(tenantId);
     const learned = pricesVersion !== '';
-    const extra = { open, leaseMs, ...(learned && { learned, dearest: dearest(account.prices) }) };
+    const extra = { open, leaseMs: this.#leaseMs, ...(learned && { learned, dearest: dearest(account.prices) }) };
     const values = learned ? [this.#sealed(tenantId, pricesText)] : [];
     const { epoch } = await this.#run(renewScript, tenantId, extra, { commands, values });
     for (const [, { fields }] of leases) fields.epoch = epoch;
@@ -181,9 +192,8 @@ export class RedisCreditLedger implements CreditLedger {
   ) {
     const key = this.#keyOf(tenantId);
     const before = this.#knownOf(tenantId);
-    const { spent, uncertain, calls } = before.account;
-    const known = before.paidAt > 0 ? { spent, uncertain, calls, paidAt: before.paidAt } : undefined;
-    const ask = JSON.stringify({ epoch: randomUUID(), prices: before.pricesVersion, known, ...extra });
+    const { pricesVersion: prices, spending: known } = before;
+    const ask = JSON.stringify({ epoch: randomUUID(), prices, known, ...extra });
     const reply = await commands.run(script, [key], [this.#waiters.channel, ask, ...values]);
     const { outcome, known: now } = readReply(reply, { key, seal: this.#redis.seal, before });
     this.#known.set(tenantId, now);

@@ -1,0 +1,130 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
+import { Waiters } from '../../../src/state/redis/waiters.ts';
+import { until } from '../../support/http.ts';
+import { describeWithRedis, startRedis } from '../../support/redis-server.ts';
+import { asking, charged, learning, leaseOf } from '../ledger-suite.ts';
+import { joinRedis } from './fixture.ts';
+
+async function openReplicas(count: number, options: readonly string[] = []) {
+  const server = await startRedis(options);
+  onTestFinished(server.close);
+  const join = async () => {
+    const { redis, logged } = await joinRedis(server);
+    const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
+    return { ledger: new RedisCreditLedger(redis, waiters), redis, logged };
+  };
+  const replicas = await Promise.all(Array.from({ length: count }, join));
+  return { server, replicas, join, ledgers: replicas.map(({ ledger }) => ledger) };
+}
+
+const unavailable = { failure: { kind: 'unavailable', sent: false } };
+
+describeWithRedis('while Redis is away', () => {
+  test('nothing is reserved and nothing reads as zero, but estimates go on with what is known', async () => {
+    const { server, ledgers } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', learning(4));
+    await server.kill();
+    await expect(ledger.reserve('t', asking())).rejects.toMatchObject(unavailable);
+    await expect(ledger.read('t')).rejects.toMatchObject(unavailable);
+    await expect(ledger.changed('t', '', new AbortController().signal)).rejects.toMatchObject(unavailable);
+    const known = await ledger.estimate('t');
+    expect(known.spent).toBe(4);
+    expect(known.prices.get('getAd')).toBeDefined();
+    expect((await ledger.saved('t', 1)).spent).toBe(4);
+  });
+
+  test('a call that ends is settled once Redis is back, even if it was never away for good', async () => {
+    const { server, ledgers } = await openReplicas(2);
+    const [one, other] = ledgers as [RedisCreditLedger, RedisCreditLedger];
+    const lease = leaseOf(await one.reserve('t', asking({ credits: 5 })));
+    server.pause();
+    await one.settle('t', charged(3), lease);
+    server.resume();
+    await expect
+      .poll(() => other.read('t').catch(() => {}), { timeout: 10_000 })
+      .toMatchObject({ spent: 3, reserved: 0 });
+    // What was sent before the pause and what was sent after it are one settlement.
+    await one.settle('t', charged(1));
+    expect(await other.read('t')).toMatchObject({ spent: 4, calls: 2, uncertain: 0 });
+  }, 20_000);
+
+  test('a reservation that nobody knows was granted does not stay', async () => {
+    const { server, ledgers } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    server.pause();
+    await expect(ledger.reserve('t', asking({ credits: 5 }))).rejects.toMatchObject(unavailable);
+    server.resume();
+    await expect
+      .poll(() => ledger.read('t').catch(() => {}), { timeout: 10_000 })
+      .toMatchObject({ reserved: 0, uncertain: 0, spent: 0 });
+  }, 20_000);
+});
+
+describeWithRedis('after Redis lost everything', () => {
+  test('replicas write back the larger spending they know, prices and reservations', async () => {
+    const { server, ledgers, replicas, join } = await openReplicas(2);
+    const [one, other] = ledgers as [RedisCreditLedger, RedisCreditLedger];
+    await one.settle('t', learning(2));
+    await other.settle('t', learning(3));
+    await one.read('t');
+    const lease = leaseOf(await one.reserve('t', asking({ budget: 20, credits: 4 })));
+    await other.settle('t', charged(2));
+    await server.restart();
+    await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    const { ledger: third } = await join();
+    expect(await third.read('t')).toMatchObject({ spent: 7, calls: 3, reserved: 4 });
+    expect((await third.read('t')).prices.get('getAd')?.bySize.get(1)?.any).toBe(3);
+    await one.settle('t', charged(4), lease);
+    expect(await third.read('t')).toMatchObject({ spent: 11, reserved: 0, uncertain: 0 });
+  }, 30_000);
+
+  test('what was settled while it was away is counted once', async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(2));
+    const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4 })));
+    await server.kill();
+    await ledger.settle('t', charged(4), lease);
+    await server.restart();
+    await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    await expect.poll(() => ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
+  }, 30_000);
+});
+
+describeWithRedis('a Redis that is full', () => {
+  test('closes budgets, keeps what was spent, and heals once there is room', async () => {
+    const { server, ledgers } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(2));
+    const lease = leaseOf(await ledger.reserve('t', asking({ credits: 3 })));
+    server.cli('CONFIG', 'SET', 'maxmemory', '1');
+    await expect(ledger.reserve('t', asking())).rejects.toMatchObject(unavailable);
+    await ledger.settle('t', charged(3), lease);
+    server.cli('CONFIG', 'SET', 'maxmemory', '0');
+    await expect.poll(() => ledger.read('t'), { timeout: 10_000 }).toMatchObject({ spent: 5, reserved: 0 });
+  }, 20_000);
+});
+
+describeWithRedis('what is in Redis', () => {
+  test('shows no key, no tenant and no price, and a neighbour who breaks it breaks nothing else', async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('tenant-of-someone', learning(4));
+    const key = server.cli('KEYS', '*');
+    expect(key).toMatch(/^ad-library:\{[\w-]{22}\}:account$/);
+    expect(server.cli('HGETALL', key)).not.toMatch(/tenant|getAd|bySize/);
+    server.cli('HSET', key, 'prices', 'broken');
+    expect((await ledger.read('tenant-of-someone')).spent).toBe(4);
+    const { ledger: other, logged } = replicas[0] as (typeof replicas)[0];
+    server.cli('SET', key, 'not an account');
+    await expect(other.read('tenant-of-someone')).rejects.toMatchObject(unavailable);
+    await other.settle('tenant-of-someone', charged(1));
+    await other.settle('somebody else', charged(1));
+    server.cli('CLIENT', 'KILL', 'USER', 'default');
+    await expect.poll(() => logged.filter((line) => line.includes('can be reached')).length).toBe(2);
+    expect(await other.read('somebody else')).toMatchObject({ spent: 1 });
+    expect(logged.join('\n')).not.toContain('tenant');
+  });
+});

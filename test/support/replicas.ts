@@ -1,0 +1,78 @@
+import { afterEach } from 'vitest';
+import { callOf, goodHeaders, keepAlive } from './http.ts';
+import { type Served, serveHttp } from './process.ts';
+import type { RedisServer } from './redis-server.ts';
+import { type Result, readResult } from './server.ts';
+
+/** One of several processes behind a load balancer. */
+export interface Replica extends Served {
+  call(name: string, args?: object, key?: string): Promise<Result>;
+  get(path: string): Promise<{ status: number; text: string }>;
+  /** Ends it without warning. */
+  kill(): Promise<void>;
+}
+
+/** Replicas of the built command, and a load balancer that sends each call to the next one. */
+export interface Replicas {
+  all: Replica[];
+  call(name: string, args?: object, key?: string): Promise<Result>;
+  /** Ends one as an update does, and starts another in its place. */
+  replace(index: number): Promise<void>;
+}
+
+const secret = 'a secret of at least 32 characters';
+const running = new Set<Replica>();
+
+afterEach(async () => {
+  await Promise.all([...running].map((replica) => replica.kill()));
+});
+
+export interface ReplicasOptions {
+  count: number;
+  baseUrl: string;
+  redis: Pick<RedisServer, 'url'>;
+  args?: string[];
+}
+
+export async function startReplicas({ count, baseUrl, redis, args = [] }: ReplicasOptions): Promise<Replicas> {
+  const start = async (): Promise<Replica> => {
+    const environment = { AD_LIBRARY_STATE_URL: redis.url, AD_LIBRARY_STATE_SECRET: secret };
+    return replicaOf(await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], environment));
+  };
+  const all = await Promise.all(Array.from({ length: count }, start));
+  let next = 0;
+  return {
+    all,
+    call: (...call) => (all[next++ % all.length] as Replica).call(...call),
+    replace: async (index) => {
+      await all[index]?.close();
+      all[index] = await start();
+    },
+  };
+}
+
+function replicaOf(served: Served): Replica {
+  const connection = keepAlive(served.origin);
+  const replica: Replica = {
+    ...served,
+    // A connection for each call: one would answer them in turn.
+    call: async (name, args = {}, key) => {
+      const own = keepAlive(served.origin);
+      try {
+        const { json } = await own.send({ headers: goodHeaders(key), body: JSON.stringify(callOf(name, args)) });
+        return readResult(json.result);
+      } finally {
+        own.close();
+      }
+    },
+    get: (path) => connection.send({ method: 'GET', path }),
+    kill: async () => {
+      running.delete(replica);
+      connection.close();
+      served.process.child.kill('SIGKILL');
+      await served.process.ended;
+    },
+  };
+  running.add(replica);
+  return replica;
+}
