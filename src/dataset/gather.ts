@@ -3,6 +3,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
 import { type GatheringState, type GatheringStep, idKey } from '../state/dataset.ts';
 import { type AdList, type AdPage, smallerLimit } from './ad-list.ts';
+import { timeAfter } from './gatherings.ts';
 import { type Stop, type StopSignals, stopOf } from './stop.ts';
 
 /** What all parts of a gathering share while it is made. */
@@ -57,7 +58,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     idle = own.size > before ? 0 : idle + 1;
     const ended = !page.hasMore;
     const cursor = ended ? null : page.cursor;
-    state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: run.clock() };
+    state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: timeAfter(state, run.clock()) };
     await run.save({ ...state, adIds: page.ids });
     run.onPage(state.found);
     // A service inside this process leaves no time in between for anything else.

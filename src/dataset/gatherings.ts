@@ -37,6 +37,9 @@ export function newGathering(question: GatheringQuestion, at: number): Gathering
   };
 }
 
+/** When a gathering reads more: later than before, even if another process read that by a clock that was fast. */
+export const timeAfter = ({ gatheredAt }: GatheringState, now: number): number => Math.max(now, gatheredAt + 1);
+
 /** All gatherings of a question, the newest first. */
 export const gatheringsOf = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
   const key = questionKey(question);

@@ -4,7 +4,7 @@ import { jsonBytes } from './item-history.ts';
 
 const time = z.int().min(0).max(8_640_000_000_000_000);
 
-const ItemLine = z.object({
+const ItemHead = z.object({
   kind: z.enum(['ads', 'pages']),
   id: z.string().min(1),
   since: time,
@@ -12,8 +12,9 @@ const ItemLine = z.object({
   firstAt: time.optional(),
   listedBy: z.string(),
   requestId: z.string().nullable(),
-  item: z.record(z.string(), z.unknown()),
 });
+
+const ItemLine = ItemHead.extend({ item: z.record(z.string(), z.unknown()) });
 
 const GatheringLine = z.object({
   kind: z.literal('gathering'),
@@ -29,6 +30,9 @@ const GatheringLine = z.object({
   gatheredAt: time,
   adIds: z.array(z.string()),
 });
+
+/** A record, without the object of an ad or a page. */
+export const RecordHead = z.discriminatedUnion('kind', [ItemHead, GatheringLine]);
 
 const Line = z.discriminatedUnion('kind', [ItemLine, GatheringLine]);
 

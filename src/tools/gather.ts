@@ -2,7 +2,7 @@ import { adListOf } from '../dataset/ad-list.ts';
 import { type GatherRun, gatherPart } from '../dataset/gather.ts';
 import { resultOf } from '../dataset/gathering-result.ts';
 import { type GatherOutput, noRoom, readAgain } from '../dataset/gathering-text.ts';
-import { type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
+import { type GatheringQuestion, gatheringsOf, questionKey, timeAfter } from '../dataset/gatherings.ts';
 import { gatheringSaver, type OpenGathering, openGathering } from '../dataset/open-gathering.ts';
 import type { Stop } from '../dataset/stop.ts';
 import type { Dataset } from '../state/dataset.ts';
@@ -95,6 +95,6 @@ async function readAll(reading: Reading, request: GatherRequest, context: ToolCo
     maxLimit = list.maxLimit;
   }
   if (open.whole.parts.length > 0 && !open.whole.ended)
-    await dataset.saveGathering({ ...open.whole, ended: true, gatheredAt: clock(), adIds: [] });
+    await dataset.saveGathering({ ...open.whole, ended: true, gatheredAt: timeAfter(open.whole, clock()), adIds: [] });
   return { reason: 'end' };
 }

@@ -32,21 +32,35 @@ export interface ReplicasOptions {
   baseUrl: string;
   redis: Pick<RedisServer, 'url'>;
   args?: string[];
+  /** Minutes by which the clock of each is fast; none by default. */
+  minutesFast?: readonly number[];
 }
 
-export async function startReplicas({ count, baseUrl, redis, args = [] }: ReplicasOptions): Promise<Replicas> {
-  const start = async (): Promise<Replica> => {
-    const environment = { AD_LIBRARY_STATE_URL: redis.url, AD_LIBRARY_STATE_SECRET: secret };
+/** A clock of its own for a process. */
+const clock = (minutes: number) => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(`const now=Date.now;Date.now=()=>now()+${minutes * 60_000}`)}`,
+});
+
+export async function startReplicas({
+  count,
+  baseUrl,
+  redis,
+  args = [],
+  minutesFast,
+}: ReplicasOptions): Promise<Replicas> {
+  const start = async (index: number): Promise<Replica> => {
+    const state = { AD_LIBRARY_STATE_URL: redis.url, AD_LIBRARY_STATE_SECRET: secret };
+    const environment = minutesFast ? { ...state, ...clock(minutesFast[index] ?? 0) } : state;
     return replicaOf(await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], environment));
   };
-  const all = await Promise.all(Array.from({ length: count }, start));
+  const all = await Promise.all(Array.from({ length: count }, (_, index) => start(index)));
   let next = 0;
   return {
     all,
     call: (...call) => (all[next++ % all.length] as Replica).call(...call),
     replace: async (index) => {
       await all[index]?.close();
-      all[index] = await start();
+      all[index] = await start(index);
     },
   };
 }

@@ -2,17 +2,17 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { lineOf, recordOfLine } from '../record-lines.ts';
+import { parsedLine, RecordHead } from '../record-lines.ts';
 import type { Seal } from './seal.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
 
-/** Characters of the lines in one part; a single line may have more. */
-const PART_CHARS = 512 * 1024;
-/** Bytes of the lines in a part that is read: an answer of the service has 8 MB at most. */
+/** Bytes of the records in one part; a single record may have more. */
+const PART_BYTES = 512 * 1024;
+/** Bytes of a part that is read: an answer of the service has 8 MB at most. */
 const MAX_PART_BYTES = 64 * 1024 * 1024;
-/** Lines read or written before others get their turn. */
-const LINES_AT_ONCE = 100;
+/** Records read or written before others get their turn. */
+const RECORDS_AT_ONCE = 200;
 
 /** Writes the records of one dataset as parts, and reads them. */
 export interface SealedRecords {
@@ -23,32 +23,67 @@ export interface SealedRecords {
 
 /** Parts are lines of JSON, compressed and sealed for one dataset. */
 export function sealedRecords(seal: Seal, dataset: string): SealedRecords {
-  const partOf = async (lines: readonly string[]) => seal.close(dataset, await compress(lines.join('\n')));
+  const partOf = async (lines: readonly Uint8Array[]) => seal.close(dataset, await compress(Buffer.concat(lines)));
   return {
     async *write(records) {
-      let lines: string[] = [];
-      let chars = 0;
+      let lines: Uint8Array[] = [];
+      let bytes = 0;
+      let count = 0;
       for (const record of records) {
-        const line = lineOf(record);
-        lines.push(line);
-        chars += line.length;
-        if (lines.length % LINES_AT_ONCE === 0) await setImmediate();
-        if (chars < PART_CHARS) continue;
+        for (const line of linesOf(record)) {
+          lines.push(line, lineFeed);
+          bytes += line.length + 1;
+        }
+        if (++count % RECORDS_AT_ONCE === 0) await setImmediate();
+        if (bytes < PART_BYTES) continue;
         yield await partOf(lines);
         lines = [];
-        chars = 0;
+        bytes = 0;
       }
       if (lines.length > 0) yield await partOf(lines);
     },
     async *read(part) {
       const opened = seal.open(dataset, part);
-      const text = opened && (await decompress(opened, { maxOutputLength: MAX_PART_BYTES }).catch(() => undefined));
-      if (text === undefined) return;
-      const lines = String(text).split('\n');
-      for (let start = 0; start < lines.length; start += LINES_AT_ONCE) {
-        yield lines.slice(start, start + LINES_AT_ONCE).flatMap((line) => recordOfLine(line) ?? []);
+      const lines = opened && (await decompress(opened, { maxOutputLength: MAX_PART_BYTES }).catch(() => undefined));
+      let records: DatasetRecord[] = [];
+      for (const record of recordsIn(lines ?? Buffer.of())) {
+        records.push(record);
+        if (records.length < RECORDS_AT_ONCE) continue;
+        yield records;
+        records = [];
         await setImmediate();
       }
+      yield records;
     },
   };
+}
+
+const lineFeed = Buffer.from('\n');
+
+/** The object of an ad or a page has a line of its own: it is neither read nor written anew. JSON has no line feeds. */
+function linesOf(record: DatasetRecord): Uint8Array[] {
+  if (record.kind === 'gathering') return [Buffer.from(JSON.stringify(record))];
+  const { json, kind, id, since, at, firstAt, listedBy, requestId } = record;
+  return [Buffer.from(JSON.stringify({ kind, id, since, at, firstAt, listedBy, requestId })), json];
+}
+
+function* recordsIn(bytes: Buffer): Generator<DatasetRecord> {
+  const lines = linesIn(bytes);
+  for (const line of lines) {
+    const head = parsedLine(RecordHead, line.toString());
+    if (head === undefined) continue;
+    if (head.kind === 'gathering') yield head;
+    else {
+      const json = lines.next().value;
+      // A copy, which does not keep the memory of the whole part.
+      if (json) yield { ...head, json: Uint8Array.prototype.slice.call(json) };
+    }
+  }
+}
+
+function* linesIn(bytes: Buffer): Generator<Buffer, undefined> {
+  for (let start = 0, end = 0; end !== -1 && start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(10, start);
+    if (end !== -1) yield bytes.subarray(start, end);
+  }
 }

@@ -1,0 +1,34 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { uuidOf } from '../test/support/uuid-of.ts';
+import { demoSamples, realSamples } from './samples.ts';
+
+/**
+ * A service with many ads, which it pages through. Each is one of the samples with an id of its own.
+ * `node many-ads.ts <ads>`.
+ */
+export interface ManyAds {
+  port: number;
+  source: string;
+}
+
+const count = Number(process.argv[2]);
+const { source, ads } = realSamples() ?? (await demoSamples(Date.now()));
+
+const server = createServer(async (request, response) => {
+  let body = '';
+  for await (const chunk of request.setEncoding('utf8')) body += chunk;
+  const { limit = 20, cursor = '0' } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
+  const [start, end] = [Number(cursor), Math.min(Number(cursor) + limit, count)];
+  const items = Array.from({ length: end - start }, (_, index) => ({
+    ...ads[(start + index) % ads.length],
+    id: uuidOf(`${request.headers.authorization} ${start + index}`),
+  }));
+  const answer = { items, cursor: end < count ? String(end) : null, hasMore: end < count, totalHits: count };
+  const headers = { 'content-type': 'application/json', 'x-service-credits-charged': '1' };
+  response.writeHead(200, headers).end(JSON.stringify(answer));
+});
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.send?.({ port, source } satisfies ManyAds);
+});

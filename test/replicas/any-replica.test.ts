@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { AdService } from '../support/ad-service.ts';
+import { delays, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { goodHeaders, keepAlive } from '../support/http.ts';
+import { describeWithRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
+import { type Replica, type ReplicasOptions, startReplicas } from '../support/replicas.ts';
+
+const gather = { filters: { query: 'tea' }, maxCredits: 100 };
+const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
+
+/** Reads a resource as a host does. */
+async function readResource({ origin }: Replica, uri: string): Promise<string> {
+  const { send, close } = keepAlive(origin);
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri } });
+  const { json } = await send({ headers: goodHeaders(), body });
+  close();
+  return json.result.contents[0].text;
+}
+
+describeWithRedis('any replica', () => {
+  let redis: RedisServer;
+  let upstream: Upstream;
+  beforeAll(async () => {
+    [redis, upstream] = await Promise.all([startRedis(), startUpstream()]);
+  });
+  beforeEach(() => void redis.cli('FLUSHALL'));
+  afterAll(() => Promise.all([redis?.close(), upstream?.close()]));
+
+  async function between(ads: number, options: Partial<ReplicasOptions> = {}) {
+    const service = new AdService(ads);
+    upstream.does((incoming, response, body) =>
+      (incoming.url?.includes('search') ? service.behaviour : documented)(incoming, response, body),
+    );
+    const { all } = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, redis, ...options });
+    return { service, replicas: all as [Replica, Replica, Replica] };
+  }
+
+  test('queries, counts and exports what one of them gathered, and reads what another exported', async () => {
+    const { service, replicas } = await between(250);
+    const [one, other, third] = replicas;
+    expect((await one.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
+    const charged = service.charged;
+    for (const replica of replicas) {
+      expect((await replica.call('query_ads', countAds)).data.rows).toEqual([[250]]);
+      const again = await replica.call('gather_ads', { ...gather, maxCredits: 0 });
+      expect(again.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0, calls: 0 } });
+    }
+    const adId = service.ads[7]?.id;
+    expect((await third.call('get_ad', { adId, seen: true })).data).toMatchObject({ ad: { id: adId } });
+    const { data } = await other.call('export_ads', { format: 'csv' });
+    expect(data).toMatchObject({ rows: 250 });
+    for (const replica of replicas) {
+      const text = await readResource(replica, String(data.uri));
+      expect(service.ads.filter(({ id }) => !text.includes(id))).toEqual([]);
+    }
+    expect(service.charged).toBe(charged);
+  }, 60_000);
+
+  test('goes on with a gathering whose replica was killed, and pays no page twice that was saved', async () => {
+    const { service, replicas } = await between(450, { args: ['--timeout-ms', '60000'] });
+    const [one, other] = replicas;
+    service.instead = ({ number }) => (number > 2 ? delays.hangs : undefined);
+    const lost = one.call('gather_ads', gather).catch(() => undefined);
+    await expect.poll(() => service.searches.length).toBe(3);
+    const reads = await other.call('query_ads', countAds);
+    expect(reads.data.rows).toEqual([[200]]);
+    await one.kill();
+    await lost;
+    service.instead = () => undefined;
+    const { error, data } = await other.call('gather_ads', gather);
+    // The page that was under way may have been charged: nobody asks for it again unless told to.
+    const rest = error || !data.complete ? (await other.call('gather_ads', gather)).data : data;
+    expect(rest).toMatchObject({ read: 450, complete: true });
+    expect((await replicas[2].call('query_ads', countAds)).data.rows).toEqual([[450]]);
+    expect(service.charged).toBe(45);
+  }, 90_000);
+
+  test('takes turns with the others over one question, so that each page is paid once', async () => {
+    const { service, replicas } = await between(300);
+    const results = await Promise.all(replicas.map((replica) => replica.call('gather_ads', gather)));
+    for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
+    expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
+    expect(service.charged).toBe(30);
+  }, 60_000);
+
+  test('knows the cursors of the others, also those whose filters are left out', async () => {
+    const { service, replicas } = await between(100);
+    const [one, other, third] = replicas;
+    service.change = (answer) => ({ ...answer, cursor: answer.cursor?.padStart(3000, '0') ?? null });
+    const { data } = await one.call('search_ads', { filters: { query: 'tea' }, limit: 20 });
+    const next = await other.call('search_ads', { cursor: data.cursor });
+    expect(next.data.items.map(({ id }) => id)).toEqual(service.ads.slice(20, 40).map(({ id }) => id));
+    expect(service.searches.at(-1)).toMatchObject({ filters: { query: 'tea' } });
+    const last = await third.call('search_ads', { cursor: next.data.cursor, filters: { query: 'tea' } });
+    expect(last.data.items.map(({ id }) => id)).toEqual(service.ads.slice(40, 60).map(({ id }) => id));
+  }, 60_000);
+
+  test('does all that although the clocks of two are an hour wrong', async () => {
+    const { service, replicas } = await between(250, { minutesFast: [60, -60, 0] });
+    const [fast, slow, right] = replicas;
+    expect((await fast.call('gather_ads', { ...gather, maxCredits: 12 })).data).toMatchObject({ complete: false });
+    expect((await slow.call('gather_ads', gather)).data).toMatchObject({ read: 250, complete: true });
+    expect((await right.call('gather_ads', { ...gather, maxCredits: 0 })).data).toMatchObject({ complete: true });
+    expect(service.charged).toBe(25);
+    const { data } = await fast.call('search_ads', { limit: 10 });
+    for (const replica of [slow, right]) {
+      expect((await replica.call('search_ads', { limit: 10 })).data.receipt).toMatchObject({
+        charged: 0,
+        cached: true,
+      });
+      expect((await replica.call('search_ads', { cursor: data.cursor })).isError).toBe(false);
+    }
+    const exported = await slow.call('export_ads');
+    for (const replica of replicas)
+      expect((await readResource(replica, String(exported.data.uri))).length).toBeGreaterThan(1000);
+  }, 60_000);
+
+  test('says that a dataset is unavailable while Redis is gone, never that it is empty, and then has it back', async () => {
+    const { service, replicas } = await between(100);
+    const [one, other] = replicas;
+    await one.call('gather_ads', gather);
+    expect((await other.call('query_ads', countAds)).data.rows).toEqual([[100]]);
+    await redis.kill();
+    onTestFinished(redis.restart);
+    for (const [name, args] of [
+      ['query_ads', countAds],
+      ['export_ads', {}],
+      ['gather_ads', gather],
+      ['get_ad', { adId: service.ads[0]?.id, seen: true }],
+    ] as const) {
+      const { error } = await other.call(name, args);
+      expect(error, name).toMatchObject({ kind: 'unavailable', retryable: true });
+    }
+    await redis.restart();
+    await expect
+      .poll(async () => (await other.call('query_ads', countAds)).data.rows, { timeout: 10_000 })
+      .toEqual([[100]]);
+    expect((await one.call('query_ads', countAds)).data.rows).toEqual([[100]]);
+    expect(service.charged).toBe(10);
+  }, 60_000);
+});
