@@ -12,7 +12,7 @@ beforeAll(async () => {
   stage = await setStage();
   demo = await startServer({ config: { demo: true } });
   await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
-});
+}, 60_000);
 afterAll(async () => {
   await demo.close();
   await stage.close();
@@ -70,9 +70,13 @@ describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
     expect(untested.map(({ title }) => title)).toEqual([]);
   });
 
-  test.each(blocks.filter(({ language, notRun }) => !notRun && language in runners))('$title', async (block) => {
-    await runners[block.language]?.(block.text);
-  });
+  test.each(blocks.filter(({ language, notRun }) => !notRun && language in runners))(
+    '$title',
+    async (block) => {
+      await runners[block.language]?.(block.text);
+    },
+    60_000,
+  );
 });
 
 test('blocks are found with the reason before them, also inside lists', () => {
