@@ -18,11 +18,16 @@ export function policyProblems(addresses: readonly string[]): string[] {
  * The desktop bundle (MCPB) of what `npm run build` left in `dist/`. The same files give the same bytes, on every
  * machine and day, so that anyone can check what a bundle was made of.
  */
-export function packBundle(privacyPolicies: readonly string[] = []): { name: string; bytes: Uint8Array } {
+export function packBundle(privacyPolicies: readonly string[] = []): {
+  name: string;
+  bytes: Uint8Array;
+  policies: string[];
+} {
   const manifest = JSON.parse(String(read('manifest.json')));
+  const policies = [...manifest.privacy_policies, ...privacyPolicies];
   const { name, version, license, type, engines } = JSON.parse(String(read('package.json')));
   const files: Record<string, Uint8Array> = {
-    'manifest.json': json({ ...manifest, privacy_policies: [...manifest.privacy_policies, ...privacyPolicies] }),
+    'manifest.json': json({ ...manifest, privacy_policies: policies }),
     // Says that the files are ES modules, and no more: the bundle is not to be installed.
     'package.json': json({ name, version, license, type, engines }),
     LICENSE: read('LICENSE'),
@@ -37,7 +42,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): { name: str
   ]);
   // The earliest time a zip can hold, in local time, which is how it is written.
   const bytes = zipSync(Object.fromEntries(entries), { level: 9, mtime: new Date(1980, 0, 1) });
-  return { name: `${name}-${version}.mcpb`, bytes };
+  return { name: `${name}-${version}.mcpb`, bytes, policies };
 }
 
 /** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */

@@ -2,15 +2,17 @@
 import { writeFileSync } from 'node:fs';
 import { packBundle, policyProblems } from './bundle.ts';
 
-const policies = process.argv.slice(2);
-const problems = policyProblems(policies);
+const added = process.argv.slice(2);
+const problems = policyProblems(added);
 if (problems.length > 0) {
   for (const problem of problems) process.stderr.write(`pack:mcpb: ${problem}\n`);
   process.exit(2);
 }
-const { name, bytes } = packBundle(policies);
+const { name, bytes, policies } = packBundle(added);
 writeFileSync(name, bytes);
 process.stdout.write(`${name}: ${bytes.length.toLocaleString('en')} bytes\n`);
 if (policies.length === 0) {
-  process.stdout.write('It names no privacy policy. For others to install: npm run pack:mcpb -- https://…/privacy\n');
+  process.stdout.write(
+    'It names no privacy policy. For others to install: fill in privacyPolicies in package.json and run npm run docs, or npm run pack:mcpb -- https://…/privacy\n',
+  );
 }

@@ -3,7 +3,10 @@ import { prompts } from '../../src/prompts/catalog.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { version } from '../../src/version.ts';
 
-/** The parts of the desktop manifest that the code is the author of, as its format has them (MCPB manifest 0.3). */
+/**
+ * The parts of the desktop manifest that the code is the author of, as its format has them. MCPB manifest 0.3: what 0.4 adds
+ * is for Python alone, and not every host takes it yet.
+ */
 export const withCatalog = (manifest: object): object => ({
   ...manifest,
   version,

@@ -62,7 +62,9 @@ export function withLabels(dockerfile: string, publisher: Publisher): string {
     licenses: publisher.license,
     url: known(publisher.homepage),
     source: repositoryOf(publisher),
-  }).flatMap(([name, value]) => (value ? [`org.opencontainers.image.${name}=${JSON.stringify(value)}`] : []));
+  }).flatMap(([name, value]) =>
+    value ? [`org.opencontainers.image.${name}=${JSON.stringify(value).replaceAll('$', '\\$')}`] : [],
+  );
   const marked = /(# labels[^\n]*\n)[\s\S]*?(# \/labels)/;
   if (!marked.test(dockerfile)) throw new Error('The Dockerfile has no "# labels" … "# /labels" to write into.');
   return dockerfile.replace(

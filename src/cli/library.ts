@@ -4,7 +4,6 @@ import type { Config } from '../config/settings.ts';
 import {
   createKey,
   type DatabaseOptions,
-  type ImportProgress,
   importFiles,
   listKeys,
   revokeKey,
@@ -16,7 +15,8 @@ import { describeFilters } from '../library/filters.ts';
 import { type KeyOptions, wrongOption } from '../library/keys.ts';
 import type { LeaseTiming } from '../library/lease.ts';
 import type { Library } from '../library/open.ts';
-import { importOutcome, importText, keysText, progressLine } from '../library/report.ts';
+import type { IndexProgress } from '../library/reindex.ts';
+import { importOutcome, importText, indexLine, keysText, progressLine } from '../library/report.ts';
 import type { Log } from '../log/log.ts';
 import { listen as listenOn } from '../serve/http/listen.ts';
 import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';
@@ -47,10 +47,15 @@ const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print, say, timing } = options;
+  const { config, now, print, say, isTerminal, timing } = options;
+  const name = config.database ?? defaultDatabase;
   const onWait = (database: string) =>
     say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
-  const target: DatabaseOptions = { database: config.database ?? defaultDatabase, now, timing, onWait };
+  const onIndex = shownOn({ say, isTerminal }, (progress: IndexProgress) => {
+    const line = indexLine(name, progress);
+    return progress.done < progress.of ? line : `${line}\n`;
+  });
+  const target: DatabaseOptions = { database: name, now, timing, onWait, onIndex };
   switch (job.name) {
     case 'library serve':
       return serve(options, target);
@@ -71,13 +76,21 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   }
 }
 
-async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
-  let shown = '';
-  const onProgress = (progress: ImportProgress) => {
-    const line = progressLine(progress);
+/** Shows progress in one line of the terminal, which is written over. */
+function shownOn<Progress>(
+  { say, isTerminal }: Pick<LibraryCommandOptions, 'say' | 'isTerminal'>,
+  lineOf: (progress: Progress) => string,
+) {
+  let shown: string | undefined;
+  return (progress: Progress) => {
+    const line = lineOf(progress);
     if (isTerminal && line !== shown) say(`\r${line}`);
     shown = line;
   };
+}
+
+async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
+  const onProgress = shownOn({ say, isTerminal }, progressLine);
   const reports = await importFiles(target, files, { stdin, onProgress }).catch((error) => {
     throw readable(error);
   });
@@ -144,7 +157,10 @@ function keyOptions({
     ...(subscription === false && { subscription: false }),
     ...(unmetered === true && { unmetered: true }),
   };
-  const wrong = wrongOption(options);
+  const wrong = wrongOption(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, flagOf);
   if (wrong) throw new SettingsError([wrong]);
   return options;
 }
+
+/** `hourlyLimit` becomes `--hourly-limit`. */
+const flagOf = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

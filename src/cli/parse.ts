@@ -63,17 +63,32 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   withSettings(program, stdio);
   addCommands(program, found);
   for (const command of everyCommand(program)) addHelp(command, version);
+  const words = withHelpLast(program, argv);
   try {
     // With an action of its own, a program takes an unknown word for an argument too many, and suggests nothing.
-    if (program.parseOptions([...argv]).operands.length === 0) {
+    if (program.parseOptions([...words]).operands.length === 0) {
       program.action((values) => found({ name: 'stdio', flags: flagsOf(values) }));
     }
-    program.parse(argv, { from: 'user' });
+    program.parse(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { exit: error.exitCode === 0 ? 0 : 2 };
     throw error;
   }
   return job ?? { exit: 2 };
+}
+
+/** `help X` as `X --help`. A wrong X stays alone: commander would print other help, and not say that X is wrong. */
+function withHelpLast(program: Command, argv: readonly string[]): string[] {
+  const commandOf = (words: readonly string[]) =>
+    words.reduce<Command | undefined>(
+      (command, word) => command?.commands.find((one) => one.name() === word && word !== 'help'),
+      program,
+    );
+  const at = argv.indexOf('help');
+  const isGroup = at >= 0 && (commandOf(argv.slice(0, at))?.commands.length ?? 0) > 0;
+  if (!isGroup) return [...argv];
+  const words = argv.filter((_, index) => index !== at);
+  return commandOf(words) ? [...words, '--help'] : words;
 }
 
 function addCommands(program: Command, found: (job: Job) => void): void {

@@ -7,16 +7,17 @@ import { openDemoLibrary } from './demo.ts';
 import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import { type LeaseOptions, takeLease } from './lease.ts';
-import { type Library, openLibrary } from './open.ts';
+import { type Library, type LibraryOptions, openLibrary } from './open.ts';
 import { DatabaseInUse } from './owner-note.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
-export type DatabaseOptions = Pick<LeaseOptions, 'timing' | 'onWait'> & {
-  /** A file, or `:memory:`. */
-  database: string;
-  /** Unix milliseconds. */
-  now: () => number;
-};
+export type DatabaseOptions = Pick<LeaseOptions, 'timing' | 'onWait'> &
+  Pick<LibraryOptions, 'onIndex'> & {
+    /** A file, or `:memory:`. */
+    database: string;
+    /** Unix milliseconds. */
+    now: () => number;
+  };
 
 /** `address` is `http://HOST:PORT` as this machine reaches it; `close` waits for answers in flight. */
 export type Listening = { address: string; close(): Promise<void> };
@@ -151,10 +152,10 @@ async function openOwned(
     const library = await openLibrary(options);
     return { library, token, announce: () => {}, close: library.close };
   }
-  const { timing, onWait } = target;
+  const { timing, onWait, onIndex } = target;
   const { announce, check, release } = await takeLease(database, { token, timing, onWait, onLost });
   try {
-    const library = await openLibrary({ ...options, checkLease: check });
+    const library = await openLibrary({ ...options, onIndex, checkLease: check });
     const close = () => {
       try {
         library.close();
@@ -171,8 +172,9 @@ async function openOwned(
 
 async function sourceOf(file: string, stdin: AsyncIterable<Uint8Array>): Promise<ImportSource> {
   if (file === '-') return { name: 'standard input', stream: stdin, bytes: undefined };
-  const { size } = await stat(file);
-  return { name: file, stream: contentOf(file), bytes: size };
+  const stats = await stat(file);
+  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
+  return { name: file, stream: contentOf(file), bytes: stats.size };
 }
 
 /** Opens the file only when it is read. */

@@ -8,7 +8,7 @@ import type { ImportReport } from './import-report.ts';
 import { type Keys, keysIn, type Random } from './keys.ts';
 import { meterIn } from './meter.ts';
 import { recordsIn } from './records.ts';
-import { indexMissingRecords } from './reindex.ts';
+import { type IndexProgress, indexMissingRecords } from './reindex.ts';
 import { serviceOf } from './service.ts';
 import type { ServiceContext } from './service-context.ts';
 
@@ -21,6 +21,8 @@ export type LibraryOptions = {
   random?: Random;
   /** Throws when another process has taken over the file. */
   checkLease?: () => void;
+  /** Hears how far the records of a file of an older version are indexed again. */
+  onIndex?: ((progress: IndexProgress) => void) | undefined;
   /** Receives errors that callers only see as a 500. */
   onError?: (error: unknown) => void;
 };
@@ -55,7 +57,7 @@ export async function openLibrary(options: LibraryOptions): Promise<Library & { 
     meter: meterIn(database, now),
     now,
   };
-  await indexMissingRecords(context);
+  await indexMissingRecords(context, options.onIndex);
   const service = serviceOf({ context, keys, requestId: random.uuid, onError });
   return {
     fetch: async (request) => service.fetch(request),

@@ -1,5 +1,6 @@
 import type { ImportedFile, ImportProgress } from './commands.ts';
 import type { KeyInfo } from './keys.ts';
+import type { IndexProgress } from './reindex.ts';
 
 /** The texts that the commands print, without the final line break. */
 
@@ -9,9 +10,17 @@ const barWidth = 24;
 export function progressLine({ name, bytes, of }: ImportProgress): string {
   const read = `${(bytes / 2 ** 20).toFixed(1)} MB`;
   if (!of) return `${name}  ${read}`;
-  const share = Math.min(1, bytes / of);
+  return `${name}  ${barOf(bytes / of)}  ${read}`;
+}
+
+/** The same while records are indexed again. */
+export const indexLine = (database: string, { done, of }: IndexProgress): string =>
+  `${database}: indexing again, because the file is of an older version  ${barOf(done / of)}`;
+
+function barOf(part: number): string {
+  const share = Math.min(1, part);
   const bar = '█'.repeat(Math.floor(share * barWidth)).padEnd(barWidth, '·');
-  return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${read}`;
+  return `${bar} ${String(Math.floor(share * 100)).padStart(3)} %`;
 }
 
 const counted = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;

@@ -107,7 +107,8 @@ describe('keys', () => {
   });
 
   test.for([
-    [['--credits', 'many'], /--credits|credits takes a whole number/],
+    [['--credits', 'many'], /^--credits takes a whole number/],
+    [['--hourly-limit', '-1'], /^--hourly-limit takes a whole number/],
     [['--scopes', 'ads:eat'], /Unknown scope ads:eat/],
   ] as const)('with %j are refused before a database is made', async ([options, problem], { folder, database }) => {
     await expect(run(['key', 'create', ...options, ...at(database)])).rejects.toThrow(problem);
@@ -136,6 +137,12 @@ describe('an import', () => {
     expect(err).toContain('0 ads and 0 pages, 500 skipped:\n  line 1: id: ');
     expect(err).toMatch(/\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/);
     expect(err).toMatch(/\nad-library-mcp: exit code 1: some records were skipped; everything else is stored\n$/);
+  });
+
+  test('of a folder is refused by its name', async ({ folder, database }) => {
+    await expect(run(['import', folder, ...at(database)])).rejects.toThrow(
+      `${folder} is a folder; name the files in it`,
+    );
   });
 
   test('says how many ads came in the public ad library’s form', async ({ database }) => {

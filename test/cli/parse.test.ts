@@ -80,6 +80,9 @@ describe('a command line', () => {
     ['library key revoke', "missing required argument 'key'"],
     ['library', 'library needs a command'],
     ['library key', 'library key needs a command'],
+    ['help htpp', "unknown command 'htpp' (Did you mean http?)"],
+    ['library help serv', "unknown command 'serv' (Did you mean serve?)"],
+    ['help library kez', "unknown command 'kez' (Did you mean key?)"],
   ])('"%s" is wrong use: explained on standard error, exit 2', (line, problem) => {
     expect(read(line)).toEqual({ exit: 2 });
     expect(written.stderr).toContain(`ad-library-mcp: ${problem}\n`);

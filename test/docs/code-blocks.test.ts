@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServer, type TestServer } from '../support/server.ts';
-import { codeBlocks, pages, root } from './pages.ts';
+import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
 import { answers, connect, runJson } from './run-json.ts';
 import { type Stage, setStage } from './stage.ts';
 
@@ -12,7 +14,7 @@ beforeAll(async () => {
   stage = await setStage();
   demo = await startServer({ config: { demo: true } });
   await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
-});
+}, 60_000);
 afterAll(async () => {
   await demo.close();
   await stage.close();
@@ -26,7 +28,7 @@ const runners: Record<string, (text: string) => Promise<void>> = {
   sql: async (sql) => {
     const { text, isError, data } = await demo.call('query_ads', { sql });
     expect({ isError, text }).toEqual({ isError: false, text: expect.stringContaining('Coverage') });
-    expect(data.columns).not.toEqual([]);
+    expect(data.rows).not.toEqual([]);
   },
   ts: async (text) => {
     const program = `${text}\nawait server.close();\nprocess.stdout.write('closed');`;
@@ -34,6 +36,13 @@ const runners: Record<string, (text: string) => Promise<void>> = {
     expect((await promisify(execFile)(process.execPath, args, { cwd: root })).stdout).toBe('closed');
   },
 };
+
+/** Pages repeat blocks: each is run once. */
+const runs = new Map<string, Promise<void> | undefined>();
+function runOnce({ language, text }: CodeBlock): Promise<void> | undefined {
+  if (!runs.has(text)) runs.set(text, runners[language]?.(text));
+  return runs.get(text);
+}
 
 async function runShell(line: string): Promise<void> {
   const filled = stage.fill(line);
@@ -70,10 +79,17 @@ describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
     expect(untested.map(({ title }) => title)).toEqual([]);
   });
 
-  test.each(blocks.filter(({ language, notRun }) => !notRun && language in runners))('$title', async (block) => {
-    await runners[block.language]?.(block.text);
-  });
+  test.each(blocks.filter(({ language, notRun }) => !notRun && language in runners))(
+    '$title',
+    (block) => runOnce(block),
+    60_000,
+  );
 });
+
+// Windows has no link to the built command in the stage's folder.
+test.skipIf(process.platform === 'win32')('the configuration of this clone serves the demo', () =>
+  runJson(readFileSync(join(root, '.mcp.json'), 'utf8'), stage),
+);
 
 test('blocks are found with the reason before them, also inside lists', () => {
   const text =

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { openLibrary } from '../../src/library/open.ts';
+import { indexLine } from '../../src/library/report.ts';
 import { makeFirstVersion } from './support/first-version.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { linesOf, uuid } from './support/served-library.ts';
@@ -19,7 +20,8 @@ test('a database of an earlier version is found by everything new, after it was 
   const { key } = first.keys.create({ credits: 1e6, hourlyLimit: 1e6, dailyLimit: 1e6 });
   first.close();
   makeFirstVersion(database);
-  const { fetch, close } = await openLibrary({ database, now });
+  const progress: object[] = [];
+  const { fetch, close } = await openLibrary({ database, now, onIndex: (report) => progress.push(report) });
   const hits = async (path: string, filters: object) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const request = new Request(`http://library.example/v1/${path}/search`, {
@@ -36,4 +38,8 @@ test('a database of an earlier version is found by everything new, after it was 
   expect(await hits('ads', { missing: ['headline'], impressionsTo: 9 })).toBe(10);
   expect(await hits('pages', { missing: ['pageLikes'] })).toBe(3);
   close();
+  expect(progress).toEqual([3, 203, 403, 453].map((done) => ({ done, of: 453 })));
+  expect(indexLine('ads.db', { done: 403, of: 453 })).toBe(
+    'ads.db: indexing again, because the file is of an older version  █████████████████████···  88 %',
+  );
 });

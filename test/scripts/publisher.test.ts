@@ -54,6 +54,8 @@ test('what is filled in once reaches everything that is published', () => {
   const dockerfile = withLabels(read('Dockerfile'), filledIn);
   expect(dockerfile).toContain('org.opencontainers.image.source="https://github.com/someone/ad-library-mcp"');
   expect(dockerfile).toContain('org.opencontainers.image.url="https://ads.test"');
+  // In a Dockerfile, $ begins a variable.
+  expect(withLabels(dockerfile, { ...filledIn, description: 'for "$5"' })).toContain(String.raw`="for \"\$5\""`);
 });
 
 test('what is not filled in appears nowhere, and keeps the package from being published', () => {
