@@ -12,7 +12,8 @@ function settingsTable(): string {
 }
 
 function shown(fallback: unknown): string {
-  if (fallback === undefined || (Array.isArray(fallback) && fallback.length === 0)) return '';
+  // What is read into an object says in its help what it is by default.
+  if (fallback === undefined || typeof fallback === 'object') return '';
   return fallback === false ? 'off' : `\`${String(fallback)}\``;
 }
 
