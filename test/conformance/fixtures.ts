@@ -1,4 +1,4 @@
-import type { ToolResult } from '../../src/mcp/call-tool.ts';
+import type { ToolResult } from '../../src/mcp/tool-result.ts';
 import type { Catalog } from '../../src/mcp/catalog.ts';
 
 /** What the conformance scenarios call by name: content of every kind passes through the endpoint unchanged. */
