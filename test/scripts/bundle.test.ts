@@ -69,6 +69,12 @@ test('the client of Redis is a file of its own in the package, and not in the bu
   expect(strFromU8(importing[0]?.[1] as Uint8Array)).toContain(`import("./${own[0]}")`);
 });
 
+test('it carries the licences of what is read beside the code, and of what that was compiled from', () => {
+  const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
+  for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js']) expect(licences).toContain(`\n${name} `);
+  for (const text of ['SIL OPEN FONT LICENSE', 'work of the Independent JPEG']) expect(licences).toContain(text);
+});
+
 test('its demo answers every tool from the unpacked files alone', async () => {
   const client = await startedByHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(tools.length);
