@@ -31,7 +31,8 @@ const byFormat = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, me
 async function main() {
   const client = new Client({ name: 'demo-session', version: '1.0.0' });
   await client.connect(new StdioClientTransport({ ...command(['--demo']), stderr: 'inherit' }));
-  const { tools } = await client.listTools();
+  const { tools: listed } = await client.listTools();
+  const tools = listed.filter(({ name }) => !name.startsWith('board_'));
   print(paint('bold', 'Ad Library MCP: a session on demo data'));
   print();
   print('An assistant is connected to the server over MCP. On the left edge: what a person asks (Q), the tool call');

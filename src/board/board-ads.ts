@@ -13,6 +13,8 @@ import type { BoardAd, BoardAds, BoardGathering } from './payload.ts';
 const maxBytes = 500_000;
 /** What a person can look through, and a browser can filter at once. */
 const maxAds = 2000;
+/** Ids that are not known are sent back. */
+const maxIdLength = 200;
 /** The tools that the view calls besides those that only it calls. */
 const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
 
@@ -23,7 +25,7 @@ export const boardAds = defineTool({
   annotations: { ...readOnly, openWorldHint: false },
   operations: [],
   onlyForBoard: true,
-  input: z.strictObject({ gathering: z.string().optional(), ids: z.array(z.string()).max(maxAds).optional() }),
+  input: z.strictObject({ gathering: z.string().max(maxIdLength).optional(), ids: z.array(z.string().max(maxIdLength)).max(maxAds).optional() }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [] }, { dataset, now, offers }): Promise<BoardAds> {
     const contents = await (await dataset()).contents();

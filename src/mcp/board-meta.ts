@@ -1,8 +1,8 @@
 import { boardUri } from '../board/board-resource.ts';
 import { boardKey } from '../board/payload.ts';
 import type { Rendered, Tool } from '../tools/define-tool.ts';
-import type { ToolResult } from './call-tool.ts';
 import type { ReceiptView } from './receipt.ts';
+import type { ToolResult } from './tool-result.ts';
 
 /** What a list of tools says of the board, in the form of MCP Apps and in its older one. */
 export function listedBoard({ showsBoard, onlyForBoard }: Tool): { _meta?: Record<string, unknown> } {

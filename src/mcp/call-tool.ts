@@ -8,13 +8,14 @@ import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
-import type { ImageContent, Rendered, ResourceLink, Tool } from '../tools/define-tool.ts';
+import type { Rendered, Tool } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import { withBoardMeta } from './board-meta.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import { nothingSent, type ReceiptView, receiptSumText, receiptText, viewReceipt } from './receipt.ts';
 import { collectReceipts, type Receipts } from './receipts.ts';
+import type { ToolResult } from './tool-result.ts';
 import { untrustedText } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
@@ -56,14 +57,6 @@ export interface ToolCall extends Credentials {
   /** Present if the client asked for progress. */
   onProgress?: ReportProgress | undefined;
 }
-
-/** The part of MCP's CallToolResult that both SDKs share. */
-export type ToolResult = {
-  content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
-  structuredContent?: Record<string, unknown>;
-  isError?: true;
-  _meta?: Record<string, unknown>;
-};
 
 /** How a call ended: what its caller reads, and what the log records. */
 interface Outcome {

@@ -2,12 +2,13 @@ import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import type { Prompt } from '../prompts/define-prompt.ts';
-import { callTool, errorResult, type ServerContext, type ToolCall, type ToolResult } from './call-tool.ts';
+import { callTool, errorResult, type ServerContext, type ToolCall } from './call-tool.ts';
 import { filterHints } from './filter-descriptions.ts';
 import { getPrompt, type ListedPrompt, listPrompts, type PromptRequest, type PromptResult } from './get-prompt.ts';
 import { instructions } from './instructions.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import { type ListedResource, listResources, type ResourceContents, readResource } from './resources.ts';
+import type { ToolResult } from './tool-result.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
 export interface Catalog {

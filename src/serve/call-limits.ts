@@ -2,8 +2,9 @@ import PQueue from 'p-queue';
 import { follow } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { OnCall } from '../log/log.ts';
-import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
+import type { ToolCall } from '../mcp/call-tool.ts';
 import type { Catalog } from '../mcp/catalog.ts';
+import type { ToolResult } from '../mcp/tool-result.ts';
 
 export interface CallLimits {
   /** Maximum concurrent calls, for all keys together and for one. */
