@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { AdLibraryError } from '../api/errors.ts';
 import { isoTime } from '../dataset/cells.ts';
@@ -12,6 +13,8 @@ import type { BoardAd, BoardAds, BoardGathering } from './payload.ts';
 const maxBytes = 500_000;
 /** What a person can look through, and a browser can filter at once. */
 const maxAds = 2000;
+/** Ids that are not known are sent back. */
+const maxIdLength = 200;
 /** The tools that the view calls besides those that only it calls. */
 const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
 
@@ -22,7 +25,7 @@ export const boardAds = defineTool({
   annotations: { ...readOnly, openWorldHint: false },
   operations: [],
   onlyForBoard: true,
-  input: z.strictObject({ gathering: z.string().optional(), ids: z.array(z.string()).max(maxAds).optional() }),
+  input: z.strictObject({ gathering: z.string().max(maxIdLength).optional(), ids: z.array(z.string().max(maxIdLength)).max(maxAds).optional() }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [] }, { dataset, now, offers }): Promise<BoardAds> {
     const contents = await (await dataset()).contents();
@@ -32,7 +35,7 @@ export const boardAds = defineTool({
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering, contents) }),
-      ...adsThatFit([...new Set(wanted)].slice(0, maxAds), contents),
+      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), contents)),
     };
   },
   render: ({ ads, left }) => `${count(ads.length, 'ad')} for the board, ${left.length} more to come.`,
@@ -54,7 +57,10 @@ const viewGathering = (gathering: Gathering, contents: DatasetContents): BoardGa
 });
 
 /** As many of the ads as fit into a call, in the order asked for. */
-function adsThatFit(wanted: readonly string[], contents: DatasetContents): Pick<BoardAds, 'ads' | 'left' | 'missing'> {
+async function adsThatFit(
+  wanted: readonly string[],
+  contents: DatasetContents,
+): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
   const keys = new Set(wanted);
   const stored = new Map(contents.ads.map((item) => [idKey(item.id), item] as const).filter(([key]) => keys.has(key)));
   const known = wanted.flatMap((key) => stored.get(key) ?? []);
@@ -65,6 +71,8 @@ function adsThatFit(wanted: readonly string[], contents: DatasetContents): Pick<
     room -= Buffer.byteLength(JSON.stringify(ad));
     if (room < 0 && ads.length > 0) break;
     ads.push(ad);
+    // Others get their turn in between.
+    if (ads.length % 50 === 0) await setImmediate();
   }
   return {
     ads,

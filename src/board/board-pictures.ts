@@ -12,6 +12,7 @@ const side = 400;
 /** Bytes of one call, as with ads. */
 const maxBytes = 500_000;
 const maxPictures = 24;
+const maxIdLength = 220;
 
 export const boardPictures = defineTool({
   name: 'board_pictures',
@@ -20,7 +21,7 @@ export const boardPictures = defineTool({
   annotations: readOnly,
   operations: [],
   onlyForBoard: true,
-  input: z.strictObject({ ids: z.array(z.string()).min(1).max(maxPictures) }),
+  input: z.strictObject({ ids: z.array(z.string().max(maxIdLength)).min(1).max(maxPictures) }),
   output: z.looseObject({}),
   async run({ ids }, { dataset, pictures, now, signal }): Promise<BoardPictures> {
     const source = { dataset: await dataset(), pictures: await pictures(), now, signal };

@@ -99,3 +99,19 @@ test('without a tool that shows it there is no board', async () => {
   await expect(plain.client.readResource({ uri: 'ui://ad-library/board' })).rejects.toThrow('no resource');
   expect((await plain.call('board_ads', { ids: [] })).text).toContain('There is no tool');
 });
+
+test('ids that nobody has are bounded in number and length', async () => {
+  const refused = async (name: string, args: object) => {
+    const { isError, text } = await server.call(name, { ...args });
+    expect([isError, text.length < 500]).toEqual([true, true]);
+  };
+  await refused('board_ads', { ids: Array.from({ length: 2001 }, (_, index) => `${index}`) });
+  await refused('board_ads', { ids: ['x'.repeat(201)] });
+  await refused('board_ads', { gathering: '__proto__' });
+  await refused('board_pictures', { ids: [] });
+  await refused('board_pictures', { ids: Array.from({ length: 25 }, (_, index) => `${index}`) });
+  const { missing } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
+  expect(missing).toEqual(['__proto__', '', '\u0000']);
+  const { pictures } = await board<BoardPictures>('board_pictures', { ids: ['#', '#1', `${idOf(2)}#-1`, `${idOf(2)}#x`] });
+  expect(pictures.filter(({ src }) => src !== undefined).map(({ id }) => id)).toEqual([`${idOf(2)}#x`]);
+});

@@ -149,6 +149,15 @@ inChromium('the board in a host', () => {
     await expect.poll(colour).toBe('rgb(250, 240, 230)');
   });
 
+  test('takes the whole window where the host can give it', async () => {
+    const shown = await boards.show({ ...gathered, context: { availableDisplayModes: ['inline', 'fullscreen'] } });
+    await reads(shown, '90 ads');
+    await shown.board.getByRole('button', { name: 'Expand' }).click();
+    await shown.board.getByRole('button', { name: 'Close' }).waitFor();
+    const asked = await shown.messages('ui/request-display-mode');
+    expect(asked.map(({ params }) => params)).toEqual([{ mode: 'fullscreen' }]);
+  });
+
   test.each([
     ['light', 1180, 'cards'],
     ['dark', 1180, 'timeline'],

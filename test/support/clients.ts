@@ -14,6 +14,8 @@ export interface TestClient {
   follow(name: string, args: Record<string, unknown>, options: CallOptions): Promise<Result>;
   listPrompts(): Promise<string[]>;
   prompt(name: string, args?: Record<string, string>): Promise<string>;
+  resources(): Promise<object[]>;
+  read(uri: string): Promise<object[]>;
   instructions(): string | undefined;
   close(): Promise<void>;
 }
@@ -24,6 +26,8 @@ export type ClientKind = (typeof clientKinds)[number];
 type AnyClient = Pick<LegacyClient, 'close' | 'getInstructions'> & {
   listTools(): Promise<{ tools: Awaited<ReturnType<TestClient['listTools']>> }>;
   listPrompts(): Promise<{ prompts: { name: string }[] }>;
+  listResources(): Promise<{ resources: object[] }>;
+  readResource(params: { uri: string }): Promise<{ contents: object[] }>;
   getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<{ messages: { content: object }[] }>;
 };
 
@@ -46,6 +50,8 @@ export const wrap = (client: AnyClient, callTool: CallTool): TestClient => ({
     const { messages } = await client.getPrompt({ name, arguments: args });
     return messages.map(({ content }) => ('text' in content ? String(content.text) : '')).join('\n');
   },
+  resources: async () => (await client.listResources()).resources,
+  read: async (uri) => (await client.readResource({ uri })).contents,
   instructions: () => client.getInstructions(),
   close: () => client.close(),
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tools } from '../../src/tools/catalog.ts';
+import { listedTools } from '../support/listed-tools.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
@@ -12,12 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const names = tools.map(({ name }) => name);
+const names = listedTools.map(({ name }) => name);
 
-test('there is one tool for each of the ten operations, and those for research', () => {
+test('there is one tool for each of the ten operations, those for research, and those that only the board calls', () => {
   expect([...listed.keys()]).toEqual(names);
   expect(names.toSorted()).toEqual([
     'add_collection_item',
+    'board_ads',
+    'board_pictures',
     'count_ads',
     'export_ads',
     'gather_ads',
@@ -59,7 +61,7 @@ describe.each(names)('%s', (name) => {
       readOnlyHint: !['add_collection_item', 'export_ads'].includes(name),
       destructiveHint: false,
       idempotentHint: name !== 'export_ads',
-      openWorldHint: !['query_ads', 'export_ads'].includes(name),
+      openWorldHint: !['query_ads', 'export_ads', 'board_ads'].includes(name),
     });
   });
 
@@ -107,7 +109,7 @@ test('a read-only server lists no tool that writes at the service, and does not 
 });
 
 test('a server with chosen tools lists only those', async () => {
-  const chosen = await startServer({ config: { tools: ['whoami', 'search_ads'] } });
-  expect((await chosen.client.listTools()).tools.map(({ name }) => name)).toEqual(['search_ads', 'whoami']);
+  const chosen = await startServer({ config: { tools: ['whoami', 'get_ad'] } });
+  expect((await chosen.client.listTools()).tools.map(({ name }) => name)).toEqual(['get_ad', 'whoami']);
   await chosen.close();
 });

@@ -22,7 +22,8 @@ export function connectHost(handlers: Handlers): Host {
   };
   window.addEventListener('message', ({ source, data }: MessageEvent) => {
     if (source !== window.parent || data?.jsonrpc !== '2.0') return;
-    const { id, method, params = {}, result, error } = data;
+    const { id, method, result, error } = data;
+    const params: Message = data.params ?? {};
     if (typeof method === 'string' && id !== undefined) return answer(id, method);
     if (typeof method === 'string') return Object.hasOwn(handlers, method) ? handlers[method]?.(params) : undefined;
     const call = waiting.get(id);

@@ -4,19 +4,19 @@ import { count } from './words.ts';
 
 /** The next page of a search. What costs credits takes a second click, on a button that names the price. */
 export function createMore(view: View): { buttons(): HTMLElement[] } {
-  let isPending = false;
+  let isConfirming = false;
   let isBusy = false;
 
   const price = () => {
     const { nextCredits } = view.state.context;
     return nextCredits === undefined ? 'at an unknown price' : `for about ${count(nextCredits, 'credit')}`;
   };
-  const ask = (asks: boolean) => {
-    isPending = asks;
+  const confirm = (starts: boolean) => {
+    isConfirming = starts;
     view.update({});
   };
   const load = async () => {
-    isPending = false;
+    isConfirming = false;
     isBusy = true;
     view.update({ status: 'Searching …' });
     try {
@@ -38,9 +38,9 @@ export function createMore(view: View): { buttons(): HTMLElement[] } {
       if (!context.cursor || context.tool !== 'search_ads' || !offered.includes('search_ads')) return [];
       if (isBusy) return [button('Searching …', () => {}, { disabled: true })];
       if (context.nextCredits === 0) return [button('More ads, free', () => void load(), { 'data-key': 'more' })];
-      if (!isPending) return [button(`More ads ${price()} …`, () => ask(true), { 'data-key': 'more' })];
+      if (!isConfirming) return [button(`More ads ${price()} …`, () => confirm(true), { 'data-key': 'more' })];
       return [
-        button('Cancel', () => ask(false), { 'data-key': 'cancel' }),
+        button('Cancel', () => confirm(false), { 'data-key': 'cancel' }),
         button(`Search ${price()}`, () => void load(), { class: 'primary', 'data-key': 'more' }),
       ];
     },

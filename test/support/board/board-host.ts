@@ -20,6 +20,8 @@ export interface HostOptions {
   /** Before a call of the board goes to the server. */
   onCall?: (name: string) => Promise<void> | void;
   browser?: BrowserContextOptions;
+  /** Runs in each frame before its own scripts. */
+  script?: string;
 }
 
 export interface HostMessage {
@@ -53,6 +55,7 @@ export async function showBoard(browser: Browser, client: HostClient, options: H
   const result = (await client.callTool({ name: tool, arguments: args })) as Record<string, unknown>;
   const browserContext = await browser.newContext({ viewport: { width, height }, ...options.browser });
   const page = await browserContext.newPage();
+  if (options.script) await page.addInitScript(options.script);
   const [calls, requests, problems]: [ShownBoard['calls'], string[], string[]] = [[], [], []];
   await page.route('**/*', (route) => {
     if (route.request().url() === home)

@@ -1,0 +1,83 @@
+/**
+ * The board with 1,000 ads in Chromium: until its first cards are painted, until all ads are there, and for a filter, a
+ * sort and a change to the timeline. `npm run bench:board` prints it; with AD_LIBRARY_TEST_DATA for a folder with
+ * `ads.jsonl` the same for real ads, repeated under ids of their own.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { showBoard } from '../test/support/board/board-host.ts';
+import { someAds, startBoardService } from '../test/support/board/board-service.ts';
+import { launchChromium } from '../test/support/board/launch-chromium.ts';
+import { uuidOf } from '../test/support/uuid-of.ts';
+
+const wanted = 1000;
+const rounds = 7;
+const data = process.env.AD_LIBRARY_TEST_DATA;
+
+function realAds(folder: string): object[] {
+  const ads = readFileSync(join(folder, 'ads.jsonl'), 'utf8').trim().split('\n');
+  return Array.from({ length: wanted }, (_, index) => ({
+    ...JSON.parse(ads[index % ads.length] ?? '{}'),
+    id: uuidOf(`${index}`),
+  }));
+}
+
+const median = (times: readonly number[]) => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
+const print = (name: string, times: readonly number[]) =>
+  process.stdout.write(`${name}: ${Math.round(median(times))} ms, ${Math.round(Math.min(...times))} at best\n`);
+
+const service = await startBoardService(data ? () => realAds(data) : someAds(wanted));
+const [{ client }, browser] = await Promise.all([service.start(), launchChromium()]);
+process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
+
+/** When, in the frame's own time, ads first came, stood on the screen, and were all there. */
+const watch = `
+  window.times = {};
+  const later = (name) => requestAnimationFrame(() => setTimeout(() => { window.times[name] ??= performance.now(); }));
+  addEventListener('message', ({ data }) => {
+    if (data.method === 'ui/notifications/tool-result') window.times.result = performance.now();
+    if (data.result?._meta?.['ad-library/board']?.ads) window.times.ads ??= performance.now();
+  });
+  addEventListener('DOMContentLoaded', () => new MutationObserver(() => {
+    if (document.querySelector('#list > li')) later('cards');
+    if (document.querySelector('#title')?.textContent === '1,000 ads') later('all');
+  }).observe(document, { childList: true, subtree: true, characterData: true }));`;
+
+/** In the view itself: from a click until the frame after it is on the screen. */
+const clickTime = (selector: string) => `new Promise((resolve) => {
+  const started = performance.now();
+  document.querySelector(${JSON.stringify(selector)}).click();
+  requestAnimationFrame(() => setTimeout(() => resolve(performance.now() - started)));
+})`;
+
+const call = { tool: 'gather_ads', args: { maxAds: wanted, maxCredits: 1000 }, script: watch };
+const times: Record<string, number[]> = {};
+const note = (name: string, ms: number) => {
+  times[name] ??= [];
+  times[name].push(ms);
+};
+for (let round = 0; round <= rounds; round++) {
+  const shown = await showBoard(browser, client, call);
+  await shown.board.locator('#title', { hasText: /^1,000 ads$/ }).waitFor();
+  const frame = shown.page.frames()[1];
+  if (frame === undefined) throw new Error('There is no board.');
+  await frame.waitForFunction('times.all');
+  const { result, ads, cards, all } = await frame.evaluate<Record<'result' | 'ads' | 'cards' | 'all', number>>('times');
+  const measured = {
+    'first paint of the empty board': await frame.evaluate<number>(
+      'performance.getEntriesByName("first-contentful-paint")[0].startTime',
+    ),
+    'from the first ads that come to their cards on the screen': cards - ads,
+    'from the tool result to all ads, with host and server': all - result,
+    'a filter': await frame.evaluate<number>(clickTime('.chip')),
+    'the filter off': await frame.evaluate<number>(clickTime('.chip[aria-pressed=true]')),
+    'the timeline': await frame.evaluate<number>(clickTime('#as-timeline')),
+    'the cards again': await frame.evaluate<number>(clickTime('#as-cards')),
+  };
+  // The first round warms up the server.
+  if (round > 0) for (const [name, ms] of Object.entries(measured)) note(name, ms);
+  await shown.close();
+}
+for (const [name, all] of Object.entries(times)) print(name, all);
+await browser.close();
+await service.close();

@@ -1,0 +1,70 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { clientKinds, connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
+import { keepAlive, startHttp } from '../support/http.ts';
+import { serveHttp } from '../support/process.ts';
+import { startService } from '../support/service.ts';
+
+const uri = 'ui://ad-library/board';
+const showing = ['search_ads', 'gather_ads', 'view_ads', 'list_collection_items'];
+const csp = { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] };
+
+/** The board as any client finds it, whatever it announced. */
+async function findsBoard(client: TestClient): Promise<void> {
+  const meta = new Map((await client.listTools()).map((tool) => [tool.name, (tool as { _meta?: object })._meta]));
+  for (const name of showing) expect(meta.get(name)).toEqual({ ui: { resourceUri: uri }, 'ui/resourceUri': uri });
+  for (const name of ['board_ads', 'board_pictures']) expect(meta.get(name)).toEqual({ ui: { visibility: ['app'] } });
+  expect([...meta.values()].filter((value) => value !== undefined)).toHaveLength(6);
+
+  expect(await client.resources()).toContainEqual(
+    expect.objectContaining({
+      uri,
+      mimeType: 'text/html;profile=mcp-app',
+      _meta: { ui: { csp, prefersBorder: true } },
+    }),
+  );
+  const [page] = (await client.read(uri)) as [{ text: string; mimeType: string; _meta: object }];
+  expect(page).toMatchObject({ uri, mimeType: 'text/html;profile=mcp-app', _meta: { ui: { csp } } });
+  expect(page.text).toMatch(/^<!doctype html>/);
+  expect(Buffer.byteLength(page.text)).toBeLessThan(100_000);
+  // Nothing from outside: the only addresses are names.
+  expect(page.text.match(/https?:\/\/[^"'`\s]*/g)).toEqual(['http://www.w3.org/2000/svg']);
+
+  const { data } = await client.call('search_ads', { limit: 2 });
+  const ids = data.items.map(({ id }) => id);
+  const given = (await client.call('board_ads', { ids })).raw._meta?.['ad-library/board'];
+  expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missing: [] });
+}
+
+test.each(clientKinds)('a %s client over stdio finds the board', async (kind) => {
+  const client = await connectStdio(kind, ['--demo']);
+  onTestFinished(() => client.close());
+  await findsBoard(client);
+});
+
+test('so do clients of both eras over HTTP', async () => {
+  const served = await serveHttp(['--demo']);
+  onTestFinished(async () => void (await served.close()));
+  for (const kind of clientKinds) {
+    const client = await connectHttp(kind, served.url);
+    await findsBoard(client);
+    await client.close();
+  }
+});
+
+test('over HTTP the board reads only for keys that the service accepted', async () => {
+  const service = await startService();
+  onTestFinished(service.close);
+  const server = await startHttp({ baseUrl: service.baseUrl });
+  onTestFinished(() => server.close(0));
+  const { call, close } = keepAlive(server.origin);
+  onTestFinished(() => void close());
+  for (const [name, args] of Object.entries({ board_ads: { ids: ['a'] }, board_pictures: { ids: ['a'] } })) {
+    const refused = (await call(name, args, 'svc_live_madeup.1')).json.result;
+    expect(refused).toMatchObject({ isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } });
+    const answered = (await call(name, args, service.apiKey)).json.result;
+    expect(answered).toMatchObject({
+      _meta: { 'ad-library/board': {} },
+      structuredContent: { receipt: { charged: 0 } },
+    });
+  }
+});
