@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { Command, CommanderError, type OptionValues } from 'commander';
+import { Command, CommanderError, Option, type OptionValues } from 'commander';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
 import { printable } from '../log/printable.ts';
 import { examples } from './examples.ts';
@@ -193,9 +193,16 @@ function withSettings(command: Command, names: readonly SettingName[], texts: Pa
   return command;
 }
 
+/** The setting of each flag, by the name under which Commander returns its value. */
+const settingOf = new Map(
+  Object.entries(settings).flatMap(([name, { flag }]: [string, Setting]) =>
+    flag === undefined ? [] : [[new Option(flag).attributeName(), name]],
+  ),
+);
+
 function flagsOf(values: OptionValues): Flags {
-  const entries = Object.entries(values).filter(([name]) => name in settings);
-  return Object.fromEntries(entries.map(([name, value]) => [name, String(value)]));
+  const named = Object.entries(values).map(([attribute, value]) => [settingOf.get(attribute), String(value)]);
+  return Object.fromEntries(named.filter(([name]) => name !== undefined));
 }
 
 const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];

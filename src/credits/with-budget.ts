@@ -31,7 +31,7 @@ export function withBudget(send: Send, { ledger, budget, askCredits }: BudgetOpt
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
   const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined, askCredits });
   return async (call) => {
-    const admission = budget === undefined ? undefined : await admitted(call, { ledger, budget });
+    const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ledger, budget });
     const { prices } = admission?.account ?? (await ledger.estimate(call.tenantId));
     const lease = admission?.lease;
     const paid = lease?.paid ?? isPaid(call.operation, prices);
@@ -62,6 +62,18 @@ const paidLine = 'paid';
 interface Admitted {
   lease: Lease;
   account: CreditAccount;
+}
+
+/** What costs nothing, as far as is known, goes on while the account cannot be reached. */
+async function admittedIfPaid(call: Call, budgeted: { ledger: CreditLedger; budget: number }) {
+  try {
+    return await admitted(call, budgeted);
+  } catch (error) {
+    const isAway = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+    const { prices } = await budgeted.ledger.estimate(call.tenantId);
+    if (!isAway || isPaid(call.operation, prices)) throw error;
+    return undefined;
+  }
 }
 
 /** Waits until the budget admits a call; throws if its price does not fit. */

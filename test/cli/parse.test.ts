@@ -18,6 +18,19 @@ afterEach(() => vi.restoreAllMocks());
 
 const read = (line: string) => readCommand(line.split(' ').filter(Boolean), '1.2.3');
 
+/** Flags that only other commands take. */
+const ofOthers = ['--files', '--database'];
+
+test.each(
+  Object.entries(settings).flatMap(([name, setting]) =>
+    'flag' in setting && !ofOthers.includes(setting.flag) ? [{ ...setting, name }] : [],
+  ),
+)('http takes $flag for its setting', ({ name, flag, ...setting }) => {
+  const isSwitch = !('value' in setting);
+  const flags = { [name]: isSwitch ? 'true' : '1' };
+  expect(read(`http ${flag}${isSwitch ? '' : ' 1'}`)).toEqual({ name: 'http', flags });
+});
+
 describe('a command line', () => {
   test.each([
     ['', { name: 'stdio', flags: {} }],

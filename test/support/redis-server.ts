@@ -36,19 +36,26 @@ export function describeWithRedis(name: string, tests: () => void): void {
   } else describe(name, tests);
 }
 
-export async function startRedis(options: readonly string[] = []): Promise<RedisServer> {
+/** A server of another kind. */
+export interface RedisKind {
+  /** The configuration of a Sentinel. */
+  sentinel?: string;
+  tls?: { key: string; certificate: string };
+}
+
+export async function startRedis(options: readonly string[] = [], kind: RedisKind = {}): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
   const port = await freePort();
   let child = await begin();
 
   async function begin(): Promise<ChildProcess> {
-    const fixed = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no'];
-    const started = spawn('redis-server', [...fixed, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const args = [...argumentsOf(kind, port), '--bind', '127.0.0.1', '--dir', folder, ...options];
+    const started = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     await new Promise<void>((resolve, reject) => {
       started.stdout.setEncoding('utf8').on('data', (text: string) => {
         said += text;
-        if (said.includes('Ready to accept connections')) resolve();
+        if (/Ready to accept connections|Sentinel ID is/.test(said)) resolve();
       });
       started.once('error', reject);
       started.once('exit', () => reject(new Error(`redis-server ended: ${said}`)));
@@ -78,4 +85,12 @@ export async function startRedis(options: readonly string[] = []): Promise<Redis
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function argumentsOf({ sentinel, tls }: RedisKind, port: number): string[] {
+  if (sentinel) return [sentinel, '--sentinel', '--port', String(port)];
+  const inMemory = ['--save', '', '--appendonly', 'no'];
+  if (!tls) return ['--port', String(port), ...inMemory];
+  const files = ['--tls-cert-file', tls.certificate, '--tls-key-file', tls.key, '--tls-auth-clients', 'no'];
+  return ['--port', '0', '--tls-port', String(port), ...files, ...inMemory];
 }

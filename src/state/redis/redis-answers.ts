@@ -4,7 +4,7 @@ import type { OperationName } from '../../api/operations.ts';
 import type { AnswerName, KeptAnswer, KeptAnswers } from '../../api/with-cache.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import type { Redis } from './open-redis.ts';
-import { unlessReply } from './redis-connection.ts';
+import { type RedisCommands, unlessReply } from './redis-connection.ts';
 
 export interface RedisAnswersOptions {
   redis: Redis;
@@ -25,8 +25,8 @@ const maxPending = 10_000;
 export function redisAnswers({ redis, ttl, now }: RedisAnswersOptions): KeptAnswers {
   const { connection, seal, keyOf } = redis;
   const pending = new LRUCache<string, true>({ max: maxPending });
-  const remove = (key: string, { send }: Pick<typeof connection, 'send'> = connection) =>
-    send(key, ['SET', key, randomUUID(), 'PX', String(ttl + maxCallMs)]);
+  const remove = (key: string, commands: RedisCommands = connection) =>
+    commands.send(key, ['SET', key, randomUUID(), 'PX', String(ttl + maxCallMs)]);
   connection.onUp(async (commands) => {
     const removals = [...pending.keys()].map((key) => remove(key, commands).then(() => pending.delete(key)));
     await Promise.all(removals.map((removal) => removal.catch(unlessReply)));

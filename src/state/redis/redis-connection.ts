@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ErrorReply, type RedisArgument } from '@redis/client';
 import { openDriver, type RedisDriver, type StateAddress } from './redis-driver.ts';
-import { soon } from './soon.ts';
+import { later, soon } from './soon.ts';
 import { stateUnavailable } from './state-error.ts';
 
 /** Logs what an operator should know. No text contains the address's password. */
@@ -30,8 +30,10 @@ export interface RedisCommands {
   run(script: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]): Promise<unknown>;
 }
 
-/** How long a command may take, in milliseconds. */
+/** How long a command may take, in milliseconds, and all commands together without a fast one in between. */
 const commandMs = 900;
+/** A command that takes longer is slow. */
+const slowMs = 100;
 /** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
 const probeEvery = 250;
 const probesPerDriver = 8;
@@ -44,12 +46,16 @@ export class RedisConnection implements RedisCommands {
   readonly #address: StateAddress;
   readonly #log: ConnectionLog;
   readonly #listeners = new Map<string, (message: string) => void>();
+  /** Channels that the driver is not subscribed to yet. */
+  #unheard = new Set<string>();
   readonly #hooks: ((commands: RedisCommands) => Promise<void>)[] = [];
   #driver: RedisDriver | undefined;
   #isUp = false;
   #isClosed = false;
   #healing: Promise<void> | undefined;
   #problem = '';
+  /** When the first command was sent since which all were slow. */
+  #slowSince = Infinity;
 
   constructor(address: StateAddress, log: ConnectionLog) {
     this.#address = address;
@@ -85,7 +91,8 @@ export class RedisConnection implements RedisCommands {
   /** Receives what is published on a channel, whenever Redis can be reached. Messages may be lost. */
   async listen(channel: string, listener: (message: string) => void): Promise<void> {
     this.#listeners.set(channel, listener);
-    if (this.#isUp) await this.#driver?.subscribe(channel, listener);
+    this.#unheard.add(channel);
+    if (this.#isUp) await this.#subscribe();
   }
 
   close(): void {
@@ -94,13 +101,24 @@ export class RedisConnection implements RedisCommands {
     this.#driver?.destroy();
   }
 
-  async #send(key: string | undefined, args: readonly RedisArgument[]): Promise<unknown> {
+  async #send(key: string, args: readonly RedisArgument[]): Promise<unknown> {
+    const sent = performance.now();
+    let isSlow = false;
+    const stop = later(slowMs, () => {
+      isSlow = true;
+      this.#slowSince = Math.min(this.#slowSince, sent);
+    });
     try {
       return await soon(this.#driver?.send(key, args), commandMs);
     } catch (error) {
       // An error that Redis states concerns one command, unless it says that this is not the time for any.
       if (!(error instanceof ErrorReply) || notNow.test(error.message)) this.#fall(error);
       throw stateUnavailable(error);
+    } finally {
+      stop();
+      if (!isSlow) this.#slowSince = Infinity;
+      // A call needs several commands.
+      else if (performance.now() - this.#slowSince > commandMs) this.#fall(new Error('every answer is slow'));
     }
   }
 
@@ -144,8 +162,10 @@ export class RedisConnection implements RedisCommands {
     const run: RedisCommands['run'] = (script, keys, args) =>
       runScript(send, script, [String(keys.length), ...keys, ...args]);
     await this.#checkMemory();
+    await this.#subscribe();
     for (const hook of this.#hooks) await hook({ send, run });
     if (this.#isClosed) return;
+    this.#slowSince = Infinity;
     this.#isUp = true;
     this.#log.info('the shared state can be reached', { hosts: this.#hosts() });
   }
@@ -153,14 +173,23 @@ export class RedisConnection implements RedisCommands {
   async #connect(): Promise<void> {
     const driver = openDriver(this.#address, (error) => this.#fall(error));
     this.#driver = driver;
-    // It goes on trying by itself.
+    this.#unheard = new Set(this.#listeners.keys());
+    // If that takes longer, it goes on trying by itself.
     await soon(driver.connect(), commandMs);
-    for (const [channel, listener] of this.#listeners) await soon(driver.subscribe(channel, listener), commandMs);
+  }
+
+  /** Subscribes where this driver has not yet; it does so again by itself whenever it reconnects. */
+  async #subscribe(): Promise<void> {
+    for (const channel of this.#unheard) {
+      const listener = this.#listeners.get(channel);
+      if (listener) await soon(this.#driver?.subscribe(channel, listener), commandMs);
+      this.#unheard.delete(channel);
+    }
   }
 
   /** Redis must refuse new values when it is full, and not forget what was spent. */
   async #checkMemory(): Promise<void> {
-    const info = String(await soon(this.#driver?.send(undefined, ['INFO', 'memory']), commandMs));
+    const info = String(await soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs));
     const field = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(info)?.[1];
     const policy = field('maxmemory_policy');
     if (field('maxmemory') === '0' || policy === 'noeviction' || policy === undefined) return;

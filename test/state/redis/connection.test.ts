@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
 import { RedisConnection, script } from '../../../src/state/redis/redis-connection.ts';
 import { until } from '../../support/http.ts';
@@ -18,6 +19,35 @@ async function connected(options: { redis?: readonly string[]; password?: string
   onTestFinished(() => connection.close());
   await connection.open(options.waitMs ?? 5000);
   return { redis, connection, logged };
+}
+
+/** A connection through a network that loses or delays what Redis answers. */
+async function behindProxy(redisPort: number) {
+  const proxied: Socket[] = [];
+  const delay = { ms: 0 };
+  const proxy = createServer((socket) => {
+    const onward = connect(redisPort, '127.0.0.1');
+    const slowed = new Transform({
+      transform: (chunk, _, done) => void setTimeout(() => done(null, chunk), delay.ms),
+    });
+    socket.on('error', () => {}).pipe(onward);
+    onward
+      .on('error', () => {})
+      .pipe(slowed)
+      .pipe(socket);
+    proxied.push(socket, onward);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of proxied) socket.destroy();
+    proxy.close();
+  });
+  const { port } = proxy.address() as { port: number };
+  const silent = { warn: () => {}, info: () => {} };
+  const connection = new RedisConnection({ tls: false, hosts: [{ host: '127.0.0.1', port }] }, silent);
+  onTestFinished(() => connection.close());
+  await connection.open(5000);
+  return { connection, proxied, delay };
 }
 
 describeWithRedis('the connection to Redis', () => {
@@ -75,29 +105,26 @@ describeWithRedis('the connection to Redis', () => {
 
   test('a network that loses everything is left behind for a new connection', async () => {
     const { redis } = await connected();
-    // The first connection reaches the server; later its bytes vanish, while new connections work.
-    const passed: Socket[] = [];
-    const proxy = createServer((socket) => {
-      const onward = connect(redis.port, '127.0.0.1');
-      socket
-        .on('error', () => {})
-        .pipe(onward)
-        .on('error', () => {})
-        .pipe(socket);
-      passed.push(socket, onward);
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      for (const socket of passed) socket.destroy();
-      proxy.close();
-    });
-    const { port } = proxy.address() as { port: number };
-    const silent = { warn: () => {}, info: () => {} };
-    const connection = new RedisConnection({ tls: false, hosts: [{ host: '127.0.0.1', port }] }, silent);
-    onTestFinished(() => connection.close());
-    await connection.open(5000);
-    for (const socket of passed) socket.unpipe().pause();
+    const { connection, proxied } = await behindProxy(redis.port);
+    // The bytes of this connection vanish, while new ones work.
+    for (const socket of proxied) socket.unpipe().pause();
     await expect(connection.send('key', ['GET', 'key'])).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    await until(() => connection.isUp());
+  }, 30_000);
+
+  test('a server that is always slow holds a call for as long as one that hangs, though it answers', async () => {
+    const { redis } = await connected();
+    const { connection, delay } = await behindProxy(redis.port);
+    delay.ms = 300;
+    let answered = 0;
+    for (let command = 0; command < 10; command++)
+      await connection.send('key', ['GET', 'key']).then(
+        () => answered++,
+        () => {},
+      );
+    expect(answered).toBeLessThan(6);
+    expect(connection.isUp()).toBe(false);
+    delay.ms = 0;
     await until(() => connection.isUp());
   }, 30_000);
 
@@ -109,10 +136,14 @@ describeWithRedis('the connection to Redis', () => {
     const hosts = [{ host: '127.0.0.1', port: redis.port }];
     const connection = new RedisConnection({ tls: false, hosts }, log);
     onTestFinished(() => connection.close());
+    const heard: string[] = [];
+    await connection.listen('channel', (message) => heard.push(message));
     await connection.open(100);
     expect(warned).toEqual(['the shared state cannot be reached yet']);
     await redis.restart();
     await until(() => connection.isUp());
+    redis.cli('PUBLISH', 'channel', 'hello');
+    await until(() => heard.length === 1);
   });
 
   test('logs in with a password, which no log contains even if it is wrong', async () => {
