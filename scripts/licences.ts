@@ -12,7 +12,7 @@ export function licences(inputs: readonly string[], root: URL): string {
 function licenceOf(folder: URL): string {
   const { name, version, license } = JSON.parse(readFileSync(new URL('package.json', folder), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^licen[cs]e(\.\w+)?$/i.test(entry));
-  const text = file === undefined ? standardTexts[license] : new URL(file, folder);
+  const text = file === undefined ? (ownTexts[name] ?? standardTexts[license]) : new URL(file, folder);
   if (license === undefined || text === undefined) throw new Error(`${name} says no licence: it cannot be bundled.`);
   return `${name} ${version} (${license})\n\n${readFileSync(text, 'utf8').trim()}\n`;
 }
@@ -20,4 +20,9 @@ function licenceOf(folder: URL): string {
 /** For packages that name a licence and leave its text out: the same text from another package. */
 const standardTexts: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
+};
+
+/** For packages whose repository has the text, with whose copyright it is, and whose archive leaves it out. */
+const ownTexts: Record<string, URL> = {
+  '@redis/client': new URL('licences/redis-client.txt', import.meta.url),
 };
