@@ -30,8 +30,10 @@ let strangers = 0;
 export const strangersSeen = () => strangers;
 const stranger = () => `svc_live_stranger${strangers++}`;
 
-export function httpCaller(origin: string, caller: SoakCaller, number: number): HttpCaller {
-  const client = new Client(origin);
+/** @param origins each call goes to the next of them */
+export function httpCaller(origins: readonly string[], caller: SoakCaller, number: number): HttpCaller {
+  const clients = origins.map((origin) => new Client(origin));
+  const [origin = ''] = origins;
   const random = seededRandom(number + 1000);
   const traffic = trafficOf(caller, number);
   const revision = number % 2 ? modern : legacy;
@@ -51,6 +53,7 @@ export function httpCaller(origin: string, caller: SoakCaller, number: number): 
     params: { ...params, ...(revision === modern && { _meta: meta }) },
   });
   const send = async (headers: Record<string, string>, body: string, signal?: AbortSignal): Promise<Posted> => {
+    const client = clients[id % clients.length] as Client;
     const answer = await client.request({ path: '/mcp', method: 'POST', headers, body, signal: signal ?? null });
     return { status: answer.statusCode, text: await answer.body.text() };
   };
@@ -96,7 +99,7 @@ export function httpCaller(origin: string, caller: SoakCaller, number: number): 
       const ask = random.chance(0.85) ? asks : random.pick(oddities);
       return ask().catch((error: Error) => ({ kind: 'no answer', wrong: error.message }));
     },
-    close: () => client.close(),
+    close: async () => void (await Promise.all(clients.map((client) => client.close()))),
   };
 }
 

@@ -36,7 +36,7 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
   const { pid } = server.process.child;
   const [, address = ''] = await server.process.says(debuggerAddress);
   const inside = await attach(address);
-  const all = callers.map((caller, number) => httpCaller(server.origin, caller, number));
+  const all = callers.map((caller, number) => httpCaller([server.origin], caller, number));
   const outcomes = new Map<string, { right: number; wrong: number }>();
   const complaints: string[] = [];
   const count = ({ kind, wrong }: Outcome) => {

@@ -62,7 +62,9 @@ describeWithRedis('a replica that is killed', () => {
   );
 
   test('while nobody waits: the first to ask again is told before anything is sent', async () => {
-    const { upstream, one, other } = await between(hangs);
+    const { upstream, one, other } = await between(documented);
+    await one.call('get_ad', { adId: uuidOf('price') });
+    upstream.does(hangs);
     const dying = one.call('get_ad', { adId }).catch(() => {});
     await upstream.reached(1);
     await one.kill();
@@ -71,6 +73,7 @@ describeWithRedis('a replica that is killed', () => {
     upstream.does(documented);
     expect((await other.call('get_ad', { adId })).error).toMatchObject({ kind: 'network', retryable: false });
     expect(upstream.requests).toEqual([]);
+    expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
     expect((await other.call('get_ad', { adId })).isError).toBe(false);
   }, 30_000);
 

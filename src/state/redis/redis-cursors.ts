@@ -1,8 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import type { CursorState } from '../cursor-state.ts';
 import type { CursorMemory } from '../state.ts';
 import type { Redis } from './open-redis.ts';
-import { script } from './redis-connection.ts';
+import { type RedisCommands, script } from './redis-connection.ts';
 
 /** How long a cursor may be used without its filters, in milliseconds: at least a day, unless there are too many. */
 const TTL = 86_400_000;
@@ -36,32 +37,68 @@ const State = z.object({
   serviceCursor: z.string().optional(),
 });
 
-export interface RedisCursorsOptions {
-  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf'>;
-  tenantId: string;
-  /** Receives what went wrong while a cursor was remembered. It works all the same as long as its filters come with it. */
-  onError(error: unknown): void;
+/** Bytes of cursors that wait for Redis to come back. */
+const MAX_UNSENT = 8 * 1024 * 1024;
+
+interface Unsent {
+  call: Parameters<RedisCommands['run']>;
+  bytes: number;
 }
 
-/** The cursors of one tenant, which all replicas share. */
-export function redisCursors({ redis, tenantId, onError }: RedisCursorsOptions): CursorMemory {
-  const { connection, seal, keyOf } = redis;
-  const owner = keyOf(tenantId, 'cursors');
-  const keys: [string, string] = [`${owner}:newer`, `${owner}:earlier`];
-  const nameOf = (cursor: string) => seal.name('cursor', cursor);
-  return {
-    async remember(cursor, state) {
-      const name = nameOf(cursor);
-      const sealed = seal.close(`${owner} ${name}`, JSON.stringify(state));
-      if (sealed.length > MAX_BYTES) return;
-      const limits = [TTL, MAX_CURSORS, MAX_BYTES].map(String);
-      await connection.run(rememberScript, keys, [name, sealed, ...limits]).catch(onError);
-    },
-    async recall(cursor) {
-      const name = nameOf(cursor);
-      const sealed = (await connection.run(recallScript, keys, [name])) as Buffer | null;
-      const text = sealed && seal.open(`${owner} ${name}`, sealed);
-      return text ? (State.safeParse(JSON.parse(String(text))).data as CursorState | undefined) : undefined;
-    },
-  };
+/**
+ * The cursors of all tenants, which all replicas share. Each replica remembers its own as well: it need not ask for
+ * them, and while Redis cannot be reached, they are all it has. What could not be sent is sent as soon as Redis is back.
+ */
+export class RedisCursors {
+  readonly #redis: Redis;
+  readonly #own: (tenantId: string) => CursorMemory;
+  readonly #unsent = new LRUCache<string, Unsent>({ maxSize: MAX_UNSENT, sizeCalculation: ({ bytes }) => bytes });
+
+  constructor(redis: Redis, own: (tenantId: string) => CursorMemory) {
+    this.#redis = redis;
+    this.#own = own;
+    redis.connection.onUp(async (commands) => {
+      for (const [id, { call }] of this.#unsent) {
+        await commands.run(...call);
+        this.#unsent.delete(id);
+      }
+    });
+  }
+
+  of(tenantId: string): CursorMemory {
+    const { connection, seal } = this.#redis;
+    const { owner, keys } = this.#keysOf(tenantId);
+    const own = this.#own(tenantId);
+    const nameOf = (cursor: string) => seal.name('cursor', cursor);
+    return {
+      remember: async (cursor, state) => {
+        await own.remember(cursor, state);
+        const id = `${owner} ${nameOf(cursor)}`;
+        const sealed = seal.close(id, JSON.stringify(state));
+        if (sealed.length > MAX_BYTES) return;
+        const limits = [TTL, MAX_CURSORS, MAX_BYTES].map(String);
+        const args = [nameOf(cursor), sealed, ...limits];
+        const call: Unsent['call'] = [rememberScript, keys, args];
+        await connection.run(...call).catch(() => void this.#unsent.set(id, { call, bytes: sealed.length }));
+      },
+      recall: async (cursor) => {
+        const known = await own.recall(cursor);
+        if (known !== undefined) return known;
+        const sealed = (await connection.run(recallScript, keys, [nameOf(cursor)])) as Buffer | null;
+        const text = sealed && seal.open(`${owner} ${nameOf(cursor)}`, sealed);
+        return text ? (State.safeParse(JSON.parse(String(text))).data as CursorState | undefined) : undefined;
+      },
+    };
+  }
+
+  /** What this replica remembers itself is forgotten elsewhere. */
+  async forget(tenantId: string): Promise<void> {
+    const { keys } = this.#keysOf(tenantId);
+    await this.#redis.connection.send(keys[0], ['UNLINK', ...keys]).catch(() => {});
+  }
+
+  #keysOf(tenantId: string): { owner: string; keys: [string, string] } {
+    const owner = this.#redis.keyOf(tenantId, 'cursors');
+    return { owner, keys: [`${owner}:newer`, `${owner}:earlier`] };
+  }
 }

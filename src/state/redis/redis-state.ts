@@ -4,31 +4,26 @@ import type { Redis } from './open-redis.ts';
 import { redisAnswers } from './redis-answers.ts';
 import { RedisClaims } from './redis-claims.ts';
 import { RedisCreditLedger } from './redis-credit-ledger.ts';
-import { redisCursors } from './redis-cursors.ts';
+import { RedisCursors } from './redis-cursors.ts';
 import { redisWindows } from './redis-windows.ts';
 import { Waiters } from './waiters.ts';
 
-export interface RedisStateOptions extends MemoryStateOptions {
-  redis: Redis;
-  /** Receives what went wrong while a cursor was remembered. */
-  onError(error: unknown): void;
-}
-
 /** The state of all replicas, in Redis. Limits of calls in progress are those of each process. */
-export function redisState({ redis, onError, ...options }: RedisStateOptions): State {
+export function redisState({ redis, ...options }: MemoryStateOptions & { redis: Redis }): State {
   const { ttl, now } = options;
   const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
   const answers = redisAnswers({ redis, ttl, now });
   const own = memoryState(options);
+  const cursors = new RedisCursors(redis, own.cursorsOf);
   return {
     ...own,
     ledger: new RedisCreditLedger(redis, waiters),
     claims: new RedisClaims(redis, waiters),
     answers,
     windows: redisWindows(redis, now),
-    cursorsOf: (tenantId) => redisCursors({ redis, tenantId, onError }),
+    cursorsOf: (tenantId) => cursors.of(tenantId),
     forget: async (tenantId) => {
-      await Promise.all([own.forget(tenantId), answers.drop(tenantId)]);
+      await Promise.all([own.forget(tenantId), cursors.forget(tenantId), answers.drop(tenantId)]);
     },
   };
 }

@@ -29,8 +29,7 @@ export async function openReplicaState(options: RedisOptions): Promise<ReplicaSt
   return {
     ...redisKeys(redis),
     isUp: () => connection.isUp(),
-    state: (limits) =>
-      redisState({ ...limits, redis, onError: (error) => warn('a cursor was not kept', { error: String(error) }) }),
+    state: (limits) => redisState({ ...limits, redis }),
     datasets: () => new RedisDatasets({ redis, warn }),
     exports: (now) => new RedisExports({ redis, now }),
     turns: () => new RedisTurns(redis),

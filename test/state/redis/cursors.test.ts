@@ -1,15 +1,21 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { redisCursors } from '../../../src/state/redis/redis-cursors.ts';
+import { memoryState } from '../../../src/state/memory-state.ts';
+import { RedisCursors } from '../../../src/state/redis/redis-cursors.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 import { cursorsSuite } from '../cursors-suite.ts';
 import { noise } from './dataset-replicas.ts';
 import { openReplicaRedis, type RedisOptions } from './open-replica.ts';
 
 let server: RedisServer;
-const errors: unknown[] = [];
+const memory = { ttl: 0, maxPerTenant: 1, maxInAll: 1, now: Date.now };
 const open = async (options?: RedisOptions) => {
   const { redis } = await openReplicaRedis(server, options);
-  return (tenantId: string) => redisCursors({ redis, tenantId, onError: (error) => errors.push(error) });
+  const cursors = new RedisCursors(redis, memoryState(memory).cursorsOf);
+  return {
+    redis,
+    cursorsOf: (tenantId: string) => cursors.of(tenantId),
+    forget: (tenantId: string) => cursors.forget(tenantId),
+  };
 };
 const bytesHeld = () =>
   server
@@ -22,28 +28,31 @@ describeWithRedis('cursors in Redis', () => {
     server = await startRedis();
   });
   afterAll(() => server?.close());
-  beforeEach(() => {
-    server.cli('FLUSHALL');
-    errors.length = 0;
-  });
+  beforeEach(() => void server.cli('FLUSHALL'));
 
-  cursorsSuite('in Redis', open);
+  cursorsSuite('in Redis', async () => (await open()).cursorsOf);
+  cursorsSuite('of another replica', async () => {
+    const [one, other] = [await open(), await open()];
+    return (tenantId) => ({ remember: one.cursorsOf(tenantId).remember, recall: other.cursorsOf(tenantId).recall });
+  });
 
   test('of one replica work on all, for at least a day, and show nothing of what was searched', async () => {
     const [one, other] = [await open(), await open()];
-    await one('svc_live_key').remember('@1.cursor', { searchParams: { query: 'a-secret-query' } });
-    expect(await other('svc_live_key').recall('@1.cursor')).toBeDefined();
+    await one.cursorsOf('svc_live_key').remember('@1.cursor', { searchParams: { query: 'a-secret-query' } });
+    expect(await other.cursorsOf('svc_live_key').recall('@1.cursor')).toBeDefined();
     const [key = '', ...others] = server.cli('--scan').split('\n');
     expect(others).toEqual([]);
     expect(Number(server.cli('PTTL', key))).toBeGreaterThan(86_000_000);
     expect(`${key} ${server.cli('HGETALL', key)}`).not.toMatch(/secret|cursor\b|svc_live/);
-    expect(
-      await (await open({ secret: 'another secret, which is long enough' }))('svc_live_key').recall('@1.cursor'),
-    ).toBe(undefined);
+    const stranger = await open({ secret: 'another secret, which is long enough' });
+    expect(await stranger.cursorsOf('svc_live_key').recall('@1.cursor')).toBeUndefined();
+    await one.forget('svc_live_key');
+    expect(server.cli('--scan')).toBe('');
   });
 
   test('are bounded in number and in bytes, and the newest stay', async () => {
-    const cursors = (await open())('a');
+    const [one, other] = [await open(), await open()];
+    const cursors = { remember: one.cursorsOf('a').remember, recall: other.cursorsOf('a').recall };
     for (let at = 0; at < 2500; at += 250)
       await Promise.all(
         Array.from({ length: 250 }, (_, more) =>
@@ -61,14 +70,24 @@ describeWithRedis('cursors in Redis', () => {
     expect(await cursors.recall('@big 39')).toBeDefined();
   });
 
-  test('that cannot be remembered do no harm, and those that cannot be recalled are unavailable', async () => {
-    const cursors = (await open())('a');
-    await cursors.remember('@1', { searchParams: {} });
-    server.pause();
-    await cursors.remember('@2', { searchParams: {} });
-    expect(errors).toHaveLength(1);
-    await expect(cursors.recall('@1')).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
-    server.resume();
-    await expect.poll(() => cursors.recall('@1').catch(() => undefined)).toBeDefined();
+  test('are known to their own replica while Redis is away, and to all once it is back', async () => {
+    const [one, other] = [await open(), await open()];
+    await server.kill();
+    await one.cursorsOf('a').remember('@1', { searchParams: { query: 'tea' } });
+    expect(await one.cursorsOf('a').recall('@1')).toEqual({ searchParams: { query: 'tea' } });
+    await expect(other.cursorsOf('a').recall('@1')).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
+    await server.restart();
+    await expect
+      .poll(
+        () =>
+          other
+            .cursorsOf('a')
+            .recall('@1')
+            .catch(() => undefined),
+        { timeout: 10_000 },
+      )
+      .toEqual({
+        searchParams: { query: 'tea' },
+      });
   });
 });

@@ -1,0 +1,80 @@
+/**
+ * Whether replicas and their Redis come to rest: long mixed traffic, each call of which goes to the next replica.
+ * Needs `redis-server`. `npm run soak:replicas -- --seconds 600 --replicas 3`
+ */
+import { parseArgs } from 'node:util';
+import { serveHttp } from '../test/support/process.ts';
+import { startRedis } from '../test/support/redis-server.ts';
+import { startChild } from './child.ts';
+import { attach, debuggerAddress, inspected } from './debugger.ts';
+import { megabytes, residentMegabytes } from './memory.ts';
+import { type HttpCaller, httpCaller, type Outcome } from './requests.ts';
+import type { SoakOptions } from './soak-http.ts';
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '600' }, replicas: { type: 'string', default: '3' } },
+});
+const callers = 32;
+const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
+const turns = 5;
+/** How much the heap of a replica may grow after the first turn, and Redis after the second. */
+const maxGrowth = { heap: 16 * 1024 * 1024, redis: 1.5 };
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const redis = await startRedis();
+const library = await startChild<Pick<SoakOptions, 'baseUrl' | 'callers'>>('soak-library.ts', String(callers));
+const state = {
+  AD_LIBRARY_STATE_URL: redis.url,
+  AD_LIBRARY_STATE_SECRET: 'a secret of the soak, long enough to be one',
+};
+const replicas = await Promise.all(
+  Array.from({ length: Number(values.replicas) }, async () => {
+    const server = await serveHttp(['--base-url', library.ready.baseUrl, ...settings], { ...inspected, ...state });
+    const [, address = ''] = await server.process.says(debuggerAddress);
+    return { server, inside: await attach(address), heaps: [] as number[] };
+  }),
+);
+const origins = replicas.map(({ server }) => server.origin);
+const all = library.ready.callers.map((caller, number) => httpCaller(origins, caller, number));
+const redisBytes: number[] = [];
+const complaints: string[] = [];
+let requests = 0;
+try {
+  for (let turn = 0; turn < turns; turn++) await oneTurn((1000 * Number(values.seconds)) / turns);
+} finally {
+  for (const caller of all) await caller.close();
+  for (const { server, inside } of replicas) {
+    inside.close();
+    await server.close();
+  }
+  library.process.kill();
+  await redis.close();
+}
+report();
+
+async function oneTurn(ms: number): Promise<void> {
+  const end = performance.now() + ms;
+  const count = ({ kind, wrong }: Outcome) => {
+    requests++;
+    if (wrong !== undefined && complaints.length < 10) complaints.push(`${kind}: ${wrong}`);
+  };
+  const ask = async (caller: HttpCaller) => {
+    while (performance.now() < end) count(await caller.once());
+  };
+  await Promise.all(all.map(ask));
+  for (const { inside, heaps } of replicas) heaps.push(await inside.heapUsed());
+  redisBytes.push(Number(/used_memory:(\d+)/.exec(redis.cli('INFO', 'memory'))?.[1]));
+}
+
+function report(): void {
+  say(`${replicas.length} replicas, ${callers} callers, ${values.seconds} s in ${turns} turns, ${requests} requests`);
+  for (const { server, heaps } of replicas)
+    say(`  heap ${heaps.map(megabytes).join(', ')} MB; RSS ${residentMegabytes(server.process.child.pid)} MB`);
+  say(`  Redis ${redisBytes.map(megabytes).join(', ')} MB`);
+  for (const complaint of complaints) say(`WRONG ${complaint}`);
+  const heapsRest = replicas.every(({ heaps }) => (heaps.at(-1) ?? 0) - (heaps[0] ?? 0) <= maxGrowth.heap);
+  const redisRests = (redisBytes.at(-1) ?? 0) <= maxGrowth.redis * (redisBytes[1] ?? 0);
+  const isFine = heapsRest && redisRests && complaints.length === 0;
+  say(isFine ? 'at rest' : 'NOT AT REST, or answers were wrong');
+  process.exitCode = isFine ? 0 : 1;
+}

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import type { KeptAnswer, KeptAnswers } from '../../src/api/with-cache.ts';
+
+const keptAnswer = (headline: string, now: number): KeptAnswer => ({
+  answer: {
+    value: { id: '1' },
+    raw: { id: '1', headline },
+    receipt: { charged: 1, remaining: 99, cached: false, requestId: 'r' },
+    cacheId: headline,
+  },
+  at: now,
+});
+const nameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
+const headlineOf = (kept: KeptAnswer | undefined) => (kept?.answer.raw as { headline?: string } | undefined)?.headline;
+
+export interface AnswersUnderTest {
+  answers: KeptAnswers;
+  now: () => number;
+  /** Lets time pass. */
+  pass(ms: number): Promise<void>;
+}
+
+/** How long answers are kept in these tests. */
+export const ttl = 60_000;
+
+/** What every store of answers does, in memory or in Redis. */
+export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
+  test('returns what was kept, with its age, for its tenant and its call alone', async () => {
+    const { answers, now, pass } = await open();
+    const { kept, keep } = await answers.begin('t', nameOf('1'));
+    expect(kept).toBeUndefined();
+    await keep(keptAnswer('one', now()));
+    await pass(5000);
+    const found = await answers.get('t', nameOf('1'));
+    expect(found?.answer).toEqual(keptAnswer('one', 0).answer);
+    expect(Math.abs(now() - (found?.at ?? 0) - 5000)).toBeLessThan(2000);
+    expect((await answers.begin('t', nameOf('1'))).kept).toEqual(found && { ...found, at: expect.any(Number) });
+    expect(await answers.get('t', nameOf('2'))).toBeUndefined();
+    expect(await answers.get('other', nameOf('1'))).toBeUndefined();
+  });
+
+  test('keeps the newest, until its time is over', async () => {
+    const { answers, now, pass } = await open();
+    for (const headline of ['one', 'two'])
+      await (await answers.begin('t', nameOf('1'))).keep(keptAnswer(headline, now()));
+    expect(headlineOf(await answers.get('t', nameOf('1')))).toBe('two');
+    await pass(ttl - 1000);
+    expect(headlineOf(await answers.get('t', nameOf('1')))).toBe('two');
+    await pass(1000);
+    expect(await answers.get('t', nameOf('1'))).toBeUndefined();
+  });
+
+  test('drops a group, or all of a tenant, and what was asked before that is not kept', async () => {
+    const { answers, now } = await open();
+    const keep = async (tenant: string, id: string, group?: string) =>
+      (await answers.begin(tenant, nameOf(id, group))).keep(keptAnswer(id, now()));
+    await keep('t', 'a', 'one');
+    await keep('t', 'b', 'two');
+    await keep('t', 'c');
+    await keep('other', 'a', 'one');
+    const early = await answers.begin('t', nameOf('a', 'one'));
+    await answers.drop('t', 'one');
+    await early.keep(keptAnswer('stale', now()));
+    const found = async () =>
+      Promise.all(
+        [nameOf('a', 'one'), nameOf('b', 'two'), nameOf('c')].map(async (name) =>
+          headlineOf(await answers.get('t', name)),
+        ),
+      );
+    expect(await found()).toEqual([undefined, 'b', 'c']);
+    await keep('t', 'a', 'one');
+    expect(await found()).toEqual(['a', 'b', 'c']);
+    const earlier = await answers.begin('t', nameOf('c'));
+    await answers.drop('t');
+    await earlier.keep(keptAnswer('stale', now()));
+    expect(await found()).toEqual([undefined, undefined, undefined]);
+    expect(headlineOf(await answers.get('other', nameOf('a', 'one')))).toBe('a');
+  });
+}
