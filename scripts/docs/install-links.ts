@@ -1,29 +1,28 @@
 import { replaceMarked } from './marked.ts';
 
-/** The published package, as hosts start it. */
-const published = { command: 'npx', args: ['-y', 'ad-library-mcp'] };
-const demo = { ...published, args: [...published.args, '--demo'] };
+const url = 'http://127.0.0.1:3000/mcp';
+const key = { type: 'promptString', id: 'ad-library-key', description: 'Ad Library API key', password: true };
 
-type Link = (name: string, server: object) => string;
-
-const vsCode: Link = (name, server) => {
-  const address = `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, ...server }))}`;
+/**
+ * Links that add the server on this machine to a host, as the documents of the host describe them. Over HTTP, because
+ * a link cannot know where a clone lies, and must not start a package of this name that somebody else published.
+ */
+export const vsCodeLink = (withKey: boolean): string => {
+  const server = { name: 'ad-library', type: 'http', url };
+  const secured = { ...server, headers: { Authorization: `Bearer \${input:${key.id}}` }, inputs: [key] };
+  const address = `vscode:mcp/install?${encodeURIComponent(JSON.stringify(withKey ? secured : server))}`;
   // Pages such as GitHub's leave out links that are not of the web.
   return `https://insiders.vscode.dev/redirect?url=${encodeURIComponent(address)}`;
 };
 
-const cursor: Link = (name, server) => {
-  const config = Buffer.from(JSON.stringify(server)).toString('base64');
-  return `https://cursor.com/install-mcp?name=${name}&config=${encodeURIComponent(config)}`;
+export const cursorLink = (withKey: boolean): string => {
+  const secured = { url, headers: { Authorization: `Bearer \${env:AD_LIBRARY_API_KEY}` } };
+  const config = Buffer.from(JSON.stringify(withKey ? secured : { url })).toString('base64');
+  return `https://cursor.com/install-mcp?name=ad-library&config=${encodeURIComponent(config)}`;
 };
 
-const links = (host: string, link: Link): string =>
-  `**${host}**: [add](${link('ad-library', published)}), or [add the demo](${link('ad-library-demo', demo)})`;
+const links = (host: string, link: (withKey: boolean) => string): string =>
+  `**${host}**: [add it with your key](${link(true)}), or [add the demo](${link(false)})`;
 
-/** Links that add the server to a host with one click, as its documents describe them. */
 export const withInstallLinks = (readme: string): string =>
-  replaceMarked(
-    readme,
-    'install links',
-    `${links('VS Code', vsCode)} · ${links('Cursor', cursor)}. They start the package from npm; set the key and the address where the host lists the server.`,
-  );
+  replaceMarked(readme, 'install links', `${links('VS Code', vsCodeLink)} · ${links('Cursor', cursorLink)}`);

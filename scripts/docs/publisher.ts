@@ -1,4 +1,4 @@
-/** Who publishes this: said once, in package.json, and carried from there to wherever hosts and registries look. */
+/** Who publishes this: written once, in package.json, and carried from there to wherever hosts and registries look. */
 export interface Publisher {
   name: string;
   version: string;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cursorLink, vsCodeLink } from '../../scripts/docs/install-links.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { type CodeBlock, codeBlocks, pages, root } from './pages.ts';
 import { answers, connect, runJson } from './run-json.ts';
@@ -84,6 +85,18 @@ describe.skipIf(process.platform === 'win32').each(pages)('$file', (page) => {
     (block) => runOnce(block),
     60_000,
   );
+});
+
+test('README’s links add servers that answer', async () => {
+  for (const link of [vsCodeLink(true), cursorLink(true)]) {
+    expect(pages[0]?.text).toContain(link);
+    const query = new URL(link).searchParams;
+    const config = query.get('config');
+    const server = config
+      ? Buffer.from(config, 'base64').toString()
+      : decodeURIComponent(query.get('url')?.replace('vscode:mcp/install?', '') ?? '');
+    await runJson(server, stage);
+  }
 });
 
 // Windows has no link to the built command in the stage's folder.

@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { inflateSync } from 'node:zlib';
 import { McpbManifestSchema } from '@anthropic-ai/mcpb/schemas/0.3';
 import { expect, test } from 'vitest';
@@ -73,6 +75,14 @@ test('what is not filled in appears nowhere, and keeps the package from being pu
   for (const made of [withManifestPublisher({}, empty), withLabels(read('Dockerfile'), empty)])
     expect(JSON.stringify(made)).not.toContain('example.com');
   expect(JSON.parse(JSON.stringify(withRegistryPublisher({}, empty)))).toEqual({ name: 'com.example/x' });
+});
+
+test('the script that npm runs before publishing names what is open', () => {
+  const script = fileURLToPath(new URL('../../scripts/check-publisher.ts', import.meta.url));
+  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', script], { encoding: 'utf8' });
+  const open = placeholders(present);
+  expect(status).toBe(open.length > 0 ? 1 : 0);
+  for (const name of open) expect(stderr).toContain(name);
 });
 
 test('the icon is the drawing of the script, as SVG and as PNG', () => {
