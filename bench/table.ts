@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Row, rowMark } from './row.ts';
 
-const benchmarks = ['calls', 'http', 'http --tool whoami', 'start', 'tokens', 'library', 'dataset 10000'];
+const benchmarks = ['calls', 'http', 'http --tool whoami', 'start', 'tokens', 'library', 'dataset 10000', 'pictures'];
 
 interface Measured extends Row {
   command: string;

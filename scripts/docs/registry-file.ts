@@ -2,7 +2,7 @@ import { type SettingName, settings } from '../../src/config/settings.ts';
 import { version } from '../../src/version.ts';
 
 /** The settings a person may want to enter where a host installs from a registry. */
-const offered: SettingName[] = ['apiKey', 'baseUrl', 'demo', 'creditBudget', 'readOnly', 'files'];
+const offered: SettingName[] = ['apiKey', 'baseUrl', 'demo', 'creditBudget', 'readOnly', 'files', 'mediaHosts'];
 
 /** The parts of the registry file that the code is the author of: the version, and what its package takes. */
 export const withPackage = (file: object): object => ({
@@ -36,4 +36,5 @@ const formats: Partial<Record<SettingName, string>> = {
   creditBudget: 'number',
   readOnly: 'boolean',
   files: 'filepath',
+  mediaHosts: 'string',
 };

@@ -25,7 +25,10 @@ export const boardAds = defineTool({
   annotations: { ...readOnly, openWorldHint: false },
   operations: [],
   onlyForBoard: true,
-  input: z.strictObject({ gathering: z.string().max(maxIdLength).optional(), ids: z.array(z.string().max(maxIdLength)).max(maxAds).optional() }),
+  input: z.strictObject({
+    gathering: z.string().max(maxIdLength).optional(),
+    ids: z.array(z.string().max(maxIdLength)).max(maxAds).optional(),
+  }),
   output: z.looseObject({}),
   async run({ gathering: id, ids = [] }, { dataset, now, offers }): Promise<BoardAds> {
     const contents = await (await dataset()).contents();

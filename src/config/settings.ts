@@ -183,6 +183,7 @@ export const settings = {
   mediaHosts: setting({
     variable: 'AD_LIBRARY_MEDIA_HOSTS',
     flag: '--media-hosts',
+    title: 'Picture hosts',
     schema: mediaHosts.default({ public: true, listed: [] }),
     value: 'names',
     help: 'Where view_ads and the board fetch pictures: public (every public host, over https; the default), none, or hosts as name or name:port, which alone may be internal or use http',

@@ -4,6 +4,7 @@ import { ApiError, notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import { endpoints, type OperationName, operationNames } from './endpoints.ts';
 import type { KeyRing } from './keys.ts';
+import { drawingTurns } from './media/drawing-turns.ts';
 import { priceOf } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import { type OperationResult, operations } from './operations.ts';
@@ -34,7 +35,12 @@ export function serviceOf(parts: ServiceParts): Hono {
     app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
-  app.get('/media/ads/:adId/:file{.+\\.jpg}', ({ req }) => picture(req.param('adId'), req.param('file'), parts));
+  const inTurn = drawingTurns();
+  app.get('/media/ads/:adId/:file{.+\\.jpg}', async ({ req }) => {
+    const draw = pictureOf(req.param('adId'), req.param('file'), parts);
+    const headers = { 'Content-Type': 'image/jpeg', 'X-Content-Type-Options': 'nosniff' };
+    return new Response(await inTurn(draw), { headers });
+  });
   app.notFound(({ req }) => errorResponse(noSuchPath(req.path), parts));
   app.onError((error) => errorResponse(error, parts));
   return app;
@@ -89,15 +95,16 @@ function paid(
   };
 }
 
-/** The library's own media. They hold no secret and need no key. */
-async function picture(adId: string, file: string, { context: { records } }: ServiceParts): Promise<Response> {
+/** Draws the library's own media. They hold no secret and need no key. */
+function pictureOf(adId: string, file: string, { context: { records } }: ServiceParts): () => Promise<Uint8Array> {
   const number = records.find('ads', adId);
   const [json] = number === undefined ? [] : records.read('ads', [number]);
   if (!json || !/^(logo|\d{1,3})\.jpg$/.test(file)) throw notFound('picture', `${adId}/${file}`);
-  const { drawAd, drawLogo } = await import('./media/draw-ad.ts');
-  const ad = JSON.parse(json);
-  const drawn = await (file === 'logo.jpg' ? drawLogo(ad) : drawAd(ad, Number.parseInt(file, 10)));
-  return new Response(drawn, { headers: { 'Content-Type': 'image/jpeg', 'X-Content-Type-Options': 'nosniff' } });
+  return async () => {
+    const { drawAd, drawLogo } = await import('./media/draw-ad.ts');
+    const ad = JSON.parse(json);
+    return file === 'logo.jpg' ? drawLogo(ad) : drawAd(ad, Number.parseInt(file, 10));
+  };
 }
 
 function errorResponse(

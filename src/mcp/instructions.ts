@@ -28,6 +28,7 @@ function economy(offered: readonly string[]): string {
     offered.includes('gather_ads') &&
       'Anything else about many ads: gather_ads, first with maxCredits: 0, which estimates the price; say it to the user, and gather once.',
     offered.includes('query_ads') && 'Then query_ads answers at no charge, as often as you like; say what it covers.',
+    offered.includes('view_ads') && 'view_ads shows what ads look like.',
     offered.includes('export_ads') && 'export_ads writes files for the user.',
   ].filter(Boolean);
   return steps.length === 0 ? '' : `Many ads: do not page through lists to count or compare. ${steps.join(' ')}\n\n`;

@@ -7,7 +7,7 @@ import type { DrawnTile } from './messages.ts';
 import { gap, gridOf, headHeight, labelHeight, sheetWidth } from './sheet-layout.ts';
 
 const paper: Colour = [236, 238, 242];
-const card: Colour = [255, 255, 255];
+const card: Colour = [247, 248, 250];
 const ink: Colour = [24, 28, 38];
 const faint: Colour = [104, 112, 128];
 const absent: Colour = [214, 218, 225];
@@ -60,10 +60,10 @@ function drawHead(canvas: Canvas, word: string, count: number): void {
   drawText(canvas, note, { x, y, size: 22, colour: faint });
 }
 
-function drawTile(canvas: Canvas, { drawn, picture }: Tile, place: Rect): void {
-  canvas.fillRect(place, picture ? card : absent);
-  drawLabel(canvas, drawn, place);
-  const inside = { ...place, y: place.y + labelHeight, height: place.height - labelHeight };
+function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect): void {
+  canvas.fillRect(area, picture ? card : absent);
+  drawLabel(canvas, drawn, area);
+  const inside = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
   if (picture) canvas.draw(picture, centred(picture, inside), 'contain');
   else if ('reason' in drawn) drawReason(canvas, `not shown: ${drawn.reason}`, inside);
 }

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import { withDeadline } from '../api/abort.ts';
 import { NotPublic } from './guarded-agent.ts';
-import { type MediaHosts, refusalOf } from './media-rule.ts';
+import { type MediaHosts, whyForbidden } from './media-rule.ts';
 
 /** Pictures that this process serves itself: those whose address begins with `address`. */
 export interface OwnPictures {
@@ -57,8 +57,8 @@ async function ownPicture(address: string, own: OwnPictures): Promise<Fetched> {
 async function follow(start: URL, options: FetchOptions, signal: AbortSignal): Promise<Fetched> {
   let url = start;
   for (let hops = 0; hops <= maxRedirects; hops++) {
-    const refusal = refusalOf(url, options.hosts);
-    if (refusal !== undefined) return { reason: hops === 0 ? refusal : `it redirects: ${refusal}` };
+    const problem = whyForbidden(url, options.hosts);
+    if (problem !== undefined) return { reason: hops === 0 ? problem : `it redirects: ${problem}` };
     const { statusCode, headers, body } = await request(url, options, signal);
     if (statusCode === 200) return readBody(body, headers, options.limits);
     body.destroy();

@@ -11,7 +11,7 @@ export const isListed = ({ listed }: MediaHosts, { host, port }: { host: string;
   listed.some((entry) => bare(entry.host) === bare(host) && (entry.port ?? port) === port);
 
 /** Why the rule allows no request to an address; undefined if it does, as far as the address itself tells. */
-export function refusalOf(url: URL, hosts: MediaHosts): string | undefined {
+export function whyForbidden(url: URL, hosts: MediaHosts): string | undefined {
   const { protocol, hostname, username, password } = url;
   if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
   if (username || password) return 'its address holds a user name';

@@ -5,6 +5,8 @@ import type { DrawReply, DrawRequest } from './messages.ts';
 /** Undefined where the picture cannot be decoded; `slow` and `ended` where the thread gave no answer. */
 type Answer = DrawReply | 'slow' | 'ended';
 
+const source = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
+
 /** Loading the thread. */
 const startMs = 20_000;
 
@@ -16,13 +18,11 @@ export class PictureWorker {
   alive = true;
 
   constructor() {
-    this.#worker = startWorker(
-      { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' },
-      { resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 } },
-    );
-    this.#worker.on('message', (reply: DrawReply) => this.#settle?.(reply));
-    this.#worker.on('error', () => this.end());
-    this.#worker.on('exit', () => this.end());
+    this.#worker = startWorker<DrawReply>(source, {
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+      onMessage: (reply) => this.#settle?.(reply),
+      onEnd: () => this.end(),
+    });
     this.#started = this.#answer(startMs);
   }
 

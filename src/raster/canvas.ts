@@ -4,7 +4,7 @@ import type { Path } from './path.ts';
 import type { Raster, Rect } from './raster.ts';
 import { resampled } from './resample.ts';
 
-/** `contain` shows the whole picture, in the middle of the place; `cover` fills the place, and cuts what stands out. */
+/** `contain` shows the whole picture, in the middle of its frame; `cover` fills the frame, and cuts what stands out. */
 export type Fit = 'contain' | 'cover';
 
 /** An opaque picture to draw on. What lies outside of it is left out. */
@@ -41,8 +41,8 @@ export class Canvas implements Raster {
   }
 
   /** A picture, made smaller or larger to fit. */
-  draw(raster: Raster, place: Rect, fit: Fit): void {
-    const { from, to } = placed(raster, place, fit);
+  draw(raster: Raster, frame: Rect, fit: Fit): void {
+    const { from, to } = placed(raster, frame, fit);
     const size = { width: Math.max(1, Math.round(to.width)), height: Math.max(1, Math.round(to.height)) };
     const left = Math.round(to.x);
     let row = Math.round(to.y);
@@ -70,15 +70,15 @@ export class Canvas implements Raster {
 }
 
 /** Which part of a picture is shown where. */
-function placed(raster: Raster, place: Rect, fit: Fit): { from: Rect; to: Rect } {
+function placed(raster: Raster, frame: Rect, fit: Fit): { from: Rect; to: Rect } {
   const whole = { x: 0, y: 0, width: raster.width, height: raster.height };
-  const scales = [place.width / raster.width, place.height / raster.height] as const;
+  const scales = [frame.width / raster.width, frame.height / raster.height] as const;
   if (fit === 'cover') {
     const scale = Math.max(...scales);
-    return { from: centred(whole, place.width / scale, place.height / scale), to: place };
+    return { from: centred(whole, frame.width / scale, frame.height / scale), to: frame };
   }
   const scale = Math.min(...scales);
-  return { from: whole, to: centred(place, raster.width * scale, raster.height * scale) };
+  return { from: whole, to: centred(frame, raster.width * scale, raster.height * scale) };
 }
 
 const centred = (outer: Rect, width: number, height: number): Rect => ({

@@ -12,7 +12,7 @@ export interface Lettering {
   bold?: boolean;
 }
 
-export interface TextPlace extends Lettering {
+export interface TextPosition extends Lettering {
   x: number;
   /** Of the line the letters stand on. */
   y: number;
@@ -52,14 +52,14 @@ export const textWidth = (text: string, lettering: Lettering): number =>
   cut(text, lettering, Number.POSITIVE_INFINITY).width;
 
 /** Draws one line; a letter that the font lacks becomes a box. */
-export function drawText(canvas: Canvas, text: string, place: TextPlace): void {
-  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = place;
+export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
+  const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = position;
   const font = fontOf(bold);
   const scale = size / font.unitsPerEm;
-  let { x } = place;
-  for (const letter of shortened(text, place, maxWidth)) {
+  let { x } = position;
+  for (const letter of shortened(text, position, maxWidth)) {
     const glyph = font.charToGlyph(letter);
-    canvas.fillPath(moved(outlineOf(glyph), { x, y: place.y, scaleX: scale, scaleY: -scale }), colour);
+    canvas.fillPath(moved(outlineOf(glyph), { x, y: position.y, scaleX: scale, scaleY: -scale }), colour);
     x += glyph.advanceWidth * scale;
   }
 }

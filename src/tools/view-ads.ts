@@ -29,31 +29,33 @@ export const viewAds = defineListTool({
     card: z.int().min(1).optional().describe('card of a carousel'),
   }),
   output: z.looseObject({
-    tiles: z.array(z.looseObject({ number: z.number(), id: z.string(), shown: z.boolean() })),
+    tiles: z.array(
+      z.looseObject({ number: z.number(), id: z.string(), shown: z.boolean(), reason: z.string().optional() }),
+    ),
     note: z.string(),
   }),
   async run({ adIds, card }, context) {
     const { pictures, signal, deadline, clock, resultTokens } = context;
-    const asked = await Promise.all(adIds.map((id, index) => askedAd({ id, number: index + 1, card }, context)));
+    const chosen = await Promise.all(adIds.map((id, index) => chosenAd({ id, number: index + 1, card }, context)));
     const left = deadline - clock();
     const waitMs = Math.max(left / 2, left - drawingMs);
-    const sheet = await (await pictures()).sheet(asked.map(sheetTile), { signal, waitMs });
-    const tiles = asked.map(({ tile }, index) => withReason(tile, sheet.tiles[index]?.reason));
+    const sheet = await (await pictures()).sheet(chosen.map(sheetTile), { signal, waitMs });
+    const tiles = chosen.map(({ tile }, index) => withReason(tile, sheet.tiles[index]?.reason));
     const image = { type: 'image', data: Buffer.from(sheet.jpeg).toString('base64'), mimeType: 'image/jpeg' } as const;
     const text = clampLines([note, ...tiles.map(tileText)].join('\n'), resultTokens);
     return { data: { tiles: tilesWithin(tiles, DATA_PER_TEXT * resultTokens), note }, text, attached: [image] };
   },
 });
 
-interface AskedAd {
+interface ChosenAd {
   tile: AdTile;
   picture: AdPicture;
 }
 
-async function askedAd(
+async function chosenAd(
   { id, number, card }: { id: string; number: number; card: number | undefined },
   { dataset, now }: ToolContext,
-): Promise<AskedAd> {
+): Promise<ChosenAd> {
   const item = await (await dataset()).item('ads', id);
   if (item === undefined)
     return {
@@ -65,7 +67,7 @@ async function askedAd(
   return { tile: tileOf(ad, { number, picture, now }), picture };
 }
 
-const sheetTile = ({ tile: { number, picture: label }, picture }: AskedAd): SheetTile =>
+const sheetTile = ({ tile: { number, picture: label }, picture }: ChosenAd): SheetTile =>
   'reason' in picture ? { number, reason: picture.reason } : { number, label, address: picture.address };
 
 function withReason({ picture, ...tile }: AdTile, reason: string | undefined): AdTile {

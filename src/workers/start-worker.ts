@@ -10,15 +10,21 @@ export interface WorkerSource {
   built: string;
 }
 
+export interface WorkerEvents<Message> extends Pick<WorkerOptions, 'workerData' | 'resourceLimits'> {
+  onMessage(message: Message): void;
+  /** May be called twice. @param cause if it failed */
+  onEnd(cause?: unknown): void;
+}
+
 /**
  * Starts a thread without an environment, arguments and standard output, which does not keep the process alive.
  *
  * The build puts the worker beside the bundle. Run from sources it is TypeScript, which Node 20 reads only after tsx was
  * registered in the worker itself.
  */
-export function startWorker(
+export function startWorker<Message>(
   { from, source, built }: WorkerSource,
-  options: Pick<WorkerOptions, 'workerData' | 'resourceLimits'>,
+  { onMessage, onEnd, ...options }: WorkerEvents<Message>,
 ): Worker {
   const isSource = from.endsWith('.ts');
   const worker = new Worker(isSource ? fromSources(new URL(source, from)) : new URL(built, from), {
@@ -32,6 +38,10 @@ export function startWorker(
     stdout: true,
     stderr: true,
   });
+  worker.on('message', onMessage);
+  worker.on('error', onEnd);
+  worker.on('exit', () => onEnd());
+  // Only now: whoever listens keeps the process alive.
   worker.unref();
   return worker;
 }

@@ -112,6 +112,8 @@ test('ids that nobody has are bounded in number and length', async () => {
   await refused('board_pictures', { ids: Array.from({ length: 25 }, (_, index) => `${index}`) });
   const { missing } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
   expect(missing).toEqual(['__proto__', '', '\u0000']);
-  const { pictures } = await board<BoardPictures>('board_pictures', { ids: ['#', '#1', `${idOf(2)}#-1`, `${idOf(2)}#x`] });
+  const { pictures } = await board<BoardPictures>('board_pictures', {
+    ids: ['#', '#1', `${idOf(2)}#-1`, `${idOf(2)}#x`],
+  });
   expect(pictures.filter(({ src }) => src !== undefined).map(({ id }) => id)).toEqual([`${idOf(2)}#x`]);
 });

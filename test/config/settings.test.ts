@@ -34,6 +34,7 @@ test('without settings the documented defaults hold', () => {
     database: undefined,
     files: undefined,
     searchFilters: undefined,
+    mediaHosts: { public: true, listed: [] },
   });
 });
 
@@ -113,6 +114,32 @@ test.each([
   ['AD_LIBRARY_API_KEY', 'two words'],
 ])('%s=%s is refused, by name and with what it may be', (variable, text) => {
   expect(problemsOf({ [variable]: text })).toEqual([expect.stringMatching(new RegExp(`^${variable} must be .+`))]);
+});
+
+test.each([
+  ['public', { public: true, listed: [] }],
+  ['none', { public: false, listed: [] }],
+  ['Public, CDN.example.com', { public: true, listed: [{ host: 'cdn.example.com' }] }],
+  ['localhost:8080', { public: false, listed: [{ host: 'localhost', port: 8080 }] }],
+  ['cdn.example.com:80', { public: false, listed: [{ host: 'cdn.example.com', port: 80 }] }],
+  ['[::1]:443,2130706433', { public: false, listed: [{ host: '[::1]', port: 443 }, { host: '127.0.0.1' }] }],
+])('picture hosts may be %s', (text, hosts) => {
+  expect(readConfig({ AD_LIBRARY_MEDIA_HOSTS: text }).mediaHosts).toEqual(hosts);
+});
+
+test.each([
+  ['https://cdn.example.com', 'host names and host:port'],
+  ['cdn.example.com/ads', 'host names and host:port'],
+  ['*.example.com', 'host names and host:port'],
+  ['cdn.example.com:0', 'host names and host:port'],
+  ['cdn.example.com:65536', 'host names and host:port'],
+  ['::1', 'host names and host:port'],
+  ['none, cdn.example.com', 'anything beside none'],
+  [',', 'at least one name'],
+])('picture hosts may not be %s', (text, reason) => {
+  expect(problemsOf({ AD_LIBRARY_MEDIA_HOSTS: text })).toEqual([
+    expect.stringMatching(`AD_LIBRARY_MEDIA_HOSTS must .*${reason}`),
+  ]);
 });
 
 test('all problems are reported at once, those of flags by the flag', () => {

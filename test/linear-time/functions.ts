@@ -14,6 +14,8 @@ type Call = (...given: unknown[]) => unknown;
 const rooms = /^(?:present|mcp|api|tools|prompts|log|raster)\//;
 /** The rest of the library opens files and databases by name. */
 const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|media\/shape-for)\.ts$/;
+/** Takes texts apart; the rest of the room fetches and draws. */
+const inPictures = /^pictures\/(?:inside-addresses|media-rule)\.ts$/;
 /** Of a few sizes, or of no text. */
 const exempt = new Set(['count', 'framed', 'fit', 'runOf', 'add', 'groupBy', 'createLog', 'createStructuredLog']);
 
@@ -48,4 +50,5 @@ async function timeFunctionsOf(source: Source): Promise<void> {
   }
 }
 
-for (const source of sources) if (rooms.test(source.file) || inLibrary.test(source.file)) await timeFunctionsOf(source);
+const timed = [rooms, inLibrary, inPictures];
+for (const source of sources) if (timed.some((files) => files.test(source.file))) await timeFunctionsOf(source);

@@ -8,8 +8,10 @@ import * as account from '../../src/present/account.ts';
 import { landingDomainOf, viewAd } from '../../src/present/ad.ts';
 import { factsOf } from '../../src/present/ad-facts.ts';
 import { adListText } from '../../src/present/ad-list-text.ts';
+import { pictureOf } from '../../src/present/ad-picture.ts';
 import { adText } from '../../src/present/ad-text.ts';
-import { cardField, firstCard, linkOf, viewCards } from '../../src/present/cards.ts';
+import { tileOf, tilesWithin, tileText } from '../../src/present/ad-tile.ts';
+import { cardField, firstCard, linkOf, mediaOfCards, viewCards } from '../../src/present/cards.ts';
 import * as collection from '../../src/present/collection.ts';
 import { keep } from '../../src/present/copy-fields.ts';
 import { creativeOf, mediaOf } from '../../src/present/creative.ts';
@@ -34,6 +36,7 @@ const card = { title: '', body: '', description: '', cta_type: '', link_url: '' 
 const adOf = (text: string) => filled({ ...everyFact, [text]: '', cards: [card, card] }, text);
 const pageOf = (text: string) => filled({ ...somePage, [text]: '' }, text);
 const fieldsOf = (text: string) => ({ [text]: [text, { [text]: text }] });
+const tileOptions = (text: string) => ({ number: 1, picture: { reason: text }, now });
 const someCollection = { id: '', name: '', type: '', defaultType: '', isDefault: true, adCount: 1 };
 
 const adAt = (detail: 'brief' | 'standard' | 'full') => (text: string) => viewAd(adOf(text), { detail, now });
@@ -57,6 +60,11 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   cardField: [(text) => cardField(filled(card, text), 'title')],
   landingDomainOf: [(text) => landingDomainOf(adOf(text))],
   creativeOf: [(text) => creativeOf(adOf(text))],
+  mediaOfCards: [(text) => mediaOfCards(adOf(text))],
+  pictureOf: [(text) => pictureOf({ ...adOf(text), media: [{ type: 'THUMB', url: `https://${text}` }] }, { now })],
+  tileOf: [(text) => tileOf(adOf(text), tileOptions(text))],
+  tileText: [(text) => tileText(tileOf(adOf(text), tileOptions(text)))],
+  tilesWithin: [(text) => tilesWithin([tileOf(adOf(text), tileOptions(text))], 500)],
   viewPage: [pageAt('full')],
   pageText: [(text) => page.pageText(pageAt('brief')(text))],
   pageListText: [(text) => page.pageListText({ items: [pageAt('brief')(text)] })],

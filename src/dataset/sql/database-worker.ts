@@ -30,13 +30,12 @@ export class DatabaseWorker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    this.#worker = startWorker(source, {
+    this.#worker = startWorker<Reply>(source, {
       workerData: { limits: options.limits, stop: this.#stop } satisfies WorkerSetup,
       resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+      onMessage: (reply) => this.#settle(({ resolve }) => resolve(reply)),
+      onEnd: (cause) => this.#end(new WorkerDied('The worker ended.', { cause })),
     });
-    this.#worker.on('message', (reply: Reply) => this.#settle(({ resolve }) => resolve(reply)));
-    this.#worker.on('error', (cause) => this.#end(new WorkerDied('The worker failed.', { cause })));
-    this.#worker.on('exit', () => this.#end(new WorkerDied('The worker ended.')));
   }
 
   get alive(): boolean {

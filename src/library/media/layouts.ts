@@ -9,6 +9,7 @@ import {
   drawPlay,
   drawProduct,
   faded,
+  inkOn,
   type Scene,
   white,
 } from './scene.ts';
@@ -81,15 +82,15 @@ const split: Layout = (scene) => {
     colour: white,
     sizes: [40, 36, 32, 28, 25],
   });
-  drawButton(canvas, action, { x: 32, y: 508, colour: white, on: palette.accent });
+  drawButton(canvas, action, { x: 32, y: 508, colour: inkOn(palette.accent, palette), on: palette.accent });
 };
 
 /** The product in the middle of rings, with the text below in the middle. */
 const rings: Layout = (scene) => {
   const { canvas, palette, headline, action } = scene;
   backdrop(scene, between(palette.body, palette.dark, 0.2), between(palette.body, palette.dark, 0.75));
-  for (const [at, radius] of [270, 214, 158].entries())
-    canvas.fillPath(ellipse(300, 236, [radius, radius]), faded(palette.paper, 0.14 + at * 0.14));
+  for (const [at, radius] of [256, 204, 152].entries())
+    canvas.fillPath(ellipse(300, 226, [radius, radius]), faded(palette.paper, 0.14 + at * 0.14));
   drawProduct(scene, { x: 300, y: 376, scale: 0.66 });
   drawBrand(scene, { x: 32, y: 28, colour: white, on: palette.dark });
   drawDiscount(scene, { x: 510, y: 120 });
@@ -121,10 +122,11 @@ export const bare: Layout = (scene) => {
 export const still: Layout = (scene) => {
   const { canvas, palette, headline } = scene;
   backdrop(scene, between(palette.dark, black, 0.25), palette.body);
-  canvas.fillPath(ellipse(number(scene, 3, 180, 420), 210, [260, 260]), {
+  const light = number(scene, 3, 180, 420);
+  canvas.fillPath(ellipse(light, 210, [270, 270]), {
     shape: 'radial',
-    from: [300, 210],
-    to: [300, 480],
+    from: [light, 210],
+    to: [light, 480],
     colours: [faded(palette.tint, 0.8), faded(palette.tint, 0)],
   });
   canvas.fillPath(ellipse(300, 520, [420, 96]), faded(palette.dark, 0.45));
@@ -142,7 +144,6 @@ export const still: Layout = (scene) => {
     height: 76,
     colour: white,
     sizes: [34, 30, 26],
-    align: 'left',
   });
   canvas.fillPath(roundedRect({ x: 32, y: 574, width: 536, height: 6 }, 3), faded(white, 0.35));
   canvas.fillPath(roundedRect({ x: 32, y: 574, width: number(scene, 5, 60, 300), height: 6 }, 3), palette.accent);
@@ -167,7 +168,8 @@ export const card =
     );
     drawProduct(scene, { x: 300, y: 396, scale: 0.74 });
     canvas.fillRect({ x: 0, y: 460, width: SIDE, height: 140 }, white);
-    drawParagraph(canvas, headline || scene.brand, {
+    const title = headline || scene.brand;
+    drawParagraph(canvas, title, {
       x: 32,
       y: 482,
       width: 320,
@@ -175,7 +177,8 @@ export const card =
       colour: palette.dark,
       sizes: [34, 30, 26, 23],
     });
-    drawButton(canvas, action, { x: 568, y: 504, colour: white, on: palette.dark, align: 'right' });
+    const button = title ? ({ x: 568, align: 'right' } as const) : ({ x: 300, align: 'centre' } as const);
+    drawButton(canvas, action, { ...button, y: 504, colour: white, on: palette.dark });
   };
 
 export const withHeadline: readonly Layout[] = [panel, poster, split, rings];

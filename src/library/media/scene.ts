@@ -9,6 +9,10 @@ export const white: Colour = [255, 255, 255];
 export const black: Colour = [0, 0, 0];
 export const faded = ([red, green, blue]: Colour, opacity: number): Colour => [red, green, blue, opacity];
 
+/** What can be read on a colour. */
+export const inkOn = (colour: Colour, { dark }: Palette): Colour =>
+  colour[0] * 0.3 + colour[1] * 0.59 + colour[2] * 0.11 > 160 ? dark : white;
+
 /** What an ad's picture shows. Texts that the font cannot draw are left out. */
 export interface Scene {
   canvas: Canvas;
@@ -37,9 +41,9 @@ export function drawProduct({ canvas, palette, shape }: Scene, { x, y, scale }: 
     canvas.fillPath(ellipse(x, y, [ring * 21 * scale, ring * 3 * scale]), [0, 0, 0, 0.026]);
   const from = [x - 240 * scale, y - 400 * scale] as const;
   const to = [x + 240 * scale, y] as const;
-  const place = { x: x - 540 * scale, y: y - 620 * scale, scaleX: scale, scaleY: scale };
+  const transform = { x: x - 540 * scale, y: y - 620 * scale, scaleX: scale, scaleY: scale };
   for (const [tone, path] of shape) {
-    const form = moved(path, place);
+    const form = moved(path, transform);
     if (tone === 'shade') canvas.fillPath(form, [0, 0, 0, 0.14]);
     else if (tone === 'shine') canvas.fillPath(form, [255, 255, 255, 0.32]);
     else {
@@ -61,39 +65,30 @@ interface Paragraph {
   align?: 'left' | 'centre';
 }
 
-/** Bold lines in the largest size in which all of the text fits. Returns where they end. */
-export function drawParagraph(
-  canvas: Canvas,
-  text: string,
-  { x, y, width, height, colour, sizes, align }: Paragraph,
-): number {
-  const fits = sizes.map((size) => {
-    const lettering = { size, bold: true };
-    const lines = linesOf(text, {
-      ...lettering,
-      maxWidth: width,
-      maxLines: Math.max(1, Math.floor(height / (size * 1.16))),
-    });
-    return { lettering, lines };
-  });
-  const best = fits.find(({ lines }) => !lines.at(-1)?.endsWith('…')) ?? fits.at(-1);
-  const { lettering = { size: 20, bold: true }, lines = [] } = best ?? {};
-  const step = lettering.size * 1.16;
-  lines.forEach((line, at) => {
+/** From one line to the next, in sizes of the letters. */
+const LINE = 1.16;
+
+/** Bold lines in the first size in which all of the text fits, or in the last. */
+export function drawParagraph(canvas: Canvas, text: string, { x, y, colour, align, ...room }: Paragraph): void {
+  const { width, height, sizes } = room;
+  const linesIn = (size: number) =>
+    linesOf(text, { size, bold: true, maxWidth: width, maxLines: Math.floor(height / (size * LINE)) });
+  const size = sizes.find((one) => !linesIn(one).at(-1)?.endsWith('…')) ?? Math.min(...sizes);
+  const lettering = { size, bold: true };
+  for (const [at, line] of linesIn(size).entries()) {
     const left = align === 'centre' ? (width - textWidth(line, lettering)) / 2 : 0;
-    drawText(canvas, line, { ...lettering, x: x + left, y: y + at * step + lettering.size * 0.92, colour });
-  });
-  return y + lines.length * step;
+    drawText(canvas, line, { ...lettering, x: x + left, y: y + (at * LINE + 0.92) * size, colour });
+  }
 }
 
-interface Place {
+interface Placement {
   x: number;
   y: number;
   colour: Colour;
   on: Colour;
 }
 
-interface Mark extends Place {
+interface Mark extends Placement {
   radius: number;
 }
 
@@ -101,7 +96,7 @@ interface Mark extends Place {
 export function drawButton(
   canvas: Canvas,
   text: string,
-  { x, y, colour, on, align = 'left' }: Place & { align?: 'left' | 'centre' | 'right' },
+  { x, y, colour, on, align = 'left' }: Placement & { align?: 'left' | 'centre' | 'right' },
 ): void {
   const lettering = { size: 22, bold: true };
   const inner = Math.min(300, textWidth(text, lettering));
@@ -112,7 +107,7 @@ export function drawButton(
 }
 
 /** The advertiser's mark and name. */
-export function drawBrand({ canvas, brand }: Scene, { x, y, colour, on }: Place): void {
+export function drawBrand({ canvas, brand }: Scene, { x, y, colour, on }: Placement): void {
   drawMark(canvas, brand, { x: x + 20, y: y + 20, radius: 20, colour: on, on: colour });
   drawText(canvas, brand, { x: x + 52, y: y + 28, size: 22, bold: true, colour, maxWidth: 380 });
 }
@@ -132,7 +127,12 @@ export function drawDiscount({ canvas, discount, palette }: Scene, { x, y }: { x
   if (discount === '') return;
   canvas.fillPath(ellipse(x, y, [52, 52]), palette.accent);
   const lettering = { size: 30, bold: true };
-  drawText(canvas, discount, { ...lettering, x: x - textWidth(discount, lettering) / 2, y: y + 11, colour: white });
+  drawText(canvas, discount, {
+    ...lettering,
+    x: x - textWidth(discount, lettering) / 2,
+    y: y + 11,
+    colour: inkOn(palette.accent, palette),
+  });
 }
 
 /** Shown on the still of a video. */

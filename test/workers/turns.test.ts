@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { Turns } from '../../src/workers/turns.ts';
+
+const limits = { maxRunning: 4, perTenant: 3, maxWaiting: 10, of: 'pictures' };
+
+/** Takes a turn, and tells in which order turns began. */
+function taker(turns: Turns) {
+  const began: string[] = [];
+  const ends = new Map<string, () => void>();
+  const take = async (name: string, signal?: AbortSignal) => {
+    const end = await turns.take(name.split(' ')[0] ?? '', signal);
+    began.push(name);
+    ends.set(name, end);
+  };
+  const end = async (name: string) => {
+    ends.get(name)?.();
+    await new Promise(setImmediate);
+  };
+  return { began, take, end };
+}
+
+test('a tenant that asks for much leaves room for others, and who has fewer turns comes first', async () => {
+  const { began, take, end } = taker(new Turns(limits));
+  const names = ['busy 1', 'busy 2', 'busy 3', 'busy 4', 'busy 5', 'late 1', 'late 2', 'other 1'];
+  const all = Promise.all(names.map((name) => take(name)));
+  await new Promise(setImmediate);
+  expect(began).toEqual(['busy 1', 'busy 2', 'busy 3', 'late 1']);
+  await end('busy 1');
+  expect(began.at(-1)).toBe('other 1');
+  await end('other 1');
+  expect(began.at(-1)).toBe('late 2');
+  for (const name of ['busy 2', 'busy 3', 'late 1', 'late 2']) await end(name);
+  await all;
+  expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
+});
+
+test('whoever stops waiting takes no turn', async () => {
+  const { began, take, end } = taker(new Turns({ ...limits, maxRunning: 1 }));
+  await take('first');
+  const leaving = new AbortController();
+  const left = take('left', leaving.signal);
+  const last = take('last');
+  leaving.abort(new Error('gone'));
+  await expect(left).rejects.toThrow('gone');
+  await end('first');
+  await last;
+  expect(began).toEqual(['first', 'last']);
+  await expect(take('aborted', AbortSignal.abort(new Error('before')))).rejects.toThrow('before');
+});
+
+test('one tenant may hold half of the queue, all together the whole', async () => {
+  const turns = new Turns({ ...limits, maxRunning: 1 });
+  await turns.take('first');
+  const waiting = (tenant: string, count: number) =>
+    Array.from({ length: count }, () => void turns.take(tenant).catch(() => {}));
+  waiting('greedy', 5);
+  await expect(turns.take('greedy')).rejects.toMatchObject({ failure: { kind: 'busy' } });
+  waiting('other', 5);
+  await expect(turns.take('third')).rejects.toThrow('Too many pictures are waiting');
+});
