@@ -1,5 +1,5 @@
 import { button, byId, el, refill } from './elements.ts';
-import { type FacetName, type FacetValue, facetNames, facets, filtered, toggled, valuesOf } from './facets.ts';
+import { type FacetName, type FacetValue, facetNames, facets, toggled, valuesOf } from './facets.ts';
 import type { View } from './state.ts';
 import { number } from './words.ts';
 
@@ -41,7 +41,7 @@ export function createChips(view: View): { draw(): void } {
   const isFiltered = () => Object.values(view.state.chosen).some((values) => values.size > 0);
 
   const shortRow = (all: readonly FacetValue[][]) => {
-    const { length } = filtered(view.state.ads, view.state.chosen);
+    const { length } = view.state.ads;
     // What none or all of the ads have would filter nothing.
     const shown = all.flatMap((values) =>
       values.filter(
