@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Agent } from 'undici';
 import { FairStore } from '../state/fair-store.ts';
 import { Turns } from '../workers/turns.ts';
-import { CallerPictures } from './caller-pictures.ts';
+import { CallerPictures, type PictureParts } from './caller-pictures.ts';
 import { type FetchLimits, fetchPicture, type OwnPictures } from './fetch-picture.ts';
 import { openGuardedAgent } from './guarded-agent.ts';
 import type { MediaHosts } from './media-rule.ts';
@@ -49,17 +49,6 @@ export interface PictureOptions {
 export interface OpenPictures {
   of(tenantId: string): Pictures;
   close(): Promise<void>;
-}
-
-/** What the pictures of all callers share. */
-export interface PictureParts {
-  fetch(address: string, signal: AbortSignal): ReturnType<typeof fetchPicture>;
-  fetches: Turns;
-  workers: PictureWorkers;
-  kept: FairStore<Uint8Array>;
-  /** By content and size. */
-  thumbnails: LRUCache<string, Thumbnail>;
-  random(): number;
 }
 
 export function openPictures(options: PictureOptions): OpenPictures {
