@@ -33,7 +33,7 @@ export function iconSvg(): string {
     ({ x, y, width, height, radius, colour }) =>
       `  <rect x="${x}" y="${y}" width="${width}" height="${height}" rx="${radius}" fill="${colour}"/>`,
   );
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}">\n${shapes.join('\n')}\n</svg>\n`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}">\n  <title>Ad Library</title>\n${shapes.join('\n')}\n</svg>\n`;
 }
 
 /** The pixels as PNG stores them: rows of RGBA, each after a byte that names its filter. */
