@@ -81,7 +81,9 @@ function filterWords(filters: unknown): string[] {
     .filter(([, value]) => value !== undefined)
     .slice(0, 6)
     .map(([key, value]) =>
-      key === 'query' ? `“${value}”` : `${key} ${Array.isArray(value) ? value.join(', ') : value}`,
+      key === 'query'
+        ? `“${String(value).replaceAll('"', '')}”`
+        : `${key} ${Array.isArray(value) ? value.join(', ') : value}`,
     )
     .map((text) => text.slice(0, 80));
 }
