@@ -64,7 +64,7 @@ export class RedisDatasets implements Datasets {
     this.#options = options;
     this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
     this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
-    this.#holdings = new Holdings(options.redis.connection, 'datasets', DATASET_TTL);
+    this.#holdings = new Holdings(options.redis, 'datasets', DATASET_TTL);
   }
 
   /** Bytes of all copies, as they are counted. */
