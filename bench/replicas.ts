@@ -4,10 +4,11 @@
  * `npm run bench:replicas -- --seconds 5 --callers 32 --ads 100000`
  */
 import { parseArgs } from 'node:util';
-import { type RedisServer, startRedis } from '../test/support/redis-server.ts';
+import { startRedis } from '../test/support/redis-server.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
+import { bytesByKind, usedMemory } from './redis-memory.ts';
 import { askKept, callerOf, type Fleet, quantile, startFleet, stopFleet } from './replica-calls.ts';
 import { addRow } from './row.ts';
 
@@ -105,19 +106,8 @@ async function measureMemory(keys: number): Promise<void> {
   const bytes = usedMemory(redis) - before;
   say(`${ads} ads of ${keys} keys, ${service.ready.source}:`);
   say(`  ${megabytes(bytes)} MB of Redis with kept answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`);
-  for (const kind of ['dataset', 'answer'])
-    say(`  ${megabytes(bytesOfKind(redis, kind))} MB of it under keys of the kind "${kind}"`);
+  for (const [kind, held] of bytesByKind(redis).slice(0, 4))
+    say(`  ${megabytes(held)} MB of it under keys of the kind ${kind}`);
   say(`  gathered in ${((gathered - began) / 1000 / keys).toFixed(1)} s for ${adsOfKey} ads`);
   say(`  first query of ${adsOfKey} ads on another replica after ${((read - gathered) / 1000).toFixed(1)} s`);
-}
-
-function usedMemory(server: RedisServer): number {
-  return Number(/used_memory:(\d+)/.exec(server.cli('INFO', 'memory'))?.[1]);
-}
-
-function bytesOfKind(server: RedisServer, kind: string): number {
-  const sum = `local sum = 0
-    for _, key in ipairs(redis.call('KEYS', ARGV[1])) do sum = sum + redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) end
-    return sum`;
-  return Number(server.cli('EVAL', sum, '0', `ad-library:*:${kind}:*`));
 }
