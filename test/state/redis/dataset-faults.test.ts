@@ -40,7 +40,6 @@ describeWithRedis('datasets while Redis is in trouble', () => {
     for (const id of ['x', 'y']) await expect(add(await one.dataset(), 1, { id })).rejects.toMatchObject(unavailable);
     await redis.restart();
     await allUp(replicas);
-    await one.datasets.close();
     expect(await idsIn(await other.dataset())).toEqual(['x', 'y']);
   });
 
