@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import type { RedisServer } from '../test/support/redis-server.ts';
 
 export function usedMemory(redis: RedisServer): number {
@@ -18,4 +20,19 @@ export function bytesByKind(redis: RedisServer): [kind: string, bytes: number][]
     .split('\n')
     .map((line): [string, number] => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])])
     .sort(([, left], [, right]) => right - left);
+}
+
+/** Milliseconds of bare round trips to it, one after the other. */
+export async function roundTrips({ port }: RedisServer, count: number): Promise<number[]> {
+  const socket = connect(port, '127.0.0.1').setNoDelay();
+  await once(socket, 'connect');
+  const times: number[] = [];
+  for (let trip = 0; trip < count; trip++) {
+    const began = performance.now();
+    socket.write('PING\r\n');
+    await once(socket, 'data');
+    times.push(performance.now() - began);
+  }
+  socket.destroy();
+  return times;
 }

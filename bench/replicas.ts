@@ -8,7 +8,7 @@ import { startRedis } from '../test/support/redis-server.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
-import { bytesByKind, usedMemory } from './redis-memory.ts';
+import { bytesByKind, roundTrips, usedMemory } from './redis-memory.ts';
 import { askKept, callerOf, type Fleet, quantile, startFleet, stopFleet } from './replica-calls.ts';
 import { addRow } from './row.ts';
 
@@ -61,12 +61,18 @@ async function measureCalls(): Promise<void> {
 /** One caller, in turns, so that what else the machine does meets both. */
 async function measureAdded(alone: Fleet, shared: Fleet): Promise<void> {
   const times: [number[], number[]] = [[], []];
-  for (let turn = 0; turn < 10; turn++)
+  const trips: number[] = [];
+  for (let turn = 0; turn < 10; turn++) {
     for (const [index, fleet] of [alone, shared].entries())
       times[index]?.push(...(await askKept(fleet, { callers: 1, ms: ms / 10 })));
+    trips.push(...(await roundTrips(redis, 200)));
+  }
   const [memory, withRedis] = times.map((each) => quantile(each, 0.5)) as [number, number];
   const added = withRedis - memory;
   const holds = added <= maxAdded;
+  say(
+    `a bare round trip to Redis: ${fixed(quantile(trips, 0.5))} at the median, ${fixed(quantile(trips, 0.99))} at p99`,
+  );
   say(
     `a kept answer, one caller: ${fixed(memory)} with memory, ${fixed(withRedis)} with Redis at the median; added ${fixed(added)}, at most ${fixed(maxAdded)}: ${holds ? 'holds' : 'MISSED'}`,
   );

@@ -121,6 +121,12 @@ test('the local library can be left out: only the app and its own command know o
   expect(users.map(({ file }) => file).toSorted()).toEqual(['src/app.ts', 'src/cli/library.ts']);
 });
 
+test('what is in Redis is loaded on demand alone: outside of it there are imports of types, and dynamic ones', () => {
+  const statically = /^import (?!type )[^'"]*?['"][^'"]*\/redis\/[^'"]+['"]/m;
+  const loading = sources.filter(({ file, text }) => dirname(file) !== 'src/state/redis' && statically.test(text));
+  expect(loading.map(({ file }) => file)).toEqual([]);
+});
+
 test('no tool speaks of what its call cost: whoever calls it adds the receipt', () => {
   const naming = sources.filter(
     ({ file, text }) => folderOf(file) === 'tools' && /\breceipt|\bcharged?\b/.test(withoutComments(text)),

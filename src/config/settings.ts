@@ -114,7 +114,7 @@ export const settings = {
     title: 'Credit budget',
     schema: wholeNumber(0, 1_000_000_000).optional(),
     value: 'credits',
-    help: 'Maximum credits this process may spend per key; a call that could exceed them is not sent',
+    help: 'Maximum credits this process (with a shared state: all replicas) may spend per key; a call that could exceed them is not sent',
   }),
   cacheSeconds: setting({
     variable: 'AD_LIBRARY_CACHE_SECONDS',

@@ -57,7 +57,7 @@ export class RedisCreditLedger implements CreditLedger {
     this.#waiters = waiters;
     this.#leaseMs = leaseMs;
     this.#renewals = new Renewals(async () => {
-      await this.#renew(redis.connection, this.#tenantsWithLeases());
+      await this.#renew(redis.connection);
       await this.#settlePending(redis.connection);
     });
     redis.connection.onUp((commands) => this.#restore(commands));
@@ -161,20 +161,27 @@ export class RedisCreditLedger implements CreditLedger {
 
   /** After a time without Redis: what it may have lost, and what could not be told to it. */
   async #restore(commands: RedisCommands): Promise<void> {
-    await this.#renew(commands, new Set([...this.#known.keys(), ...this.#tenantsWithLeases()]));
+    const spenders = [...this.#known].flatMap(([tenantId, { spending }]) => (spending ? tenantId : []));
+    await this.#renew(commands, spenders);
     await this.#settlePending(commands);
   }
 
-  async #renew(commands: RedisCommands, tenantIds: ReadonlySet<string>): Promise<void> {
-    const all = [...tenantIds];
+  /** Renews the leases of this process; of tenants without any, it only writes back what is known. */
+  async #renew(commands: RedisCommands, alsoOf: readonly string[] = []): Promise<void> {
+    const leases = new Map<string, [id: string, OpenLease][]>(alsoOf.map((tenantId) => [tenantId, []]));
+    for (const lease of this.#open) {
+      const { tenantId } = lease[1];
+      leases.set(tenantId, [...(leases.get(tenantId) ?? []), lease]);
+    }
+    const all = [...leases];
     for (let start = 0; start < all.length; start += batch)
-      await Promise.all(
-        all.slice(start, start + batch).map((tenantId) => this.#renewOne(commands, tenantId).catch(unlessReply)),
-      );
+      await Promise.all(all.slice(start, start + batch).map((one) => this.#renewOne(commands, one).catch(unlessReply)));
   }
 
-  async #renewOne(commands: RedisCommands, tenantId: string): Promise<void> {
-    const leases = [...this.#open].filter(([, lease]) => lease.tenantId === tenantId);
+  async #renewOne(
+    commands: RedisCommands,
+    [tenantId, leases]: [tenantId: string, leases: [id: string, OpenLease][]],
+  ): Promise<void> {
     const open = Object.fromEntries(leases.map(([id, { fields }]) => [id, fields]));
     const { account, pricesVersion, pricesText } = this.#knownOf(tenantId);
     const learned = pricesVersion !== '';
@@ -210,9 +217,5 @@ export class RedisCreditLedger implements CreditLedger {
 
   #sealed(tenantId: string, pricesText: string): Buffer {
     return this.#redis.seal.close(pricesOf(this.#keyOf(tenantId)), pricesText);
-  }
-
-  #tenantsWithLeases(): Set<string> {
-    return new Set([...this.#open.values()].map(({ tenantId }) => tenantId));
   }
 }
