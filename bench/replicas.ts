@@ -4,10 +4,11 @@
  * `npm run bench:replicas -- --seconds 5 --callers 32 --ads 100000`
  */
 import { parseArgs } from 'node:util';
-import { type RedisServer, startRedis } from '../test/support/redis-server.ts';
+import { startRedis } from '../test/support/redis-server.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
+import { bytesByKind, roundTrips, usedMemory } from './redis-memory.ts';
 import { askKept, callerOf, type Fleet, quantile, startFleet, stopFleet } from './replica-calls.ts';
 import { addRow } from './row.ts';
 
@@ -60,12 +61,18 @@ async function measureCalls(): Promise<void> {
 /** One caller, in turns, so that what else the machine does meets both. */
 async function measureAdded(alone: Fleet, shared: Fleet): Promise<void> {
   const times: [number[], number[]] = [[], []];
-  for (let turn = 0; turn < 10; turn++)
+  const trips: number[] = [];
+  for (let turn = 0; turn < 10; turn++) {
     for (const [index, fleet] of [alone, shared].entries())
       times[index]?.push(...(await askKept(fleet, { callers: 1, ms: ms / 10 })));
+    trips.push(...(await roundTrips(redis, 200)));
+  }
   const [memory, withRedis] = times.map((each) => quantile(each, 0.5)) as [number, number];
   const added = withRedis - memory;
   const holds = added <= maxAdded;
+  say(
+    `a bare round trip to Redis: ${fixed(quantile(trips, 0.5))} at the median, ${fixed(quantile(trips, 0.99))} at p99`,
+  );
   say(
     `a kept answer, one caller: ${fixed(memory)} with memory, ${fixed(withRedis)} with Redis at the median; added ${fixed(added)}, at most ${fixed(maxAdded)}: ${holds ? 'holds' : 'MISSED'}`,
   );
@@ -105,19 +112,8 @@ async function measureMemory(keys: number): Promise<void> {
   const bytes = usedMemory(redis) - before;
   say(`${ads} ads of ${keys} keys, ${service.ready.source}:`);
   say(`  ${megabytes(bytes)} MB of Redis with kept answers and gatherings, ${(bytes / ads).toFixed(0)} bytes an ad`);
-  for (const kind of ['dataset', 'answer'])
-    say(`  ${megabytes(bytesOfKind(redis, kind))} MB of it under keys of the kind "${kind}"`);
+  for (const [kind, held] of bytesByKind(redis).slice(0, 4))
+    say(`  ${megabytes(held)} MB of it under keys of the kind ${kind}`);
   say(`  gathered in ${((gathered - began) / 1000 / keys).toFixed(1)} s for ${adsOfKey} ads`);
   say(`  first query of ${adsOfKey} ads on another replica after ${((read - gathered) / 1000).toFixed(1)} s`);
-}
-
-function usedMemory(server: RedisServer): number {
-  return Number(/used_memory:(\d+)/.exec(server.cli('INFO', 'memory'))?.[1]);
-}
-
-function bytesOfKind(server: RedisServer, kind: string): number {
-  const sum = `local sum = 0
-    for _, key in ipairs(redis.call('KEYS', ARGV[1])) do sum = sum + redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0) end
-    return sum`;
-  return Number(server.cli('EVAL', sum, '0', `ad-library:*:${kind}:*`));
 }

@@ -121,6 +121,8 @@ export class DatasetCopy {
 
   async #merge(): Promise<number | undefined> {
     const { log, records } = this.#options;
+    // A merge would remove what this version does not know.
+    if (records.hasUnknown()) return;
     const { letGo } = this.#dataset;
     const dropped = !isDeepStrictEqual(letGo, this.#letGo);
     const merged = await log.merge(this.#position, records.write(this.#dataset.records()), { letGo, dropped });

@@ -29,10 +29,8 @@ export interface ReadParts {
 
 export const beginning: LogPosition = { epoch: '', part: 0, number: 0, tail: Buffer.alloc(0) };
 
-/** How long a dataset is kept after the last answer that added to it, in milliseconds: 30 days. */
+/** How long a dataset is kept after the last answer that added to it, or known to be cleared, in milliseconds. */
 export const DATASET_TTL = 30 * 86_400_000;
-/** How long others find out that it was cleared. */
-const CLEARED_MS = 86_400_000;
 /** How long a merge may take before others try, and what it has written until then is removed. */
 const MERGE_MS = 60_000;
 /** A log is merged when it is larger than its base and than this, or has more parts. */
@@ -79,7 +77,8 @@ export class DatasetLog {
     const [letGo, ...parts] = answer.slice(6) as unknown as [Buffer, ...Buffer[]];
     const last = nextNumber > (again === 1 ? 0 : number) ? parts.at(-1)?.subarray(-TAIL_BYTES) : undefined;
     return {
-      position: { epoch: String(newEpoch), part: nextPart, number: nextNumber, tail: last ?? tail },
+      // A copy, which does not keep the memory of the whole part.
+      position: { epoch: String(newEpoch), part: nextPart, number: nextNumber, tail: last ? Buffer.from(last) : tail },
       startsOver: again === 1,
       isDone: isDone === 1,
       bytes,
@@ -108,7 +107,7 @@ export class DatasetLog {
   }
 
   async clear(): Promise<void> {
-    await this.#connection.run(clearScript, this.#keys, [randomUUID(), String(CLEARED_MS)]);
+    await this.#connection.run(clearScript, this.#keys, [randomUUID(), String(DATASET_TTL)]);
   }
 }
 

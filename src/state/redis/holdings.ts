@@ -1,3 +1,4 @@
+import type { Redis } from './open-redis.ts';
 import { type RedisCommands, script } from './redis-connection.ts';
 
 /**
@@ -44,10 +45,11 @@ export class Holdings {
   readonly #ttl: number;
 
   /** @param ttl how long what is held is kept, in milliseconds */
-  constructor(connection: RedisCommands, kind: string, ttl: number) {
+  constructor({ connection, seal }: Pick<Redis, 'connection' | 'seal'>, kind: string, ttl: number) {
     this.#connection = connection;
-    const tag = `ad-library:{${kind}}`;
-    this.#keys = [`${tag}:sizes`, `${tag}:ends`, `${tag}:total`];
+    // Of this secret: what others keep in the same Redis cannot be read, and is none of our business.
+    const tag = `ad-library:{${seal.name('holdings', kind)}}:${kind}`;
+    this.#keys = [`${tag}-sizes`, `${tag}-ends`, `${tag}-total`];
     this.#ttl = ttl;
   }
 

@@ -34,6 +34,8 @@ export interface RedisCommands {
 const commandMs = 900;
 /** A command that takes longer is slow. */
 const slowMs = 100;
+/** Different problems logged while Redis is away. */
+const maxProblems = 20;
 /** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
 const probeEvery = 250;
 const probesPerDriver = 8;
@@ -53,7 +55,8 @@ export class RedisConnection implements RedisCommands {
   #isUp = false;
   #isClosed = false;
   #healing: Promise<void> | undefined;
-  #problem = '';
+  /** What has gone wrong since Redis was last reached. */
+  readonly #problems = new Set<string>();
   /** When the first command was sent since which all were slow. */
   #slowSince = Infinity;
 
@@ -76,7 +79,10 @@ export class RedisConnection implements RedisCommands {
     this.#heal();
     await Promise.race([this.#healing, wait(ms, undefined, { ref: false })]);
     if (!this.#isUp)
-      this.#log.warn('the shared state cannot be reached yet', { hosts: this.#hosts(), problem: this.#problem });
+      this.#log.warn('the shared state cannot be reached yet', {
+        hosts: this.#hosts(),
+        problem: [...this.#problems].join('; '),
+      });
   }
 
   async send(key: string, args: readonly RedisArgument[]): Promise<unknown> {
@@ -132,9 +138,10 @@ export class RedisConnection implements RedisCommands {
   /** Logs a problem, but not again and again. */
   #report(error: unknown): void {
     const { message: problem } = error as Error;
+    if (this.#problems.size >= maxProblems) return;
     if (this.#isUp) this.#log.warn('the shared state cannot be reached', { hosts: this.#hosts(), problem });
-    else if (problem !== this.#problem) this.#log.info('the shared state cannot be reached', { problem });
-    this.#problem = problem;
+    else if (!this.#problems.has(problem)) this.#log.info('the shared state cannot be reached', { problem });
+    this.#problems.add(problem);
   }
 
   #heal(): void {
@@ -166,6 +173,7 @@ export class RedisConnection implements RedisCommands {
     for (const hook of this.#hooks) await hook({ send, run });
     if (this.#isClosed) return;
     this.#slowSince = Infinity;
+    this.#problems.clear();
     this.#isUp = true;
     this.#log.info('the shared state can be reached', { hosts: this.#hosts() });
   }

@@ -57,12 +57,7 @@ export class RedisCursors {
   constructor(redis: Redis, own: (tenantId: string) => CursorMemory) {
     this.#redis = redis;
     this.#own = own;
-    redis.connection.onUp(async (commands) => {
-      for (const [id, { call }] of this.#unsent) {
-        await commands.run(...call);
-        this.#unsent.delete(id);
-      }
-    });
+    redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(() => {}));
   }
 
   of(tenantId: string): CursorMemory {
@@ -89,6 +84,13 @@ export class RedisCursors {
         return text ? (State.safeParse(JSON.parse(String(text))).data as CursorState | undefined) : undefined;
       },
     };
+  }
+
+  async #sendUnsent(commands: RedisCommands): Promise<void> {
+    for (const [id, { call }] of this.#unsent) {
+      await commands.run(...call);
+      this.#unsent.delete(id);
+    }
   }
 
   /** What this replica remembers itself is forgotten elsewhere. */

@@ -7,6 +7,7 @@ import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
 import { Holdings } from './holdings.ts';
 import type { Redis } from './open-redis.ts';
+import type { RedisCommands } from './redis-connection.ts';
 import { type SealedRecords, sealedRecords } from './sealed-records.ts';
 import { UnsentParts } from './unsent-parts.ts';
 
@@ -64,7 +65,8 @@ export class RedisDatasets implements Datasets {
     this.#options = options;
     this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
     this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
-    this.#holdings = new Holdings(options.redis.connection, 'datasets', DATASET_TTL);
+    this.#holdings = new Holdings(options.redis, 'datasets', DATASET_TTL);
+    options.redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(() => {}));
   }
 
   /** Bytes of all copies, as they are counted. */
@@ -145,12 +147,29 @@ export class RedisDatasets implements Datasets {
       await this.#clear(opened);
       if (parts.length === 0) return;
       const appended = await log.append(parts);
+      // Sent: what goes wrong from here on need not keep them.
       parts.length = 0;
       await this.#afterAppend(opened, appended);
     } catch (error) {
-      const lost = parts.filter((part) => !this.#unsent.add(name, part));
-      if (lost.length > 0) this.#warn('answers are lost to a dataset: too much waits for the shared state', error);
+      this.#keepUnsent(name, parts, error);
       throw error;
+    }
+  }
+
+  #keepUnsent(name: string, parts: readonly Buffer[], error: unknown): void {
+    const lost = parts.filter((part) => !this.#unsent.add(name, part));
+    if (lost.length > 0) this.#warn('answers are lost to a dataset: too much waits for the shared state', error);
+  }
+
+  /** Others should not have to wait until this replica is asked for the same dataset again. */
+  async #sendUnsent(commands: RedisCommands): Promise<void> {
+    for (const name of this.#unsent.names()) {
+      if (this.#uncleared.has(name)) continue;
+      const parts = this.#unsent.take(name);
+      await new DatasetLog(commands, name).append(parts).catch((error: unknown) => {
+        this.#keepUnsent(name, parts, error);
+        throw error;
+      });
     }
   }
 

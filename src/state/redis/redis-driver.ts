@@ -24,7 +24,7 @@ export interface RedisDriver {
 /** How long a connection may take, in milliseconds. */
 const connectTimeout = 1000;
 /** The longest wait between two attempts to reconnect, in milliseconds. */
-const maxWait = 1000;
+const maxWait = 400;
 /** Commands that wait for their answer. */
 const maxQueued = 20_000;
 

@@ -34,7 +34,7 @@ export class RedisExports implements ExportStore {
   constructor(options: RedisExportsOptions) {
     this.#options = options;
     this.#maxBytes = options.maxBytes ?? 256 * 1024 * 1024;
-    this.#holdings = new Holdings(options.redis.connection, 'exports', exportTtl);
+    this.#holdings = new Holdings(options.redis, 'exports', exportTtl);
   }
 
   of(tenantId: string): Exports {

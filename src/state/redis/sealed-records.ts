@@ -19,12 +19,16 @@ export interface SealedRecords {
   write(records: Iterable<DatasetRecord>): AsyncGenerator<Buffer>;
   /** What is damaged is left out. */
   read(part: Buffer): AsyncGenerator<DatasetRecord[]>;
+  /** Whether there were records that another version of this program may be able to read. */
+  hasUnknown(): boolean;
 }
 
 /** Parts are lines of JSON, compressed and sealed for one dataset. */
 export function sealedRecords(seal: Seal, dataset: string): SealedRecords {
+  let hasUnknown = false;
   const partOf = async (lines: readonly Uint8Array[]) => seal.close(dataset, await compress(Buffer.concat(lines)));
   return {
+    hasUnknown: () => hasUnknown,
     async *write(records) {
       let lines: Uint8Array[] = [];
       let bytes = 0;
@@ -47,7 +51,8 @@ export function sealedRecords(seal: Seal, dataset: string): SealedRecords {
       const lines = opened && (await decompress(opened, { maxOutputLength: MAX_PART_BYTES }).catch(() => undefined));
       let records: DatasetRecord[] = [];
       for (const record of recordsIn(lines ?? Buffer.of())) {
-        records.push(record);
+        if (record === undefined) hasUnknown = true;
+        else records.push(record);
         if (records.length < RECORDS_AT_ONCE) continue;
         yield records;
         records = [];
@@ -67,12 +72,12 @@ function linesOf(record: DatasetRecord): Uint8Array[] {
   return [Buffer.from(JSON.stringify({ kind, id, since, at, firstAt, listedBy, requestId })), json];
 }
 
-function* recordsIn(bytes: Buffer): Generator<DatasetRecord> {
+/** Undefined for a line that cannot be read. */
+function* recordsIn(bytes: Buffer): Generator<DatasetRecord | undefined> {
   const lines = linesIn(bytes);
   for (const line of lines) {
     const head = parsedLine(RecordHead, line.toString());
-    if (head === undefined) continue;
-    if (head.kind === 'gathering') yield head;
+    if (head === undefined || head.kind === 'gathering') yield head;
     else {
       const json = lines.next().value;
       // A copy, which does not keep the memory of the whole part.

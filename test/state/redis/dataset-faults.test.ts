@@ -1,3 +1,4 @@
+import { deflateRawSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { until } from '../../support/http.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
@@ -39,7 +40,6 @@ describeWithRedis('datasets while Redis is in trouble', () => {
     for (const id of ['x', 'y']) await expect(add(await one.dataset(), 1, { id })).rejects.toMatchObject(unavailable);
     await redis.restart();
     await allUp(replicas);
-    await one.datasets.close();
     expect(await idsIn(await other.dataset())).toEqual(['x', 'y']);
   });
 
@@ -79,6 +79,18 @@ describeWithRedis('datasets while Redis is in trouble', () => {
     await add(await other.dataset(), 2, { id: 'w' });
     expect(await idsIn(await one.dataset())).toEqual(['v', 'w', 'x', 'y', 'z']);
     expect(await idsIn(await other.dataset())).toEqual(['v', 'w', 'x', 'y', 'z']);
+  });
+
+  test('are not merged by a version that does not know all of it', async () => {
+    const { redis, replicas } = await openReplicas(1);
+    const [one] = replicas as [Replica];
+    const name = one.redis.keyOf('a', 'dataset');
+    const newer = one.redis.seal.close(name, deflateRawSync('{"kind":"videos","id":"x"}\n{"id":"x"}\n'));
+    await one.redis.connection.send(name, ['RPUSH', `${name}:log`, newer]);
+    for (let at = 0; at < 10; at++) await add(await one.dataset(), at, { id: `${at}`, body: noise(100_000) });
+    expect(await idsIn(await one.dataset())).toHaveLength(10);
+    await one.datasets.close();
+    expect(redis.cli('LLEN', `${name}:log`)).toBe('11');
   });
 
   test('are merged later when a replica dies over it', async () => {
