@@ -11,6 +11,17 @@ import type { Pictures, Sheet, SheetOptions, SheetTile, Thumbnail } from './pict
 import { gridOf } from './sheet-layout.ts';
 import { wordAt } from './words.ts';
 
+/** What the pictures of all callers share. */
+export interface PictureParts {
+  fetch(address: string, signal: AbortSignal): Promise<Fetched>;
+  fetches: Turns;
+  workers: PictureWorkers;
+  kept: FairStore<Uint8Array>;
+  /** By content and size. */
+  thumbnails: LRUCache<string, Thumbnail>;
+  random(): number;
+}
+
 /** Decoding more takes so much memory that the thread is not kept. */
 const heavyPixels = 8_000_000;
 
