@@ -3,16 +3,13 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Page, pages, root } from './pages.ts';
 
-/** Drawn by another script than those that are there yet. */
-const drawnLater = /^docs\/pictures\/(board|sheet)/;
-
 /** Links and pictures of a page within the repository. */
 function linksOf({ text }: Page): string[] {
   const prose = text.replace(/^( *)(`{3,})[\s\S]*?\n\1\2$/gm, '').replace(/`[^`\n]*`/g, '');
   const found = [...prose.matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset|href)="([^"]+)"/g)].map(
     ([, link, tag]) => link ?? tag ?? '',
   );
-  return found.filter((link) => !/^(https?|mailto):/.test(link) && !drawnLater.test(link));
+  return found.filter((link) => !/^(https?|mailto):/.test(link));
 }
 
 /** As GitHub makes the anchor of a heading. */
