@@ -55,7 +55,7 @@ describe('what a model reads has the names of tools, never those of operations',
 describe('what still works without credits', () => {
   test('lists only the tools that are offered', async ({ upstream, start }) => {
     upstream.does(json({ error: { code: 'c', message: 'm', requestId: 'r' } }, { status: 402 }));
-    const ungated = tools.filter((tool) => !isGated(tool) && !tool.onlyForBoard);
+    const ungated = tools.filter((tool) => !isGated(tool));
     const all = await start();
     expect((await all.call('search_ads')).text).toContain(`Still working: ${namesOf(ungated)}, and cached answers.`);
     const some = await start({ tools: ['search_ads', 'whoami'] });
