@@ -18,7 +18,7 @@ export interface PictureParts {
   workers: PictureWorkers;
   kept: FairStore<Uint8Array>;
   /** By content and size. */
-  thumbnails: LRUCache<string, Thumbnail>;
+  thumbnails: LRUCache<string, Uint8Array>;
   random(): number;
 }
 
@@ -114,13 +114,12 @@ export class CallerPictures implements Pictures {
     const { format, width, height } = header;
     const name = `${createHash('sha256').update(bytes).digest('base64')} ${side}`;
     const known = thumbnails.get(name);
-    if (known) return known;
+    if (known) return { jpeg: known };
     const isHeavy = width * height > heavyPixels;
     const made = await workers.draw({ type: 'thumbnail', format, bytes, side }, { ...this.#turn(signal), isHeavy });
-    if ('failed' in made && made.failed !== 'damaged') return { reason: failures[made.failed] };
-    const thumbnail = 'failed' in made ? { reason: failures.damaged } : made;
-    thumbnails.set(name, thumbnail);
-    return thumbnail;
+    if ('failed' in made) return { reason: failures[made.failed] };
+    thumbnails.set(name, made.jpeg);
+    return made;
   }
 }
 

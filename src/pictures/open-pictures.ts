@@ -72,7 +72,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
     kept: new FairStore({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
     thumbnails: new LRUCache({
       maxSize: limits.maxThumbnailBytes,
-      sizeCalculation: (made) => 500 + ('jpeg' in made ? made.jpeg.length : 0),
+      sizeCalculation: (jpeg) => 500 + jpeg.length,
     }),
     random,
   };
