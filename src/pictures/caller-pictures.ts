@@ -1,12 +1,26 @@
 import { createHash } from 'node:crypto';
+import type { LRUCache } from 'lru-cache';
 import { withDeadline } from '../api/abort.ts';
+import type { FairStore } from '../state/fair-store.ts';
+import type { Turns } from '../workers/turns.ts';
 import type { Fetched } from './fetch-picture.ts';
 import type { DrawnTile } from './messages.ts';
-import type { PictureParts } from './open-pictures.ts';
 import { readHeader } from './picture-header.ts';
+import type { PictureWorkers } from './picture-workers.ts';
 import type { Pictures, Sheet, SheetOptions, SheetTile, Thumbnail } from './pictures.ts';
 import { gridOf } from './sheet-layout.ts';
 import { wordAt } from './words.ts';
+
+/** What the pictures of all callers share. */
+export interface PictureParts {
+  fetch(address: string, signal: AbortSignal): Promise<Fetched>;
+  fetches: Turns;
+  workers: PictureWorkers;
+  kept: FairStore<Uint8Array>;
+  /** By content and size. */
+  thumbnails: LRUCache<string, Uint8Array>;
+  random(): number;
+}
 
 /** Decoding more takes so much memory that the thread is not kept. */
 const heavyPixels = 8_000_000;
@@ -89,13 +103,12 @@ export class CallerPictures implements Pictures {
     const { format, width, height } = header;
     const name = `${createHash('sha256').update(bytes).digest('base64')} ${side}`;
     const known = thumbnails.get(name);
-    if (known) return known;
+    if (known) return { jpeg: known };
     const isHeavy = width * height > heavyPixels;
     const made = await workers.draw({ type: 'thumbnail', format, bytes, side }, { ...this.#turn(signal), isHeavy });
-    if ('failed' in made && made.failed !== 'damaged') return { reason: failures[made.failed] };
-    const thumbnail = 'failed' in made ? { reason: failures.damaged } : made;
-    thumbnails.set(name, thumbnail);
-    return thumbnail;
+    if ('failed' in made) return { reason: failures[made.failed] };
+    thumbnails.set(name, made.jpeg);
+    return made;
   }
 }
 

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Agent, Dispatcher } from 'undici';
 import { withDeadline } from '../api/abort.ts';
-import { NotPublic } from './guarded-agent.ts';
+import { type GuardedAgent, NotPublic } from './guarded-agent.ts';
 import { type MediaHosts, whyForbidden } from './media-rule.ts';
 
 /** Pictures that this process serves itself: those whose address begins with `address`. */
@@ -26,7 +25,7 @@ export interface FetchLimits {
 export interface FetchOptions {
   hosts: MediaHosts;
   /** Opened with the first request. */
-  agent(): Promise<Agent>;
+  agent(): Promise<GuardedAgent>;
   own: OwnPictures | undefined;
   userAgent: string;
   limits: FetchLimits;
@@ -59,10 +58,10 @@ async function follow(start: URL, options: FetchOptions, signal: AbortSignal): P
   for (let hops = 0; hops <= maxRedirects; hops++) {
     const problem = whyForbidden(url, options.hosts);
     if (problem !== undefined) return { reason: hops === 0 ? problem : `it redirects: ${problem}` };
-    const { statusCode, headers, body } = await request(url, options, signal);
-    if (statusCode === 200) return readBody(body, headers, options.limits);
-    body.destroy();
-    body.on('error', () => {});
+    const answer = await request(url, options, signal);
+    const { statusCode, headers, body } = answer;
+    if (statusCode === 200) return readBody(answer, options.limits);
+    body.on('error', () => {}).destroy();
     const location = [headers.location].flat()[0];
     if (!redirects.has(statusCode) || location === undefined) return { reason: `its host answered ${statusCode}` };
     if (!URL.canParse(location, url.href)) return { reason: 'it redirects to no web address' };
@@ -85,11 +84,9 @@ async function request({ origin, pathname, search }: URL, options: FetchOptions,
 
 class TooLarge extends Error {}
 
-async function readBody(
-  body: Dispatcher.ResponseData['body'],
-  headers: Dispatcher.ResponseData['headers'],
-  { maxBytes }: FetchLimits,
-): Promise<Fetched> {
+type Answer = Awaited<ReturnType<GuardedAgent['request']>>;
+
+async function readBody({ body, headers }: Answer, { maxBytes }: FetchLimits): Promise<Fetched> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   try {

@@ -5,6 +5,8 @@ import { isInside } from './inside-addresses.ts';
 import { bare, isListed, type MediaHosts } from './media-rule.ts';
 import type { Resolve } from './resolve.ts';
 
+export type GuardedAgent = Agent;
+
 /** A host that does not exist, or whose address is not public. Nobody may learn which. */
 export class NotPublic extends Error {
   override readonly name = 'NotPublic';
@@ -21,7 +23,7 @@ export interface GuardOptions {
  * An agent whose connections lead to public addresses only, unless the rule lists the host by name: whatever a name
  * resolved to before, what counts is the address that the connection is made to.
  */
-export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<Agent> {
+export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
   // It is CommonJS: only the default export exists both bundled and unbundled.
   const { Agent, buildConnector } = (await import('undici')).default;
   const toListed = buildConnector({});

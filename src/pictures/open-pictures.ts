@@ -1,13 +1,12 @@
 import { LRUCache } from 'lru-cache';
-import type { Agent } from 'undici';
 import { FairStore } from '../state/fair-store.ts';
 import { Turns } from '../workers/turns.ts';
-import { CallerPictures } from './caller-pictures.ts';
+import { CallerPictures, type PictureParts } from './caller-pictures.ts';
 import { type FetchLimits, fetchPicture, type OwnPictures } from './fetch-picture.ts';
-import { openGuardedAgent } from './guarded-agent.ts';
+import { type GuardedAgent, openGuardedAgent } from './guarded-agent.ts';
 import type { MediaHosts } from './media-rule.ts';
 import { PictureWorkers, type WorkerLimits } from './picture-workers.ts';
-import type { Pictures, Thumbnail } from './pictures.ts';
+import type { Pictures } from './pictures.ts';
 import { type Resolve, resolveInDns } from './resolve.ts';
 
 export interface PictureLimits extends FetchLimits, WorkerLimits {
@@ -51,21 +50,10 @@ export interface OpenPictures {
   close(): Promise<void>;
 }
 
-/** What the pictures of all callers share. */
-export interface PictureParts {
-  fetch(address: string, signal: AbortSignal): ReturnType<typeof fetchPicture>;
-  fetches: Turns;
-  workers: PictureWorkers;
-  kept: FairStore<Uint8Array>;
-  /** By content and size. */
-  thumbnails: LRUCache<string, Thumbnail>;
-  random(): number;
-}
-
 export function openPictures(options: PictureOptions): OpenPictures {
   const { hosts, own, userAgent, now, random, resolve = resolveInDns } = options;
   const limits = { ...defaults, ...options.limits };
-  let opened: Promise<Agent> | undefined;
+  let opened: Promise<GuardedAgent> | undefined;
   const agent = () => {
     // A name that is not found in time is one that does not exist.
     opened ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.notPublicMs * 0.9 });
@@ -84,7 +72,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
     kept: new FairStore({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
     thumbnails: new LRUCache({
       maxSize: limits.maxThumbnailBytes,
-      sizeCalculation: (made) => 500 + ('jpeg' in made ? made.jpeg.length : 0),
+      sizeCalculation: (jpeg) => 500 + jpeg.length,
     }),
     random,
   };

@@ -20,18 +20,20 @@ export interface DrawOptions {
 
 export type Drawn = { jpeg: Uint8Array } | { failed: 'damaged' | 'slow' | 'ended' };
 
+const queue = { maxWaiting: 1000, of: 'pictures' };
+
 /** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
 export class PictureWorkers {
   readonly #limits: WorkerLimits;
   readonly #turns: Turns;
   /** One large picture at a time: it takes hundreds of megabytes. */
-  readonly #heavyTurns = new Turns({ maxRunning: 1, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
+  readonly #heavyTurns = new Turns({ maxRunning: 1, perTenant: 1, ...queue });
   readonly #idle = new Map<PictureWorker, NodeJS.Timeout>();
   readonly #all = new Set<PictureWorker>();
 
   constructor(limits: WorkerLimits) {
     this.#limits = limits;
-    this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
+    this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, ...queue });
   }
 
   async draw(request: DrawRequest, options: DrawOptions): Promise<Drawn> {

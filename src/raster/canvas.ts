@@ -13,11 +13,12 @@ export class Canvas implements Raster {
   readonly height: number;
   readonly data: Uint8ClampedArray;
 
-  constructor(width: number, height: number, background: Colour = [255, 255, 255]) {
+  /** White, or of another colour. */
+  constructor(width: number, height: number, background?: Colour) {
     this.width = width;
     this.height = height;
     this.data = new Uint8ClampedArray(width * height * 4).fill(255);
-    this.fillRect({ x: 0, y: 0, width, height }, background);
+    if (background) this.fillRect({ x: 0, y: 0, width, height }, background);
   }
 
   /** Whole pixels. */

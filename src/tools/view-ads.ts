@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import type { SheetTile } from '../pictures/pictures.ts';
-import { type AdPicture, pictureOf } from '../present/ad-picture.ts';
+import { type AdPicture, type PictureChoice, pictureOf } from '../present/ad-picture.ts';
 import { type AdTile, tileOf, tilesWithin, tileText } from '../present/ad-tile.ts';
 import { DATA_PER_TEXT, idOf } from '../present/copy-fields.ts';
 import { clampLines } from '../present/fit.ts';
+import type { StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
-import type { ToolContext } from './tool-context.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =
@@ -35,8 +35,10 @@ export const viewAds = defineListTool({
     note: z.string(),
   }),
   async run({ adIds, card }, context) {
-    const { pictures, signal, deadline, clock, resultTokens } = context;
-    const chosen = await Promise.all(adIds.map((id, index) => chosenAd({ id, number: index + 1, card }, context)));
+    const { pictures, signal, deadline, clock, resultTokens, now } = context;
+    const dataset = await context.dataset();
+    const items = await Promise.all(adIds.map((id) => dataset.item('ads', id)));
+    const chosen = adIds.map((id, index) => chosenAd({ id, number: index + 1, item: items[index] }, { card, now }));
     const left = deadline - clock();
     const waitMs = Math.max(left / 2, left - drawingMs);
     const sheet = await (await pictures()).sheet(chosen.map(sheetTile), { signal, waitMs });
@@ -52,19 +54,18 @@ interface ChosenAd {
   picture: AdPicture;
 }
 
-async function chosenAd(
-  { id, number, card }: { id: string; number: number; card: number | undefined },
-  { dataset, now }: ToolContext,
-): Promise<ChosenAd> {
-  const item = await (await dataset()).item('ads', id);
+function chosenAd(
+  { id, number, item }: { id: string; number: number; item: StoredItem | undefined },
+  choice: PictureChoice,
+): ChosenAd {
   if (item === undefined)
     return {
       tile: { number, id: idOf(id), shown: false },
       picture: { reason: 'it is not in the dataset; get_ad reads it for credits' },
     };
   const ad = objectOf(item);
-  const picture = pictureOf(ad, { card, now });
-  return { tile: tileOf(ad, { number, picture, now }), picture };
+  const picture = pictureOf(ad, choice);
+  return { tile: tileOf(ad, { number, picture, now: choice.now }), picture };
 }
 
 const sheetTile = ({ tile: { number, picture: label }, picture }: ChosenAd): SheetTile =>

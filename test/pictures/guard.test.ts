@@ -13,7 +13,7 @@ const names: Record<string, string[]> = {
   'both.example': ['93.184.216.34', '127.0.0.1'],
   'mapped.example': ['::ffff:127.0.0.1'],
 };
-const limits = { notPublicMs: 200, fetchMs: 3000 };
+const limits = { notPublicMs: 200, fetchMs: 20_000 };
 const opened = openTestPictures([host.host], limits, { resolve: async (name) => names[name] ?? [] });
 const signal = new AbortController().signal;
 const show = (address: string, tenantId = 'tenant') => opened.of(tenantId).thumbnail(address, { side: 100, signal });

@@ -77,7 +77,7 @@ test.for<[name: string, make: () => Promise<Uint8Array> | Uint8Array, shown: boo
 });
 
 test('decoding that takes too long is ended, other tenants wait for nothing, and the next picture is shown', async () => {
-  const hasty = openTestPictures([host.host], { drawMs: 2000 });
+  const hasty = openTestPictures([host.host], { drawMs: 4000 });
   const shown = (tenantId: string, bytes: Uint8Array) =>
     hasty.of(tenantId).thumbnail(host.serve(bytes), { side: 100, signal });
   const bomb = shown('attacker', scanBomb(20_000));

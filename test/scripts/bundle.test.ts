@@ -47,6 +47,12 @@ test('the bundle is small, holds what it needs, and is the same whenever it is p
   expect(packBundle().bytes).toEqual(bytes);
 });
 
+test('it carries the licences of what is read beside the code, and of what that was compiled from', () => {
+  const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
+  for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js']) expect(licences).toContain(`\n${name} `);
+  for (const text of ['SIL OPEN FONT LICENSE', 'work of the Independent JPEG']) expect(licences).toContain(text);
+});
+
 test('its demo answers every tool from the unpacked files alone', async () => {
   const client = await startedByHost({ demo: 'true', credit_budget: '50' });
   expect(await client.listTools()).toHaveLength(listedTools.length);

@@ -22,7 +22,7 @@ export async function drawAd(ad: Ad, nr: number): Promise<Uint8Array> {
 /** The advertiser's logo: its first letter on its colours. */
 export async function drawLogo(ad: Ad): Promise<Uint8Array> {
   const { paper, dark, body } = paletteOf(ad);
-  const canvas = new Canvas(240, 240, body);
+  const canvas = new Canvas(240, 240);
   canvas.fillRect(
     { x: 0, y: 0, width: 240, height: 240 },
     { shape: 'linear', from: [0, 0], to: [240, 240], colours: [body, dark] },

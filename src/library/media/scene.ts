@@ -37,8 +37,8 @@ interface Stand {
 
 /** The product with its shadow on the ground. Light falls on it from above on the left. */
 export function drawProduct({ canvas, palette, shape }: Scene, { x, y, scale }: Stand): void {
-  for (let ring = 1; ring <= 12; ring++)
-    canvas.fillPath(ellipse(x, y, [ring * 21 * scale, ring * 3 * scale]), [0, 0, 0, 0.026]);
+  for (let ring = 1; ring <= 8; ring++)
+    canvas.fillPath(ellipse(x, y, [ring * 31 * scale, ring * 4.5 * scale]), [0, 0, 0, 0.04]);
   const from = [x - 240 * scale, y - 400 * scale] as const;
   const to = [x + 240 * scale, y] as const;
   const transform = { x: x - 540 * scale, y: y - 620 * scale, scaleX: scale, scaleY: scale };

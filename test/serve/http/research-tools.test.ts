@@ -13,10 +13,12 @@ test('tools that need no call serve only keys that the service accepted, and ask
     (await call('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' }, key)).json.result;
 
   const refused = await query('svc_live_madeup.1');
-  expect(refused).toMatchObject({ isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } });
+  const viewed = (await call('view_ads', { adIds: ['x'] }, 'svc_live_madeup.2')).json.result;
+  for (const result of [refused, viewed])
+    expect(result).toMatchObject({ isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } });
   expect(await query(service.apiKey)).toMatchObject({
     structuredContent: { rows: [[0]], receipt: { charged: 0, cached: true } },
   });
   await query(service.apiKey);
-  expect(service.requests.filter((request) => request === 'GET /v1/whoami')).toHaveLength(2);
+  expect(service.requests.filter((request) => request === 'GET /v1/whoami')).toHaveLength(3);
 });
