@@ -86,7 +86,7 @@ const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(
 
 async function answered(server: ServerContext, call: ToolCall): Promise<Outcome> {
   const tool = server.tools.get(call.name);
-  if (tool === undefined) throw unknownTool(call.name, [...server.tools.keys()]);
+  if (tool === undefined) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   const contextOf = await server.calls();
   const signals = [call.signal, server.closing];
@@ -186,7 +186,7 @@ function failed(server: ServerContext, call: ToolCall, thrown: unknown): Outcome
 
 /** The result that reports an error, and the facts in it. */
 export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown) {
-  const { text: explanation, error } = explainError(thrown, [...tools.values()]);
+  const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }));
   const text = [notice, explanation].filter(Boolean).join('\n');
   const result: ToolResult = {
     content: [{ type: 'text', text }],
@@ -198,11 +198,16 @@ export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 't
 
 /** For a result that holds what was read before a call failed. */
 function explained(thrown: unknown, { tools }: Pick<ServerContext, 'tools'>) {
-  const { text, error } = explainError(thrown, [...tools.values()]);
+  const { text, error } = explainError(thrown, toolsForModels({ tools }));
   return { kind: error.kind, text };
 }
 
-function unknownTool(name: string, known: string[]): AdLibraryError {
+/** The tools that a text for a model may name. */
+const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): Tool[] =>
+  [...tools.values()].filter(({ onlyForBoard }) => !onlyForBoard);
+
+function unknownTool(name: string, tools: readonly Tool[]): AdLibraryError {
+  const known = tools.map((tool) => tool.name);
   const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${known.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
 }

@@ -117,3 +117,8 @@ test('ids that nobody has are bounded in number and length', async () => {
   });
   expect(pictures.filter(({ src }) => src !== undefined).map(({ id }) => id)).toEqual([`${idOf(2)}#x`]);
 });
+
+test('no text for a model names the tools that only the board calls', async () => {
+  expect((await server.call('nothing')).text).not.toContain('board_');
+  expect(server.client.getInstructions()).not.toContain('board_');
+});

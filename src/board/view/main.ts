@@ -116,7 +116,7 @@ function add(more: readonly BoardAd[], change: Partial<State>): void {
   view.update({ ...change, ads, axis: axisOf(ads, change.asOf ?? state.asOf) });
 }
 
-const { hostContext, hostCapabilities: _ } = await host.request('ui/initialize', {
+const { hostContext } = await host.request('ui/initialize', {
   protocolVersion: '2026-01-26',
   appInfo: { name: 'ad-library-board', version: '1.0.0' },
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },

@@ -1,4 +1,4 @@
-import type { Browser, BrowserContextOptions, FrameLocator, Page } from 'playwright-core';
+import type { Browser, FrameLocator, Page } from 'playwright-core';
 import { hostPage } from './host-page.ts';
 
 /** What the host needs of a client of the server. */
@@ -17,9 +17,6 @@ export interface HostOptions {
   args?: Record<string, unknown>;
   /** Changes a result before the board gets it, as some hosts do. */
   passOn?: (result: Record<string, unknown>) => Record<string, unknown>;
-  /** Before a call of the board goes to the server. */
-  onCall?: (name: string) => Promise<void> | void;
-  browser?: BrowserContextOptions;
   /** Runs in each frame before its own scripts. */
   script?: string;
 }
@@ -49,11 +46,11 @@ export interface ShownBoard {
 const home = 'http://host.example/';
 
 export async function showBoard(browser: Browser, client: HostClient, options: HostOptions): Promise<ShownBoard> {
-  const { width = 1180, height = 820, context = {}, tool, args = {}, passOn = (result) => result, onCall } = options;
+  const { width = 1180, height = 820, context = {}, tool, args = {}, passOn = (result) => result } = options;
   const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
   const { text } = contents[0] as { text: string };
   const result = (await client.callTool({ name: tool, arguments: args })) as Record<string, unknown>;
-  const browserContext = await browser.newContext({ viewport: { width, height }, ...options.browser });
+  const browserContext = await browser.newContext({ viewport: { width, height } });
   const page = await browserContext.newPage();
   if (options.script) await page.addInitScript(options.script);
   const [calls, requests, problems]: [ShownBoard['calls'], string[], string[]] = [[], [], []];
@@ -80,7 +77,6 @@ export async function showBoard(browser: Browser, client: HostClient, options: H
   }));
   await page.exposeFunction('hostCallTool', async (call: ShownBoard['calls'][number]) => {
     calls.push(call);
-    await onCall?.(call.name);
     return passOn((await client.callTool(call)) as Record<string, unknown>);
   });
   await page.exposeFunction('hostReady', async () => {
