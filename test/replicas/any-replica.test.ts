@@ -61,7 +61,7 @@ describeWithRedis('any replica', () => {
     const [one, other] = replicas;
     service.instead = ({ number }) => (number > 2 ? delays.hangs : undefined);
     const lost = one.call('gather_ads', gather).catch(() => undefined);
-    await expect.poll(() => service.searches.length).toBe(3);
+    await expect.poll(() => service.searches.length, { timeout: 15_000 }).toBe(3);
     const reads = await other.call('query_ads', countAds);
     expect(reads.data.rows).toEqual([[200]]);
     await one.kill();

@@ -64,7 +64,16 @@ describeWithRedis('datasets while Redis is in trouble', () => {
     await redis.restart();
     await until(() => !one.redis.connection.isUp() || redis.cli('PING') === 'PONG');
     await allUp(replicas);
-    await expect.poll(() => one.dataset().then((dataset) => dataset.contents())).toMatchObject(before);
+    await expect
+      .poll(
+        () =>
+          one
+            .dataset()
+            .then((dataset) => dataset.contents())
+            .catch(() => undefined),
+        { timeout: 10_000 },
+      )
+      .toMatchObject(before);
     expect(await (await (await openReplica(redis)).dataset()).contents()).toMatchObject(before);
   });
 

@@ -83,6 +83,6 @@ describeWithRedis('exports in Redis', () => {
     await expect(exports.list()).rejects.toMatchObject(unavailable);
     await expect(exportFile(exports, 'y.csv', 'y')).rejects.toMatchObject(unavailable);
     server.resume();
-    await expect.poll(() => exports.list().catch(() => [])).toHaveLength(1);
+    await expect.poll(() => exports.list().catch(() => []), { timeout: 10_000 }).toHaveLength(1);
   });
 });

@@ -45,7 +45,7 @@ describeWithRedis('turns in Redis', () => {
         9,
       ),
     ).toBe(1);
-    await expect.poll(() => server.cli('--scan')).toBe('');
+    await expect.poll(() => server.cli('--scan'), { timeout: 10_000 }).toBe('');
   });
 
   test('are renewed while they last, and free when their replica is gone', async () => {
@@ -79,6 +79,8 @@ describeWithRedis('turns in Redis', () => {
     server.pause();
     await expect(turns.take('a question', never())).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
     server.resume();
-    await expect.poll(() => turns.take('a question', never()).then((end) => end(), String)).toBeUndefined();
+    await expect
+      .poll(() => turns.take('a question', never()).then((end) => end(), String), { timeout: 10_000 })
+      .toBeUndefined();
   });
 });
