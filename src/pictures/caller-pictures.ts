@@ -31,17 +31,6 @@ const failures = {
   ended: 'decoding it failed',
 } as const;
 
-/** What the pictures of all callers share. */
-export interface PictureParts {
-  fetch(address: string, signal: AbortSignal): Promise<Fetched>;
-  fetches: Turns;
-  workers: PictureWorkers;
-  kept: FairStore<Uint8Array>;
-  /** By content and size. */
-  thumbnails: LRUCache<string, Thumbnail>;
-  random(): number;
-}
-
 export class CallerPictures implements Pictures {
   readonly #tenantId: string;
   readonly #parts: PictureParts;
