@@ -125,10 +125,23 @@ describeWithRedis('replicas', () => {
     const keys = redis.cli('KEYS', '*').split('\n');
     expect(keys.length).toBeGreaterThan(1);
     for (const key of keys) {
-      expect(key).toMatch(/^ad-library:\{[\w-]{22}\}:[a-z]+(:[\w-]{22})?$/);
-      const dump = redis.cli('TYPE', key) === 'hash' ? redis.cli('HGETALL', key) : redis.cli('GET', key);
+      expect(key).toMatch(/^ad-library:\{[\w-]{22}\}(:[\w-]{22}|:[\w-]{36}|:[a-z-]+)+$/);
+      const dump = redis.cli(...reading(redis.cli('TYPE', key), key));
       expect(`${key} ${dump}`).not.toMatch(/svc_live|6a1f7e0c|headline|Try it/);
       expect(Number(redis.cli('PTTL', key)), key).toBeGreaterThan(0);
     }
   }, 60_000);
 });
+
+/** The command that reads a value of a type whole. */
+function reading(type: string, key: string): string[] {
+  const commands: Record<string, string[]> = {
+    string: ['GET', key],
+    hash: ['HGETALL', key],
+    list: ['LRANGE', key, '0', '-1'],
+    set: ['SMEMBERS', key],
+    zset: ['ZRANGE', key, '0', '-1'],
+    stream: ['XRANGE', key, '-', '+'],
+  };
+  return commands[type] ?? [];
+}

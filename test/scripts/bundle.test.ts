@@ -71,7 +71,8 @@ test('the client of Redis is a file of its own in the package, and not in the bu
 
 test('it carries the licences of what is read beside the code, and of what that was compiled from', () => {
   const licences = strFromU8(files['dist/THIRD-PARTY-LICENSES'] as Uint8Array);
-  for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js']) expect(licences).toContain(`\n${name} `);
+  for (const name of ['@fontsource/inter', '@jsquash/webp', 'opentype.js'])
+    expect(`\n${licences}`).toContain(`\n${name} `);
   for (const text of ['SIL OPEN FONT LICENSE', 'work of the Independent JPEG']) expect(licences).toContain(text);
 });
 

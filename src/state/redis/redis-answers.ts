@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { OperationName } from '../../api/operations.ts';
+import type { Answer } from '../../api/send.ts';
 import type { AnswerName, KeptAnswer, KeptAnswers } from '../../api/with-cache.ts';
+import { FairStore } from '../fair-store.ts';
+import { memoryOf } from '../memory-of.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import type { Redis } from './open-redis.ts';
 import { type RedisCommands, unlessReply } from './redis-connection.ts';
+import { headBytes } from './seal.ts';
 
 export interface RedisAnswersOptions {
   redis: Redis;
@@ -17,6 +21,15 @@ export interface RedisAnswersOptions {
 const maxCallMs = 600_000;
 /** Removals that wait for Redis to come back. */
 const maxPending = 10_000;
+/** Answers that this replica has opened, for all tenants together. */
+const maxOpenedBytes = 64 * 1024 * 1024;
+
+/** An answer with the start of its sealed value, and the removals that it had seen. */
+interface OpenedAnswer {
+  head: string;
+  seen: string;
+  answer: Answer;
+}
 
 /**
  * The kept answers of all replicas. Each is stored with the removals it has seen: an answer of before a removal counts
@@ -37,21 +50,37 @@ export function redisAnswers({ redis, ttl, now }: RedisAnswersOptions): KeptAnsw
     removals: [keyOf(tenantId, 'removed'), keyOf(tenantId, 'removed', group)],
   });
 
+  const opened = new FairStore<OpenedAnswer>({ maxBytes: maxOpenedBytes, ttl, now });
+  /** Fetches and decrypts an answer only if this replica has not done so before. */
+  const openedAs = async (head: string, tenantId: string, name: AnswerName): Promise<OpenedAnswer | undefined> => {
+    const { answer: key } = keysOf(tenantId, name);
+    const known = opened.get(tenantId, key);
+    if (known?.head === head) return known;
+    const sealed = (await connection.send(key, ['GET', key])) as Buffer | null;
+    const text = sealed ? seal.open(key, sealed) : undefined;
+    if (text === undefined) return undefined;
+    const end = text.indexOf('\n');
+    const answer = answerIn(name, text.subarray(end + 1));
+    const value = { head, seen: String(text.subarray(0, end)), answer };
+    opened.set(tenantId, key, { value, bytes: memoryOf(answer.raw) });
+    return value;
+  };
+
   const look = async (tenantId: string, name: AnswerName) => {
     const { answer: key, removals } = keysOf(tenantId, name);
-    // Both leave in one packet.
-    const [values, left] = await Promise.all([
-      connection.send(key, ['MGET', key, ...removals]),
+    // They leave in one packet.
+    const [head, removed, left] = await Promise.all([
+      connection.send(key, ['GETRANGE', key, '0', String(headBytes - 1)]),
+      connection.send(key, ['MGET', ...removals]),
       connection.send(key, ['PTTL', key]),
     ]);
-    const [sealed, ...removed] = values as (Buffer | null)[];
-    const seen = removed.map(String).join(' ');
-    const text = sealed ? seal.open(key, sealed) : undefined;
-    const head = text?.indexOf('\n') ?? 0;
-    if (text === undefined || String(text.subarray(0, head)) !== seen) return { kept: undefined, seen };
+    const seen = (removed as (Buffer | null)[]).map(String).join(' ');
+    const start = (head as Buffer).toString('base64');
+    const found = start === '' ? undefined : await openedAs(start, tenantId, name);
+    if (found?.seen !== seen) return { kept: undefined, seen };
     // The age by the clock of Redis.
     const at = now() - (ttl - Number(left));
-    return { kept: { answer: opened(name, text.subarray(head + 1)), at }, seen };
+    return { kept: { answer: found.answer, at }, seen };
   };
 
   return {
@@ -78,7 +107,7 @@ export function redisAnswers({ redis, ttl, now }: RedisAnswersOptions): KeptAnsw
 }
 
 /** A fingerprint begins with the name of its operation. */
-function opened({ fingerprint }: AnswerName, text: Buffer) {
+function answerIn({ fingerprint }: AnswerName, text: Buffer) {
   const [operation] = JSON.parse(fingerprint) as [OperationName];
   return readAnswer(operation, JSON.parse(String(text)) as WrittenAnswer);
 }

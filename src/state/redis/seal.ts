@@ -16,12 +16,12 @@ export interface SealOptions {
   warn(message: string): void;
 }
 
-/** A sealed value begins with the version of this form, the id of the secret, the nonce and the tag. */
+/** A sealed value begins with the version of this form, the id of the secret, the nonce and the tag: no two are equal. */
 const version = 1;
 const idBytes = 4;
 const nonceBytes = 12;
 const tagBytes = 16;
-const headBytes = 1 + idBytes + nonceBytes + tagBytes;
+export const headBytes = 1 + idBytes + nonceBytes + tagBytes;
 
 /** Characters of a name: 132 bits. */
 const nameLength = 22;
