@@ -198,9 +198,9 @@ export class RedisConnection implements RedisCommands {
   /** Redis must refuse new values when it is full, and not forget what was spent. */
   async #checkMemory(): Promise<void> {
     const info = String(await soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs));
-    const field = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(info)?.[1];
-    const policy = field('maxmemory_policy');
-    if (field('maxmemory') === '0' || policy === 'noeviction' || policy === undefined) return;
+    const limit = /^maxmemory:(\S*)/m.exec(info)?.[1];
+    const policy = /^maxmemory_policy:(\S*)/m.exec(info)?.[1];
+    if (limit === '0' || policy === 'noeviction' || policy === undefined) return;
     this.#log.warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
   }
 
