@@ -14,6 +14,8 @@ export interface KnownAccount {
   /** Figures that only grow, to write back what Redis has lost. Undefined if nothing was ever spent. */
   spending: Record<'spent' | 'counted' | 'returned' | 'calls' | 'paidAt', number> | undefined;
   account: CreditAccount;
+  /** When it was read, in milliseconds of the monotonic clock. */
+  at: number;
 }
 
 export const noPrices = writePrices(new Map());
@@ -35,6 +37,7 @@ export const unknownAccount: KnownAccount = {
     savedCredits: 0,
     prices: new Map(),
   },
+  at: Number.NEGATIVE_INFINITY,
 };
 
 /** The name under which an account's prices are sealed. */
@@ -73,6 +76,7 @@ export function readReply(reply: unknown, { key, seal, before }: { key: string; 
       savedCredits: figure('savedCredits'),
       prices: isSame ? before.account.prices : readPrices(pricesText),
     },
+    at: performance.now(),
   };
   return { outcome: String(outcome), known };
 }

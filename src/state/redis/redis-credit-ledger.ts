@@ -27,6 +27,9 @@ const batch = 500;
 /** How often prices that others learned meanwhile are learned on top of; after that, they are left out. */
 const maxStale = 20;
 
+/** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
+const goodEnoughMs = 200;
+
 /** A reservation as Redis has it. */
 interface OpenLease {
   tenantId: string;
@@ -68,7 +71,9 @@ export class RedisCreditLedger implements CreditLedger {
   }
 
   async estimate(tenantId: string): Promise<CreditAccount> {
-    return this.read(tenantId).catch(() => this.#knownOf(tenantId).account);
+    const { at, account } = this.#knownOf(tenantId);
+    if (performance.now() - at < goodEnoughMs) return account;
+    return this.read(tenantId).catch(() => account);
   }
 
   async reserve(tenantId: string, requestOf: (account: CreditAccount) => ReserveRequest): Promise<Admission> {
