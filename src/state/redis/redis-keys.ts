@@ -1,9 +1,12 @@
+import { LRUCache } from 'lru-cache';
 import type { Redis } from './open-redis.ts';
 import { script } from './redis-connection.ts';
 
 /** How long accepted keys are remembered, and tried ones are counted, in milliseconds. */
 const acceptedMs = 900_000;
 const triedMs = 60_000;
+/** For how long, and of how many keys, it is not asked again whether they were accepted. */
+const recently = { ttl: 2000, max: 10_000 };
 
 const countScript = script(`
 local tried = redis.call('INCRBY', KEYS[1], ARGV[1])
@@ -19,23 +22,28 @@ interface TriedKeys {
 /** What all replicas know of keys. */
 export function redisKeys({ connection, seal, keyOf }: Redis) {
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
+  const recent = new LRUCache<string, true>(recently);
   return {
     /** The secret with which tenant ids are made. */
     tenantSecret: seal.name('tenant secret'),
     /** Keys that the service accepted lately. While Redis cannot be reached, none counts as accepted. */
     keys: {
       has: async (tenantId: string) => {
+        if (recent.has(tenantId)) return true;
         const key = keyOfTenant(tenantId);
-        return connection.send(key, ['EXISTS', key]).then(
+        const isAccepted = await connection.send(key, ['EXISTS', key]).then(
           (exists) => exists === 1,
           () => false,
         );
+        if (isAccepted) recent.set(tenantId, true);
+        return isAccepted;
       },
       add: (tenantId: string) => {
         const key = keyOfTenant(tenantId);
         connection.send(key, ['SET', key, '1', 'PX', String(acceptedMs)]).catch(() => {});
       },
       remove: (tenantId: string) => {
+        recent.delete(tenantId);
         const key = keyOfTenant(tenantId);
         connection.send(key, ['DEL', key]).catch(() => {});
       },
