@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { withDeadline } from '../api/abort.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { pictureOf } from '../present/ad-picture.ts';
 import { count } from '../present/list-text.ts';
@@ -23,9 +24,14 @@ export const boardPictures = defineTool({
   onlyForBoard: true,
   input: z.strictObject({ ids: z.array(z.string().max(maxIdLength)).min(1).max(maxPictures) }),
   output: z.looseObject({}),
-  async run({ ids }, { dataset, pictures, now, signal }): Promise<BoardPictures> {
-    const source = { dataset: await dataset(), pictures: await pictures(), now, signal };
-    return thatFit(await Promise.all([...new Set(ids)].map((id) => boardPicture(id, source))));
+  async run({ ids }, { now, signal, deadline, clock, ...context }): Promise<BoardPictures> {
+    const [dataset, pictures] = [await context.dataset(), await context.pictures()];
+    // One slow picture must not take all others of the call with it.
+    const ms = (deadline - clock()) / 2;
+    const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
+      Promise.all([...new Set(ids)].map((id) => boardPicture(id, { dataset, pictures, now, signal, timeUp }))),
+    );
+    return thatFit(all);
   },
   render: ({ pictures, left }) => `${count(pictures.length, 'picture')} for the board, ${left.length} more to come.`,
 });
@@ -35,16 +41,22 @@ interface PictureSource {
   pictures: Pictures;
   now: number;
   signal: AbortSignal;
+  /** Aborts when there is no more time for pictures. */
+  timeUp: AbortSignal;
 }
 
+const idAndCard = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
+
 /** @param id of an ad, with `#2` at its end for its second card */
-async function boardPicture(id: string, { dataset, pictures, now, signal }: PictureSource): Promise<BoardPicture> {
-  const [adId = '', card] = id.split('#');
+async function boardPicture(id: string, source: PictureSource): Promise<BoardPicture> {
+  const { dataset, pictures, now, signal, timeUp } = source;
+  const [found, adId = '', card] = idAndCard.exec(id) ?? [];
+  if (found === undefined) return { id, reason: 'what follows # is not the number of a card, from 1 to 9999' };
   const item = await dataset.item('ads', adId);
   if (item === undefined) return { id, reason: 'the ad is not in the dataset' };
-  const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number.parseInt(card, 10) || 1 }) });
-  const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal });
-  if ('reason' in shown) return { id, reason: shown.reason };
+  const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number(card) }) });
+  const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp });
+  if ('reason' in shown) return { id, ...shown };
   return { id, src: `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}` };
 }
 

@@ -73,6 +73,8 @@ export interface BoardPicture {
   id: string;
   src?: string;
   reason?: string;
+  /** It may come if it is asked for again. */
+  isLate?: true;
 }
 
 /** What a tool that shows the board says to it, beside what the host passes on of its result. */

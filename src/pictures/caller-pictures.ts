@@ -6,21 +6,30 @@ import type { Turns } from '../workers/turns.ts';
 import type { Fetched } from './fetch-picture.ts';
 import type { DrawnTile } from './messages.ts';
 import { readHeader } from './picture-header.ts';
-import type { PictureWorkers } from './picture-workers.ts';
-import type { Pictures, Sheet, SheetOptions, SheetTile, Thumbnail } from './pictures.ts';
+import type { Drawn, PictureWorkers } from './picture-workers.ts';
+import type { Pictures, Sheet, SheetOptions, SheetTile, Thumbnail, ThumbnailOptions } from './pictures.ts';
+import type { SharedWork } from './shared-work.ts';
 import { gridOf } from './sheet-layout.ts';
 import { wordAt } from './words.ts';
 
 /** What the pictures of all callers share. */
 export interface PictureParts {
   fetch(address: string, signal: AbortSignal): Promise<Fetched>;
+  /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
   fetches: Turns;
+  underWay: SharedWork<Thumbnail>;
   workers: PictureWorkers;
   kept: FairStore<Uint8Array>;
   /** By content and size. */
   thumbnails: LRUCache<string, Uint8Array>;
+  /** By content: what could not be decoded is not tried again at once. */
+  failed: LRUCache<string, Failure>;
   random(): number;
 }
+
+type Failure = Extract<Drawn, { failed: unknown }>['failed'];
+
+type MakeOptions = Pick<ThumbnailOptions, 'side' | 'signal'>;
 
 /** Decoding more takes so much memory that the thread is not kept. */
 const heavyPixels = 8_000_000;
@@ -40,73 +49,72 @@ export class CallerPictures implements Pictures {
     this.#parts = parts;
   }
 
-  async thumbnail(address: string, { side, signal }: { side: number; signal: AbortSignal }): Promise<Thumbnail> {
-    const fetched = await this.#fetch(address, signal);
-    return 'reason' in fetched ? fetched : this.#shrink(fetched.bytes, { side, signal });
+  async thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
+    const make = (wanted: AbortSignal) => this.#make(address, { side, signal: wanted });
+    try {
+      return await this.#parts.underWay.do(`${this.#tenantId} ${side} ${address}`, timeUp, make);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (timeUp.aborted) return { reason: 'there was no time left for it', isLate: true };
+      throw error;
+    }
   }
 
   async sheet(tiles: readonly SheetTile[], { signal, waitMs }: SheetOptions): Promise<Sheet> {
     const { side } = gridOf(tiles.length);
-    const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (deadline) => {
-      const pictures = new Map<string, Promise<Thumbnail>>();
-      const pictureAt = (address: string) => {
-        const picture = pictures.get(address) ?? this.#thumbnailBefore(deadline, { address, side, signal });
-        pictures.set(address, picture);
-        return picture;
-      };
-      return Promise.all(
+    const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
+      Promise.all(
         tiles.map(async (tile): Promise<DrawnTile> => {
           const { number, label } = tile;
-          return { number, label, ...('address' in tile ? await pictureAt(tile.address) : { reason: tile.reason }) };
+          if ('reason' in tile) return { number, label, reason: tile.reason };
+          return { number, label, ...(await this.thumbnail(tile.address, { side, signal, timeUp })) };
         }),
-      );
-    });
+      ),
+    );
     const word = wordAt(this.#parts.random());
     const sheet = await this.#parts.workers.draw({ type: 'sheet', word, tiles: drawn }, this.#turn(signal));
     if ('failed' in sheet) throw new Error(`The sheet could not be drawn: ${sheet.failed}.`);
     return { jpeg: sheet.jpeg, tiles: drawn.map(outcomeOf) };
   }
 
-  async #thumbnailBefore(
-    deadline: AbortSignal,
-    { address, side, signal }: { address: string; side: number; signal: AbortSignal },
-  ): Promise<Thumbnail> {
-    try {
-      return await this.thumbnail(address, { side, signal: deadline });
-    } catch (error) {
-      signal.throwIfAborted();
-      if (deadline.aborted) return { reason: 'there was no time left for it' };
-      throw error;
-    }
-  }
-
   #turn = (signal: AbortSignal) => ({ tenantId: this.#tenantId, signal });
 
-  async #fetch(address: string, signal: AbortSignal): Promise<Fetched> {
-    const { kept, fetches, fetch } = this.#parts;
-    const known = kept.get(this.#tenantId, address);
-    if (known) return { bytes: known };
-    const end = await fetches.take(this.#tenantId, signal);
+  async #make(address: string, options: MakeOptions): Promise<Thumbnail> {
+    const end = await this.#parts.fetches.take(this.#tenantId, options.signal);
     try {
-      const fetched = await fetch(address, signal);
-      if ('bytes' in fetched) kept.set(this.#tenantId, address, { value: fetched.bytes, bytes: fetched.bytes.length });
-      return fetched;
+      const fetched = await this.#fetch(address, options.signal);
+      return 'reason' in fetched ? fetched : await this.#shrink(fetched.bytes, options);
     } finally {
       end();
     }
   }
 
-  async #shrink(bytes: Uint8Array, { side, signal }: { side: number; signal: AbortSignal }): Promise<Thumbnail> {
-    const { thumbnails, workers } = this.#parts;
+  async #fetch(address: string, signal: AbortSignal): Promise<Fetched> {
+    const { kept, fetch } = this.#parts;
+    const known = kept.get(this.#tenantId, address);
+    if (known) return { bytes: known };
+    const fetched = await fetch(address, signal);
+    if ('bytes' in fetched) kept.set(this.#tenantId, address, { value: fetched.bytes, bytes: fetched.bytes.length });
+    return fetched;
+  }
+
+  async #shrink(bytes: Uint8Array, { side, signal }: MakeOptions): Promise<Thumbnail> {
+    const { thumbnails, failed, workers } = this.#parts;
     const header = readHeader(bytes);
     if ('reason' in header) return header;
     const { format, width, height } = header;
-    const name = `${createHash('sha256').update(bytes).digest('base64')} ${side}`;
+    const content = createHash('sha256').update(bytes).digest('base64');
+    const name = `${content} ${side}`;
     const known = thumbnails.get(name);
     if (known) return { jpeg: known };
+    const failedBefore = failed.get(content);
+    if (failedBefore) return { reason: failures[failedBefore] };
     const isHeavy = width * height > heavyPixels;
     const made = await workers.draw({ type: 'thumbnail', format, bytes, side }, { ...this.#turn(signal), isHeavy });
-    if ('failed' in made) return { reason: failures[made.failed] };
+    if ('failed' in made) {
+      failed.set(content, made.failed);
+      return { reason: failures[made.failed] };
+    }
     thumbnails.set(name, made.jpeg);
     return made;
   }

@@ -8,9 +8,10 @@ import type { MediaHosts } from './media-rule.ts';
 import { PictureWorkers, type WorkerLimits } from './picture-workers.ts';
 import type { Pictures } from './pictures.ts';
 import { type Resolve, resolveInDns } from './resolve.ts';
+import { SharedWork } from './shared-work.ts';
 
 export interface PictureLimits extends FetchLimits, WorkerLimits {
-  /** Requests under way, for all tenants together and for one. */
+  /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
   maxFetches: number;
   maxFetchesPerTenant: number;
   /** Pictures as they came, and how long they are kept, in milliseconds. */
@@ -33,6 +34,9 @@ const defaults: PictureLimits = {
   keptMs: 15 * 60_000,
   maxThumbnailBytes: 32 * 1024 * 1024,
 };
+
+/** Pictures that could not be decoded, and how long that is remembered. */
+const failedLimits = { max: 1000, ttl: 5 * 60_000, ttlResolution: 0 };
 
 export interface PictureOptions {
   hosts: MediaHosts;
@@ -68,12 +72,14 @@ export function openPictures(options: PictureOptions): OpenPictures {
       maxWaiting: 1000,
       of: 'pictures',
     }),
+    underWay: new SharedWork(),
     workers,
     kept: new FairStore({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
     thumbnails: new LRUCache({
       maxSize: limits.maxThumbnailBytes,
       sizeCalculation: (jpeg) => 500 + jpeg.length,
     }),
+    failed: new LRUCache({ ...failedLimits, perf: { now } }),
     random,
   };
   return {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { AdLibraryError } from '../api/errors.ts';
 
 interface Waiting {
@@ -15,11 +16,20 @@ export interface TurnLimits {
   of: string;
 }
 
-/** Whose turn it is: among those who wait, the tenant with the fewest turns running comes first, then who came first. */
+/** Tenants whose last turn is remembered: any other began before all of these. */
+const maxRemembered = 1000;
+
+/**
+ * Whose turn it is: among those who wait, the tenant with the fewest turns running comes first, then the one whose last
+ * turn began longest ago, then who came first.
+ */
 export class Turns {
   readonly #limits: TurnLimits;
   readonly #running = new Map<string, number>();
   readonly #waiting: Waiting[] = [];
+  /** The number of the last turn of each tenant. */
+  readonly #began = new LRUCache<string, number>({ max: maxRemembered });
+  #count = 0;
 
   constructor(limits: TurnLimits) {
     this.#limits = limits;
@@ -51,6 +61,7 @@ export class Turns {
 
   #run(tenantId: string): void {
     this.#running.set(tenantId, this.#runningOf(tenantId) + 1);
+    this.#began.set(tenantId, ++this.#count);
   }
 
   #wait(tenantId: string, signal?: AbortSignal): Promise<void> {
@@ -80,7 +91,7 @@ export class Turns {
       const next = this.#waiting
         .filter(({ tenantId }) => this.#mayRun(tenantId))
         .reduce<Waiting | undefined>(
-          (first, waiting) => (first && !this.#hasFewer(waiting, first) ? first : waiting),
+          (first, waiting) => (first && !this.#comesBefore(waiting, first) ? first : waiting),
           undefined,
         );
       if (next === undefined) return;
@@ -90,6 +101,10 @@ export class Turns {
     }
   }
 
-  #hasFewer = (one: Waiting, other: Waiting): boolean =>
-    this.#runningOf(one.tenantId) < this.#runningOf(other.tenantId);
+  #comesBefore(one: Waiting, other: Waiting): boolean {
+    const fewer = this.#runningOf(one.tenantId) - this.#runningOf(other.tenantId);
+    return fewer < 0 || (fewer === 0 && this.#beganAt(one.tenantId) < this.#beganAt(other.tenantId));
+  }
+
+  #beganAt = (tenantId: string): number => this.#began.peek(tenantId) ?? 0;
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
 import { type BoardService, idOf, someAds, startBoardService } from '../support/board/board-service.ts';
+import { startPictureHost } from '../support/picture-host.ts';
 import type { TestServer } from '../support/server.ts';
 
 let service: BoardService;
@@ -85,6 +86,27 @@ test('board_pictures shows the cards of an ad in their order, and says why one i
   expect(service.pictures).toEqual(['/pictures/2-3.jpg', '/pictures/2-1.jpg']);
 });
 
+test('a picture that does not come takes no other with it', async () => {
+  const host = await startPictureHost();
+  const [quick, slow] = someAds(2)('');
+  const media = (url: string) => ({ media: [{ type: 'THUMB', nr: 0, url }] });
+  const own = await startBoardService((mediaUrl) => [
+    { ...quick, ...media(`${mediaUrl}/quick.jpg`) },
+    { ...slow, ...media(host.serve(() => {})) },
+  ]);
+  const hasty = await own.start({ timeoutMs: 6000, mediaHosts: { public: false, listed: [host.host, ownHost(own)] } });
+  await hasty.call('search_ads', {});
+  const { pictures } = await board<BoardPictures>('board_pictures', { ids: [idOf(0), idOf(1)] }, hasty);
+  expect(pictures).toEqual([
+    { id: idOf(0), src: expect.stringContaining('data:image/jpeg') },
+    { id: idOf(1), reason: 'there was no time left for it', isLate: true },
+  ]);
+  await own.close();
+  await host.close();
+});
+
+const ownHost = ({ baseUrl }: BoardService) => ({ host: '127.0.0.1', port: Number(new URL(baseUrl).port) });
+
 test('a server that only reads offers no saving', async () => {
   const reader = await service.start({ readOnly: true });
   const { ids } = meta<BoardContext>(await reader.call('search_ads', { limit: 1 }));
@@ -113,9 +135,10 @@ test('ids that nobody has are bounded in number and length', async () => {
   const { missing } = await board<BoardAds>('board_ads', { ids: ['__proto__', '__proto__', '', '\u0000'] });
   expect(missing).toEqual(['__proto__', '', '\u0000']);
   const { pictures } = await board<BoardPictures>('board_pictures', {
-    ids: ['#', '#1', `${idOf(2)}#-1`, `${idOf(2)}#x`],
+    ids: ['#', '#1', ...['#', '#-1', '#x', '#0', '#01', '#1x', '#1.0', '#1#2', '#10000'].map((card) => idOf(2) + card)],
   });
-  expect(pictures.filter(({ src }) => src !== undefined).map(({ id }) => id)).toEqual([`${idOf(2)}#x`]);
+  expect(pictures.filter(({ src }) => src !== undefined)).toEqual([]);
+  expect(pictures.at(-1)?.reason).toContain('number of a card');
 });
 
 test('no text for a model names the tools that only the board calls', async () => {

@@ -1,5 +1,6 @@
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { until } from '../support/http.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import { jpegClaiming, jpegOf, pngChunk, pngOf, scanBomb, webpOf } from './sample-pictures.ts';
 import { openTestPictures } from './test-pictures.ts';
@@ -80,10 +81,15 @@ test('decoding that takes too long is ended, other tenants wait for nothing, and
   const hasty = openTestPictures([host.host], { drawMs: 4000 });
   const shown = (tenantId: string, bytes: Uint8Array) =>
     hasty.of(tenantId).thumbnail(host.serve(bytes), { side: 100, signal });
-  const bomb = shown('attacker', scanBomb(20_000));
+  const bytes = scanBomb(20_000);
+  const bomb = shown('attacker', bytes);
   const first = await Promise.race([bomb, shown('other', await anotherPicture())]);
   expect(first).toHaveProperty('jpeg');
   expect(await bomb).toEqual({ reason: 'decoding it takes too long' });
   expect(await shown('attacker', await anotherPicture())).toHaveProperty('jpeg');
+  // The same bomb is not decoded again: it does not wait for another one.
+  const another = shown('other', scanBomb(20_001)).then(() => 'decoded');
+  await until(() => host.open() === 0);
+  expect(await Promise.race([another, shown('attacker', bytes)])).toEqual({ reason: 'decoding it takes too long' });
   await hasty.close();
 });

@@ -34,6 +34,27 @@ test('a tenant that asks for much leaves room for others, and who has fewer turn
   expect(began.slice(-2)).toEqual(['busy 4', 'busy 5']);
 });
 
+test.for([1, 2])('%i at once: long queues of some tenants hold up nobody who asks for little', async (maxRunning) => {
+  const { began, take, end } = taker(new Turns({ ...limits, maxRunning, perTenant: 1, maxWaiting: 200 }));
+  const names = ['one', 'two'].flatMap((tenant) => Array.from({ length: 60 }, (_, index) => `${tenant} ${index}`));
+  for (const name of names) void take(name);
+  for (let asked = 0; asked < 10; asked++) {
+    void take(`third ${asked}`);
+    for (let ended = 0; !began.includes(`third ${asked}`); ended++) {
+      expect(ended).toBeLessThan(3);
+      await end(began.at(-maxRunning) ?? '');
+    }
+  }
+});
+
+test('equally many turns are running: the tenant whose last turn began longest ago comes first', async () => {
+  const { began, take, end } = taker(new Turns({ ...limits, maxRunning: 1 }));
+  for (const name of ['a 1', 'a 2', 'a 3', 'b 1', 'b 2', 'c 1']) void take(name);
+  await new Promise(setImmediate);
+  for (let turn = 0; turn < 5; turn++) await end(began.at(-1) ?? '');
+  expect(began).toEqual(['a 1', 'b 1', 'c 1', 'a 2', 'b 2', 'a 3']);
+});
+
 test('whoever stops waiting takes no turn', async () => {
   const { began, take, end } = taker(new Turns({ ...limits, maxRunning: 1 }));
   await take('first');

@@ -10,7 +10,10 @@ export interface Pictures {
   frame(id: string, hue: number, initial: string): HTMLElement;
 }
 
-/** Asks for pictures a few at a time, those in sight last asked first: a reader has scrolled on from the others. */
+/**
+ * Asks for pictures a few at a time, those in sight last asked first: a reader has scrolled on from the others. A picture
+ * of a call that failed is asked for again when its frame next comes into sight.
+ */
 export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
   const known = new Map<string, string | undefined>();
   const frames = new Map<string, Set<HTMLElement>>();
@@ -19,7 +22,10 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
 
   const show = (id: string, src: string | undefined) => {
     known.set(id, src);
-    for (const frame of frames.get(id) ?? []) fill(frame, src);
+    for (const frame of frames.get(id) ?? []) {
+      observer.unobserve(frame);
+      fill(frame, src);
+    }
     frames.delete(id);
   };
   const askNext = async (): Promise<void> => {
@@ -29,11 +35,14 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
     calls++;
     try {
       const { pictures, left } = await server.pictures(ids);
-      for (const { id, src } of pictures) show(id, src?.startsWith('data:image/jpeg;base64,') ? src : undefined);
-      // At least one picture came, or the same call would be made for ever.
-      if (pictures.length > 0) waiting.push(...left.toReversed());
+      for (const { id, src, isLate } of pictures) {
+        if (isLate) frames.delete(id);
+        else show(id, src?.startsWith('data:image/jpeg;base64,') ? src : undefined);
+      }
+      if (pictures.length === 0) throw new Error('The same call would be made for ever.');
+      waiting.push(...left.toReversed());
     } catch {
-      for (const id of ids) show(id, undefined);
+      for (const id of ids) frames.delete(id);
     }
     calls--;
     void askNext();
@@ -42,14 +51,11 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
-        observer.unobserve(target);
-        const { id = '' } = (target as HTMLElement).dataset;
-        if (known.has(id)) fill(target as HTMLElement, known.get(id));
-        else if (frames.has(id)) frames.get(id)?.add(target as HTMLElement);
-        else {
-          frames.set(id, new Set([target as HTMLElement]));
-          waiting.push(id);
-        }
+        const frame = target as HTMLElement;
+        const { id = '' } = frame.dataset;
+        if (!known.has(id) && !frames.has(id)) waiting.push(id);
+        frames.set(id, (frames.get(id) ?? new Set()).add(frame));
+        if (known.has(id)) show(id, known.get(id));
       }
       for (let call = 0; call < maxCalls; call++) void askNext();
     },
@@ -66,7 +72,7 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
 }
 
 function fill(frame: HTMLElement, src: string | undefined): void {
-  if (src === undefined) return;
+  if (src === undefined || frame.querySelector('img')) return;
   const image = el('img', { alt: '', src });
   image.addEventListener('load', () => frame.classList.add('filled'), { once: true });
   frame.append(image);
