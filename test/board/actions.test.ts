@@ -8,6 +8,7 @@ const button = ({ board }: ShownBoard, name: string | RegExp) => board.getByRole
 const status = ({ board }: ShownBoard, text: string | RegExp) => board.getByRole('status').getByText(text).waitFor();
 const reads = ({ board }: ShownBoard, title: string) =>
   board.locator('#title', { hasText: new RegExp(`^${title}$`) }).waitFor();
+const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
 
 inChromium('what can be done on the board', () => {
   const boards = boardTest(someAds(30));
@@ -88,10 +89,7 @@ inChromium('what can be done on the board', () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 6 },
-      passOn: (result) =>
-        'structuredContent' in result && 'items' in Object(result.structuredContent)
-          ? { ...result, _meta: undefined }
-          : result,
+      passOn: (result) => ('items' in Object(result.structuredContent) ? withoutMeta(result) : result),
     });
     await reads(shown, '6 ads');
     expect(shown.calls[0]).toEqual({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
@@ -110,5 +108,20 @@ inChromium('what can be done on the board', () => {
     expect(await shown.board.locator('.card', { hasText: 'Offer 3' }).textContent()).toContain(
       'First line of offer 3.',
     );
+  });
+
+  const withoutCalls = "window.refusing = { 'tools/call': 'Not now.' }";
+  test.each([
+    ['drops it from every result', { passOn: withoutMeta }, 'The host did not pass on the ads.'],
+    ['makes no calls', { passOn: withoutMeta, script: withoutCalls }, 'Not now.'],
+    ['makes no calls, and drops nothing', { script: withoutCalls }, 'Not now.'],
+  ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
+    const listed = await boards.show({ tool: 'search_ads', args: { limit: 6 }, ...host });
+    await reads(listed, '6 ads');
+    await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
+    await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
+    expect(await button(listed, /^More ads/).count()).toBe(0);
+    const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
+    await status(bare, problem);
   });
 });
