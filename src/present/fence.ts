@@ -41,7 +41,8 @@ const CONSTANT = /^[A-Z\d_]+$/;
 /** Our own note at the end of a list. */
 const MORE = /^… \(\+\d+ more\)$/;
 
-const isWord = (text: string) => (WORD.test(text) && !SENTENCE.test(text)) || UUID.test(text) || DATE_TIME.test(text);
+export const isWord = (text: string): boolean =>
+  (WORD.test(text) && !SENTENCE.test(text)) || UUID.test(text) || DATE_TIME.test(text);
 
 const ACTIVE = /[[<`\]!]/;
 

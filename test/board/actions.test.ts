@@ -8,47 +8,10 @@ const button = ({ board }: ShownBoard, name: string | RegExp) => board.getByRole
 const status = ({ board }: ShownBoard, text: string | RegExp) => board.getByRole('status').getByText(text).waitFor();
 const reads = ({ board }: ShownBoard, title: string) =>
   board.locator('#title', { hasText: new RegExp(`^${title}$`) }).waitFor();
-const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
+const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
 
 inChromium('what can be done on the board', () => {
   const boards = boardTest(someAds(30));
-
-  test('more ads take a second click, on a button that names the price', async () => {
-    const shown = await boards.show({ tool: 'search_ads', args: { limit: 12 } });
-    await reads(shown, '12 ads');
-    await button(shown, 'More ads for about 2 credits …').click();
-    await button(shown, 'Cancel').click();
-    await button(shown, 'More ads for about 2 credits …').click();
-    await button(shown, 'Search for about 2 credits').waitFor();
-    expect(paid(shown)).toEqual([]);
-    await button(shown, 'Search for about 2 credits').click();
-    await reads(shown, '24 ads');
-    await status(shown, /^2 credits charged, [\d,]+ left\.$/);
-    expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } }]);
-    await button(shown, /^More ads/).click();
-    await button(shown, /^Search for/).click();
-    await reads(shown, '30 ads');
-    expect(await button(shown, /^More ads/).count()).toBe(0);
-  });
-
-  test('a page that costs nothing takes one click', async () => {
-    const shown = await boards.show(
-      { tool: 'search_ads', args: { limit: 30, detail: 'full' } },
-      { resultTokens: 2000 },
-    );
-    await button(shown, 'More ads, free').click();
-    await status(shown, '0 credits charged');
-    expect(paid(shown)).toHaveLength(1);
-  });
-
-  test('a search that fails says why, and can be tried again', async () => {
-    const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
-    await reads(shown, '5 ads');
-    await button(shown, /^More ads/).click();
-    await button(shown, /^Search for/).click();
-    await status(shown, /budget/i);
-    await button(shown, /^More ads/).waitFor();
-  });
 
   test('selected ads go to the conversation by their ids alone', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
@@ -126,10 +89,7 @@ inChromium('what can be done on the board', () => {
     const shown = await boards.show({
       tool: 'search_ads',
       args: { limit: 6 },
-      passOn: (result) =>
-        'structuredContent' in result && 'items' in Object(result.structuredContent)
-          ? { ...result, _meta: undefined }
-          : result,
+      passOn: (result) => ('items' in Object(result.structuredContent) ? withoutMeta(result) : result),
     });
     await reads(shown, '6 ads');
     expect(shown.calls[0]).toEqual({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
@@ -148,5 +108,20 @@ inChromium('what can be done on the board', () => {
     expect(await shown.board.locator('.card', { hasText: 'Offer 3' }).textContent()).toContain(
       'First line of offer 3.',
     );
+  });
+
+  const withoutCalls = "window.refusing = { 'tools/call': 'Not now.' }";
+  test.each([
+    ['drops it from every result', { passOn: withoutMeta }, 'The host did not pass on the ads.'],
+    ['makes no calls', { passOn: withoutMeta, script: withoutCalls }, 'Not now.'],
+    ['makes no calls, and drops nothing', { script: withoutCalls }, 'Not now.'],
+  ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
+    const listed = await boards.show({ tool: 'search_ads', args: { limit: 6 }, ...host });
+    await reads(listed, '6 ads');
+    await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
+    await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
+    expect(await button(listed, /^More ads/).count()).toBe(0);
+    const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
+    await status(bare, problem);
   });
 });

@@ -25,7 +25,11 @@ function setAttributes(element: Element, attributes: Attributes): void {
     if (value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : String(value));
 }
 
-export function button(label: string, onClick: () => void, attributes: Attributes = {}): HTMLButtonElement {
+export function button(
+  label: string,
+  onClick: (event: MouseEvent) => void,
+  attributes: Attributes = {},
+): HTMLButtonElement {
   const element = el('button', { type: 'button', ...attributes }, label);
   element.addEventListener('click', onClick);
   return element;

@@ -28,24 +28,21 @@ const fields: Partial<Record<keyof BoardAd, 'string' | 'number'>> = {
   landingDomain: 'string',
 };
 
-/** Ads as a result lists them: all there is of those that the server keeps no longer, as after a restart. */
-export function adsIn(result: Message, ids: readonly string[]): BoardAd[] {
-  const wanted = new Set(ids);
-  return listed(result)
-    .filter(({ id }) => wanted.has(String(id).toLowerCase()))
-    .map((item) => {
-      const known = { ...item, lastSeenAt: item.lastSeenAt ?? item.lastSeen } as Message;
-      const kept = Object.entries(fields).filter(([name, type]) => typeof known[name] === type);
-      const ad: BoardAd = { id: String(item.id), ...Object.fromEntries(kept.map(([name]) => [name, known[name]])) };
-      const firstLine = ad.body?.split('\n', 1)[0];
-      const { stillRunning: active, countries } = item;
-      return {
-        ...ad,
-        ...(firstLine && { firstLine }),
-        ...(typeof active === 'boolean' && { active }),
-        ...(Array.isArray(countries) && { countries: countries.map(String) }),
-      };
-    });
+/** Ads as a result lists them: all there is of those that the server does not give, as after a restart. */
+export function adsIn(result: Message): BoardAd[] {
+  return listed(result).map((item) => {
+    const known = { ...item, lastSeenAt: item.lastSeenAt ?? item.lastSeen } as Message;
+    const kept = Object.entries(fields).filter(([name, type]) => typeof known[name] === type);
+    const ad: BoardAd = { id: String(item.id), ...Object.fromEntries(kept.map(([name]) => [name, known[name]])) };
+    const firstLine = ad.body?.split('\n', 1)[0];
+    const { stillRunning: active, countries } = item;
+    return {
+      ...ad,
+      ...(firstLine && { firstLine }),
+      ...(typeof active === 'boolean' && { active }),
+      ...(Array.isArray(countries) && { countries: countries.map(String) }),
+    };
+  });
 }
 
 const dataOf = ({ structuredContent }: Message): Message => (structuredContent as Message | undefined) ?? {};

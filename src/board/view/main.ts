@@ -81,10 +81,12 @@ async function showResult(result: Message): Promise<void> {
 
 /** What the server keeps of the ads, and what the result says of the others. */
 async function loadListed(result: Message, ids: readonly string[]): Promise<void> {
-  await loadAds(ids);
-  const others = adsIn(result, state.missing);
+  const problem = await loadAds(ids).catch((error: unknown) => error);
+  const shown = new Set(state.ads.map(({ id }) => id.toLowerCase()));
+  const others = adsIn(result).filter(({ id }) => !shown.has(id.toLowerCase()));
+  if (others.length === 0 && problem !== undefined) throw problem;
   const left = new Set(others.map(({ id }) => id.toLowerCase()));
-  if (others.length > 0) add(others, { missing: state.missing.filter((id) => !left.has(id)) });
+  if (others.length > 0) add(others, { coming: 0, missing: state.missing.filter((id) => !left.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {

@@ -1,27 +1,32 @@
+import type { BoardContext } from '../payload.ts';
 import { button } from './elements.ts';
 import { problemOf, type View } from './state.ts';
 import { count } from './words.ts';
 
-/** The next page of a search. What costs credits takes a second click, on a button that names the price. */
+/** The next page of a search. It takes a second click, on a button that names the price. */
 export function createMore(view: View): { buttons(): HTMLElement[] } {
-  let isConfirming = false;
+  /** Of the result whose next page is to be confirmed: another result starts anew. */
+  let confirming: BoardContext | undefined;
   let isBusy = false;
 
   const price = () => {
     const { nextCredits } = view.state.context;
-    return nextCredits === undefined ? 'at an unknown price' : `for about ${count(nextCredits, 'credit')}`;
+    if (nextCredits === undefined) return ' at an unknown price';
+    return nextCredits === 0 ? ', free as long as the page is kept' : ` for about ${count(nextCredits, 'credit')}`;
   };
-  const confirm = (starts: boolean) => {
-    isConfirming = starts;
+  const confirm = (context?: BoardContext) => {
+    confirming = context;
     view.update({});
   };
   const load = async () => {
-    isConfirming = false;
+    confirming = undefined;
     isBusy = true;
     view.update({ status: 'Searching …' });
     try {
       const { args, context } = view.state;
-      const next = await view.server.search({ ...args, cursor: context.cursor });
+      // What was fresh for the first page would be paid again on the next ones.
+      const { fresh: _fresh, ...search } = args;
+      const next = await view.server.search({ ...search, cursor: context.cursor });
       const { nextCredits: _, ...before } = context;
       view.update({ context: { ...before, ...next } });
       await view.load(next.ids ?? []);
@@ -37,11 +42,15 @@ export function createMore(view: View): { buttons(): HTMLElement[] } {
       const { context, offered } = view.state;
       if (!context.cursor || context.tool !== 'search_ads' || !offered.includes('search_ads')) return [];
       if (isBusy) return [button('Searching …', () => {}, { disabled: true })];
-      if (context.nextCredits === 0) return [button('More ads, free', () => void load(), { 'data-key': 'more' })];
-      if (!isConfirming) return [button(`More ads ${price()} …`, () => confirm(true), { 'data-key': 'more' })];
+      if (confirming !== context)
+        return [button(`More ads${price()} …`, () => confirm(context), { 'data-key': 'more' })];
       return [
-        button('Cancel', () => confirm(false), { 'data-key': 'cancel' }),
-        button(`Search ${price()}`, () => void load(), { class: 'primary', 'data-key': 'more' }),
+        // It takes the focus, so that a key held down pays nothing. Nor does a double click.
+        button('Cancel', () => confirm(), { 'data-key': 'more' }),
+        button(`Search${price()}`, ({ detail }) => detail < 2 && void load(), {
+          class: 'primary',
+          'data-key': 'search',
+        }),
       ];
     },
   };

@@ -17,7 +17,11 @@ export function serverBehind(host: Host): Server {
     return boardMeta(result) as Answer;
   };
   return {
-    ads: (wanted) => call<BoardAds>('board_ads', wanted),
+    ads: async (wanted) => {
+      const answer = await call<BoardAds>('board_ads', wanted);
+      if (!Array.isArray(answer.ads)) throw new Error('The host did not pass on the ads.');
+      return answer;
+    },
     pictures: (ids) => call<BoardPictures>('board_pictures', { ids }),
     search: (args) => call('search_ads', args),
     collections: async () => (await call('list_collections', {})).collections ?? [],

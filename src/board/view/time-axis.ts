@@ -21,9 +21,10 @@ export const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(
 /** When an ad was last known to run. */
 const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
-/** Ends today at the latest. Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
+/** Ends today at the latest, where that is known. Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
 export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
-  const isPast = (time: number) => time <= dayOf(today);
+  const end = dayOf(today) || Number.POSITIVE_INFINITY;
+  const isPast = (time: number) => time <= end;
   const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
   const ends = ads.map(endOf).filter(isPast);
   starts.sort((a, b) => a - b);
