@@ -10,6 +10,7 @@ local key, channel, ask = KEYS[1], ARGV[1], cjson.decode(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local day = 86400000
+local spending = { 'spent', 'counted', 'returned', 'calls', 'paidAt' }
 local figures, leases, changes, removed = {}, {}, {}, {}
 local isChanged = false
 
@@ -50,10 +51,16 @@ local function drop(id)
   isChanged = true
 end
 
+-- Spending ends 30 days after the last paid call, even if somebody keeps asking.
+if figure('paidAt') > 0 and figure('paidAt') + 30 * day <= now and not next(leases) then
+  for _, name in ipairs(spending) do set(name, 0) end
+  isChanged = true
+end
+
 -- What a replica knows of spending that Redis has lost: each of these figures only grows.
 local known = ask.known
 if known and known.paidAt + 30 * day > now then
-  for _, name in ipairs({ 'spent', 'counted', 'returned', 'calls', 'paidAt' }) do
+  for _, name in ipairs(spending) do
     if known[name] > figure(name) then
       set(name, known[name])
       isChanged = true
