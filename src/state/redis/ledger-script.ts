@@ -1,5 +1,8 @@
 import { script } from './redis-connection.ts';
 
+/** How long a settlement that is sent once more is recognised, in milliseconds. */
+const repeatedMs = 3_600_000;
+
 /**
  * What every script of the ledger begins with. An account is one hash: its figures, and a field `lease:<id>` for each
  * reservation. Time is that of Redis, so that the clocks of replicas do not matter. A lease that nobody has renewed in
@@ -144,19 +147,19 @@ if ask.paid and paidUnderWay >= maxPaid then return finish('wait') end
 add('leases', 1)
 put(ask.id, {
   credits = ask.credits, paid = ask.paid, line = ask.line, ifLost = ask.ifLost, budget = ask.budget,
-  number = figure('leases'), until_ = now + ask.leaseMs, epoch = figures.epoch,
+  number = figure('leases'), until_ = now + ask.leaseMs,
 })
 return finish('granted')
 `);
 
 /**
- * Settles once: a lease that is gone was settled before, unless the account is another one since Redis lost it. What
- * was counted for a replica that seemed dead is taken back.
+ * Settles once, however often it is sent: the second key marks a settlement that arrived. What was counted for a replica
+ * that seemed dead is taken back.
  */
 export const settleScript = ledgerScript(`
+if redis.call('EXISTS', KEYS[2]) == 1 then return finish('settled') end
 if ask.learned and not arePricesKnown then return finish('stale') end
 local lease = ask.id and leases[ask.id]
-if ask.id and not lease and ask.leaseEpoch == figures.epoch then return finish('settled') end
 if lease then
   if lease.booked then add('returned', lease.booked) end
   drop(ask.id)
@@ -178,6 +181,7 @@ if figures.balance and number > 0 then
   set('balance', cjson.encode(balance))
 end
 isChanged = true
+redis.call('SET', KEYS[2], '', 'PX', ${repeatedMs})
 return finish('settled')
 `);
 
@@ -202,11 +206,14 @@ end
 return finish(before and cjson.encode(before) or '')
 `);
 
-/** Renews the leases of calls in progress, and brings back those that Redis has lost. */
+/**
+ * Renews the leases of calls in progress, and brings back those that Redis has lost. The further keys mark which of
+ * them were settled in the meantime.
+ */
 export const renewScript = ledgerScript(`
-for id, lease in pairs(ask.open) do
-  if not leases[id] and lease.epoch ~= figures.epoch then
-    lease.epoch = figures.epoch
+for i, lease in ipairs(ask.open) do
+  local id = lease.id
+  if not leases[id] and redis.call('EXISTS', KEYS[i + 1]) == 0 then
     lease.number = 0
     leases[id] = lease
   end

@@ -30,16 +30,24 @@ const maxStale = 20;
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 
-/** A reservation as Redis has it. */
+/** A reservation whose call is in progress. */
 interface OpenLease {
   tenantId: string;
-  fields: ReserveRequest & { epoch: string; until_: number };
+  fields: ReserveRequest & { id: string };
 }
 
 interface Pending {
   tenantId: string;
   settlement: Settlement;
-  lease: Lease | undefined;
+  /** The same however often it is sent; that of the lease, if there is one. */
+  id: string;
+}
+
+interface RunOptions {
+  commands?: RedisCommands;
+  values?: Buffer[];
+  /** Those whose marks the script reads. */
+  settlements?: string[];
 }
 
 const nothingCharged: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
@@ -81,21 +89,20 @@ export class RedisCreditLedger implements CreditLedger {
     for (;;) {
       const request = requestOf(this.#knownOf(tenantId).account);
       const { credits, paid, line } = request;
-      const leaseOf = (epoch: string) => ({ id: `${epoch}:${id}`, tenantId, credits, paid, line, number: 0 });
       const reply = await this.#run(reserveScript, tenantId, { id, leaseMs: this.#leaseMs, ...request }).catch(
         (error) => {
           // It may have been granted all the same, and would count as spent before long.
-          this.#later({ tenantId, settlement: nothingCharged, lease: leaseOf('') });
+          this.#later({ tenantId, settlement: nothingCharged, id });
           throw error;
         },
       );
-      const { outcome, epoch, version, account } = reply;
+      const { outcome, version, account } = reply;
       if (outcome === 'wait') return { kind: 'wait', version };
       if (outcome === 'refused') return { kind: 'refused', account };
       if (outcome === 'granted') {
-        this.#open.set(id, { tenantId, fields: { ...request, epoch, until_: 0 } });
+        this.#open.set(id, { tenantId, fields: { ...request, id } });
         this.#renewals.start();
-        return { kind: 'granted', lease: leaseOf(epoch), account };
+        return { kind: 'granted', lease: { id, tenantId, credits, paid, line, number: 0 }, account };
       }
     }
   }
@@ -110,9 +117,11 @@ export class RedisCreditLedger implements CreditLedger {
   }
 
   async settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void> {
-    const pending = { tenantId, settlement, lease };
-    // Until this arrives, Redis counts the lease as spent.
+    const pending = { tenantId, settlement, id: lease?.id ?? randomUUID() };
+    // If this does not arrive, nobody renews the lease, and Redis counts it as spent until it does.
+    this.#open.delete(pending.id);
     await this.#settle(this.#redis.connection, pending).catch(() => this.#later(pending));
+    this.#stopIfIdle();
   }
 
   async saved(tenantId: string, credits: number): Promise<CreditAccount> {
@@ -131,9 +140,8 @@ export class RedisCreditLedger implements CreditLedger {
     }
   }
 
-  async #settle(commands: RedisCommands, { tenantId, settlement, lease }: Pending): Promise<void> {
+  async #settle(commands: RedisCommands, { tenantId, settlement, id }: Pending): Promise<void> {
     const { learn, ...figures } = settlement;
-    const [epoch = '', id = ''] = lease?.id.split(':') ?? [];
     for (let attempt = 0, outcome = 'stale'; outcome === 'stale'; attempt++) {
       const { pricesText } = this.#knownOf(tenantId);
       const prices = readPrices(pricesText);
@@ -141,19 +149,21 @@ export class RedisCreditLedger implements CreditLedger {
       const learned = attempt < maxStale && writePrices(prices) !== pricesText;
       const extra = {
         ...figures,
-        ...(lease && { id, leaseEpoch: this.#open.get(id)?.fields.epoch ?? epoch }),
+        id,
         ...(learned && { learned, dearest: dearest(prices) }),
       };
       const values = learned ? [this.#sealed(tenantId, writePrices(prices))] : [];
-      ({ outcome } = await this.#run(settleScript, tenantId, extra, { commands, values }));
+      ({ outcome } = await this.#run(settleScript, tenantId, extra, { commands, values, settlements: [id] }));
     }
-    this.#open.delete(id);
-    if (this.#open.size + this.#pending.size === 0) this.#renewals.stop();
   }
 
   #later(pending: Pending): void {
     if (this.#pending.size < maxPending) this.#pending.add(pending);
     this.#renewals.start();
+  }
+
+  #stopIfIdle(): void {
+    if (this.#open.size + this.#pending.size === 0) this.#renewals.stop();
   }
 
   /** What Redis refuses, because it is full, is tried again later. */
@@ -162,6 +172,7 @@ export class RedisCreditLedger implements CreditLedger {
       const isSettled = await this.#settle(commands, pending).then(() => true, unlessReply);
       if (isSettled) this.#pending.delete(pending);
     }
+    this.#stopIfIdle();
   }
 
   /** After a time without Redis: what it may have lost, and what could not be told to it. */
@@ -173,11 +184,9 @@ export class RedisCreditLedger implements CreditLedger {
 
   /** Renews the leases of this process; of tenants without any, it only writes back what is known. */
   async #renew(commands: RedisCommands, alsoOf: readonly string[] = []): Promise<void> {
-    const leases = new Map<string, [id: string, OpenLease][]>(alsoOf.map((tenantId) => [tenantId, []]));
-    for (const lease of this.#open) {
-      const { tenantId } = lease[1];
-      leases.set(tenantId, [...(leases.get(tenantId) ?? []), lease]);
-    }
+    const leases = new Map<string, OpenLease['fields'][]>(alsoOf.map((tenantId) => [tenantId, []]));
+    for (const { tenantId, fields } of this.#open.values())
+      leases.set(tenantId, [...(leases.get(tenantId) ?? []), fields]);
     const all = [...leases];
     for (let start = 0; start < all.length; start += batch)
       await Promise.all(all.slice(start, start + batch).map((one) => this.#renewOne(commands, one).catch(unlessReply)));
@@ -185,28 +194,32 @@ export class RedisCreditLedger implements CreditLedger {
 
   async #renewOne(
     commands: RedisCommands,
-    [tenantId, leases]: [tenantId: string, leases: [id: string, OpenLease][]],
+    [tenantId, open]: [tenantId: string, open: OpenLease['fields'][]],
   ): Promise<void> {
-    const open = Object.fromEntries(leases.map(([id, { fields }]) => [id, fields]));
     const { account, pricesVersion, pricesText } = this.#knownOf(tenantId);
     const learned = pricesVersion !== '';
     const extra = { open, leaseMs: this.#leaseMs, ...(learned && { learned, dearest: dearest(account.prices) }) };
     const values = learned ? [this.#sealed(tenantId, pricesText)] : [];
-    const { epoch } = await this.#run(renewScript, tenantId, extra, { commands, values });
-    for (const [, { fields }] of leases) fields.epoch = epoch;
+    const settlements = open.map(({ id }) => id);
+    await this.#run(renewScript, tenantId, extra, { commands, values, settlements });
   }
 
   async #run(
     script: Script,
     tenantId: string,
     extra: object = {},
-    { commands = this.#redis.connection, values = [] }: { commands?: RedisCommands; values?: Buffer[] } = {},
+    { commands = this.#redis.connection, values = [], settlements = [] }: RunOptions = {},
   ) {
     const key = this.#keyOf(tenantId);
+    const markOf = (id: string) => this.#redis.keyOf(tenantId, 'settled', id);
     const before = this.#knownOf(tenantId);
     const { pricesVersion: prices, spending: known } = before;
     const ask = JSON.stringify({ epoch: randomUUID(), prices, known, ...extra });
-    const reply = await commands.run(script, [key], [this.#waiters.channel, ask, ...values]);
+    const reply = await commands.run(
+      script,
+      [key, ...settlements.map(markOf)],
+      [this.#waiters.channel, ask, ...values],
+    );
     const { outcome, known: now } = readReply(reply, { key, seal: this.#redis.seal, before });
     this.#known.set(tenantId, now);
     return { outcome, ...now };

@@ -50,6 +50,17 @@ describeWithRedis('while Redis is away', () => {
     expect(await other.read('t')).toMatchObject({ spent: 4, calls: 2, uncertain: 0 });
   }, 20_000);
 
+  test('what is settled without a reservation counts once, even if it has to be sent again', async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(1));
+    server.pause();
+    await ledger.settle('t', { charged: 3, uncertain: 2, isPaidAnswer: true });
+    server.resume();
+    await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    expect(await ledger.read('t')).toMatchObject({ spent: 4, calls: 2, uncertain: 2 });
+  }, 20_000);
+
   test('a reservation that nobody knows was granted does not stay', async () => {
     const { server, ledgers } = await openReplicas(1);
     const [ledger] = ledgers as [RedisCreditLedger];
@@ -93,6 +104,39 @@ describeWithRedis('after Redis lost everything', () => {
   }, 30_000);
 });
 
+describeWithRedis('a Redis that comes back with an earlier copy', () => {
+  const afterCopy = async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(2));
+    server.cli('SAVE');
+    const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4 })));
+    const comeBack = async () => {
+      await server.restart();
+      await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    };
+    return { server, ledger, lease, comeBack };
+  };
+
+  test('gets back reservations that are newer', async () => {
+    const { ledger, lease, comeBack } = await afterCopy();
+    await comeBack();
+    expect(await ledger.read('t')).toMatchObject({ spent: 2, reserved: 4, paidUnderWay: 1 });
+    await ledger.settle('t', charged(4), lease);
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
+  }, 30_000);
+
+  test('counts what was settled while it was away, once', async () => {
+    const { server, ledger, lease, comeBack } = await afterCopy();
+    await server.kill();
+    await ledger.settle('t', charged(4), lease);
+    await comeBack();
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
+    await ledger.settle('t', charged(4), lease);
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
+  }, 30_000);
+});
+
 describeWithRedis('a Redis that is full', () => {
   test('closes budgets, keeps what was spent, and heals once there is room', async () => {
     const { server, ledgers } = await openReplicas(1);
@@ -112,8 +156,9 @@ describeWithRedis('what is in Redis', () => {
     const { server, ledgers, replicas } = await openReplicas(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('tenant-of-someone', learning(4));
-    const key = server.cli('KEYS', '*');
-    expect(key).toMatch(/^ad-library:\{[\w-]{22}\}:account$/);
+    const keys = server.cli('KEYS', '*').split('\n').toSorted();
+    expect(keys.join(' ')).toMatch(/^ad-library:(\{[\w-]{22}\}):account ad-library:\1:settled:[\w-]{22}$/);
+    const key = String(keys[0]);
     expect(server.cli('HGETALL', key)).not.toMatch(/tenant|getAd|bySize/);
     server.cli('HSET', key, 'prices', 'broken');
     expect((await ledger.read('tenant-of-someone')).spent).toBe(4);
