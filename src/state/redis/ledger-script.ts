@@ -159,7 +159,7 @@ return finish('granted')
 export const settleScript = ledgerScript(`
 if redis.call('EXISTS', KEYS[2]) == 1 then return finish('settled') end
 if ask.learned and not arePricesKnown then return finish('stale') end
-local lease = ask.id and leases[ask.id]
+local lease = leases[ask.id]
 if lease then
   if lease.booked then add('returned', lease.booked) end
   drop(ask.id)

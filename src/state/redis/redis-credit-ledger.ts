@@ -14,15 +14,13 @@ import { balanceScript, readScript, renewScript, reserveScript, savedScript, set
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
-import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import { mayHaveArrived, type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
 
 /** Accounts that this process knows, to write back what Redis has lost. */
 const maxKnown = 200_000;
-/** Settlements that wait for Redis to take them. */
-const maxPending = 100_000;
-/** How many accounts are written back at a time. */
+/** How many accounts or settlements are written back at a time. */
 const batch = 500;
 /** How often prices that others learned meanwhile are learned on top of; after that, they are left out. */
 const maxStale = 20;
@@ -43,6 +41,13 @@ interface Pending {
   id: string;
 }
 
+export interface LedgerOptions {
+  /** How long a lease holds that is not renewed, in milliseconds. */
+  leaseMs?: number | undefined;
+  /** Settlements that wait for Redis to take them; of further ones, the leases count as lost. */
+  maxPending?: number;
+}
+
 interface RunOptions {
   commands?: RedisCommands;
   values?: Buffer[];
@@ -57,16 +62,17 @@ export class RedisCreditLedger implements CreditLedger {
   readonly #redis: Redis;
   readonly #waiters: Waiters;
   readonly #leaseMs: number;
+  readonly #maxPending: number;
   readonly #known = new LRUCache<string, KnownAccount>({ max: maxKnown });
   readonly #open = new Map<string, OpenLease>();
   readonly #renewals: Renewals;
   readonly #pending = new Set<Pending>();
 
-  /** @param leaseMs how long a lease holds that is not renewed, in milliseconds */
-  constructor(redis: Redis, waiters: Waiters, leaseMs = usualLeaseMs) {
+  constructor(redis: Redis, waiters: Waiters, { leaseMs = usualLeaseMs, maxPending = 100_000 }: LedgerOptions = {}) {
     this.#redis = redis;
     this.#waiters = waiters;
     this.#leaseMs = leaseMs;
+    this.#maxPending = maxPending;
     this.#renewals = new Renewals(async () => {
       await this.#renew(redis.connection);
       await this.#settlePending(redis.connection);
@@ -91,8 +97,8 @@ export class RedisCreditLedger implements CreditLedger {
       const { credits, paid, line } = request;
       const reply = await this.#run(reserveScript, tenantId, { id, leaseMs: this.#leaseMs, ...request }).catch(
         (error) => {
-          // It may have been granted all the same, and would count as spent before long.
-          this.#later({ tenantId, settlement: nothingCharged, id });
+          // If it was granted all the same, it would count as spent before long.
+          if (mayHaveArrived(error)) this.#later({ tenantId, settlement: nothingCharged, id });
           throw error;
         },
       );
@@ -158,7 +164,7 @@ export class RedisCreditLedger implements CreditLedger {
   }
 
   #later(pending: Pending): void {
-    if (this.#pending.size < maxPending) this.#pending.add(pending);
+    if (this.#pending.size < this.#maxPending) this.#pending.add(pending);
     this.#renewals.start();
   }
 
@@ -168,10 +174,9 @@ export class RedisCreditLedger implements CreditLedger {
 
   /** What Redis refuses, because it is full, is tried again later. */
   async #settlePending(commands: RedisCommands): Promise<void> {
-    for (const pending of this.#pending) {
-      const isSettled = await this.#settle(commands, pending).then(() => true, unlessReply);
-      if (isSettled) this.#pending.delete(pending);
-    }
+    await inBatches([...this.#pending], (pending) =>
+      this.#settle(commands, pending).then(() => void this.#pending.delete(pending), unlessReply),
+    );
     this.#stopIfIdle();
   }
 
@@ -187,9 +192,7 @@ export class RedisCreditLedger implements CreditLedger {
     const leases = new Map<string, OpenLease['fields'][]>(alsoOf.map((tenantId) => [tenantId, []]));
     for (const { tenantId, fields } of this.#open.values())
       leases.set(tenantId, [...(leases.get(tenantId) ?? []), fields]);
-    const all = [...leases];
-    for (let start = 0; start < all.length; start += batch)
-      await Promise.all(all.slice(start, start + batch).map((one) => this.#renewOne(commands, one).catch(unlessReply)));
+    await inBatches([...leases], (one) => this.#renewOne(commands, one).catch(unlessReply));
   }
 
   async #renewOne(
@@ -236,4 +239,8 @@ export class RedisCreditLedger implements CreditLedger {
   #sealed(tenantId: string, pricesText: string): Buffer {
     return this.#redis.seal.close(pricesOf(this.#keyOf(tenantId)), pricesText);
   }
+}
+
+async function inBatches<T>(all: readonly T[], write: (one: T) => Promise<void>): Promise<void> {
+  for (let start = 0; start < all.length; start += batch) await Promise.all(all.slice(start, start + batch).map(write));
 }

@@ -23,7 +23,7 @@ describeWithRedis('the ledger of all replicas', () => {
   const openReplica = async (leaseMs?: number) => {
     const { redis, logged } = await joinRedis(server);
     const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
-    return { ledger: new RedisCreditLedger(redis, waiters, leaseMs), redis, logged };
+    return { ledger: new RedisCreditLedger(redis, waiters, { leaseMs }), redis, logged };
   };
   const open = async () => (await openReplica()).ledger;
 
