@@ -153,7 +153,7 @@ return finish('granted')
 `);
 
 /**
- * Settles once, however often it is sent: the second key marks a settlement that arrived. What was counted for a replica
+ * Settles once, however often it is sent: the second key exists once a settlement has arrived. What was counted for a replica
  * that seemed dead is taken back.
  */
 export const settleScript = ledgerScript(`

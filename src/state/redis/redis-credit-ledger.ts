@@ -51,7 +51,7 @@ export interface LedgerOptions {
 interface RunOptions {
   commands?: RedisCommands;
   values?: Buffer[];
-  /** Those whose marks the script reads. */
+  /** Ids of settlements: the script looks up which of them have arrived. */
   settlements?: string[];
 }
 
@@ -214,13 +214,13 @@ export class RedisCreditLedger implements CreditLedger {
     { commands = this.#redis.connection, values = [], settlements = [] }: RunOptions = {},
   ) {
     const key = this.#keyOf(tenantId);
-    const markOf = (id: string) => this.#redis.keyOf(tenantId, 'settled', id);
+    const settledKeyOf = (id: string) => this.#redis.keyOf(tenantId, 'settled', id);
     const before = this.#knownOf(tenantId);
     const { pricesVersion: prices, spending: known } = before;
     const ask = JSON.stringify({ epoch: randomUUID(), prices, known, ...extra });
     const reply = await commands.run(
       script,
-      [key, ...settlements.map(markOf)],
+      [key, ...settlements.map(settledKeyOf)],
       [this.#waiters.channel, ask, ...values],
     );
     const { outcome, known: now } = readReply(reply, { key, seal: this.#redis.seal, before });
