@@ -153,8 +153,8 @@ return finish('granted')
 `);
 
 /**
- * Settles once, however often it is sent: the second key exists once a settlement has arrived. What was counted for a replica
- * that seemed dead is taken back.
+ * Settles once, however often it is sent: the second key exists once the settlement has arrived. What was counted for
+ * a replica that seemed dead is taken back.
  */
 export const settleScript = ledgerScript(`
 if redis.call('EXISTS', KEYS[2]) == 1 then return finish('settled') end
@@ -207,8 +207,8 @@ return finish(before and cjson.encode(before) or '')
 `);
 
 /**
- * Renews the leases of calls in progress, and brings back those that Redis has lost. The further keys mark which of
- * them were settled in the meantime.
+ * Renews the leases of calls in progress, and brings back those that Redis has lost. A further key for each of them
+ * exists if it was settled in the meantime.
  */
 export const renewScript = ledgerScript(`
 for i, lease in ipairs(ask.open) do
