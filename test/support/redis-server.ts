@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe } from 'vitest';
 import { freePort } from './free-port.ts';
 
-/** A real server that keeps nothing on disk. */
+/** A real server that keeps nothing on disk but what `SAVE` writes. */
 export interface RedisServer {
   url: string;
   port: number;
@@ -13,7 +13,7 @@ export interface RedisServer {
   kill(): Promise<void>;
   pause(): void;
   resume(): void;
-  /** Starts it again on the same port, empty. */
+  /** Starts it again on the same port, with what was last saved: nothing, without `SAVE`. */
   restart(): Promise<void>;
   /** What `redis-cli` prints for a command. */
   cli(...args: string[]): string;

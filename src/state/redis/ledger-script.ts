@@ -1,5 +1,8 @@
 import { script } from './redis-connection.ts';
 
+/** How long a settlement that is sent once more is recognised, in milliseconds. */
+const repeatedMs = 3_600_000;
+
 /**
  * What every script of the ledger begins with. An account is one hash: its figures, and a field `lease:<id>` for each
  * reservation. Time is that of Redis, so that the clocks of replicas do not matter. A lease that nobody has renewed in
@@ -10,6 +13,7 @@ local key, channel, ask = KEYS[1], ARGV[1], cjson.decode(ARGV[2])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local day = 86400000
+local spending = { 'spent', 'counted', 'returned', 'calls', 'paidAt' }
 local figures, leases, changes, removed = {}, {}, {}, {}
 local isChanged = false
 
@@ -50,10 +54,16 @@ local function drop(id)
   isChanged = true
 end
 
+-- Spending ends 30 days after the last paid call, even if somebody keeps asking.
+if figure('paidAt') > 0 and figure('paidAt') + 30 * day <= now and not next(leases) then
+  for _, name in ipairs(spending) do set(name, 0) end
+  isChanged = true
+end
+
 -- What a replica knows of spending that Redis has lost: each of these figures only grows.
 local known = ask.known
 if known and known.paidAt + 30 * day > now then
-  for _, name in ipairs({ 'spent', 'counted', 'returned', 'calls', 'paidAt' }) do
+  for _, name in ipairs(spending) do
     if known[name] > figure(name) then
       set(name, known[name])
       isChanged = true
@@ -137,19 +147,19 @@ if ask.paid and paidUnderWay >= maxPaid then return finish('wait') end
 add('leases', 1)
 put(ask.id, {
   credits = ask.credits, paid = ask.paid, line = ask.line, ifLost = ask.ifLost, budget = ask.budget,
-  number = figure('leases'), until_ = now + ask.leaseMs, epoch = figures.epoch,
+  number = figure('leases'), until_ = now + ask.leaseMs,
 })
 return finish('granted')
 `);
 
 /**
- * Settles once: a lease that is gone was settled before, unless the account is another one since Redis lost it. What
- * was counted for a replica that seemed dead is taken back.
+ * Settles once, however often it is sent: the second key exists once the settlement has arrived. What was counted for
+ * a replica that seemed dead is taken back.
  */
 export const settleScript = ledgerScript(`
+if redis.call('EXISTS', KEYS[2]) == 1 then return finish('settled') end
 if ask.learned and not arePricesKnown then return finish('stale') end
-local lease = ask.id and leases[ask.id]
-if ask.id and not lease and ask.leaseEpoch == figures.epoch then return finish('settled') end
+local lease = leases[ask.id]
 if lease then
   if lease.booked then add('returned', lease.booked) end
   drop(ask.id)
@@ -171,6 +181,7 @@ if figures.balance and number > 0 then
   set('balance', cjson.encode(balance))
 end
 isChanged = true
+redis.call('SET', KEYS[2], '', 'PX', ${repeatedMs})
 return finish('settled')
 `);
 
@@ -195,11 +206,14 @@ end
 return finish(before and cjson.encode(before) or '')
 `);
 
-/** Renews the leases of calls in progress, and brings back those that Redis has lost. */
+/**
+ * Renews the leases of calls in progress, and brings back those that Redis has lost. A further key for each of them
+ * exists if it was settled in the meantime.
+ */
 export const renewScript = ledgerScript(`
-for id, lease in pairs(ask.open) do
-  if not leases[id] and lease.epoch ~= figures.epoch then
-    lease.epoch = figures.epoch
+for i, lease in ipairs(ask.open) do
+  local id = lease.id
+  if not leases[id] and redis.call('EXISTS', KEYS[i + 1]) == 0 then
     lease.number = 0
     leases[id] = lease
   end

@@ -214,6 +214,12 @@ export function unlessReply(error: unknown): void {
   if (!(error instanceof ErrorReply) && !((error as Error).cause instanceof ErrorReply)) throw error;
 }
 
+/** Whether a command that failed may have been carried out: it was sent, and Redis did not refuse it. */
+export function mayHaveArrived(error: unknown): boolean {
+  const { cause } = error as Error;
+  return cause !== undefined && !(cause instanceof ErrorReply);
+}
+
 const notNow = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /;
 
 async function runScript(send: RedisCommands['send'], { text, sha }: Script, rest: readonly RedisArgument[]) {

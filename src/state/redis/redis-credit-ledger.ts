@@ -14,15 +14,13 @@ import { balanceScript, readScript, renewScript, reserveScript, savedScript, set
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
-import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import { mayHaveArrived, type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
 
 /** Accounts that this process knows, to write back what Redis has lost. */
 const maxKnown = 200_000;
-/** Settlements that wait for Redis to take them. */
-const maxPending = 100_000;
-/** How many accounts are written back at a time. */
+/** How many accounts or settlements are written back at a time. */
 const batch = 500;
 /** How often prices that others learned meanwhile are learned on top of; after that, they are left out. */
 const maxStale = 20;
@@ -30,16 +28,31 @@ const maxStale = 20;
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 
-/** A reservation as Redis has it. */
+/** A reservation whose call is in progress. */
 interface OpenLease {
   tenantId: string;
-  fields: ReserveRequest & { epoch: string; until_: number };
+  fields: ReserveRequest & { id: string };
 }
 
 interface Pending {
   tenantId: string;
   settlement: Settlement;
-  lease: Lease | undefined;
+  /** The same however often it is sent; that of the lease, if there is one. */
+  id: string;
+}
+
+export interface LedgerOptions {
+  /** How long a lease holds that is not renewed, in milliseconds. */
+  leaseMs?: number | undefined;
+  /** Settlements that wait for Redis to take them; of further ones, the leases count as lost. */
+  maxPending?: number;
+}
+
+interface RunOptions {
+  commands?: RedisCommands;
+  values?: Buffer[];
+  /** Ids of settlements: the script looks up which of them have arrived. */
+  settlements?: string[];
 }
 
 const nothingCharged: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
@@ -49,16 +62,17 @@ export class RedisCreditLedger implements CreditLedger {
   readonly #redis: Redis;
   readonly #waiters: Waiters;
   readonly #leaseMs: number;
+  readonly #maxPending: number;
   readonly #known = new LRUCache<string, KnownAccount>({ max: maxKnown });
   readonly #open = new Map<string, OpenLease>();
   readonly #renewals: Renewals;
   readonly #pending = new Set<Pending>();
 
-  /** @param leaseMs how long a lease holds that is not renewed, in milliseconds */
-  constructor(redis: Redis, waiters: Waiters, leaseMs = usualLeaseMs) {
+  constructor(redis: Redis, waiters: Waiters, { leaseMs = usualLeaseMs, maxPending = 100_000 }: LedgerOptions = {}) {
     this.#redis = redis;
     this.#waiters = waiters;
     this.#leaseMs = leaseMs;
+    this.#maxPending = maxPending;
     this.#renewals = new Renewals(async () => {
       await this.#renew(redis.connection);
       await this.#settlePending(redis.connection);
@@ -81,21 +95,20 @@ export class RedisCreditLedger implements CreditLedger {
     for (;;) {
       const request = requestOf(this.#knownOf(tenantId).account);
       const { credits, paid, line } = request;
-      const leaseOf = (epoch: string) => ({ id: `${epoch}:${id}`, tenantId, credits, paid, line, number: 0 });
       const reply = await this.#run(reserveScript, tenantId, { id, leaseMs: this.#leaseMs, ...request }).catch(
         (error) => {
-          // It may have been granted all the same, and would count as spent before long.
-          this.#later({ tenantId, settlement: nothingCharged, lease: leaseOf('') });
+          // If it was granted all the same, it would count as spent before long.
+          if (mayHaveArrived(error)) this.#later({ tenantId, settlement: nothingCharged, id });
           throw error;
         },
       );
-      const { outcome, epoch, version, account } = reply;
+      const { outcome, version, account } = reply;
       if (outcome === 'wait') return { kind: 'wait', version };
       if (outcome === 'refused') return { kind: 'refused', account };
       if (outcome === 'granted') {
-        this.#open.set(id, { tenantId, fields: { ...request, epoch, until_: 0 } });
+        this.#open.set(id, { tenantId, fields: { ...request, id } });
         this.#renewals.start();
-        return { kind: 'granted', lease: leaseOf(epoch), account };
+        return { kind: 'granted', lease: { id, tenantId, credits, paid, line, number: 0 }, account };
       }
     }
   }
@@ -110,9 +123,11 @@ export class RedisCreditLedger implements CreditLedger {
   }
 
   async settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void> {
-    const pending = { tenantId, settlement, lease };
-    // Until this arrives, Redis counts the lease as spent.
+    const pending = { tenantId, settlement, id: lease?.id ?? randomUUID() };
+    // If this does not arrive, nobody renews the lease, and Redis counts it as spent until it does.
+    this.#open.delete(pending.id);
     await this.#settle(this.#redis.connection, pending).catch(() => this.#later(pending));
+    this.#stopIfIdle();
   }
 
   async saved(tenantId: string, credits: number): Promise<CreditAccount> {
@@ -131,9 +146,8 @@ export class RedisCreditLedger implements CreditLedger {
     }
   }
 
-  async #settle(commands: RedisCommands, { tenantId, settlement, lease }: Pending): Promise<void> {
+  async #settle(commands: RedisCommands, { tenantId, settlement, id }: Pending): Promise<void> {
     const { learn, ...figures } = settlement;
-    const [epoch = '', id = ''] = lease?.id.split(':') ?? [];
     for (let attempt = 0, outcome = 'stale'; outcome === 'stale'; attempt++) {
       const { pricesText } = this.#knownOf(tenantId);
       const prices = readPrices(pricesText);
@@ -141,27 +155,29 @@ export class RedisCreditLedger implements CreditLedger {
       const learned = attempt < maxStale && writePrices(prices) !== pricesText;
       const extra = {
         ...figures,
-        ...(lease && { id, leaseEpoch: this.#open.get(id)?.fields.epoch ?? epoch }),
+        id,
         ...(learned && { learned, dearest: dearest(prices) }),
       };
       const values = learned ? [this.#sealed(tenantId, writePrices(prices))] : [];
-      ({ outcome } = await this.#run(settleScript, tenantId, extra, { commands, values }));
+      ({ outcome } = await this.#run(settleScript, tenantId, extra, { commands, values, settlements: [id] }));
     }
-    this.#open.delete(id);
-    if (this.#open.size + this.#pending.size === 0) this.#renewals.stop();
   }
 
   #later(pending: Pending): void {
-    if (this.#pending.size < maxPending) this.#pending.add(pending);
+    if (this.#pending.size < this.#maxPending) this.#pending.add(pending);
     this.#renewals.start();
+  }
+
+  #stopIfIdle(): void {
+    if (this.#open.size + this.#pending.size === 0) this.#renewals.stop();
   }
 
   /** What Redis refuses, because it is full, is tried again later. */
   async #settlePending(commands: RedisCommands): Promise<void> {
-    for (const pending of this.#pending) {
-      const isSettled = await this.#settle(commands, pending).then(() => true, unlessReply);
-      if (isSettled) this.#pending.delete(pending);
-    }
+    await inBatches([...this.#pending], (pending) =>
+      this.#settle(commands, pending).then(() => void this.#pending.delete(pending), unlessReply),
+    );
+    this.#stopIfIdle();
   }
 
   /** After a time without Redis: what it may have lost, and what could not be told to it. */
@@ -173,40 +189,40 @@ export class RedisCreditLedger implements CreditLedger {
 
   /** Renews the leases of this process; of tenants without any, it only writes back what is known. */
   async #renew(commands: RedisCommands, alsoOf: readonly string[] = []): Promise<void> {
-    const leases = new Map<string, [id: string, OpenLease][]>(alsoOf.map((tenantId) => [tenantId, []]));
-    for (const lease of this.#open) {
-      const { tenantId } = lease[1];
-      leases.set(tenantId, [...(leases.get(tenantId) ?? []), lease]);
-    }
-    const all = [...leases];
-    for (let start = 0; start < all.length; start += batch)
-      await Promise.all(all.slice(start, start + batch).map((one) => this.#renewOne(commands, one).catch(unlessReply)));
+    const leases = new Map<string, OpenLease['fields'][]>(alsoOf.map((tenantId) => [tenantId, []]));
+    for (const { tenantId, fields } of this.#open.values())
+      leases.set(tenantId, [...(leases.get(tenantId) ?? []), fields]);
+    await inBatches([...leases], (one) => this.#renewOne(commands, one).catch(unlessReply));
   }
 
   async #renewOne(
     commands: RedisCommands,
-    [tenantId, leases]: [tenantId: string, leases: [id: string, OpenLease][]],
+    [tenantId, open]: [tenantId: string, open: OpenLease['fields'][]],
   ): Promise<void> {
-    const open = Object.fromEntries(leases.map(([id, { fields }]) => [id, fields]));
     const { account, pricesVersion, pricesText } = this.#knownOf(tenantId);
     const learned = pricesVersion !== '';
     const extra = { open, leaseMs: this.#leaseMs, ...(learned && { learned, dearest: dearest(account.prices) }) };
     const values = learned ? [this.#sealed(tenantId, pricesText)] : [];
-    const { epoch } = await this.#run(renewScript, tenantId, extra, { commands, values });
-    for (const [, { fields }] of leases) fields.epoch = epoch;
+    const settlements = open.map(({ id }) => id);
+    await this.#run(renewScript, tenantId, extra, { commands, values, settlements });
   }
 
   async #run(
     script: Script,
     tenantId: string,
     extra: object = {},
-    { commands = this.#redis.connection, values = [] }: { commands?: RedisCommands; values?: Buffer[] } = {},
+    { commands = this.#redis.connection, values = [], settlements = [] }: RunOptions = {},
   ) {
     const key = this.#keyOf(tenantId);
+    const settledKeyOf = (id: string) => this.#redis.keyOf(tenantId, 'settled', id);
     const before = this.#knownOf(tenantId);
     const { pricesVersion: prices, spending: known } = before;
     const ask = JSON.stringify({ epoch: randomUUID(), prices, known, ...extra });
-    const reply = await commands.run(script, [key], [this.#waiters.channel, ask, ...values]);
+    const reply = await commands.run(
+      script,
+      [key, ...settlements.map(settledKeyOf)],
+      [this.#waiters.channel, ask, ...values],
+    );
     const { outcome, known: now } = readReply(reply, { key, seal: this.#redis.seal, before });
     this.#known.set(tenantId, now);
     return { outcome, ...now };
@@ -223,4 +239,8 @@ export class RedisCreditLedger implements CreditLedger {
   #sealed(tenantId: string, pricesText: string): Buffer {
     return this.#redis.seal.close(pricesOf(this.#keyOf(tenantId)), pricesText);
   }
+}
+
+async function inBatches<T>(all: readonly T[], write: (one: T) => Promise<void>): Promise<void> {
+  for (let start = 0; start < all.length; start += batch) await Promise.all(all.slice(start, start + batch).map(write));
 }

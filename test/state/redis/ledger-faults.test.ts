@@ -1,23 +1,24 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
+import { type LedgerOptions, RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
 import { Waiters } from '../../../src/state/redis/waiters.ts';
 import { until } from '../../support/http.ts';
 import { describeWithRedis, startRedis } from '../../support/redis-server.ts';
 import { asking, charged, learning, leaseOf } from '../ledger-suite.ts';
 import { joinRedis } from './fixture.ts';
 
-async function openReplicas(count: number, options: readonly string[] = []) {
-  const server = await startRedis(options);
+async function openReplicas(count: number, options?: LedgerOptions) {
+  const server = await startRedis();
   onTestFinished(server.close);
   const join = async () => {
     const { redis, logged } = await joinRedis(server);
     const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
-    return { ledger: new RedisCreditLedger(redis, waiters), redis, logged };
+    return { ledger: new RedisCreditLedger(redis, waiters, options), redis, logged };
   };
   const replicas = await Promise.all(Array.from({ length: count }, join));
   return { server, replicas, join, ledgers: replicas.map(({ ledger }) => ledger) };
 }
 
+const evaluated = /cmdstat_eval(?:sha)?:calls=\d+/g;
 const unavailable = { failure: { kind: 'unavailable', sent: false } };
 
 describeWithRedis('while Redis is away', () => {
@@ -50,6 +51,17 @@ describeWithRedis('while Redis is away', () => {
     expect(await other.read('t')).toMatchObject({ spent: 4, calls: 2, uncertain: 0 });
   }, 20_000);
 
+  test('what is settled without a reservation counts once, even if it has to be sent again', async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(1));
+    server.pause();
+    await ledger.settle('t', { charged: 3, uncertain: 2, isPaidAnswer: true });
+    server.resume();
+    await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    expect(await ledger.read('t')).toMatchObject({ spent: 4, calls: 2, uncertain: 2 });
+  }, 20_000);
+
   test('a reservation that nobody knows was granted does not stay', async () => {
     const { server, ledgers } = await openReplicas(1);
     const [ledger] = ledgers as [RedisCreditLedger];
@@ -59,6 +71,36 @@ describeWithRedis('while Redis is away', () => {
     await expect
       .poll(() => ledger.read('t').catch(() => {}), { timeout: 10_000 })
       .toMatchObject({ reserved: 0, uncertain: 0, spent: 0 });
+  }, 20_000);
+});
+
+describeWithRedis('what waits for Redis', () => {
+  test('holds no reservation that was never sent', async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await server.kill();
+    await until(() => replicas.every(({ redis }) => !redis.connection.isUp()));
+    for (let index = 0; index < 200; index++)
+      await expect(ledger.reserve(`t${index}`, asking())).rejects.toMatchObject(unavailable);
+    await server.restart();
+    await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    const scripts = server.cli('INFO', 'commandstats').match(evaluated) ?? [];
+    expect(scripts.map((line) => Number(line.split('=')[1])).reduce((sum, calls) => sum + calls, 0)).toBeLessThan(100);
+  }, 20_000);
+
+  test('holds so many settlements; the reservations of further ones count as lost', async () => {
+    const { server, ledgers, replicas } = await openReplicas(1, { leaseMs: 3000, maxPending: 1 });
+    const [ledger] = ledgers as [RedisCreditLedger];
+    const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4, ifLost: 5 })));
+    leaseOf(await ledger.reserve('t', asking({ credits: 1 })));
+    server.pause();
+    await ledger.settle('t', charged(1));
+    await ledger.settle('t', charged(4), lease);
+    server.resume();
+    await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    await expect
+      .poll(() => ledger.read('t').catch(() => {}), { timeout: 10_000 })
+      .toMatchObject({ spent: 1, uncertain: 5, reserved: 1 });
   }, 20_000);
 });
 
@@ -93,6 +135,52 @@ describeWithRedis('after Redis lost everything', () => {
   }, 30_000);
 });
 
+describeWithRedis('a Redis that comes back with an earlier copy', () => {
+  const afterCopy = async () => {
+    const { server, ledgers, replicas } = await openReplicas(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(2));
+    server.cli('SAVE');
+    const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4 })));
+    const comeBack = async () => {
+      await server.restart();
+      await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
+    };
+    return { server, ledger, lease, comeBack };
+  };
+
+  test('gets back reservations that are newer', async () => {
+    const { ledger, lease, comeBack } = await afterCopy();
+    await comeBack();
+    expect(await ledger.read('t')).toMatchObject({ spent: 2, reserved: 4, paidUnderWay: 1 });
+    await ledger.settle('t', charged(4), lease);
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
+  }, 30_000);
+
+  test('counts what was settled while it was away, once', async () => {
+    const { server, ledger, lease, comeBack } = await afterCopy();
+    await server.kill();
+    await ledger.settle('t', charged(4), lease);
+    await comeBack();
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
+    await ledger.settle('t', charged(4), lease);
+    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
+  }, 30_000);
+});
+
+describeWithRedis('a reservation that was settled', () => {
+  test('is not brought back by a renewal that comes too late', async () => {
+    const { server, ledgers, replicas } = await openReplicas(2);
+    const [one, other] = ledgers as [RedisCreditLedger, RedisCreditLedger];
+    const lease = leaseOf(await one.reserve('t', asking({ credits: 4 })));
+    await other.settle('t', charged(4), lease);
+    server.cli('CLIENT', 'KILL', 'USER', 'default');
+    const isBack = (logged: string[]) => logged.filter((line) => line.includes('can be reached')).length === 2;
+    await until(() => replicas.every(({ logged }) => isBack(logged)));
+    expect(await one.read('t')).toMatchObject({ spent: 4, reserved: 0 });
+  });
+});
+
 describeWithRedis('a Redis that is full', () => {
   test('closes budgets, keeps what was spent, and heals once there is room', async () => {
     const { server, ledgers } = await openReplicas(1);
@@ -112,8 +200,9 @@ describeWithRedis('what is in Redis', () => {
     const { server, ledgers, replicas } = await openReplicas(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('tenant-of-someone', learning(4));
-    const key = server.cli('KEYS', '*');
-    expect(key).toMatch(/^ad-library:\{[\w-]{22}\}:account$/);
+    const keys = server.cli('KEYS', '*').split('\n').toSorted();
+    expect(keys.join(' ')).toMatch(/^ad-library:(\{[\w-]{22}\}):account ad-library:\1:settled:[\w-]{22}$/);
+    const key = String(keys[0]);
     expect(server.cli('HGETALL', key)).not.toMatch(/tenant|getAd|bySize/);
     server.cli('HSET', key, 'prices', 'broken');
     expect((await ledger.read('tenant-of-someone')).spent).toBe(4);

@@ -23,7 +23,7 @@ describeWithRedis('the ledger of all replicas', () => {
   const openReplica = async (leaseMs?: number) => {
     const { redis, logged } = await joinRedis(server);
     const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
-    return { ledger: new RedisCreditLedger(redis, waiters, leaseMs), redis, logged };
+    return { ledger: new RedisCreditLedger(redis, waiters, { leaseMs }), redis, logged };
   };
   const open = async () => (await openReplica()).ledger;
 
@@ -153,5 +153,18 @@ describeWithRedis('the ledger of all replicas', () => {
     expect(Number(server.cli('PTTL', server.cli('KEYS', '*account')))).toBeLessThanOrEqual(3_600_000);
     await (await open()).read('passer-by');
     expect(server.cli('KEYS', '*account').split('\n')).toHaveLength(1);
+  });
+
+  test('spending ends even if somebody keeps asking, but not while a call is under way', async () => {
+    const payer = await openReplica();
+    const lease = leaseOf(await payer.ledger.reserve('t', asking({ ifLost: 1 })));
+    await payer.ledger.settle('t', charged(10));
+    payer.redis.connection.close();
+    server.cli('HSET', server.cli('KEYS', '*account'), 'paidAt', String(Date.now() - 30 * 86_400_000));
+    const ledger = await open();
+    expect(await ledger.read('t')).toMatchObject({ spent: 10, calls: 1 });
+    await ledger.settle('t', { charged: 0, uncertain: 0, isPaidAnswer: false }, lease);
+    expect(await ledger.read('t')).toMatchObject({ spent: 0, calls: 0, uncertain: 0 });
+    expect((await ledger.reserve('t', asking({ credits: 10 }))).kind).toBe('granted');
   });
 });
