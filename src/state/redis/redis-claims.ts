@@ -3,13 +3,16 @@ import { LRUCache } from 'lru-cache';
 import { abortedError } from '../../api/abort.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
 import type { Call } from '../../api/send.ts';
+import { answerNameOf } from '../../api/with-cache.ts';
 import type { CallClaims, CallOutcome, Claim } from '../../api/with-claims.ts';
 import { memoryOf } from '../memory-of.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
 import type { Redis } from './open-redis.ts';
 import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import type { Removals } from './removals.ts';
 import { leaseMs, Renewals } from './renewals.ts';
+import { stateUnavailable } from './state-error.ts';
 import type { Waiters } from './waiters.ts';
 
 /** Memory for claims that could not be ended yet, with their outcomes. */
@@ -27,10 +30,17 @@ interface Ending {
   outcome: CallOutcome | undefined;
 }
 
+export interface RedisClaimsOptions {
+  redis: Redis;
+  waiters: Waiters;
+  removals: Removals;
+}
+
 /** Gated calls in progress in all replicas. While Redis cannot be reached, each replica sends its own. */
 export class RedisClaims implements CallClaims {
   readonly #redis: Redis;
   readonly #waiters: Waiters;
+  readonly #removals: Removals;
   /** What this process has claimed: the key, by the id of the claim. */
   readonly #own = new Map<string, string>();
   /** What Redis does not know the end of, by the id of the claim. In it such a claim looks as if its process had died. */
@@ -42,19 +52,20 @@ export class RedisClaims implements CallClaims {
   });
   readonly #renewals: Renewals;
 
-  constructor(redis: Redis, waiters: Waiters) {
+  constructor({ redis, waiters, removals }: RedisClaimsOptions) {
     this.#redis = redis;
     this.#waiters = waiters;
+    this.#removals = removals;
     this.#renewals = new Renewals(() => this.#renew(redis.connection));
     redis.connection.onUp((commands) => this.#renew(commands));
   }
 
   async claim(call: Call): Promise<Claim> {
-    const { tenantId, fingerprint, signal } = call;
-    const key = this.#redis.keyOf(tenantId, 'claim', fingerprint);
+    const { signal } = call;
     const id = randomUUID();
-    const isAsked = this.#redis.connection.isUp();
+    let key: string | undefined;
     try {
+      key = await this.#keyOf(call);
       for (;;) {
         const [state, detail] = await this.#run(claimScript, key, [id, String(leaseMs)]);
         if (state === 'granted') return this.#granted(id, key);
@@ -64,11 +75,20 @@ export class RedisClaims implements CallClaims {
       }
     } catch {
       // It may have been granted all the same.
-      const claim = isAsked ? this.#granted(id, key) : unknownToRedis;
+      const claim = key === undefined ? unknownToRedis : this.#granted(id, key);
       if (!signal.aborted) return claim;
       void claim.end(undefined);
       throw abortedError(signal, false);
     }
+  }
+
+  /** A call of after a removal does not wait for one of before it, whose answer may be older. */
+  async #keyOf(call: Call): Promise<string> {
+    const { tenantId, fingerprint } = call;
+    if (!this.#redis.connection.isUp()) throw stateUnavailable();
+    const { group } = answerNameOf(call);
+    const stamps = group === undefined ? [] : [await this.#removals.stamp(tenantId, group)];
+    return this.#redis.keyOf(tenantId, 'claim', fingerprint, ...stamps);
   }
 
   /** Waits for another process; undefined if it did not send the call. */

@@ -4,6 +4,7 @@ import { operations } from '../../../src/api/operations.ts';
 import type { Call } from '../../../src/api/send.ts';
 import type { Claim } from '../../../src/api/with-claims.ts';
 import { RedisClaims } from '../../../src/state/redis/redis-claims.ts';
+import { Removals } from '../../../src/state/redis/removals.ts';
 import { Waiters } from '../../../src/state/redis/waiters.ts';
 import { endLeases } from '../../replicas/end-leases.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
@@ -39,7 +40,11 @@ describeWithRedis('claims in Redis', () => {
 
   const join = async () => {
     const { redis, logged } = await joinRedis(server);
-    const claims = new RedisClaims(redis, new Waiters(redis.connection, redis.channelOf('changes')));
+    const claims = new RedisClaims({
+      redis,
+      waiters: new Waiters(redis.connection, redis.channelOf('changes')),
+      removals: new Removals(redis, 60_000),
+    });
     // From now on Redis knows the scripts.
     await granted(await claims.claim({ ...callOf(), tenantId: randomUUID() })).end(undefined);
     const times = () => logged.filter((line) => line.includes('can be reached')).length;
