@@ -51,12 +51,12 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
     return value;
   };
 
-  const look = async (tenantId: string, name: AnswerName) => {
+  const look = async (tenantId: string, name: AnswerName, stamp: Promise<string>) => {
     const key = answerKey(tenantId, name);
     // They leave in one packet.
     const [head, seen, left] = await Promise.all([
       connection.send(key, ['GETRANGE', key, '0', String(headBytes - 1)]),
-      removals.stamp(tenantId, name.group),
+      stamp,
       connection.send(key, ['PTTL', key]),
     ]);
     const start = (head as Buffer).toString('base64');
@@ -69,12 +69,13 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
 
   return {
     get: (tenantId, name) =>
-      look(tenantId, name).then(
+      look(tenantId, name, removals.stamp(tenantId, name.group)).then(
         ({ kept }) => kept,
         () => undefined,
       ),
     begin: async (tenantId, name) => {
-      const { kept, seen } = await look(tenantId, name).catch(() => ({ kept: undefined, seen: undefined }));
+      const stamp = removals.prolongedStamp(tenantId, name.group);
+      const { kept, seen } = await look(tenantId, name, stamp).catch(() => ({ kept: undefined, seen: undefined }));
       const keep = async ({ answer }: KeptAnswer) => {
         if (seen === undefined) return;
         const key = answerKey(tenantId, name);

@@ -87,7 +87,7 @@ export class RedisClaims implements CallClaims {
     const { tenantId, fingerprint } = call;
     if (!this.#redis.connection.isUp()) throw stateUnavailable();
     const { group } = answerNameOf(call);
-    const stamps = group === undefined ? [] : [await this.#removals.stamp(tenantId, group)];
+    const stamps = group === undefined ? [] : [await this.#removals.prolongedStamp(tenantId, group)];
     return this.#redis.keyOf(tenantId, 'claim', fingerprint, ...stamps);
   }
 

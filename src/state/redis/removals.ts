@@ -26,11 +26,13 @@ export class Removals {
   }
 
   /** Differs before and after a removal of the group, or of all. */
-  async stamp(tenantId: string, group = ''): Promise<string> {
-    const { connection, keyOf } = this.#redis;
-    const keys = [keyOf(tenantId, 'removed'), keyOf(tenantId, 'removed', group)] as const;
-    const stamps = (await connection.send(keys[0], ['MGET', ...keys])) as (Buffer | null)[];
-    return stamps.map(String).join(' ');
+  async stamp(tenantId: string, group?: string): Promise<string> {
+    return this.#stamp(tenantId, group, (key) => ['GET', key]);
+  }
+
+  /** The same for a call that begins: its answer must not outlive the stamp that it is kept with. */
+  async prolongedStamp(tenantId: string, group?: string): Promise<string> {
+    return this.#stamp(tenantId, group, (key) => ['GETEX', key, 'PX', this.#keptMs]);
   }
 
   /** Removes the answers of a group, or all of a tenant. */
@@ -38,6 +40,13 @@ export class Removals {
     const { connection, keyOf } = this.#redis;
     const key = keyOf(tenantId, 'removed', ...(group === undefined ? [] : [group]));
     await this.#send(key, connection).catch(() => this.#pending.set(key, true));
+  }
+
+  async #stamp(tenantId: string, group = '', commandOf: (key: string) => string[]): Promise<string> {
+    const { connection, keyOf } = this.#redis;
+    const keys = [keyOf(tenantId, 'removed'), keyOf(tenantId, 'removed', group)];
+    // They leave in one packet.
+    return (await Promise.all(keys.map((key) => connection.send(key, commandOf(key))))).map(String).join(' ');
   }
 
   async #send(key: string, commands: RedisCommands): Promise<void> {

@@ -62,6 +62,17 @@ describeWithRedis('what all replicas keep', () => {
       expect(await ahead.get('t', name)).toBeUndefined();
     });
 
+    test('are there for their time, however long ago something was dropped before them', async () => {
+      const answers = await open(() => 1000);
+      const items = { ...name, group: 'items' };
+      await answers.drop('t');
+      await answers.drop('t', 'items');
+      await pass(ttl + 590_000);
+      await (await answers.begin('t', items)).keep({ answer, at: 1000 });
+      await pass(20_000);
+      expect(await answers.get('t', items)).toMatchObject({ answer });
+    });
+
     test('that were cut, changed or put under another name are absent', async () => {
       const answers = await open(() => 1000);
       const [one, other] = [name, { fingerprint: '["getAd",{"id":"2"}]' }];
