@@ -4,7 +4,7 @@ import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts
 import { operations } from './api/operations.ts';
 import type { Call, Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
-import { withCache, withKeeping, withRefusedKeys } from './api/with-cache.ts';
+import { withCache, withKeeping, withRefusedKeys, withWrites } from './api/with-cache.ts';
 import { withClaims } from './api/with-claims.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRetries } from './api/with-retries.ts';
@@ -220,7 +220,7 @@ function sendChain(options: ChainOptions): Send {
     options.log.error('an answer was not added to the dataset', { error: String(error) });
   const keepsAnswers = config.cacheSeconds > 0;
   const kept = keepsAnswers ? withKeeping(windowed, { answers, now }) : windowed;
-  const gathered = withDataset(kept, { datasets, now, onError });
+  const gathered = withDataset(withWrites(kept, answers), { datasets, now, onError });
   const forgetful = withRefusedKeys(gathered, options.forget);
   const { claims } = state;
   const onLost = (call: Call) => countLost(call, ledger, budget);

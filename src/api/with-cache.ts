@@ -35,34 +35,36 @@ export interface CacheOptions {
 /** Answers a gated call from the cache, at no charge. */
 export function withCache(send: Send, { answers, now }: CacheOptions): Send {
   return gatedOnly(send, async (call) => {
-    const kept = call.fresh ? undefined : await answers.get(call.tenantId, nameOf(call));
+    const kept = call.fresh ? undefined : await answers.get(call.tenantId, answerNameOf(call));
     return kept ? replayed(kept.answer, now() - kept.at) : send(call);
   });
 }
 
 /**
  * Keeps every paid answer, even if its caller has left, so that nobody pays twice for the same call while the answer is
- * fresh. A write makes the kept items of its collection stale, and those that are being read: they may be the old ones.
+ * fresh.
  */
 export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
-  // Even if the write fails, because it may have been carried out.
-  const write: Send = (call) => send(call).finally(() => answers.drop(call.tenantId, itemsOf(call)));
-
-  const read = gatedOnly(send, async (call) => {
-    const { kept, keep } = await answers.begin(call.tenantId, nameOf(call));
+  return gatedOnly(send, async (call) => {
+    const { kept, keep } = await answers.begin(call.tenantId, answerNameOf(call));
     if (kept && !call.fresh) return replayed(kept.answer, now() - kept.at);
     const answer = { ...(await send(call)), cacheId: randomUUID() };
     await keep({ answer, at: now() });
     return answer;
   });
+}
 
-  return (call) => (call.operation.writes ? write(call) : read(call));
+/** A write makes the kept items of its collection stale, and those that are being read: they may be the old ones. */
+export function withWrites(send: Send, { drop }: Pick<KeptAnswers, 'drop'>): Send {
+  // Even if the write fails, because it may have been carried out.
+  const write: Send = (call) => send(call).finally(() => drop(call.tenantId, itemsOf(call)));
+  return (call) => (call.operation.writes ? write(call) : send(call));
 }
 
 const itemsOf = ({ path }: Call) =>
   fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
 
-const nameOf = (call: Call): AnswerName => ({
+export const answerNameOf = (call: Call): AnswerName => ({
   fingerprint: call.fingerprint,
   group: call.operation.name === 'listCollectionItems' ? itemsOf(call) : undefined,
 });

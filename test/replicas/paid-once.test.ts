@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { type Behaviour, documented, json, paid, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
-import { startReplicas } from '../support/replicas.ts';
+import { type Replica, startReplicas } from '../support/replicas.ts';
 import type { Result } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -90,6 +90,34 @@ describeWithRedis('over all replicas', () => {
     }
     expect(upstream.requests).toHaveLength(2);
   }, 30_000);
+
+  test.each(['900', '0'])(
+    'items that are read after a write are not those of a read before it, with %s seconds of cache',
+    async (seconds) => {
+      const gate = gateOf();
+      let isRead = false;
+      const { upstream, replicas } = await between(
+        2,
+        async (request, response) => {
+          const isFirst = !isRead && request.method === 'GET' && request.url?.includes('/items');
+          if (isFirst) isRead = true;
+          if (isFirst) await gate.opened;
+          documented(request, response);
+        },
+        ['--cache-seconds', seconds],
+      );
+      const [one, other] = replicas.all as [Replica, Replica];
+      const collection = { collectionId: uuidOf('collection'), itemType: 'ads' };
+      const before = one.call('list_collection_items', collection);
+      await upstream.reached(1);
+      await other.call('add_collection_item', { ...collection, itemId: uuidOf('ad') });
+      expect((await other.call('list_collection_items', collection)).data.receipt.charged).toBe(1);
+      gate.open();
+      await before;
+      expect(upstream.requests).toHaveLength(3);
+    },
+    30_000,
+  );
 
   test('a budget of 30 under 60 calls at once on two replicas is never exceeded, and two thirds of it are used', async () => {
     let charged = 0;

@@ -20,7 +20,8 @@ end
 `;
 
 const forgetMs = 15_000;
-const lostMs = 3_600_000;
+/** How long it is known that an owner has died, in milliseconds, and how long a claim is in Redis at all. */
+export const lostMs = 3_600_000;
 
 /** The first to notice that an owner has died is told, and asks nothing either: the call may have been charged. */
 export const claimScript = script(`${begin}

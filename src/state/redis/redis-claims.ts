@@ -1,36 +1,71 @@
 import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { abortedError } from '../../api/abort.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
 import type { Call } from '../../api/send.ts';
+import { answerNameOf } from '../../api/with-cache.ts';
 import type { CallClaims, CallOutcome, Claim } from '../../api/with-claims.ts';
+import { memoryOf } from '../memory-of.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
-import { claimScript, endScript, lookScript, renewClaimScript } from './claim-script.ts';
+import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
 import type { Redis } from './open-redis.ts';
-import type { Script } from './redis-connection.ts';
+import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import type { Removals } from './removals.ts';
 import { leaseMs, Renewals } from './renewals.ts';
+import { stateUnavailable } from './state-error.ts';
 import type { Waiters } from './waiters.ts';
+
+/** Memory for claims that could not be ended yet, with their outcomes. */
+const maxUnendedBytes = 64 * 1024 * 1024;
+/** The overhead of one. */
+const unendedBytes = 1024;
+
+type GrantedClaim = Extract<Claim, { kind: 'granted' }>;
+
+const unknownToRedis: GrantedClaim = { kind: 'granted', end: async () => {} };
+
+/** The end of a claim, as it is to be sent. */
+interface Ending {
+  key: string;
+  outcome: CallOutcome | undefined;
+}
+
+export interface RedisClaimsOptions {
+  redis: Redis;
+  waiters: Waiters;
+  removals: Removals;
+}
 
 /** Gated calls in progress in all replicas. While Redis cannot be reached, each replica sends its own. */
 export class RedisClaims implements CallClaims {
   readonly #redis: Redis;
   readonly #waiters: Waiters;
+  readonly #removals: Removals;
   /** What this process has claimed: the key, by the id of the claim. */
   readonly #own = new Map<string, string>();
+  /** What Redis does not know the end of, by the id of the claim. In it such a claim looks as if its process had died. */
+  readonly #unended = new LRUCache<string, Ending>({
+    maxSize: maxUnendedBytes,
+    ttl: lostMs,
+    sizeCalculation: ({ outcome }) =>
+      unendedBytes + (outcome && 'answer' in outcome ? memoryOf(outcome.answer.raw) : 0),
+  });
   readonly #renewals: Renewals;
 
-  constructor(redis: Redis, waiters: Waiters) {
+  constructor({ redis, waiters, removals }: RedisClaimsOptions) {
     this.#redis = redis;
     this.#waiters = waiters;
-    this.#renewals = new Renewals(() =>
-      Promise.all([...this.#own].map(([id, key]) => this.#run(renewClaimScript, key, [id, String(leaseMs)]))),
-    );
+    this.#removals = removals;
+    this.#renewals = new Renewals(() => this.#renew(redis.connection));
+    redis.connection.onUp((commands) => this.#renew(commands));
   }
 
   async claim(call: Call): Promise<Claim> {
-    const { tenantId, fingerprint, signal } = call;
-    const key = this.#redis.keyOf(tenantId, 'claim', fingerprint);
+    const { signal } = call;
     const id = randomUUID();
+    let key: string | undefined;
     try {
+      key = await this.#keyOf(call);
       for (;;) {
         const [state, detail] = await this.#run(claimScript, key, [id, String(leaseMs)]);
         if (state === 'granted') return this.#granted(id, key);
@@ -39,9 +74,21 @@ export class RedisClaims implements CallClaims {
         if (other) return other;
       }
     } catch {
-      if (signal.aborted) throw abortedError(signal, false);
-      return { kind: 'granted', end: async () => {} };
+      // It may have been granted all the same.
+      const claim = key === undefined ? unknownToRedis : this.#granted(id, key);
+      if (!signal.aborted) return claim;
+      void claim.end(undefined);
+      throw abortedError(signal, false);
     }
+  }
+
+  /** A call of after a removal does not wait for one of before it, whose answer may be older. */
+  async #keyOf(call: Call): Promise<string> {
+    const { tenantId, fingerprint } = call;
+    if (!this.#redis.connection.isUp()) throw stateUnavailable();
+    const { group } = answerNameOf(call);
+    const stamps = group === undefined ? [] : [await this.#removals.prolongedStamp(tenantId, group)];
+    return this.#redis.keyOf(tenantId, 'claim', fingerprint, ...stamps);
   }
 
   /** Waits for another process; undefined if it did not send the call. */
@@ -63,21 +110,34 @@ export class RedisClaims implements CallClaims {
     }
   }
 
-  #granted(id: string, key: string): Claim {
+  #granted(id: string, key: string): GrantedClaim {
     this.#own.set(id, key);
     this.#renewals.start();
     const end = async (outcome: CallOutcome | undefined) => {
       this.#own.delete(id);
-      if (this.#own.size === 0) this.#renewals.stop();
-      try {
-        // Answers are large, and mostly nobody waits.
-        const [isEnded] = await this.#run(endScript, key, [id, '', outcome ? '' : '1']);
-        if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome)]);
-      } catch {
-        // Whoever waits finds out when the claim runs out.
-      }
+      const ending = { key, outcome };
+      await this.#end(id, ending, this.#redis.connection).catch(() => this.#unended.set(id, ending));
+      if (this.#own.size + this.#unended.size === 0) this.#renewals.stop();
     };
     return { kind: 'granted', end };
+  }
+
+  async #end(id: string, { key, outcome }: Ending, commands: RedisCommands): Promise<void> {
+    // Answers are large, and mostly nobody waits.
+    const [isEnded] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
+    if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome)], commands);
+    this.#unended.delete(id);
+  }
+
+  /** Renews the claims of this process, and ends those that could not be ended. */
+  async #renew(commands: RedisCommands): Promise<void> {
+    this.#unended.purgeStale();
+    const renewed = [...this.#own].map(([id, key]) =>
+      this.#run(renewClaimScript, key, [id, String(leaseMs)], commands),
+    );
+    const ended = [...this.#unended].map(([id, ending]) => this.#end(id, ending, commands));
+    await Promise.all([...renewed, ...ended].map((one) => one.catch(unlessReply)));
+    if (this.#own.size + this.#unended.size === 0) this.#renewals.stop();
   }
 
   #sealed(key: string, outcome: CallOutcome): Buffer {
@@ -95,8 +155,13 @@ export class RedisClaims implements CallClaims {
     return failure ? { error: new AdLibraryError(failure) } : { answer: readAnswer(operation.name, answer) };
   }
 
-  async #run(script: Script, key: string, args: (string | Buffer)[]): Promise<unknown[]> {
-    const reply = await this.#redis.connection.run(script, [key], [this.#waiters.channel, ...args]);
+  async #run(
+    script: Script,
+    key: string,
+    args: (string | Buffer)[],
+    commands: RedisCommands = this.#redis.connection,
+  ): Promise<unknown[]> {
+    const reply = await commands.run(script, [key], [this.#waiters.channel, ...args]);
     const [first, ...rest] = Array.isArray(reply) ? reply : [reply];
     return [Buffer.isBuffer(first) ? String(first) : first, ...rest];
   }

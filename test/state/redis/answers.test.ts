@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { memoryAnswers } from '../../../src/state/memory-answers.ts';
+import type { Redis } from '../../../src/state/redis/open-redis.ts';
 import { redisAnswers } from '../../../src/state/redis/redis-answers.ts';
 import { redisWindows } from '../../../src/state/redis/redis-windows.ts';
+import { Removals } from '../../../src/state/redis/removals.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 import { answersSuite, ttl } from '../answers-suite.ts';
 import { joinRedis } from './fixture.ts';
@@ -39,7 +41,9 @@ describeWithRedis('what all replicas keep', () => {
       if (left > 0) server.cli('PEXPIRE', key, String(Math.max(0, left - ms)));
     }
   };
-  const open = async (now: () => number) => redisAnswers({ redis: (await joinRedis(server)).redis, ttl, now });
+  const answersOf = (redis: Redis, now: () => number) =>
+    redisAnswers({ redis, removals: new Removals(redis, ttl), ttl, now });
+  const open = async (now: () => number) => answersOf((await joinRedis(server)).redis, now);
 
   describe('answers', () => {
     answersSuite(async () => ({ answers: await open(() => 1_000_000), now: () => 1_000_000, pass }));
@@ -56,6 +60,17 @@ describeWithRedis('what all replicas keep', () => {
       await behind.drop('t');
       await begun.keep({ answer, at: 9e12 });
       expect(await ahead.get('t', name)).toBeUndefined();
+    });
+
+    test('are there for their time, however long ago something was dropped before them', async () => {
+      const answers = await open(() => 1000);
+      const items = { ...name, group: 'items' };
+      await answers.drop('t');
+      await answers.drop('t', 'items');
+      await pass(ttl + 590_000);
+      await (await answers.begin('t', items)).keep({ answer, at: 1000 });
+      await pass(20_000);
+      expect(await answers.get('t', items)).toMatchObject({ answer });
     });
 
     test('that were cut, changed or put under another name are absent', async () => {
@@ -83,7 +98,7 @@ describeWithRedis('what all replicas keep', () => {
 
     test('are absent while Redis is away, and what is dropped meanwhile is dropped when it is back', async () => {
       const { redis } = await joinRedis(server);
-      const [near, far] = [redisAnswers({ redis, ttl, now: () => 1000 }), await open(() => 1000)];
+      const [near, far] = [answersOf(redis, () => 1000), await open(() => 1000)];
       await (await near.begin('t', name)).keep({ answer, at: 1000 });
       server.pause();
       expect(await near.get('t', name)).toBeUndefined();
