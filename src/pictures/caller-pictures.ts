@@ -3,12 +3,12 @@ import type { LRUCache } from 'lru-cache';
 import { withDeadline } from '../api/abort.ts';
 import type { FairStore } from '../state/fair-store.ts';
 import type { Turns } from '../workers/turns.ts';
+import type { SharedWork } from './coalesced-work.ts';
 import type { Fetched } from './fetch-picture.ts';
 import type { DrawnTile } from './messages.ts';
 import { readHeader } from './picture-header.ts';
 import type { Drawn, PictureWorkers } from './picture-workers.ts';
 import type { Pictures, Sheet, SheetOptions, SheetTile, Thumbnail, ThumbnailOptions } from './pictures.ts';
-import type { SharedWork } from './shared-work.ts';
 import { gridOf } from './sheet-layout.ts';
 import { wordAt } from './words.ts';
 

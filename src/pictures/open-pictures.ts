@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache';
 import { FairStore } from '../state/fair-store.ts';
 import { Turns } from '../workers/turns.ts';
 import { CallerPictures, type PictureParts } from './caller-pictures.ts';
+import { SharedWork } from './coalesced-work.ts';
 import { type FetchLimits, fetchPicture, type OwnPictures } from './fetch-picture.ts';
 import { type GuardedAgent, openGuardedAgent } from './guarded-agent.ts';
 import type { MediaHosts } from './media-rule.ts';
 import { PictureWorkers, type WorkerLimits } from './picture-workers.ts';
 import type { Pictures } from './pictures.ts';
 import { type Resolve, resolveInDns } from './resolve.ts';
-import { SharedWork } from './shared-work.ts';
 
 export interface PictureLimits extends FetchLimits, WorkerLimits {
   /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
