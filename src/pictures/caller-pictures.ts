@@ -3,7 +3,7 @@ import type { LRUCache } from 'lru-cache';
 import { withDeadline } from '../api/abort.ts';
 import type { FairStore } from '../state/fair-store.ts';
 import type { Turns } from '../workers/turns.ts';
-import type { SharedWork } from './coalesced-work.ts';
+import type { CoalescedWork } from './coalesced-work.ts';
 import type { Fetched } from './fetch-picture.ts';
 import type { DrawnTile } from './messages.ts';
 import { readHeader } from './picture-header.ts';
@@ -17,7 +17,7 @@ export interface PictureParts {
   fetch(address: string, signal: AbortSignal): Promise<Fetched>;
   /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
   fetches: Turns;
-  underWay: SharedWork<Thumbnail>;
+  underWay: CoalescedWork<Thumbnail>;
   workers: PictureWorkers;
   kept: FairStore<Uint8Array>;
   /** By content and size. */

@@ -7,7 +7,7 @@ interface Running<Value> {
 }
 
 /** Whoever asks for the same at the same time shares one promise. The work ends early once the last of them has left. */
-export class SharedWork<Value> {
+export class CoalescedWork<Value> {
   readonly #running = new Map<string, Running<Value>>();
 
   async do(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { FairStore } from '../state/fair-store.ts';
 import { Turns } from '../workers/turns.ts';
 import { CallerPictures, type PictureParts } from './caller-pictures.ts';
-import { SharedWork } from './coalesced-work.ts';
+import { CoalescedWork } from './coalesced-work.ts';
 import { type FetchLimits, fetchPicture, type OwnPictures } from './fetch-picture.ts';
 import { type GuardedAgent, openGuardedAgent } from './guarded-agent.ts';
 import type { MediaHosts } from './media-rule.ts';
@@ -72,7 +72,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
       maxWaiting: 1000,
       of: 'pictures',
     }),
-    underWay: new SharedWork(),
+    underWay: new CoalescedWork(),
     workers,
     kept: new FairStore({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
     thumbnails: new LRUCache({
