@@ -73,6 +73,14 @@ describeWithRedis('what all replicas keep', () => {
       expect(await answers.get('t', items)).toMatchObject({ answer });
     });
 
+    test('that are nested too deep are not kept, and fail nobody', async () => {
+      const answers = await open(() => 1000);
+      const depth = 200_000;
+      const raw = JSON.parse('['.repeat(depth) + ']'.repeat(depth));
+      await (await answers.begin('t', name)).keep({ answer: { ...answer, raw }, at: 1000 });
+      expect(await answers.get('t', name)).toBeUndefined();
+    });
+
     test('that were cut, changed or put under another name are absent', async () => {
       const answers = await open(() => 1000);
       const [one, other] = [name, { fingerprint: '["getAd",{"id":"2"}]' }];
