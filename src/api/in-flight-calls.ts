@@ -15,7 +15,7 @@ export interface InFlightCall {
 export interface InFlightCalls {
   /** The answer is a `busy` error if too many are in progress. */
   start(call: Call, send: Send): InFlightCall;
-  /** Waits up to `ms` for calls that were sent, and aborts the rest. */
+  /** Waits up to `ms` for calls that were sent, aborts the rest, and lets them settle what they may have cost. */
   close(ms: number): Promise<void>;
 }
 
@@ -33,6 +33,9 @@ export interface InFlightOptions {
   /** Receives the calls that were still unanswered at `close`. */
   onLost(call: Call): void;
 }
+
+/** How long an aborted call may take to settle before what it needs for that is closed, in milliseconds. */
+const maxSettleMs = 1000;
 
 interface TrackedCall {
   call: Call;
@@ -86,11 +89,19 @@ export function trackInFlightCalls({ register, timeoutMs, onLost }: InFlightOpti
         emptied = resolve;
         if (tracked.size === 0) resolve();
       });
-      if (ms > 0) await Promise.race([drained, new Promise((resolve) => setTimeout(resolve, ms).unref())]);
+      const drainedWithin = async (limit: number) => {
+        let timer: NodeJS.Timeout | undefined;
+        const isLate = new Promise<void>((resolve) => {
+          timer = setTimeout(resolve, limit);
+        });
+        await Promise.race([drained, isLate]).finally(() => clearTimeout(timer));
+      };
+      if (ms > 0) await drainedWithin(ms);
       for (const { abort, call, transit } of tracked) {
         if (transit.sent) onLost(call);
         abort.abort();
       }
+      await drainedWithin(maxSettleMs);
     },
   };
 }

@@ -75,7 +75,9 @@ export function withRefusedKeys(send: Send, forget: (tenantId: string) => Promis
     try {
       return await send(call);
     } catch (error) {
-      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') await forget(call.tenantId);
+      const isRefused = error instanceof AdLibraryError && error.failure.kind === 'unauthorized';
+      // What the service says about the key matters more than what is kept.
+      if (isRefused) await forget(call.tenantId).catch(() => {});
       throw error;
     }
   };

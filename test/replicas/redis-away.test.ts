@@ -96,6 +96,14 @@ describeWithRedis('replicas', () => {
     expect((await other.call('get_ad', ad('a'))).data.receipt.charged).toBe(1);
   }, 60_000);
 
+  test('say that a key was rejected, whatever cannot be forgotten while Redis is away', async () => {
+    const [one] = await startTwo();
+    await redis.kill();
+    upstream.does(refusal(401));
+    expect((await one.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
+    expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unauthorized' });
+  }, 60_000);
+
   test('know of a full usage window that another has met', async () => {
     const [one, other] = await startTwo();
     upstream.does(refusal(429));

@@ -79,8 +79,12 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
       const keep = async ({ answer }: KeptAnswer) => {
         if (seen === undefined) return;
         const key = answerKey(tenantId, name);
-        const sealed = seal.close(key, `${seen}\n${JSON.stringify(writeAnswer(answer))}`);
-        await connection.send(key, ['SET', key, sealed, 'PX', String(ttl)]).catch(() => {});
+        try {
+          const sealed = seal.close(key, `${seen}\n${JSON.stringify(writeAnswer(answer))}`);
+          await connection.send(key, ['SET', key, sealed, 'PX', String(ttl)]);
+        } catch {
+          // Redis does not take it, or it is nested too deep.
+        }
       };
       return { kept, keep };
     },

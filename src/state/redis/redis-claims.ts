@@ -125,7 +125,7 @@ export class RedisClaims implements CallClaims {
   async #end(id: string, { key, outcome }: Ending, commands: RedisCommands): Promise<void> {
     // Answers are large, and mostly nobody waits.
     const [isEnded] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
-    if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome)], commands);
+    if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome), '1'], commands);
     this.#unended.delete(id);
   }
 
@@ -140,12 +140,13 @@ export class RedisClaims implements CallClaims {
     if (this.#own.size + this.#unended.size === 0) this.#renewals.stop();
   }
 
-  #sealed(key: string, outcome: CallOutcome): Buffer {
-    if ('answer' in outcome)
-      return this.#redis.seal.close(key, JSON.stringify({ answer: writeAnswer(outcome.answer) }));
-    const { error } = outcome;
-    const failure = error instanceof AdLibraryError ? error.failure : { kind: 'internal' };
-    return this.#redis.seal.close(key, JSON.stringify({ failure }));
+  #sealed(key: string, outcome: CallOutcome): Buffer | string {
+    try {
+      return this.#redis.seal.close(key, JSON.stringify(written(outcome)));
+    } catch {
+      // Nested too deep: those who wait make the call themselves.
+      return '';
+    }
   }
 
   #opened(key: string, sealed: Buffer, { operation }: Call): CallOutcome | undefined {
@@ -165,4 +166,10 @@ export class RedisClaims implements CallClaims {
     const [first, ...rest] = Array.isArray(reply) ? reply : [reply];
     return [Buffer.isBuffer(first) ? String(first) : first, ...rest];
   }
+}
+
+function written(outcome: CallOutcome) {
+  if ('answer' in outcome) return { answer: writeAnswer(outcome.answer) };
+  const { error } = outcome;
+  return { failure: error instanceof AdLibraryError ? error.failure : { kind: 'internal' } };
 }

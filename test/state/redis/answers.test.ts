@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { memoryAnswers } from '../../../src/state/memory-answers.ts';
 import type { Redis } from '../../../src/state/redis/open-redis.ts';
 import { redisAnswers } from '../../../src/state/redis/redis-answers.ts';
@@ -73,6 +73,14 @@ describeWithRedis('what all replicas keep', () => {
       expect(await answers.get('t', items)).toMatchObject({ answer });
     });
 
+    test('that are nested too deep are not kept, and fail nobody', async () => {
+      const answers = await open(() => 1000);
+      const depth = 200_000;
+      const raw = JSON.parse('['.repeat(depth) + ']'.repeat(depth));
+      await (await answers.begin('t', name)).keep({ answer: { ...answer, raw }, at: 1000 });
+      expect(await answers.get('t', name)).toBeUndefined();
+    });
+
     test('that were cut, changed or put under another name are absent', async () => {
       const answers = await open(() => 1000);
       const [one, other] = [name, { fingerprint: '["getAd",{"id":"2"}]' }];
@@ -108,6 +116,26 @@ describeWithRedis('what all replicas keep', () => {
       await expect.poll(() => far.get('t', name)).toBeUndefined();
     }, 20_000);
   });
+
+  test('what is dropped while Redis is full is absent here at once, and for all once there is room', async () => {
+    const [near, far] = [await open(() => 1000), await open(() => 1000)];
+    await (await near.begin('t', name)).keep({ answer, at: 1000 });
+    onTestFinished(() => void server.cli('CONFIG', 'SET', 'maxmemory', '0'));
+    server.cli('CONFIG', 'SET', 'maxmemory', '1');
+    await near.drop('t');
+    expect(await near.get('t', name)).toBeUndefined();
+    const early = await near.begin('t', name);
+    expect(early.kept).toBeUndefined();
+    server.cli('CONFIG', 'SET', 'maxmemory', '0');
+    await early.keep({ answer, at: 1000 });
+    await expect.poll(() => far.get('t', name), { timeout: 10_000 }).toBeUndefined();
+    await expect
+      .poll(async () => {
+        await (await near.begin('t', name)).keep({ answer, at: 1000 });
+        return far.get('t', name);
+      })
+      .toMatchObject({ answer });
+  }, 20_000);
 
   test('full windows are known to all, with their age, until they are not full any more', async () => {
     const [one, other] = [

@@ -105,6 +105,17 @@ describeWithRedis('claims in Redis', () => {
     expect(await other.claims.claim(callOf())).toMatchObject({ kind: 'granted' });
   }, 20_000);
 
+  test('whose answer is nested too deep to be handed over end, so that those who wait make the call', async () => {
+    const [one, other] = [await join(), await join()];
+    const claim = granted(await one.claims.claim(callOf()));
+    const waiting = other.claims.claim(callOf());
+    const waits = () => server.cli('HGET', server.cli('KEYS', '*:claim:*'), 'waiting');
+    await expect.poll(waits).toBe('1');
+    const depth = 200_000;
+    await claim.end({ answer: { ...answer, raw: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) } });
+    expect(await waiting).toMatchObject({ kind: 'granted' });
+  }, 20_000);
+
   test('are renewed as soon as Redis is back', async () => {
     const one = await join();
     granted(await one.claims.claim(callOf()));
