@@ -1,5 +1,5 @@
-import { crc32, deflateSync } from 'node:zlib';
 import { decodePng } from '../src/raster/codecs.ts';
+import { pngOf } from './png.ts';
 
 /** Colours are rounded to what no eye tells apart, which halves a picture with gradients in it. */
 const step = 4;
@@ -18,23 +18,5 @@ export async function smallPng(png: Uint8Array): Promise<Uint8Array> {
         lines[at++] = rounded(index) - (x === 0 ? 0 : rounded(index - 4));
       }
   }
-  const header = Buffer.from([...bytesOf(width), ...bytesOf(height), 8, 2, 0, 0, 0]);
-  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  const chunks = [
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(lines, { level: 9 })),
-    chunk('IEND', Buffer.alloc(0)),
-  ];
-  return Buffer.concat([signature, ...chunks]);
-}
-
-function bytesOf(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-}
-
-function chunk(type: string, content: Buffer): Buffer {
-  const named = Buffer.concat([Buffer.from(type), content]);
-  return Buffer.concat([bytesOf(content.length), named, bytesOf(crc32(named))]);
+  return pngOf({ width, height, pixel: 'rgb' }, lines);
 }

@@ -1,5 +1,5 @@
 /** The icon, as SVG for pages and as PNG for hosts: cards on a board, one of them found. */
-import { crc32, deflateSync } from 'node:zlib';
+import { pngOf } from '../png.ts';
 
 interface Box {
   x: number;
@@ -68,24 +68,4 @@ function paint(rows: Buffer, at: number, { box, share }: { box: Box; share: numb
   rows[at + 3] = Math.round(255 * alpha);
 }
 
-export function iconPng(): Buffer {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(size, 0);
-  header.writeUInt32BE(size, 4);
-  header.set([8, 6, 0, 0, 0], 8); // 8 bits a channel, RGBA, one compression, one filter method, not interlaced
-  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  const parts = [
-    chunk('IHDR', header),
-    chunk('IDAT', deflateSync(iconRows(), { level: 9 })),
-    chunk('IEND', Buffer.alloc(0)),
-  ];
-  return Buffer.concat([signature, ...parts]);
-}
-
-function chunk(type: string, content: Buffer): Buffer {
-  const body = Buffer.concat([Buffer.from(type), content]);
-  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
-  length.writeUInt32BE(content.length);
-  sum.writeUInt32BE(crc32(body));
-  return Buffer.concat([length, body, sum]);
-}
+export const iconPng = (): Buffer => pngOf({ width: size, height: size, pixel: 'rgba' }, iconRows());

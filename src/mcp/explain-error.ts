@@ -160,7 +160,7 @@ const tightWindow = {
 /** What still works without credits. */
 function stillWorks({ kind }: Failure, offered: readonly Tool[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
-  const names = namesOf(offered.filter((tool) => !isGated(tool) && !tool.onlyForBoard));
+  const names = namesOf(offered.filter((tool) => !isGated(tool)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;
 }
 

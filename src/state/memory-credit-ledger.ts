@@ -2,14 +2,15 @@ import { LRUCache } from 'lru-cache';
 import { raceAbort } from '../api/abort.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { admit } from '../credits/admission.ts';
-import type {
-  Admission,
-  BalanceReading,
-  CreditAccount,
-  CreditLedger,
-  Lease,
-  ReserveRequest,
-  Settlement,
+import {
+  type Admission,
+  type BalanceReading,
+  type CreditAccount,
+  type CreditLedger,
+  type Lease,
+  newAccount,
+  type ReserveRequest,
+  type Settlement,
 } from '../credits/credit-ledger.ts';
 
 type Account = { -readonly [Field in keyof CreditAccount]: CreditAccount[Field] } & {
@@ -157,15 +158,7 @@ function deferred() {
 }
 
 const emptyAccount = (): Account => ({
-  spent: 0,
-  calls: 0,
-  uncertain: 0,
-  reserved: 0,
-  paidUnderWay: 0,
-  remaining: undefined,
-  savedCalls: 0,
-  savedCredits: 0,
-  prices: new Map(),
+  ...newAccount(),
   lines: new Set(),
   leases: 0,
   underWay: 0,

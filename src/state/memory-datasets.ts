@@ -43,11 +43,7 @@ export class MemoryDatasets implements Datasets {
   }
 
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
-    const empty = () => new MemoryDataset('empty');
-    const known = () => {
-      this.#queue.drain();
-      return this.#datasets.get(tenantId) ?? empty();
-    };
+    const known = () => this.#datasetOf(tenantId) ?? new MemoryDataset('empty');
     return {
       addItems: async (batch) => this.#queue.push(tenantId, batch),
       saveGathering: async (step) => {
@@ -61,8 +57,8 @@ export class MemoryDatasets implements Datasets {
   }
 
   async forget(tenantId: string): Promise<void> {
-    this.#queue.drain();
-    this.#bytes -= this.#datasets.get(tenantId)?.bytes ?? 0;
+    const dataset = this.#datasetOf(tenantId);
+    this.#bytes -= dataset?.bytes ?? 0;
     this.#datasets.delete(tenantId);
   }
 
@@ -74,14 +70,18 @@ export class MemoryDatasets implements Datasets {
 
   /** Tells a tenant's dataset from one that takes its place; undefined if it is empty. */
   nameOf(tenantId: string): string | undefined {
-    this.#queue.drain();
-    return this.#datasets.get(tenantId)?.name;
+    return this.#datasetOf(tenantId)?.name;
   }
 
   /** Everything in a tenant's dataset. */
   records(tenantId: string): Iterable<DatasetRecord> {
+    return this.#datasetOf(tenantId)?.records() ?? [];
+  }
+
+  /** With what was waiting to be added. */
+  #datasetOf(tenantId: string): MemoryDataset | undefined {
     this.#queue.drain();
-    return this.#datasets.get(tenantId)?.records() ?? [];
+    return this.#datasets.get(tenantId);
   }
 
   /** Changes a tenant's dataset, and makes room if it has grown. */

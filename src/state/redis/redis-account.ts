@@ -1,4 +1,4 @@
-import type { CreditAccount } from '../../credits/credit-ledger.ts';
+import { type CreditAccount, newAccount } from '../../credits/credit-ledger.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import type { Seal } from './seal.ts';
 
@@ -26,17 +26,7 @@ export const unknownAccount: KnownAccount = {
   pricesVersion: '',
   pricesText: noPrices,
   spending: undefined,
-  account: {
-    spent: 0,
-    calls: 0,
-    uncertain: 0,
-    reserved: 0,
-    paidUnderWay: 0,
-    remaining: undefined,
-    savedCalls: 0,
-    savedCredits: 0,
-    prices: new Map(),
-  },
+  account: newAccount(),
   at: Number.NEGATIVE_INFINITY,
 };
 

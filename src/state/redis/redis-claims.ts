@@ -117,7 +117,7 @@ export class RedisClaims implements CallClaims {
       this.#own.delete(id);
       const ending = { key, outcome };
       await this.#end(id, ending, this.#redis.connection).catch(() => this.#unended.set(id, ending));
-      if (this.#own.size + this.#unended.size === 0) this.#renewals.stop();
+      this.#stopIfIdle();
     };
     return { kind: 'granted', end };
   }
@@ -129,6 +129,10 @@ export class RedisClaims implements CallClaims {
     this.#unended.delete(id);
   }
 
+  #stopIfIdle(): void {
+    if (this.#own.size + this.#unended.size === 0) this.#renewals.stop();
+  }
+
   /** Renews the claims of this process, and ends those that could not be ended. */
   async #renew(commands: RedisCommands): Promise<void> {
     this.#unended.purgeStale();
@@ -137,7 +141,7 @@ export class RedisClaims implements CallClaims {
     );
     const ended = [...this.#unended].map(([id, ending]) => this.#end(id, ending, commands));
     await Promise.all([...renewed, ...ended].map((one) => one.catch(unlessReply)));
-    if (this.#own.size + this.#unended.size === 0) this.#renewals.stop();
+    this.#stopIfIdle();
   }
 
   #sealed(key: string, outcome: CallOutcome): Buffer | string {
