@@ -6,6 +6,7 @@
  */
 import { defaultConfig } from '../src/library/config.ts';
 import { describeFilters } from '../src/library/filters.ts';
+import { describeTool } from '../src/mcp/describe-tool.ts';
 import { filterHints } from '../src/mcp/filter-descriptions.ts';
 import { instructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
@@ -172,7 +173,10 @@ const isForResearch = ({ operations, severalCalls }: Tool) => severalCalls === t
 /** What every conversation pays before the first call. */
 function toolList(): void {
   const list = (demo: boolean) =>
-    listTools(tools, { withOutput: true, ...(demo && { filterHints: filterHints(describeFilters(defaultConfig)) }) });
+    listTools(tools.map(describeTool), {
+      withOutput: true,
+      ...(demo && { filterHints: filterHints(describeFilters(defaultConfig)) }),
+    });
   const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));
   const read = (demo: boolean, some = list(demo)) =>
     tokens(JSON.stringify(some.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))));

@@ -5,19 +5,17 @@ import { operations } from './api/operations.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import type { Fetch } from './api/send-http.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
-import { boardTools } from './board/board-tools.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Log } from './log/log.ts';
 import { logCalls, type OnCall } from './log/log.ts';
 import { printable } from './log/printable.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
-import { askForFilters } from './mcp/served-filters.ts';
+import type { DescribedTool } from './mcp/describe-tool.ts';
+import { describedTools } from './mcp/described-tools.ts';
 import type { Resolve } from './pictures/resolve.ts';
 import { prompts } from './prompts/catalog.ts';
 import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
-import { tools } from './tools/catalog.ts';
-import type { Tool } from './tools/define-tool.ts';
 import { version } from './version.ts';
 
 /** What the process serves over any transport. */
@@ -146,10 +144,12 @@ function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamServic
 
 /** A loopback address may be a local library's, which describes its filters. */
 async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilters | undefined> {
+  const [{ askForFilters }, { withNotes }] = await Promise.all([
+    import('./mcp/served-filters.ts'),
+    import('./library/filters.ts'),
+  ]);
   const served = await askForFilters({ fetch, baseUrl, userAgent: `ad-library-mcp/${version}` });
-  if (served === undefined) return undefined;
-  const { withNotes } = await import('./library/filters.ts');
-  return withNotes(served);
+  return served && withNotes(served);
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
@@ -180,12 +180,16 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
   };
 }
 
+const tools = describedTools.filter(({ onlyForBoard }) => !onlyForBoard);
+
 export const toolNames = tools.map(({ name }) => name);
 
-function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, Tool> {
+function chosenTools({ tools: names, readOnly }: Config): ReadonlyMap<string, DescribedTool> {
   const chosen = tools
     .filter((tool) => names?.includes(tool.name) ?? true)
     .filter((tool) => !readOnly || !tool.operations.some((name) => operations[name].writes));
-  const shown = chosen.some((tool) => tool.showsBoard) ? [...chosen, ...boardTools] : chosen;
+  const shown = chosen.some((tool) => tool.showsBoard)
+    ? [...chosen, ...describedTools.filter(({ onlyForBoard }) => onlyForBoard)]
+    : chosen;
   return new Map(shown.map((tool) => [tool.name, tool]));
 }

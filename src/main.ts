@@ -1,41 +1,10 @@
 #!/usr/bin/env node
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Job } from './cli/parse.ts';
-import { stopRequested } from './cli/stop-signals.ts';
-import type { Config } from './config/settings.ts';
-
-import { createLog, logCalls } from './log/log.ts';
-import { masked } from './log/mask-key.ts';
-import { printable } from './log/printable.ts';
-import { version } from './version.ts';
-
-/** How long to wait for answers in flight at shutdown, in milliseconds. */
-const drainDeadline = 10_000;
-/** The same over stdio, where hosts kill a process that does not end soon after its input. */
-const stdioDrain = 2000;
-
-/** Bytes of unread log; beyond them, lines are dropped. */
-const maxUnreadLog = 1024 * 1024;
-
-// The server continues even if the reader of its log has gone.
-process.stderr.on('error', () => {});
-// The same for its output, as in `--help | head`; over stdio, that ends the session.
-process.stdout.on('error', () => {});
-const say = (line: string): void => {
-  if (process.stderr.writableLength < maxUnreadLog) process.stderr.write(printable(line));
-};
 
 keepCompiledCode();
 // Imported after that, because code loaded before it is compiled again at every start.
-const [{ openApp, toolNames }, { missingSettings, readConfig, SettingsError }] = await Promise.all([
-  import('./app.ts'),
-  import('./config/read-config.ts'),
-]);
-
-process.exitCode = await readJob(process.argv.slice(2))
-  .then((job) => ('exit' in job ? job.exit : run(job)))
-  .catch(explain);
+await import('./cli/run.ts');
 
 /**
  * Keeps compiled code for the next start if Node can (22.1 and later): beside the program, because other users could
@@ -44,106 +13,4 @@ process.exitCode = await readJob(process.argv.slice(2))
 function keepCompiledCode(): void {
   const { enableCompileCache } = module as { enableCompileCache?(folder: string): unknown };
   enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/ad-library-mcp', import.meta.url)));
-}
-
-/** Hosts mostly start the command without arguments, and should not wait for the parser. */
-async function readJob(argv: string[]): Promise<Job | { exit: number }> {
-  if (argv.length === 0) return { name: 'stdio', flags: {} };
-  const { readCommand } = await import('./cli/parse.ts');
-  return readCommand(argv, version);
-}
-
-async function run(job: Job): Promise<number> {
-  const http = job.name === 'http';
-  const listens = http || job.name === 'library serve';
-  const read = () =>
-    readConfig(process.env, job.flags, { tools: toolNames, listens, http, oneUser: job.name === 'stdio' });
-  if (job.name === 'stdio') return stdio(readForHost(read));
-  const config = read();
-  if (job.name === 'http') return serveCallers(config);
-  const print = (text: string) => process.stdout.write(printable(text));
-  if (job.name === 'files clear') return (await import('./cli/files.ts')).clearFiles(config, print);
-  const { runLibrary } = await import('./cli/library.ts');
-  const isTerminal = process.stderr.isTTY === true;
-  return runLibrary(job, {
-    config,
-    log: createLog(config.logLevel, say),
-    now: Date.now,
-    stdin: process.stdin,
-    print,
-    say,
-    isTerminal,
-    stopRequested,
-    drainDeadline,
-  });
-}
-
-interface HostSettings {
-  config: Config;
-  /** What is wrong with the others. */
-  problems: readonly string[];
-}
-
-/**
- * A desktop host shows its user the results of calls, but hardly ever why a process ended. So wrong variables, which
- * come from its form, still start a server, whose results say what is wrong.
- */
-function readForHost(read: () => Config): HostSettings {
-  try {
-    return { config: read(), problems: [] };
-  } catch (error) {
-    if (!(error instanceof SettingsError) || !error.config || process.stdin.isTTY) throw error;
-    explain(error);
-    return { config: { ...error.config, demo: false }, problems: error.problems };
-  }
-}
-
-async function stdio({ config, problems }: HostSettings): Promise<number> {
-  const log = createLog(config.logLevel, say);
-  const app = await openApp({ config, problems, log, now: Date.now, random: Math.random });
-  const { serveStdio } = await import('./serve/stdio/serve-stdio.ts');
-  const { stdin, stdout } = process;
-  const missing = problems.length > 0 ? [] : missingSettings(config);
-  if (missing.length > 0)
-    say(`ad-library-mcp: calls will fail until you set ${missing.join(' and ')}; to try it without, use --demo\n`);
-  if (stdin.isTTY)
-    say(
-      'ad-library-mcp: serving MCP over stdio. It is meant to be started by a host such as Claude Desktop; see --help.\n',
-    );
-  const { catalog, credentials } = app;
-  const streams = { stdin, stdout, stopRequested: stopRequested(), drainMs: stdioDrain, onEnd: app.drain };
-  await serveStdio({
-    catalog,
-    credentials,
-    log,
-    now: Date.now,
-    onCall: logCalls(log),
-    ...streams,
-  });
-  await app.close(stdioDrain);
-  // Whatever is still open has no reader any more.
-  process.exit(problems.length > 0 ? 2 : 0);
-}
-
-async function serveCallers(config: Config): Promise<number> {
-  const { serveHttp } = await import('./cli/serve.ts');
-  // Before anybody is told that it listens: whoever reads that may ask it to stop at once.
-  const stopped = stopRequested();
-  const server = await serveHttp(config, say);
-  say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
-  await stopped;
-  await server.close(drainDeadline);
-  return 0;
-}
-
-/** Reports to the user why nothing could be served: no stack, no secret. */
-function explain(error: unknown): number {
-  if (error instanceof SettingsError) {
-    for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
-    return 2;
-  }
-  const { code, message } = error as NodeJS.ErrnoException;
-  const inUse = code === 'EADDRINUSE' ? ' Another program uses this port: choose another one with --port.' : '';
-  say(masked(`ad-library-mcp: ${message}${inUse}\n`));
-  return 1;
 }

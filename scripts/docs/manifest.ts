@@ -1,4 +1,4 @@
-import { describe } from '../../src/mcp/list-tools.ts';
+import { describe } from '../../src/mcp/describe-tool.ts';
 import { prompts } from '../../src/prompts/catalog.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { version } from '../../src/version.ts';

@@ -1,4 +1,5 @@
-import { isGated, tools } from '../../src/tools/catalog.ts';
+import { tools } from '../../src/tools/catalog.ts';
+import { isGated } from '../../src/tools/define-tool.ts';
 import { replaceMarked } from './marked.ts';
 
 /** Characters that README has for a tool: whole sentences, and the first one in any case. */

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { isIPv4 } from 'node:net';
 import * as z from 'zod';
 import { SearchFilters } from '../api/search-filters.ts';
 
@@ -46,7 +46,7 @@ export const hostNames = names.transform((all, context) => {
 });
 
 export const isLoopback = (host: string) =>
-  host === 'localhost' || host === '::1' || host === '[::1]' || (isIP(host) === 4 && host.startsWith('127.'));
+  ['localhost', '::1', '[::1]'].includes(host) || (host.startsWith('127.') && isIPv4(host));
 
 /** Every request carries the key, so only loopback addresses may be unencrypted. */
 const address = z.string().superRefine((text, context) => {

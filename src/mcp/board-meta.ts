@@ -1,11 +1,11 @@
 import { boardUri } from '../board/board-resource.ts';
 import { boardKey } from '../board/payload.ts';
-import type { Rendered, Tool } from '../tools/define-tool.ts';
+import type { Rendered, Tool, ToolDescription } from '../tools/define-tool.ts';
 import type { ReceiptView } from './receipts.ts';
 import type { ToolResult } from './tool-result.ts';
 
 /** What a list of tools says of the board, in the form of MCP Apps and in its older one. */
-export function listedBoard({ showsBoard, onlyForBoard }: Tool): { _meta?: Record<string, unknown> } {
+export function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
   if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
 }

@@ -3,14 +3,16 @@ import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { Receipt } from '../api/send.ts';
+import { boardTools } from '../board/board-tools.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Exports } from '../state/exports.ts';
-import { toolName } from '../tools/catalog.ts';
-import type { Rendered, Tool } from '../tools/define-tool.ts';
+import { toolName, tools } from '../tools/catalog.ts';
+import type { Rendered, Tool, ToolDescription } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import { withBoardMeta } from './board-meta.ts';
+import type { DescribedTool } from './describe-tool.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import {
@@ -28,9 +30,11 @@ import { untrustedText } from './untrusted-text.ts';
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
 const RECEIPT_TOKENS = 160;
 
+const allTools = new Map([...tools, ...boardTools].map((tool) => [tool.name, tool]));
+
 /** What all calls of this process share. */
 export interface ServerContext {
-  tools: ReadonlyMap<string, Tool>;
+  tools: ReadonlyMap<string, DescribedTool>;
   /** Loads what tools call the API with. */
   calls(): Promise<(caller: Caller) => CallerContext>;
   /** The files that a tenant exported. */
@@ -85,8 +89,8 @@ export async function callTool(server: ServerContext, call: ToolCall): Promise<T
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function answered(server: ServerContext, call: ToolCall): Promise<Outcome> {
-  const tool = server.tools.get(call.name);
-  if (tool === undefined) throw unknownTool(call.name, toolsForModels(server));
+  const tool = server.tools.has(call.name) && allTools.get(call.name);
+  if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   const contextOf = await server.calls();
   const signals = [call.signal, server.closing];
@@ -203,10 +207,10 @@ function explained(thrown: unknown, { tools }: Pick<ServerContext, 'tools'>) {
 }
 
 /** The tools that a text for a model may name. */
-const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): Tool[] =>
+const toolsForModels = ({ tools }: Pick<ServerContext, 'tools'>): ToolDescription[] =>
   [...tools.values()].filter(({ onlyForBoard }) => !onlyForBoard);
 
-function unknownTool(name: string, tools: readonly Tool[]): AdLibraryError {
+function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibraryError {
   const known = tools.map((tool) => tool.name);
   const problem = `There is no tool ${untrustedText(name, 30)}. Tools: ${known.join(', ')}.`;
   return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });

@@ -2,7 +2,7 @@ import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import type { Prompt } from '../prompts/define-prompt.ts';
-import { callTool, errorResult, type ServerContext, type ToolCall } from './call-tool.ts';
+import type { ServerContext, ToolCall } from './call-tool.ts';
 import { filterHints } from './filter-descriptions.ts';
 import { getPrompt, type ListedPrompt, listPrompts, type PromptRequest, type PromptResult } from './get-prompt.ts';
 import { instructions } from './instructions.ts';
@@ -25,7 +25,7 @@ export interface Catalog {
   /** Whether the tool of that name reports progress. */
   reportsProgress(name: unknown): boolean;
   /** The result of a call that is rejected before it runs. */
-  refuse(error: AdLibraryError): ToolResult;
+  refuse(error: AdLibraryError): Promise<ToolResult>;
   getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
   listResources(tenantId: string): Promise<ListedResource[]>;
   readResource(tenantId: string, uri: string, notFound: (problem: string) => Error): Promise<ResourceContents>;
@@ -52,6 +52,12 @@ export function createCatalog({
   };
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   let tools: Promise<ListedTool[]> | undefined;
+  // Loaded with the first call: every session starts with a list of tools, and some end there.
+  let loaded: Promise<typeof import('./call-tool.ts')> | undefined;
+  const calling = () => {
+    loaded ??= import('./call-tool.ts');
+    return loaded;
+  };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
@@ -69,9 +75,9 @@ export function createCatalog({
     },
     prompts: listPrompts(prompts),
     timeoutMs: server.timeoutMs,
-    callTool: (call) => callTool(server, call),
+    callTool: async (call) => (await calling()).callTool(server, call),
     reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
-    refuse: (error) => errorResult(server, error).result,
+    refuse: async (error) => (await calling()).errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
     listResources: async (tenantId) => [
       ...(showsBoard ? [boardResource] : []),

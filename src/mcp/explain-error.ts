@@ -1,6 +1,5 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
-import { isGated, namesOf, tools } from '../tools/catalog.ts';
-import type { Tool } from '../tools/define-tool.ts';
+import { isGated, namesOf, type ToolDescription } from '../tools/define-tool.ts';
 import { untrustedId, untrustedText, untrustedValue, untrustedWord } from './untrusted-text.ts';
 
 /** The content of MCP's tool error: `isError` and a text, never structured content. */
@@ -21,7 +20,7 @@ export interface ErrorMeta extends Record<string, unknown> {
  * The only author of error texts. Service texts are quoted as data; anything else internal never leaves the process.
  * @param offered the tools that the reader can call
  */
-export function explainError(thrown: unknown, offered: readonly Tool[] = tools): Explanation {
+export function explainError(thrown: unknown, offered: readonly ToolDescription[]): Explanation {
   const failure: Failure = thrown instanceof AdLibraryError ? thrown.failure : { kind: 'internal' };
   const { problem, serviceMessage, usageLimit, requestId } = failure;
   const { retry, next } = explanationOf(failure);
@@ -158,7 +157,7 @@ const tightWindow = {
 };
 
 /** What still works without credits. */
-function stillWorks({ kind }: Failure, offered: readonly Tool[]): string {
+function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
   const names = namesOf(offered.filter((tool) => !isGated(tool)));
   return `Still working: ${[names, 'cached answers'].filter(Boolean).join(', and ')}.`;

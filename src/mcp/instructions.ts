@@ -1,8 +1,7 @@
-import { isGated, namesOf } from '../tools/catalog.ts';
-import type { Tool } from '../tools/define-tool.ts';
+import { isGated, namesOf, type ToolDescription } from '../tools/define-tool.ts';
 
 interface InstructionsOptions {
-  offered: readonly Tool[];
+  offered: readonly ToolDescription[];
   /** Whether paid answers are cached. */
   keepsAnswers: boolean;
 }
@@ -39,7 +38,7 @@ const cached =
 const notCached =
   'This server caches no answers: repeating a call is charged again. get_ad with seen: true costs nothing for an ad that a list showed.';
 
-const costText = (gated: readonly Tool[]): string =>
+const costText = (gated: readonly ToolDescription[]): string =>
   gated.length === 0
     ? 'no tool is gated by credits.'
     : `${namesOf(gated)} cost${gated.length === 1 ? 's' : ''} the user credits; the other tools are not gated by credits.`;

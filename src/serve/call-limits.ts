@@ -117,7 +117,7 @@ export class LimitedCalls {
     return result;
   }
 
-  private refuse({ name, tenantId }: ToolCall, turns: number): ToolResult {
+  private refuse({ name, tenantId }: ToolCall, turns: number): Promise<ToolResult> {
     this.options.onCall({ tool: this.inner.hasTool(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
     return this.inner.refuse(busy((this.usual / 1000) * turns));
   }

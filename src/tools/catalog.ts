@@ -1,4 +1,3 @@
-import { operations } from '../api/operations.ts';
 import { addCollectionItem } from './add-collection-item.ts';
 import { countAds } from './count-ads.ts';
 import type { Tool } from './define-tool.ts';
@@ -34,15 +33,6 @@ export const tools: readonly Tool[] = [
   getAccount,
   whoami,
 ];
-
-/** Whether a call of the tool may be charged. */
-export const isGated = (tool: Tool): boolean => tool.operations.some((name) => operations[name].gated);
-
-/** Tool names for a sentence: `search_ads, get_ad and get_page`. */
-export function namesOf(listed: readonly Tool[]): string {
-  const names = listed.map(({ name }) => name);
-  return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
-}
 
 /** The name of the tool for an operation. Models know operations by tool names only. */
 export const toolName = (operation: string): string =>

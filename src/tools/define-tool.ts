@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { OperationName } from '../api/operations.ts';
+import { type OperationName, operations } from '../api/operations.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** All four tool annotations of MCP (specification, *Tools*). */
@@ -17,8 +17,8 @@ export const readOnly: Annotations = {
   openWorldHint: true,
 };
 
-/** What every tool declares. */
-interface ToolDescription<Input extends z.ZodObject> {
+/** What is told of a tool, and what a server needs to know of it before a call. */
+export interface ToolDescription {
   name: string;
   title: string;
   description: string;
@@ -33,6 +33,10 @@ interface ToolDescription<Input extends z.ZodObject> {
   showsBoard?: true;
   /** Only the board calls it: what it returns is in the `_meta` of its result, and nowhere else. */
   onlyForBoard?: true;
+}
+
+/** What every tool declares. */
+interface ToolDeclaration<Input extends z.ZodObject> extends ToolDescription {
   /** What the board needs of a result whose data a host may drop. */
   forBoard?(data: object): object;
   input: Input;
@@ -45,7 +49,7 @@ interface ToolDescription<Input extends z.ZodObject> {
  * credits, and throws its errors: its caller adds the receipt and explains what went wrong.
  */
 export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Data extends object = object>
-  extends ToolDescription<Input> {
+  extends ToolDeclaration<Input> {
   /** Returns data that fits `output`. */
   run(input: z.output<Input>, context: ToolContext): Promise<Data>;
   /** Turns the data into a text that is complete on its own. */
@@ -53,7 +57,7 @@ export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Data extends 
 }
 
 /** A tool that returns a list. Cutting the list to fit means writing its text, so `run` returns both. */
-export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolDescription<Input> {
+export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolDeclaration<Input> {
   run(input: z.output<Input>, context: ToolContext): Promise<Rendered>;
   render?: never;
 }
@@ -89,3 +93,12 @@ export type Tool = ItemTool | ListTool;
 export const defineTool = <Input extends z.ZodObject, Data extends object>(tool: ItemTool<Input, Data>) => tool;
 
 export const defineListTool = <Input extends z.ZodObject>(tool: ListTool<Input>) => tool;
+
+/** Whether a call of the tool may be charged. */
+export const isGated = (tool: ToolDescription): boolean => tool.operations.some((name) => operations[name].gated);
+
+/** Tool names for a sentence: `search_ads, get_ad and get_page`. */
+export function namesOf(listed: readonly ToolDescription[]): string {
+  const names = listed.map(({ name }) => name);
+  return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
+}

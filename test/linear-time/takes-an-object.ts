@@ -91,6 +91,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
           requestId: text,
           details: fieldsOf(text),
         }),
+        [],
       ),
   ],
   getPrompt: prompts.map(

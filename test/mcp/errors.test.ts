@@ -3,12 +3,13 @@ import { describe, expect } from 'vitest';
 import { AdLibraryError, errorKinds, type Failure } from '../../src/api/errors.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
+import { tools } from '../../src/tools/catalog.ts';
 import { creditStatus, json, refusal, usage } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 
 const test = upstreamTest();
 
-const explain = (failure: Failure) => explainError(new AdLibraryError(failure));
+const explain = (failure: Failure) => explainError(new AdLibraryError(failure), tools);
 
 describe.each(errorKinds)('the error %s', (kind) => {
   const { text, error } = explain({ kind, requestId: 'req-9' });
@@ -29,7 +30,7 @@ describe.each(errorKinds)('the error %s', (kind) => {
 
 test('an unexpected exception is not shown', () => {
   for (const thrown of [new Error('secret path /home'), 'text', undefined, null, { failure: { kind: 'network' } }]) {
-    const { text, error } = explainError(thrown);
+    const { text, error } = explainError(thrown, tools);
     expect(error).toEqual({ kind: 'internal', retryable: false });
     expect(text).not.toContain('secret');
   }

@@ -1,4 +1,5 @@
 import type { Credentials } from '../../api/client.ts';
+import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { claimsModern } from '../messages.ts';
 import { EraTransport, type JSONRPCMessage, type Output } from './era-transport.ts';
@@ -36,7 +37,6 @@ export function createEras({ catalog, credentials, output }: ErasOptions): Eras 
     return transport;
   };
   const openLegacy = async () => {
-    const { bindV1, requestsV1 } = await import('../../mcp/bind-v1.ts');
     const transport = new EraTransport(output, requestsV1);
     await bindV1(catalog, credentials).connect(transport);
     return transport;
