@@ -9,10 +9,10 @@ export const estimateTokens = (text: string): number => Math.ceil(scan(text, Num
 
 /** Whether the estimate of `text` stays within `tokens`. Fast for texts that are short or far too long. */
 export const fitsWithin = (text: string, tokens: number): boolean =>
-  MAX_PER_UNIT * text.length <= tokens || scan(text, tokens).end === text.length;
+  MAX_PER_BYTE * Buffer.byteLength(text) <= tokens || scan(text, tokens).end === text.length;
 
-/** The maximum cost of a code unit. */
-const MAX_PER_UNIT = 3;
+/** The maximum cost of a byte in UTF-8: that of a letter in a long word of rare pairs. */
+const MAX_PER_BYTE = 1.5;
 
 /** The length of the longest start of `text` that stays within `tokens`. */
 export const lengthWithin = (text: string, tokens: number): number => scan(text, tokens).end;

@@ -106,7 +106,9 @@ export class LimitedCalls {
   private queueFor(tenantId: string): PQueue {
     const queue = new PQueue({ concurrency: this.options.limits.perKey });
     this.byTenant.set(tenantId, queue);
-    return queue.on('idle', () => this.byTenant.delete(tenantId));
+    return queue.on('idle', () => {
+      if (this.byTenant.size > maxIdle) this.byTenant.delete(tenantId);
+    });
   }
 
   private async timed(call: ToolCall): Promise<ToolResult> {
@@ -122,6 +124,9 @@ export class LimitedCalls {
     return this.inner.refuse(busy((this.usual / 1000) * turns));
   }
 }
+
+/** Queues of tenants who may call again soon. */
+const maxIdle = 1024;
 
 /** Why a call that waited too long left the queue. */
 const tooLate = new Error('The call waited for all its time.');

@@ -11,16 +11,12 @@ export interface ItemRecord extends ItemSource, ItemVersion {
 const MAX_EARLIER = 10;
 
 const decoder = new TextDecoder();
+const encoder = new TextEncoder();
 
 export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): Fields => JSON.parse(decoder.decode(json)) as Fields;
 
 /** Unlike a small `Buffer`, this shares its memory with no other. */
-export function jsonBytes(value: unknown): Uint8Array {
-  const text = JSON.stringify(value);
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-  bytes.write(text);
-  return bytes;
-}
+export const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
 
 export function firstVersion({ id, since, at, json, listedBy, requestId, firstAt = since }: ItemRecord): StoredItem {
   return { id, since, at, json, listedBy, requestId, firstAt: Math.min(since, firstAt), versions: [] };
@@ -31,6 +27,7 @@ export function firstVersion({ id, since, at, json, listedBy, requestId, firstAt
  * @returns the same object if it knows that version already
  */
 export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
+  if (record.at >= known.at && sameBytes(record.json, known.json)) return seenAgain(known, record);
   const { since, at, json, versions } = known;
   const history: ItemVersion[] = [...versions, { since, at, json }];
   const position = history.findLastIndex((version) => version.at <= record.at) + 1;
@@ -46,6 +43,14 @@ export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
   if (firstAt === known.firstAt && sameHistory(all, history)) return known;
   const { id, listedBy, requestId } = isNewest ? record : known;
   return { id, listedBy, requestId, firstAt, ...(all.at(-1) ?? history[0] ?? record), versions: all.slice(0, -1) };
+}
+
+/** Most ads that come again have not changed. */
+function seenAgain(known: StoredItem, { at, listedBy, requestId, ...record }: ItemRecord): StoredItem {
+  const since = Math.min(known.since, record.since);
+  const firstAt = Math.min(known.firstAt, record.since, record.firstAt ?? record.since);
+  const isKnown = at === known.at && since === known.since && firstAt === known.firstAt;
+  return isKnown ? known : { ...known, at, listedBy, requestId, since, firstAt };
 }
 
 /** A version and the one that came last after it, in two if that also came before. */

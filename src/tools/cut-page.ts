@@ -53,16 +53,18 @@ export function fitPage<View>(
   const left = sent.slice(position.shown);
   const { atATime = left.length } = views;
   const items: View[] = [];
-  const texts = new Map<number, string>();
-  const render = (leading: readonly View[]): string => {
-    const written = texts.get(leading.length);
-    if (written !== undefined) return written;
-    const { paging } = pageEnd(leading.length, options, cursors);
-    const list = views.text({ ...frameOf({ ...paging, ...shared }), items: leading });
+  const written = new Map<number, PageEnd & { text: string }>();
+  const write = (leading: readonly View[]) => {
+    const known = written.get(leading.length);
+    if (known !== undefined) return known;
+    const end = pageEnd(leading.length, options, cursors);
+    const list = views.text({ ...frameOf({ ...end.paging, ...shared }), items: leading });
     const text = [answer.heading?.text, ...notesText(shared), list].filter((line) => line).join('\n');
-    texts.set(leading.length, text);
-    return text;
+    const page = { ...end, text };
+    written.set(leading.length, page);
+    return page;
   };
+  const render = (leading: readonly View[]) => write(leading).text;
 
   let fitting = 0;
   // A few at a time: of a page of full objects, only the first ones fit.
@@ -73,19 +75,28 @@ export function fitPage<View>(
     fitting = fit({ items: readable, budget: DATA_PER_TEXT * resultTokens, render: JSON.stringify });
   }
   const shown = items.slice(0, fitting);
-  const { paging, next } = pageEnd(fitting, options, cursors);
-  return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text: render(shown), next };
+  const { paging, next, text } = write(shown);
+  return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text, next };
 }
 
-/** Where a result with this many items ends, and where the list continues. */
-function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
+/** Where a result ends, and where the list continues. */
+interface PageEnd {
+  paging: Paging;
+  next: PageListing | undefined;
+}
+
+function pageEnd(
+  count: number,
+  { answer, listing, prices }: Omit<FitOptions<never>, 'views'>,
+  cursors: Cursors,
+): PageEnd {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const of = itemsOf(answer).length;
   const to = position.shown + count;
   const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
   const nextPosition = to < of ? { ...position, shown: to } : nextPage;
-  const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
+  const next = nextPosition && { ...listing, position: nextPosition };
   const credits = to < of ? prices.rest : prices.next;
   const paging: Paging = {
     cursor: next ? writeCursor(next, cursors) : null,

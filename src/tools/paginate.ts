@@ -26,14 +26,11 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   });
   const { cacheId } = answer;
-  // The same cached answer, shown from the same item in the same view, gives the same text.
   const prices = await pricesAfter(listing, answer, context.priceOf);
-  const name = `${views.name} ${JSON.stringify([listing, prices])}`;
-  let page = cacheId === undefined ? undefined : viewMemo.get(cacheId, name);
-  if (page === undefined) {
-    page = fitPage({ answer, listing, views, prices }, context);
-    if (cacheId !== undefined) viewMemo.set(cacheId, name, page);
-  }
+  const write = () => fitPage({ answer, listing, views, prices }, context);
+  // The same cached answer, shown from the same item in the same view, gives the same text.
+  const name = () => `${views.name} ${JSON.stringify([listing, prices])}`;
+  const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
   return page;

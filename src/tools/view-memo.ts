@@ -14,9 +14,8 @@ const MAX_VIEWS = 4;
 
 /** Rendered pages of cached answers, so that an answer from the cache is not condensed again. */
 export interface ViewMemo {
-  /** The page of that name, made from the cached answer with that id. */
-  get(cacheId: string, name: string): ListPage | undefined;
-  set(cacheId: string, name: string, page: ListPage): void;
+  /** The page of that name, made from the cached answer with that id; written if it is not held. */
+  page(cacheId: string, name: string, write: () => ListPage): ListPage;
   /** Characters held. */
   readonly size: number;
 }
@@ -27,10 +26,14 @@ export function createViewMemo(maxCharacters = MAX_CHARACTERS): ViewMemo {
     sizeCalculation: (views) => views.reduce((sum, { size }) => sum + size, 0),
   });
   return {
-    get: (cacheId, name) => answers.get(cacheId)?.find((view) => view.name === name)?.page,
-    set: (cacheId, name, page) => {
+    page(cacheId, name, write) {
+      const views = answers.get(cacheId) ?? [];
+      const held = views.find((view) => view.name === name);
+      if (held) return held.page;
+      const page = write();
       const size = name.length + page.text.length + JSON.stringify(page.data).length;
-      answers.set(cacheId, [{ name, page, size }, ...(answers.get(cacheId) ?? [])].slice(0, MAX_VIEWS));
+      answers.set(cacheId, [{ name, page, size }, ...views].slice(0, MAX_VIEWS));
+      return page;
     },
     get size() {
       return answers.calculatedSize;
