@@ -26,6 +26,7 @@ export interface ApiAnswer<Name extends OperationName> {
   cacheId?: string;
   seenIn?: string;
   repeated?: true;
+  uncache?(): Promise<void>;
 }
 
 /** One method for each operation of the document. */

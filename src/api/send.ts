@@ -69,6 +69,8 @@ export interface Answer {
   seenIn?: string;
   /** True if an earlier attempt may have been carried out, too. */
   repeated?: true;
+  /** Takes it out of the cache, once what is in it is kept elsewhere. */
+  uncache?(): Promise<void>;
 }
 
 /** The same answer again, for which nothing was sent. */

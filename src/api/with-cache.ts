@@ -21,6 +21,7 @@ export interface KeptAnswers {
   get(tenantId: string, name: AnswerName): Promise<KeptAnswer | undefined>;
   /** Begins to ask for an answer, unless it was kept just now. A new one is kept unless it is dropped meanwhile. */
   begin(tenantId: string, name: AnswerName): Promise<{ kept: KeptAnswer | undefined; keep: Keep }>;
+  remove(tenantId: string, name: AnswerName): Promise<void>;
   /** Removes a tenant's answers of a group, or all. */
   drop(tenantId: string, group?: string): Promise<void>;
 }
@@ -46,11 +47,12 @@ export function withCache(send: Send, { answers, now }: CacheOptions): Send {
  */
 export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
   return gatedOnly(send, async (call) => {
-    const { kept, keep } = await answers.begin(call.tenantId, answerNameOf(call));
+    const name = answerNameOf(call);
+    const { kept, keep } = await answers.begin(call.tenantId, name);
     if (kept && !call.fresh) return replayed(kept.answer, now() - kept.at);
     const answer = { ...(await send(call)), cacheId: randomUUID() };
     await keep({ answer, at: now() });
-    return answer;
+    return { ...answer, uncache: () => answers.remove(call.tenantId, name) };
   });
 }
 

@@ -16,6 +16,8 @@ export interface AdPage {
   hasMore: boolean;
   /** What the service says there is. */
   found: number | undefined;
+  /** Takes it out of the cache of answers. */
+  uncache?: (() => Promise<void>) | undefined;
 }
 
 /** Ads that the service lists page by page. */
@@ -44,9 +46,9 @@ function searched(filters: object, { api, allowance, fresh, maxLimit }: AdListOp
     maxLimit,
     async read({ limit, cursor }) {
       const body = { ...filters, limit, ...(cursor !== null && { cursor }) };
-      const { value } = await api.searchAds({ body, fresh, allowance });
+      const { value, uncache } = await api.searchAds({ body, fresh, allowance });
       const { items, cursor: next, hasMore, totalHits } = value;
-      return { ids: idsOf(items), cursor: next, hasMore, found: wholeNumber(totalHits) };
+      return { ids: idsOf(items), cursor: next, hasMore, found: wholeNumber(totalHits), uncache };
     },
   };
 }
@@ -66,6 +68,7 @@ function collected(collectionId: string, { api, allowance, fresh }: AdListOption
         cursor: next,
         hasMore,
         found: wholeNumber(collection?.adCount),
+        uncache: answer.uncache,
       };
     },
   };

@@ -35,11 +35,10 @@ export function adRows(ad: object, facts: AdFacts): AdRows {
   const copy = copyOf(fields);
   const links = objects(fields.cards).map((card) => textCell(linkOf(card)));
   return {
-    ad: {
-      ...sentFields(fields, id),
-      ...derivedFields(fields, copy, facts),
+    // A literal that spreads both takes ten times as long, and rows are made by the thousand.
+    ad: Object.assign(sentFields(fields, id), derivedFields(fields, copy, facts), {
       json: jsonCell(facts.json ?? JSON.stringify(ad)),
-    },
+    }),
     countries: textsOf(fields.countries).map((country) => ({ id, country })),
     platforms: textsOf(fields.publisherPlatform).map((platform) => ({ id, platform })),
     cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),

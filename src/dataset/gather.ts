@@ -21,6 +21,9 @@ export interface GatherRun extends StopSignals {
   onPage(found: number | null): void;
 }
 
+/** The first pages may be looked at as lists, too. Of a large gathering, two copies would take too much memory. */
+const maxCachedAds = 1000;
+
 /** So many pages without a new ad lead nowhere. */
 const maxIdlePages = 3;
 
@@ -60,6 +63,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     const cursor = ended ? null : page.cursor;
     state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: timeAfter(state, run.clock()) };
     await run.save({ ...state, adIds: page.ids });
+    if (run.read.size > maxCachedAds) await page.uncache?.();
     run.onPage(state.found);
     // A service inside this process leaves no time in between for anything else.
     await nextTurn();

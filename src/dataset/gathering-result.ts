@@ -4,7 +4,7 @@ import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts
 import type { AdRowReader } from './ad-row-reader.ts';
 import type { Row } from './columns.ts';
 import { adIdsOf, changesOf, foundBy, isComplete } from './gatherings.ts';
-import { type GatheredRows, summarize } from './summary.ts';
+import { type GatheredRows, type SummaryRow, summarize, summaryRow } from './summary.ts';
 import { summaryText } from './summary-text.ts';
 
 /** How a gathering stands, as data. */
@@ -74,12 +74,11 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
 
 async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: ResultOptions): Promise<GatheredRows> {
   const items = contents.ads.filter(({ id }) => ids.has(idKey(id)));
-  const ads: GatheredRows['ads'][number][] = [];
+  const ads: SummaryRow[] = [];
   const places: Row<'ad_countries'>[] = [];
   for await (const part of adRows.read(tenantId, items, { json: false }))
     for (const { ad, countries } of part) {
-      // Long texts are not part of a summary.
-      ads.push({ ...ad, body: null, text: null });
+      ads.push(summaryRow(ad));
       places.push(...countries);
     }
   return { ads, countries: places };

@@ -45,13 +45,34 @@ export interface Summary {
   variants: { distinct: number; adsWithoutCopy: number };
 }
 
+/** What a summary needs of an ad. Without its long texts, since all ads of a gathering are held at once. */
+const COLUMNS = [
+  'id',
+  'pageId',
+  'pageName',
+  'active',
+  'displayFormat',
+  'ctaType',
+  'startedMonth',
+  'landingDomain',
+  'language',
+  'daysRunning',
+  'firstLine',
+  'variant',
+] as const satisfies (keyof AdRow)[];
+
+export type SummaryRow = Pick<AdRow, (typeof COLUMNS)[number]>;
+
+export const summaryRow = (ad: AdRow): SummaryRow =>
+  Object.fromEntries(COLUMNS.map((column) => [column, ad[column]])) as SummaryRow;
+
 export interface GatheredRows {
-  ads: readonly AdRow[];
+  ads: readonly SummaryRow[];
   countries: readonly Row<'ad_countries'>[];
 }
 
 export function summarize({ ads, countries }: GatheredRows): Summary {
-  const of = (column: keyof AdRow, max: number) =>
+  const of = (column: keyof SummaryRow, max: number) =>
     breakdown(
       ads.map((ad) => ad[column] as string | null),
       max,

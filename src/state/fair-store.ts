@@ -82,7 +82,7 @@ export class FairStore<Value> {
       if (name.startsWith(start)) this.remove(tenantId, name);
   }
 
-  private remove(tenantId: string, name: string): void {
+  remove(tenantId: string, name: string): void {
     const share = this.shares.get(tenantId);
     const entry = share?.entries.get(name);
     if (share === undefined || entry === undefined) return;

@@ -36,6 +36,7 @@ export function memoryAnswers(options: MemoryAnswersOptions): KeptAnswers {
         },
       };
     },
+    remove: async (tenantId, name) => store.remove(tenantId, nameOf(name)),
     drop: async (tenantId, group = '') => {
       dropped.set(`${tenantId} ${group}`, {});
       store.drop(tenantId, group);

@@ -50,6 +50,20 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
     expect(await answers.get('t', nameOf('1'))).toBeUndefined();
   });
 
+  test('removes one answer, of its tenant alone', async () => {
+    const { answers, now } = await open();
+    for (const [tenant, id] of [
+      ['t', '1'],
+      ['t', '2'],
+      ['other', '1'],
+    ] as const)
+      await (await answers.begin(tenant, nameOf(id))).keep(keptAnswer(id, now()));
+    await answers.remove('t', nameOf('1'));
+    expect(await answers.get('t', nameOf('1'))).toBeUndefined();
+    expect(headlineOf(await answers.get('t', nameOf('2')))).toBe('2');
+    expect(headlineOf(await answers.get('other', nameOf('1')))).toBe('1');
+  });
+
   test('drops a group, or all of a tenant, and what was asked before that is not kept', async () => {
     const { answers, now } = await open();
     const keep = async (tenant: string, id: string, group?: string) =>

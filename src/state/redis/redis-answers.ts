@@ -88,6 +88,10 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
       };
       return { kept, keep };
     },
+    remove: async (tenantId, name) => {
+      const key = answerKey(tenantId, name);
+      await connection.send(key, ['DEL', key]).catch(() => {});
+    },
     drop: (tenantId, group) => removals.add(tenantId, group),
   };
 }

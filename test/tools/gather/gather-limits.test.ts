@@ -87,3 +87,21 @@ test('prices learned by a count make the first page known', async ({ upstream, s
   expect(service.charged).toBe(13);
   expect(data.read).toBeGreaterThanOrEqual(110);
 });
+
+test('of a large gathering, the first thousand ads can be looked at as lists at no charge', async ({
+  upstream,
+  start,
+}) => {
+  const server = await start();
+  const service = serveAds(upstream, 1200);
+  const { data } = await server.call('gather_ads', { maxAds: 1200, maxCredits: 1000 });
+  expect(data).toMatchObject({ read: 1200, complete: true });
+  const paid: number[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const before = service.searches.length;
+    const page = await server.call('search_ads', { limit: 100, ...(cursor !== undefined && { cursor }) });
+    if (service.searches.length > before) paid.push(Number(service.searches.at(-1)?.cursor));
+    cursor = page.data.cursor;
+  }
+  expect(paid).toEqual([1000, 1100]);
+});
