@@ -113,9 +113,9 @@ export function openCalls(options: CallsOptions): OpenCalls {
     api: apiOf(caller),
     dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
     adRows,
-    sql: sql.of(caller.tenantId),
+    sql: () => sql.of(caller.tenantId),
     version,
-    exports: exports.of(caller.tenantId),
+    exports: () => exports.of(caller.tenantId),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
     priceOf: async (list, { limit, cursor }) => {
       const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };

@@ -4,6 +4,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { Receipt } from '../api/send.ts';
 import { boardTools } from '../board/board-tools.ts';
+import { boardKey } from '../board/payload.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
@@ -11,7 +12,6 @@ import type { Exports } from '../state/exports.ts';
 import { toolName, tools } from '../tools/catalog.ts';
 import type { Rendered, Tool, ToolDescription } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
-import { withBoardMeta } from './board-meta.ts';
 import type { DescribedTool } from './describe-tool.ts';
 import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
@@ -172,6 +172,29 @@ function resultOf(
   if (output === 'text') return { content: [{ type: 'text', text: whole }, ...attached] };
   const shown = output === 'both' ? whole : 'The result is in structuredContent.';
   return { content: [{ type: 'text', text: shown }, ...attached], structuredContent: structured };
+}
+
+interface ToolOutcome {
+  tool: Tool;
+  rendered: Rendered;
+  receipt: ReceiptView;
+  notice: string | undefined;
+}
+
+/** Adds what the board reads, which is the same in every output mode and reaches no model. */
+function withBoardMeta(
+  result: ToolResult,
+  { tool, rendered: { data, text }, receipt, notice }: ToolOutcome,
+): ToolResult {
+  const marked = notice && { notice };
+  if (tool.onlyForBoard)
+    return {
+      content: [{ type: 'text', text }],
+      ...(result.structuredContent && { structuredContent: { receipt, ...marked } }),
+      _meta: { [boardKey]: { ...data, ...marked } },
+    };
+  if (tool.forBoard === undefined) return result;
+  return { ...result, _meta: { [boardKey]: { tool: tool.name, ...tool.forBoard(data), receipt, ...marked } } };
 }
 
 function failed(server: ServerContext, call: ToolCall, thrown: unknown): Outcome {

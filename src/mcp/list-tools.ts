@@ -1,5 +1,5 @@
+import { boardUri } from '../board/board-resource.ts';
 import type { ToolDescription } from '../tools/define-tool.ts';
-import { listedBoard } from './board-meta.ts';
 import type { DescribedTool, ObjectSchema } from './describe-tool.ts';
 import type { ArgumentHints } from './filter-descriptions.ts';
 
@@ -31,6 +31,12 @@ export function listTools(tools: Iterable<DescribedTool>, { withOutput, filterHi
     annotations: { title: tool.title, ...tool.annotations },
     ...listedBoard(tool),
   }));
+}
+
+/** What a list of tools says of the board, in the form of MCP Apps and in its older one. */
+function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: Record<string, unknown> } {
+  if (onlyForBoard) return { _meta: { ui: { visibility: ['app'] } } };
+  return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
 }
 
 function withHints(listed: ObjectSchema, hints: ArgumentHints = unknownFilters): ObjectSchema {

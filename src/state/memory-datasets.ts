@@ -1,5 +1,4 @@
-import { BatchQueue } from './batch-queue.ts';
-import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
+import type { Dataset, DatasetCaller, Datasets, ItemBatch } from './dataset.ts';
 import type { DatasetRecord } from './dataset-record.ts';
 import { fairLevel } from './fair-store.ts';
 import { MemoryDataset, recordsOf } from './memory-dataset.ts';
@@ -117,5 +116,48 @@ export class MemoryDatasets implements Datasets {
     const own = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (own === 0 ? 1 : 0);
     return Math.min(this.#maxBytesEach, Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - own)));
+  }
+}
+
+/** Items added at once: less than a millisecond of work. */
+const PART = 10;
+/** Items that may wait. */
+const MAX_WAITING = 500;
+
+/**
+ * Answers whose items are added a few at a time between other work, so that no caller waits for it. Whoever looks at
+ * the items drains the queue first.
+ */
+class BatchQueue {
+  readonly #add: (tenantId: string, batch: ItemBatch) => void;
+  #parts: [tenantId: string, batch: ItemBatch][] = [];
+  #scheduled = false;
+
+  constructor(add: (tenantId: string, batch: ItemBatch) => void) {
+    this.#add = add;
+  }
+
+  push(tenantId: string, batch: ItemBatch): void {
+    for (let start = 0; start < batch.items.length; start += PART)
+      this.#parts.push([tenantId, { ...batch, items: batch.items.slice(start, start + PART) }]);
+    if (this.#parts.length * PART > MAX_WAITING) this.drain();
+    else this.#schedule();
+  }
+
+  drain(): void {
+    const parts = this.#parts;
+    this.#parts = [];
+    for (const [tenantId, part] of parts) this.#add(tenantId, part);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#parts.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      const part = this.#parts.shift();
+      if (part) this.#add(...part);
+      this.#schedule();
+    });
   }
 }

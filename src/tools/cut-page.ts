@@ -53,16 +53,15 @@ export function fitPage<View>(
   const left = sent.slice(position.shown);
   const { atATime = left.length } = views;
   const items: View[] = [];
-  const written = new Map<number, PageEnd & { text: string }>();
+  const written = new Map<number, ReturnType<typeof pageEnd> & { text: string }>();
   const write = (leading: readonly View[]) => {
     const known = written.get(leading.length);
-    if (known !== undefined) return known;
+    if (known) return known;
     const end = pageEnd(leading.length, options, cursors);
     const list = views.text({ ...frameOf({ ...end.paging, ...shared }), items: leading });
     const text = [answer.heading?.text, ...notesText(shared), list].filter((line) => line).join('\n');
-    const page = { ...end, text };
-    written.set(leading.length, page);
-    return page;
+    written.set(leading.length, { ...end, text });
+    return { ...end, text };
   };
   const render = (leading: readonly View[]) => write(leading).text;
 
@@ -79,24 +78,15 @@ export function fitPage<View>(
   return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text, next };
 }
 
-/** Where a result ends, and where the list continues. */
-interface PageEnd {
-  paging: Paging;
-  next: PageListing | undefined;
-}
-
-function pageEnd(
-  count: number,
-  { answer, listing, prices }: Omit<FitOptions<never>, 'views'>,
-  cursors: Cursors,
-): PageEnd {
+/** Where a result with this many items ends, and where the list continues. */
+function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
   const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
   const of = itemsOf(answer).length;
   const to = position.shown + count;
   const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
   const nextPosition = to < of ? { ...position, shown: to } : nextPage;
-  const next = nextPosition && { ...listing, position: nextPosition };
+  const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
   const credits = to < of ? prices.rest : prices.next;
   const paging: Paging = {
     cursor: next ? writeCursor(next, cursors) : null,

@@ -27,18 +27,17 @@ export const exportAds = defineListTool({
       .describe('of the file, without its ending'),
   }),
   output: z.looseObject({ uri: z.string(), file: z.string().optional(), rows: z.number(), bytes: z.number() }),
-  async run(
-    { sql = everyAdSql, format = 'csv', name: chosen },
-    { dataset, exports, sql: engine, signal, now, version },
-  ) {
-    const contents = await (await dataset()).contents();
+  async run({ sql = everyAdSql, format = 'csv', name: chosen }, context) {
+    const { signal, now, version } = context;
+    const contents = await (await context.dataset()).contents();
+    const exports = context.exports();
     const name = chosen ?? `ads-${dayOf(now)}`;
     let rows = 0;
     const file = await exports.create({
       name: `${name}.${format}`,
       mimeType: mimeTypes[format],
       write: (take) =>
-        engine.export(contents, { sql, signal }, async (exported) => {
+        context.sql().export(contents, { sql, signal }, async (exported) => {
           const { maxBytes } = exports;
           ({ rows } = await writeExport(exported, { format, write: take, maxBytes }));
         }),

@@ -26,7 +26,7 @@ export const queryAds = defineListTool({
   }),
   async run({ sql, limit, cell }, { dataset, sql: engine, resultTokens, signal }) {
     const contents = await (await dataset()).contents();
-    const { columns, rows, rowCount, truncated } = await engine.query(contents, { sql, limit, cell, signal });
+    const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
     const coverage = viewCoverage(contents);
     const render = (shown: readonly unknown[][]) =>
       `${rowsText({ columns, rows: shown, rowCount })}\n${coverageText(coverage)}`;

@@ -43,11 +43,11 @@ export interface ToolContext {
   /** Makes rows of its ads. */
   adRows: AdRowReader;
   priceOf: PriceOf;
-  sql: DatasetSql;
+  sql(): DatasetSql;
   /** This server's, for notes on how data came about. */
   version: string;
   /** The files that the caller exported. */
-  exports: Exports;
+  exports(): Exports;
   /** Waits until no other call of the caller has this turn; returns what ends it. */
   takeTurn(name: string): Promise<() => void>;
   /** Pictures of ads, fetched for the caller; loaded with the first use. */

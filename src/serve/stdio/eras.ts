@@ -1,8 +1,18 @@
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../../api/client.ts';
 import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { claimsModern } from '../messages.ts';
-import { EraTransport, type JSONRPCMessage, type Output } from './era-transport.ts';
+import { checkRequest, type RequestSchemas } from '../../mcp/check-request.ts';
+import { batchProblem } from '../batch.ts';
+import { cancelNoticesIn, claimsModern, messagesIn, withoutNulls } from '../messages.ts';
+
+export type { JSONRPCMessage };
+
+/** What a transport writes to: the one stream that all eras share. */
+export interface Output {
+  send(message: JSONRPCMessage | JSONRPCMessage[]): Promise<void>;
+}
 
 /** The transports of a session, one for each protocol era, and the one it has settled on. */
 export interface Eras {
@@ -58,4 +68,68 @@ export function createEras({ catalog, credentials, output }: ErasOptions): Eras 
       for (const transport of new Set([settled, modern])) transport?.onclose?.();
     },
   };
+}
+
+/** Answers that go out together. */
+interface Batch {
+  requests: number;
+  answers: JSONRPCMessage[];
+}
+
+/** The transport of one protocol era: it writes, and leaves reading and closing to the owner of the streams. */
+class EraTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: NonNullable<Transport['onmessage']>;
+  private readonly output: Output;
+  private readonly schemas: RequestSchemas;
+  private revision: string | undefined;
+  /** By the ids of the requests in them. */
+  private readonly batches = new Map<unknown, Batch>();
+
+  constructor(output: Output, schemas: RequestSchemas) {
+    this.output = output;
+    this.schemas = schemas;
+  }
+
+  async start(): Promise<void> {}
+
+  async close(): Promise<void> {
+    this.onclose?.();
+  }
+
+  /** Hands a message to the SDK, or answers with what is wrong with it. */
+  receive(received: JSONRPCMessage): void {
+    const message = withoutNulls(received);
+    const isRequest = 'method' in message && 'id' in message;
+    const error = isRequest ? checkRequest(this.schemas, message) : undefined;
+    // A batch is answered as a whole, so no part of it can be cancelled.
+    const [notice] = cancelNoticesIn(messagesIn(message));
+    if (error && isRequest) void this.send({ jsonrpc: '2.0', id: message.id, error });
+    else if (!this.batches.has(notice?.params?.requestId)) this.onmessage?.(message);
+  }
+
+  /** The same for a batch, whose answers go out in one line; returns what is wrong with the batch. */
+  receiveBatch(messages: readonly JSONRPCMessage[]): string | undefined {
+    const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
+    const problem = batchProblem(messages, this.revision);
+    if (problem) return problem;
+    if (ids.some((id) => this.batches.has(id))) return 'Another batch with one of these ids is not answered yet.';
+    const batch = { requests: ids.length, answers: [] };
+    for (const id of ids) this.batches.set(id, batch);
+    for (const message of messages) this.receive(message);
+    return undefined;
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    if ('result' in message && typeof message.result.protocolVersion === 'string') {
+      this.revision = message.result.protocolVersion;
+    }
+    const batch = 'method' in message ? undefined : this.batches.get(message.id);
+    if (batch === undefined) return this.output.send(message);
+    batch.answers.push(message);
+    if (batch.answers.length < batch.requests) return Promise.resolve();
+    for (const answer of batch.answers) this.batches.delete('id' in answer ? answer.id : undefined);
+    return this.output.send(batch.answers);
+  }
 }

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCMessage } from './era-transport.ts';
+import type { JSONRPCMessage } from './eras.ts';
 
 export interface LineStreamEvents {
   /** One message. The next one waits until this resolves. */

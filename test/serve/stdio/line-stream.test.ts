@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 import { versionKey } from '../../../src/serve/messages.ts';
-import type { JSONRPCMessage } from '../../../src/serve/stdio/era-transport.ts';
+import type { JSONRPCMessage } from '../../../src/serve/stdio/eras.ts';
 import { LineStream } from '../../../src/serve/stdio/line-stream.ts';
 
 function openStream() {
