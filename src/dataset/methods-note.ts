@@ -1,4 +1,4 @@
-import { canonical } from '../api/fingerprint.ts';
+import { canonical } from '../api/send.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { isoTime } from './cells.ts';
 import { adIdsOf, foundBy, isComplete } from './gatherings.ts';

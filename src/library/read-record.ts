@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../api/resource-schemas.ts';
-import { isPathId, maxIdLength } from '../api/url.ts';
+import { isPathId, maxIdLength } from '../api/send.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
 import { maxRecordLength, type Piece, tooLong } from './piece.ts';

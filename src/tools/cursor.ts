@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { AdLibraryError } from '../api/errors.ts';
-import { canonical } from '../api/fingerprint.ts';
 import type { OperationName } from '../api/operations.ts';
+import { canonical } from '../api/send.ts';
 import { word } from '../present/fence.ts';
 import type { CursorMemory } from '../state/state.ts';
 

@@ -1,5 +1,7 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
+import { maxIdLength } from '../api/send.ts';
+import { isUuid } from '../present/fence.ts';
 
 /** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
 
@@ -13,8 +15,6 @@ export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per
 export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may be incomplete');
 export const fresh = z.boolean().optional().describe('true: pay again instead of using a cached answer');
 
-const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-export const isUuid = (text: string): boolean => uuidForm.test(text);
 const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
 /**
  * In lower case, so that one id makes one call. Not `z.uuid()`: that adds a long pattern to the listed schema, and
@@ -22,8 +22,6 @@ const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal d
  */
 const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
 
-/** The same bound as for ids in a path. */
-const maxIdLength = 300;
 export const isShort = (id: string): boolean => id.length <= maxIdLength;
 export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
 

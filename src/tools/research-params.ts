@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdLibraryError } from '../api/errors.ts';
+import { invalidRequest } from '../api/errors.ts';
 
 /** Arguments that the tools for many ads share, and checks of them. */
 
@@ -12,9 +12,7 @@ export const split = z.array(z.looseObject({})).min(1).max(30).optional().descri
 export function checkQuestion(filters: readonly (Filters | undefined)[], exclusive: Record<string, unknown>): void {
   for (const key of ['limit', 'cursor'])
     if (filters.some((one) => one !== undefined && Object.hasOwn(one, key)))
-      throw refused(`filters must not hold "${key}": this tool turns the pages itself.`);
+      throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
   const given = Object.keys(exclusive).filter((name) => exclusive[name] !== undefined);
-  if (given.length > 1) throw refused(`${given.join(' and ')} exclude each other: give one of them.`);
+  if (given.length > 1) throw invalidRequest(`${given.join(' and ')} exclude each other: give one of them.`);
 }
-
-export const refused = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
