@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { canonical } from '../api/send.ts';
 import { quote } from '../present/fence.ts';
-import { cut } from '../present/fit.ts';
+import { truncate } from '../present/fit.ts';
 import { count } from '../present/list-text.ts';
 import { dayOf } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
@@ -54,7 +54,7 @@ function viewPartial({ id, filters, collectionId, found, read, missing, gathered
   const about = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
   return {
     gathering: id,
-    about: cut(sanitizeLine(about), ABOUT_TOKENS),
+    about: truncate(sanitizeLine(about), ABOUT_TOKENS),
     found,
     read,
     ...(missing > 0 && { removed: missing }),

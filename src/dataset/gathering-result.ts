@@ -1,4 +1,4 @@
-import { cut } from '../present/fit.ts';
+import { truncate } from '../present/fit.ts';
 import { sanitizeLine } from '../present/text.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
@@ -85,6 +85,6 @@ async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: 
   return { ads, countries: places };
 }
 
-const cleanId = (id: string) => cut(sanitizeLine(id.slice(0, 200)), 60);
+const cleanId = (id: string) => truncate(sanitizeLine(id.slice(0, 200)), 60);
 
 const isoDate = (at: number) => new Date(at).toISOString();

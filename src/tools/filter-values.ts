@@ -36,3 +36,12 @@ const isCountable = (filter: SearchFilter) =>
 
 const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
   type === 'boolean' ? [true, false] : values;
+
+/** As much as the document allows for the items of a collection; for searches it shows no bound. */
+const documentedMax = 100;
+
+/** The largest page of a search that makes sense: what the service is said to allow. */
+export function maxPageSize(filters: readonly SearchFilter[]): number {
+  const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
+  return Math.max(1, Math.min(documentedMax, Math.floor(described)));
+}
