@@ -1,8 +1,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { checkRequest, type RequestSchemas } from '../../mcp/check-request.ts';
-import { batchProblem } from '../batch.ts';
-import { cancelNoticesIn, messagesIn, withoutNulls } from '../messages.ts';
+import { batchProblem, cancelNoticesIn, messagesIn, withoutNulls } from '../messages.ts';
 
 export type { JSONRPCMessage };
 
