@@ -3,7 +3,7 @@ import { ItemType } from '../api/item-type.ts';
 import { AddCollectionItemRequest } from '../api/resource-schemas.ts';
 import { maxIdLength } from '../api/send.ts';
 import { invalid, quoted } from './api-error.ts';
-import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
+import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';
 
 /** Reads the parts of a request. Every function throws an ApiError 422 for what it cannot accept. */
 
