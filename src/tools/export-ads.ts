@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { coverageText, viewCoverage } from '../dataset/coverage-text.ts';
+import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { type ExportFormat, everyAdSql, writeExport } from '../dataset/export.ts';
 import { methodsNote } from '../dataset/methods-note.ts';
 import { quote, word } from '../present/fence.ts';
