@@ -41,7 +41,6 @@ export interface ResultOptions {
 
 /** Ids that are listed; the others are counted. */
 const maxGone = 40;
-const maxSummaryTokens = 700;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
   const { contents, since } = options;
@@ -68,7 +67,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
     ...(sinceLast && { sinceLast }),
-    summary: summaryText(summarize(rows), maxSummaryTokens),
+    summary: summaryText(summarize(rows)),
   };
 }
 
