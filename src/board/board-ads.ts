@@ -48,7 +48,7 @@ function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
   const gathering = gatherings.find((candidate) => candidate.id === id);
   if (gathering !== undefined) return gathering;
   throw invalidRequest(
-    'There is no such gathering. It was let go, or made with another key. gather_ads makes it again.',
+    'There is no such gathering. It was removed to make room, or belongs to another key. gather_ads makes it again.',
   );
 }
 

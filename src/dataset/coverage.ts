@@ -21,7 +21,7 @@ export type CoverageView = {
   partial?: PartialView[];
   /** How many more there are. */
   morePartial?: number;
-  /** Ads that were removed for want of room. */
+  /** Ads that were removed to make room. */
   removedAds?: number;
 };
 
@@ -31,7 +31,7 @@ interface PartialView {
   about: string;
   found: number | null;
   read: number;
-  /** Ads that were read and removed for want of room. */
+  /** Ads that were read and removed to make room. */
   removed?: number;
   gatheredAt: string;
 }
@@ -75,10 +75,9 @@ function viewPartial(gathering: Gathering, contents: DatasetContents): PartialVi
 /** Which gatherings an answer rests on only in part; that it rests on no gathering; or that all are complete. */
 export function coverageText({ ads, gatherings, partial = [], morePartial = 0, removedAds = 0 }: CoverageView): string {
   const rests = `Coverage: ${count(ads, 'ad')}`;
-  const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed for want of room.` : '';
+  const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : '';
   if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
-  if (gatherings === 0)
-    return `${rests} that searches happened to show, gathered completely for no question.${removed}`;
+  if (gatherings === 0) return `${rests} from searches; no gathering covers them.${removed}`;
   if (partial.length === 0) return `${rests}; every gathering is complete.${removed}`;
   const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
   return `${rests}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;

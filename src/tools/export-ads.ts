@@ -56,7 +56,7 @@ export const exportAds = defineListTool({
 
 function exportText(file: ExportedFile, note: ExportedFile, rows: number): string {
   const location =
-    file.path === undefined ? `It can be read for an hour as ${file.uri}` : `It lies in ${quote(file.path)}`;
+    file.path === undefined ? `It can be read for an hour as ${file.uri}` : `It is in ${quote(file.path)}`;
   return `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${location}, and how the ads were gathered in ${word(note.name)} beside it.\n`;
 }
 

@@ -47,7 +47,7 @@ function detailTexts(detail: string): string[] {
   const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
   if (name === undefined) return [message, 'Correct the SQL and call again.'];
   const near = nearestName(name);
-  return [message, ...(near === undefined ? [] : [`Perhaps ${near} is meant.`]), tablesText()];
+  return [message, ...(near === undefined ? [] : [`Did you mean ${near}?`]), tablesText()];
 }
 
 export const tablesText = (): string =>
