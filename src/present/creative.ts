@@ -38,14 +38,8 @@ const CARD_PICTURE = /^CARD(?!_VID)/i;
 const cardCount = ({ cards }: Fields, media: Fields[]) =>
   Math.max(Array.isArray(cards) ? cards.filter(isObject).length : 0, pieces(media, /^CARD/i).length);
 
-export interface MediaCounts {
-  cardCount: number;
-  videoCount: number;
-  imageCount: number;
-}
-
 /** How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. */
-export function mediaCounts(ad: Fields): MediaCounts {
+export function mediaCounts(ad: Fields) {
   const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
   const cards = cardCount(ad, media);
   const videos = pieces(media, OWN_VIDEO).length;
