@@ -2,8 +2,7 @@ import * as z from 'zod';
 import { gatheringText } from '../dataset/gathering-text.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { gather } from './gather.ts';
-import { collectionId, fresh } from './params.ts';
-import { adFilters, checkQuestion, split } from './research-params.ts';
+import { adFilters, checkQuestion, collectionId, fresh, split } from './params.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',

@@ -1,6 +1,6 @@
+import { wholeNumber } from '../dataset/ad-list.ts';
 import type { GatherOutput } from '../dataset/gathering-text.ts';
 import type { GatheringQuestion } from '../dataset/gatherings.ts';
-import { wholeNumber } from '../dataset/whole-number.ts';
 import { count } from '../present/list-text.ts';
 import { maxPageSize } from './filter-values.ts';
 import type { ToolContext } from './tool-context.ts';
