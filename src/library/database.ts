@@ -158,7 +158,7 @@ function migrate(connection: Connection, path: string): void {
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw new Error(
-      cannotWrite.test(message)
+      version === migrations.length || cannotWrite.test(message)
         ? `${path} cannot be written (${message}). Is its disk full?`
         : `${path} could not be updated from version ${version} to ${migrations.length} (${message}). It was left as it was. Please report this.`,
     );
