@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import sqlite from 'node-sqlite3-wasm';
 import { copyOf, variantCopy } from '../src/dataset/ad-copy.ts';
 import { type AdRows, adRows, languageText } from '../src/dataset/ad-row.ts';
-import { type Cell, cellsOf, columnsOf, type Row, type TableName, tableNames } from '../src/dataset/columns.ts';
+import { type Cell, columnsOf, type TableName, tableNames } from '../src/dataset/columns.ts';
 import { everyAdSql, writeExport } from '../src/dataset/export.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/sql-pool.ts';
 import { summarize } from '../src/dataset/summary.ts';
@@ -142,7 +142,8 @@ function fill(): void {
   other.exec('begin');
   for (const { table, rows: part } of snapshot.tables({ json: true }) as Iterable<TableRows>) {
     const statement = insert(table);
-    for (const row of part) statement.run(cellsOf(table, row as Row<TableName>) as Cell[]);
+    const rows = part as readonly object[] as Record<string, Cell>[];
+    for (const row of rows) statement.run(columnsOf(table).map((name) => row[name] ?? null));
     statement.finalize();
   }
   other.exec('commit');

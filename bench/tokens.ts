@@ -18,9 +18,10 @@ import {
   viewCredits,
   viewIdentity,
 } from '../src/present/account.ts';
-import { type AdView, viewAd } from '../src/present/ad.ts';
+import { viewAd } from '../src/present/ad.ts';
 import { adListText } from '../src/present/ad-list-text.ts';
 import { adText } from '../src/present/ad-text.ts';
+import type { AdView } from '../src/present/ad-view.ts';
 import { collectionListText, viewCollection } from '../src/present/collection.ts';
 import { fit as leading } from '../src/present/fit.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';

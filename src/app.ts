@@ -7,14 +7,12 @@ import type { Fetch } from './api/send-http.ts';
 import { undiciFetch } from './api/undici-fetch.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
-import type { Log } from './log/log.ts';
 import { logCalls, type OnCall } from './log/log.ts';
 import { printable } from './log/printable.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import type { DescribedTool } from './mcp/describe-tool.ts';
 import { describedTools } from './mcp/described-tools.ts';
-import type { Resolve } from './pictures/resolve.ts';
-import { prompts } from './prompts/catalog.ts';
+import { prompts } from './prompts/prompts.ts';
 import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
 import { version } from './version.ts';
 
@@ -34,23 +32,15 @@ export interface App {
   drain(): void;
 }
 
-export interface AppOptions {
-  config: Config;
+export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   /** What is wrong with the settings. If anything is, every call is answered with it. */
   problems?: readonly string[];
-  log: Log;
   /** Receives every call that has ended; by default they are logged. */
   onCall?: OnCall;
   /** Whether the service accepted a tenant's key lately; by default there is only one key. */
   isKnownKey?: (tenantId: string) => Promise<boolean>;
-  now: () => number;
-  random: () => number;
-  /** Finds the addresses of picture hosts; by default in the DNS. */
-  resolve?: Resolve;
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
-  /** What all replicas share, if anything. */
-  shared?: CallsOptions['shared'];
 }
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;

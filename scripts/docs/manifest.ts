@@ -1,5 +1,5 @@
 import { describe } from '../../src/mcp/describe-tool.ts';
-import { prompts } from '../../src/prompts/catalog.ts';
+import { prompts } from '../../src/prompts/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { version } from '../../src/version.ts';
 

@@ -38,6 +38,10 @@ export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryE
   return new AdLibraryError({ kind: late ? 'timeout' : 'network', problem, ...(!sent && { sent }) });
 }
 
+/** The error, if it is one of ours, or else the reason why the signal aborted, if it did. */
+export const knownError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
+  error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+
 /** Runs work with a signal that aborts when any of the given ones does, or with a `TimeoutError` when time is up. */
 export async function withDeadline<Value>(
   { signals, ms }: { signals: readonly AbortSignal[]; ms: number },

@@ -1,32 +1,15 @@
-import { abortedError } from './abort.ts';
+import { knownError } from './abort.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
-import { fingerprint } from './fingerprint.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import type { AnswerOf } from './response-schemas.ts';
-import type { Allowance, Answer, Receipt, Send } from './send.ts';
+import type { Answer, Call, Receipt, Send } from './send.ts';
+import { fingerprint } from './send.ts';
 
 /** The parameters of an operation, and how to answer it. */
-export interface ApiRequest {
-  path?: Record<string, string>;
-  query?: Record<string, string | number>;
-  body?: Record<string, unknown>;
-  /** Asks the service even if there is a kept answer. */
-  fresh?: boolean | undefined;
-  /** Accepts a kept copy of the ad from a list. */
-  seen?: boolean | undefined;
-  /** What the tool call may spend. */
-  allowance?: Allowance | undefined;
-}
+export type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance'>>;
 
-export interface ApiAnswer<Name extends OperationName> {
+export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
-  /** The body as it was received, for views that show every field. */
-  raw: unknown;
-  receipt: Receipt;
-  cacheId?: string;
-  seenIn?: string;
-  repeated?: true;
-  uncache?(): Promise<void>;
 }
 
 /** One method for each operation of the document. */
@@ -108,6 +91,6 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
 
 /** Adds facts about the operation to an error. */
 function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
-  const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+  const known = knownError(error, signal);
   return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });
 }

@@ -61,6 +61,10 @@ export class AdLibraryError extends Error {
   }
 }
 
+/** A call that is refused here: nothing was sent. */
+export const invalidRequest = (problem: string) =>
+  new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+
 /**
  * Whether the service may have charged for a call without a readable amount: its answer is missing, or comes from a
  * gateway (502, 504 …) behind which the call may have been carried out. A refusal charges nothing, and neither does a

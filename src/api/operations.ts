@@ -32,27 +32,9 @@ export interface Operation {
 }
 
 export const operations: Readonly<Record<OperationName, Operation>> = {
-  whoami: {
-    name: 'whoami',
-    method: 'GET',
-    path: '/v1/whoami',
-    gated: false,
-    maxUnsafeRetries: 2,
-  },
-  getAccount: {
-    name: 'getAccount',
-    method: 'GET',
-    path: '/v1/account',
-    gated: false,
-    maxUnsafeRetries: 2,
-  },
-  getCredits: {
-    name: 'getCredits',
-    method: 'GET',
-    path: '/v1/credits',
-    gated: false,
-    maxUnsafeRetries: 2,
-  },
+  whoami: { name: 'whoami', method: 'GET', path: '/v1/whoami', gated: false, maxUnsafeRetries: 2 },
+  getAccount: { name: 'getAccount', method: 'GET', path: '/v1/account', gated: false, maxUnsafeRetries: 2 },
+  getCredits: { name: 'getCredits', method: 'GET', path: '/v1/credits', gated: false, maxUnsafeRetries: 2 },
   listCollections: {
     name: 'listCollections',
     method: 'GET',
@@ -85,13 +67,7 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
     gated: true,
     maxUnsafeRetries: 0,
   },
-  getAd: {
-    name: 'getAd',
-    method: 'GET',
-    path: '/v1/ads/{adId}',
-    gated: true,
-    maxUnsafeRetries: 0,
-  },
+  getAd: { name: 'getAd', method: 'GET', path: '/v1/ads/{adId}', gated: true, maxUnsafeRetries: 0 },
   searchPages: {
     name: 'searchPages',
     method: 'POST',
@@ -100,11 +76,5 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
     gated: true,
     maxUnsafeRetries: 0,
   },
-  getPage: {
-    name: 'getPage',
-    method: 'GET',
-    path: '/v1/pages/{pageId}',
-    gated: true,
-    maxUnsafeRetries: 0,
-  },
+  getPage: { name: 'getPage', method: 'GET', path: '/v1/pages/{pageId}', gated: true, maxUnsafeRetries: 0 },
 };

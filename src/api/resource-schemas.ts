@@ -5,7 +5,7 @@ import { ItemType } from './item-type.ts';
  * The resources, envelopes and bodies of the API, field by field as in its document.
  *
  * Every object is loose: the document allows extra keys on Ad, Page and MediaAsset, and a key the service adds
- * later must not turn a paid answer into an error. Reading tolerates even more, see `lenient.ts`.
+ * later must not turn a paid answer into an error. Reading tolerates even more, see `lenient`.
  */
 
 const text = z.string().nullish();

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { ItemType } from './item-type.ts';
-import { lenient } from './lenient.ts';
 import type { OperationName } from './operations.ts';
 import {
   Account,
@@ -12,7 +11,28 @@ import {
   UsageLimit,
 } from './resource-schemas.ts';
 
-/** The documented resources as they are read from an answer; see `lenient.ts` for what is tolerated. */
+/** The documented resources as they are read from an answer. */
+
+type LenientShape<Shape extends z.ZodRawShape, Essential> = {
+  [Key in keyof Shape]: Key extends Essential ? Shape[Key] : z.ZodCatch<z.ZodOptional<Shape[Key]>>;
+};
+
+/**
+ * Reads an object as documented, but ignores fields of another type: a paid answer is not rejected because of one
+ * field. Only the essential fields, which make the object what it is, must be as documented.
+ */
+export function lenient<Shape extends z.ZodRawShape, Essential extends keyof Shape & string>(
+  schema: z.ZodObject<Shape, z.core.$loose>,
+  essential: readonly Essential[],
+) {
+  const shape = Object.fromEntries(
+    Object.entries(schema.shape).map(([key, field]) => [
+      key,
+      (essential as readonly string[]).includes(key) ? field : z.optional(field).catch(undefined),
+    ]),
+  );
+  return z.looseObject(shape as LenientShape<Shape, Essential>);
+}
 
 /** Entries of a list; the largest page in the document has 100. */
 const maxEntries = 1000;
@@ -28,7 +48,6 @@ export const AdAnswer = z.object({ id: z.string() });
 export const PageAnswer = z.object({ pageId: z.string() });
 
 export const AccountAnswer = lenient(Account, ['userId']);
-export type AccountAnswer = z.infer<typeof AccountAnswer>;
 
 export const UsageLimitAnswer = lenient(UsageLimit, ['isLimitReached']);
 export type UsageLimitAnswer = z.infer<typeof UsageLimitAnswer>;
@@ -39,10 +58,8 @@ export type CreditStatusAnswer = z.infer<typeof CreditStatusAnswer>;
 const user = lenient(Identity.shape.user, []);
 const apiKey = lenient(Identity.shape.apiKey, []);
 export const IdentityAnswer = lenient(Identity.extend({ user, apiKey }), ['authenticated']);
-export type IdentityAnswer = z.infer<typeof IdentityAnswer>;
 
 export const CollectionAnswer = lenient(Collection, ['id']);
-export type CollectionAnswer = z.infer<typeof CollectionAnswer>;
 
 /** If a service leaves out `hasMore`, a cursor means that there is more. */
 const paging = {

@@ -1,11 +1,10 @@
 import * as z from 'zod';
-import { abortedError } from './abort.ts';
+import { abortedError, knownError } from './abort.ts';
 import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
-import { lenient } from './lenient.ts';
 import { ErrorBody } from './resource-schemas.ts';
-import { responseSchemas } from './response-schemas.ts';
+import { lenient, responseSchemas } from './response-schemas.ts';
 import type { Answer, Call, Receipt, Send } from './send.ts';
-import { urlOf } from './url.ts';
+import { urlOf } from './send.ts';
 
 /** The only way out: undici on the network, or the handler of the local library. */
 export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
@@ -88,7 +87,7 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
 
 /** An answer that broke off in its body: the charge stated in its headers still applies. */
 function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {
-  const known = error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+  const known = knownError(error, signal);
   if (known === undefined) throw error;
   throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
 }

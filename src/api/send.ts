@@ -1,4 +1,5 @@
-import type { Operation } from './operations.ts';
+import { invalidRequest } from './errors.ts';
+import type { Operation, OperationName } from './operations.ts';
 
 /** A call of the API. */
 export interface Call {
@@ -8,7 +9,7 @@ export interface Call {
   query: Readonly<Record<string, string | number>>;
   /** JSON body of a POST. */
   body?: Readonly<Record<string, unknown>>;
-  /** Equal for equal calls of any key; see `fingerprint.ts`. */
+  /** Equal for equal calls of any key; see `fingerprint`. */
   fingerprint: string;
   /** Goes into one header and nowhere else. */
   apiKey: string;
@@ -17,9 +18,9 @@ export interface Call {
   /** Aborts when the caller leaves or at the deadline. */
   signal: AbortSignal;
   /** Asks the service even if there is a kept answer. */
-  fresh?: boolean;
+  fresh?: boolean | undefined;
   /** Accepts a kept copy of the ad from a list. */
-  seen?: boolean;
+  seen?: boolean | undefined;
   /** Costs credits: its operation is gated, or has charged although the document does not say so. */
   paid?: boolean;
   /** Whether a request of the call may be aborted. */
@@ -88,3 +89,50 @@ export const gatedOnly =
   (send: Send, paid: Send): Send =>
   (call) =>
     call.operation.gated ? paid(call) : send(call);
+
+/** Equal for equal calls, whatever the order of their arguments and whatever their API key. */
+export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) =>
+  canonical([operation.name, path, query, body ?? null]);
+
+/** The common start of the fingerprints of an operation's calls, or of those with these path parameters. */
+export const fingerprintStart = (name: OperationName, path?: Call['path']): string =>
+  `${canonical(path ? [name, path] : [name]).slice(0, -1)},`;
+
+/** JSON with the keys of every object sorted. */
+export const canonical = (value: unknown): string => JSON.stringify(value, sorted);
+
+function sorted(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Characters of an id in a path; the ids of the document are UUIDs and short strings. */
+export const maxIdLength = 300;
+
+/**
+ * Builds all addresses. `encodeURIComponent` does not encode `.`, and URL parsers resolve a segment of one or two dots
+ * (percent-encoded or not): such an id would reach another endpoint. So would an id that contains such a segment,
+ * behind a proxy that decodes slashes.
+ */
+export function urlOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl: string): string {
+  const path = call.operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, call.path[name] ?? ''));
+  const query = new URLSearchParams(
+    Object.entries(call.query).map(([key, value]): [string, string] => [key, String(value)]),
+  ).toString();
+  return `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${query && `?${query}`}`;
+}
+
+const dotSegment = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
+
+/** Whether an id can stand in a path. */
+export const isPathId = (id: string): boolean =>
+  id !== '' && id.length <= maxIdLength && !dotSegment.test(id) && id.isWellFormed();
+
+function segment(name: string, id: string): string {
+  if (!isPathId(id)) {
+    throw invalidRequest(
+      `${name} is not an id: it must be 1 to ${maxIdLength} characters, copied from an earlier result.`,
+    );
+  }
+  return encodeURIComponent(id);
+}

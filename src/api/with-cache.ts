@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from './errors.ts';
-import { fingerprintStart } from './fingerprint.ts';
-import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
+import { type Answer, type Call, fingerprintStart, gatedOnly, replayed, type Send } from './send.ts';
 
 export interface KeptAnswer {
   answer: Answer;

@@ -1,7 +1,6 @@
 import { abortedError } from './abort.ts';
-import { fingerprintStart } from './fingerprint.ts';
 import type { InFlightCall, InFlightCalls } from './in-flight-calls.ts';
-import { type Call, gatedOnly, replayed, type Send } from './send.ts';
+import { type Call, fingerprintStart, gatedOnly, replayed, type Send } from './send.ts';
 
 interface Shared extends InFlightCall {
   /** Whether one caller's receipt shows the charge. */

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { AdLibraryError } from '../api/errors.ts';
+import { invalidRequest } from '../api/errors.ts';
 import { isoTime } from '../dataset/cells.ts';
 import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
 import { count } from '../present/list-text.ts';
@@ -47,8 +47,9 @@ export const boardAds = defineTool({
 function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
   const gathering = gatherings.find((candidate) => candidate.id === id);
   if (gathering !== undefined) return gathering;
-  const problem = 'There is no such gathering. It was let go, or made with another key. gather_ads makes it again.';
-  throw new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+  throw invalidRequest(
+    'There is no such gathering. It was removed to make room, or belongs to another key. gather_ads makes it again.',
+  );
 }
 
 const viewGathering = (gathering: Gathering, contents: DatasetContents): BoardGathering => ({

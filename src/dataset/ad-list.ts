@@ -2,7 +2,6 @@ import type { Api } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { Allowance } from '../api/send.ts';
 import type { GatheringQuestion } from './gatherings.ts';
-import { wholeNumber } from './whole-number.ts';
 
 /** Where a page of a list begins, and how many ads it may hold. */
 export interface PageRequest {
@@ -94,3 +93,7 @@ export function smallerLimit(error: unknown, limit: number): number | undefined 
 /** Not where `limit` is only one of the keys that a service lists. */
 const isAboutLimit = (text: string): boolean =>
   text.length < 100 ? /limit/i.test(text) : /limit[^.]{0,60}\d|\d[^.]{0,60}limit/i.test(text);
+
+/** A number of things as a service states it; undefined for what cannot be one. */
+export const wholeNumber = (value: number | undefined): number | undefined =>
+  value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

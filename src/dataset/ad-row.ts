@@ -1,12 +1,12 @@
 import { landingDomainOf } from '../present/ad.ts';
 import { isTemplate, linkOf } from '../present/cards.ts';
 import { type Fields, isObject, objects } from '../present/copy-fields.ts';
+import { mediaCounts } from '../present/creative.ts';
 import { domainOf } from '../present/landing.ts';
 import { dayOf, runOf } from '../present/running.ts';
 import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
 import { dateCell, flagCell, idCell, isoTime, jsonCell, numberCell, textCell, textsOf } from './cells.ts';
 import type { AdRow, Row } from './columns.ts';
-import { mediaCounts } from './media-counts.ts';
 
 export interface AdFacts {
   /** Milliseconds: when this version came. How long the ad has run is counted up to then. */

@@ -92,9 +92,3 @@ export type PageRow = Row<'pages'> & { pageId: string };
 
 export const tableNames = Object.keys(tables) as TableName[];
 export const columnsOf = (table: TableName): string[] => Object.keys(tables[table]);
-
-/** The cells of a row in the order of its table's columns. */
-export function cellsOf(table: TableName, row: Row<TableName>): Cell[] {
-  const named = row as Record<string, Cell>;
-  return columnsOf(table).map((name) => named[name] ?? null);
-}

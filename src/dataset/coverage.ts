@@ -1,47 +1,90 @@
+import * as z from 'zod';
+import { canonical } from '../api/send.ts';
+import { quote } from '../present/fence.ts';
+import { truncate } from '../present/fit.ts';
+import { count } from '../present/list-text.ts';
+import { dayOf } from '../present/running.ts';
+import { sanitizeLine } from '../present/text.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
 
-/** How much of what there is lies in a dataset. */
-export interface Coverage {
+/** How much of what there is an answer from the dataset rests on. */
+export const CoverageView = z.looseObject({
+  ads: z.number(),
+  gatherings: z.number(),
+  partial: z.array(z.looseObject({ gathering: z.string(), read: z.number() })).optional(),
+});
+export type CoverageView = {
   ads: number;
   gatherings: number;
   /** Gatherings that are not complete, the newest first. */
-  partial: PartialGathering[];
-  /** Ads that were removed for want of room. */
-  letGo: number;
-}
+  partial?: PartialView[];
+  /** How many more there are. */
+  morePartial?: number;
+  /** Ads that were removed to make room. */
+  removedAds?: number;
+};
 
-export interface PartialGathering {
-  id: string;
-  filters: Gathering['filters'];
-  collectionId: string | null;
+interface PartialView {
+  gathering: string;
+  /** What was asked for, as JSON. */
+  about: string;
   found: number | null;
   read: number;
-  /** Ads that were read and are no longer kept. */
-  missing: number;
-  gatheredAt: number;
+  /** Ads that were read and removed to make room. */
+  removed?: number;
+  gatheredAt: string;
 }
 
+const MAX_PARTIAL = 5;
+const ABOUT_TOKENS = 40;
+
 /** The newest gathering of each question counts; one that is part of another is stated with that. */
-export function coverageOf(contents: DatasetContents): Coverage {
-  const newest = new Map(contents.gatherings.map((gathering) => [gathering.question, gathering]));
-  const parts = new Set([...newest.values()].flatMap((gathering) => gathering.parts));
-  const partial = [...newest.values()]
+export function viewCoverage(contents: DatasetContents): CoverageView {
+  const { ads, gatherings, letGo } = contents;
+  const newest = [...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values()];
+  const parts = new Set(newest.flatMap((gathering) => gathering.parts));
+  const partial = newest
     .filter((gathering) => !parts.has(gathering.id) && !isComplete(gathering, contents))
-    .sort((left, right) => right.gatheredAt - left.gatheredAt)
-    .map((gathering) => partialGathering(gathering, contents));
+    .sort((left, right) => right.gatheredAt - left.gatheredAt);
   return {
-    ads: contents.ads.length,
-    gatherings: contents.gatherings.length,
-    partial,
-    letGo: contents.letGo.ads,
+    ads: ads.length,
+    gatherings: gatherings.length,
+    ...(partial.length > 0 && { partial: partial.slice(0, MAX_PARTIAL).map((one) => viewPartial(one, contents)) }),
+    ...(partial.length > MAX_PARTIAL && { morePartial: partial.length - MAX_PARTIAL }),
+    ...(letGo.ads > 0 && { removedAds: letGo.ads }),
   };
 }
 
-function partialGathering(gathering: Gathering, contents: DatasetContents): PartialGathering {
-  const { id, filters, collectionId, gatheredAt } = gathering;
-  const ids = adIdsOf(gathering, contents);
-  const parts = contents.gatherings.filter((other) => gathering.parts.includes(other.id));
-  const missing = [gathering, ...parts].reduce((sum, part) => sum + part.missing, 0);
-  return { id, filters, collectionId, found: foundBy(gathering, contents), read: ids.size, missing, gatheredAt };
+function viewPartial(gathering: Gathering, contents: DatasetContents): PartialView {
+  const { id, filters, collectionId, parts, gatheredAt } = gathering;
+  const about = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
+  const removed = contents.gatherings
+    .filter((other) => other === gathering || parts.includes(other.id))
+    .reduce((sum, { missing }) => sum + missing, 0);
+  return {
+    gathering: id,
+    about: truncate(sanitizeLine(about), ABOUT_TOKENS),
+    found: foundBy(gathering, contents),
+    read: adIdsOf(gathering, contents).size,
+    ...(removed > 0 && { removed }),
+    gatheredAt: dayOf(gatheredAt) ?? '',
+  };
+}
+
+/** Which gatherings an answer rests on only in part; that it rests on no gathering; or that all are complete. */
+export function coverageText({ ads, gatherings, partial = [], morePartial = 0, removedAds = 0 }: CoverageView): string {
+  const rests = `Coverage: ${count(ads, 'ad')}`;
+  const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : '';
+  if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
+  if (gatherings === 0) return `${rests} from searches; no gathering covers them.${removed}`;
+  if (partial.length === 0) return `${rests}; every gathering is complete.${removed}`;
+  const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
+  return `${rests}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
+}
+
+function partialText({ gathering, about, found, read, removed, gatheredAt }: PartialView): string {
+  const part = found === null ? `${count(read, 'ad')} of an unknown number` : `${read} of ${found}`;
+  const without = removed === undefined ? '' : `, ${removed} of them removed`;
+  return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
 }

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
-import { AdLibraryError } from '../api/errors.ts';
+import { invalidRequest } from '../api/errors.ts';
 import { type Cell, columnsOf } from './columns.ts';
 import type { SqlExport } from './sql/sql-pool.ts';
 
@@ -31,8 +31,7 @@ export async function writeExport(exported: SqlExport, target: ExportTarget): Pr
     const bytes = Buffer.from(part);
     counts.bytes += bytes.length;
     if (counts.bytes > target.maxBytes) {
-      const problem = `The export would have more than ${target.maxBytes} bytes. Select fewer columns or rows.`;
-      throw new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+      throw invalidRequest(`The export would have more than ${target.maxBytes} bytes. Select fewer columns or rows.`);
     }
     await target.write(bytes);
   };

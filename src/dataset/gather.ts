@@ -68,7 +68,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     // A service inside this process leaves no time in between for anything else.
     await nextTurn();
     if (ended) return { reason: 'end' };
-    if (cursor === null || used.has(cursor) || idle >= maxIdlePages) return { reason: 'error', error: leadsNowhere() };
+    if (cursor === null || used.has(cursor) || idle >= maxIdlePages) return { reason: 'error', error: pagesRepeat() };
     used.add(cursor);
   }
 }
@@ -98,10 +98,10 @@ async function readPage(cursor: string | null, list: AdList, run: GatherRun): Pr
   }
 }
 
-const leadsNowhere = () =>
+const pagesRepeat = () =>
   new AdLibraryError({
     kind: 'unexpected_response',
-    problem: 'The service announces more pages, but they bring nothing new: its paging leads nowhere.',
+    problem: 'The service announces more pages, but they bring nothing new: its pages repeat.',
     status: 200,
     sent: true,
     charged: 0,

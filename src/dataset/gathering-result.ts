@@ -1,4 +1,4 @@
-import { cut } from '../present/fit.ts';
+import { truncate } from '../present/fit.ts';
 import { sanitizeLine } from '../present/text.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
@@ -17,7 +17,7 @@ export interface GatheringResult {
   gone: string[] | null;
   complete: boolean;
   gatheredAt: string;
-  /** Ads that were read and let go for want of room. */
+  /** Ads that were read and removed to make room. */
   missing?: number;
   sinceLast?: SinceLast;
   summary: string;
@@ -41,7 +41,6 @@ export interface ResultOptions {
 
 /** Ids that are listed; the others are counted. */
 const maxGone = 40;
-const maxSummaryTokens = 700;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
   const { contents, since } = options;
@@ -68,7 +67,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
     ...(sinceLast && { sinceLast }),
-    summary: summaryText(summarize(rows), maxSummaryTokens),
+    summary: summaryText(summarize(rows)),
   };
 }
 
@@ -84,6 +83,6 @@ async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: 
   return { ads, countries: places };
 }
 
-const cleanId = (id: string) => cut(sanitizeLine(id.slice(0, 200)), 60);
+const cleanId = (id: string) => truncate(sanitizeLine(id.slice(0, 200)), 60);
 
 const isoDate = (at: number) => new Date(at).toISOString();

@@ -11,7 +11,7 @@ export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gathe
   /** The kind of the error that stopped it, and what it says. */
   error?: string;
   problem?: string;
-  /** What to do to go on. */
+  /** How to continue. */
   next?: string;
   estimate?: { ads: number | null; pages: number | null; credits: number | null };
 }
@@ -32,9 +32,9 @@ export function gatheringText(output: GatherOutput): string {
 }
 
 function headline({ gathering, read, found, complete, stopped, gatheredAt = '', missing }: GatherOutput): string {
-  const of = found === null ? 'the service does not say of how many' : `of ${found} found`;
+  const of = found === null ? 'total not stated' : `of ${found} found`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${missing} of them are no longer kept, for want of room.` : '';
+  const lost = missing ? ` ${missing} of them were removed to make room.` : '';
   return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;
 }
 
@@ -45,24 +45,24 @@ function changesText({ gatheredAt, fresh, updated, gone }: SinceLast, ids: reado
 
 const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
-/** What to do when the service refuses to go on from where a gathering stands. */
+/** What to do when the service refuses to continue from where a gathering stands. */
 export const startOver =
-  'If the service no longer takes its own cursor, start over with fresh: true, which is paid again.';
+  'If the service no longer takes its own cursor, start over with fresh: true, which is charged again.';
 
-export const readAgain = 'To have them again, call with fresh: true, which is paid again.';
+export const readAgain = 'To have them again, call with fresh: true, which is charged again.';
 
 export const noRoom = (maxAds: number) =>
   `There is no room for more than ${maxAds} ads of one gathering. Narrow the filters to read others.`;
 
-/** How to go on after each way to stop. */
+/** How to continue after each way to stop. */
 export const nextSteps: Record<StopReason, string | undefined> = {
   end: undefined,
   estimate: undefined,
-  maxAds: 'To go on, call again with a larger maxAds. What was read is not paid again.',
-  maxCredits: 'The next page may not fit into maxCredits. To go on, call again with the same question.',
-  budget: "The next page does not fit into this server's budget. To go on later, call again with the same question.",
-  usage_limit: 'To go on when the usage window has room, call again with the same question.',
-  deadline: 'Time was short. To go on, call again with the same question. What was read is not paid again.',
-  error: 'To go on, call again with the same question. What was read is not paid again.',
-  shutdown: 'The server is shutting down. To go on, call again with the same question.',
+  maxAds: 'To continue, call again with a larger maxAds. What was read is not charged again.',
+  maxCredits: 'The next page may not fit into maxCredits. To continue, call again with the same question.',
+  budget: "The next page does not fit into this server's budget. To continue later, call again with the same question.",
+  usage_limit: 'To continue when the usage window has room, call again with the same question.',
+  deadline: 'Time was short. To continue, call again with the same question. What was read is not charged again.',
+  error: 'To continue, call again with the same question. What was read is not charged again.',
+  shutdown: 'The server is shutting down. To continue, call again with the same question.',
 };

@@ -1,4 +1,4 @@
-import { canonical } from '../api/fingerprint.ts';
+import { canonical } from '../api/send.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { isoTime } from './cells.ts';
 import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
@@ -26,7 +26,7 @@ ${indented(sql)}
 ## Gatherings
 
 ${gatherings.length === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map((gathering) => tableRow(gathering, contents))].join('\n')}
-${letGo.ads > 0 ? `\n${letGo.ads} ads were removed for want of room.\n` : ''}
+${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
 ## What to keep in mind
 
 - "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.

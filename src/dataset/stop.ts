@@ -1,18 +1,16 @@
 import { AdLibraryError } from '../api/errors.ts';
 
 /** Why a tool that makes several calls of the API made no more of them. */
-export const stopReasons = [
-  'end',
-  'maxAds',
-  'maxCredits',
-  'budget',
-  'usage_limit',
-  'deadline',
-  'estimate',
-  'error',
-  'shutdown',
-] as const;
-export type StopReason = (typeof stopReasons)[number];
+export type StopReason =
+  | 'end'
+  | 'maxAds'
+  | 'maxCredits'
+  | 'budget'
+  | 'usage_limit'
+  | 'deadline'
+  | 'estimate'
+  | 'error'
+  | 'shutdown';
 
 export interface Stop {
   reason: StopReason;

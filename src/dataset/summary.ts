@@ -1,4 +1,4 @@
-import { cut } from '../present/fit.ts';
+import { truncate } from '../present/fit.ts';
 import { sanitizeLine } from '../present/text.ts';
 import type { AdRow, Row } from './columns.ts';
 
@@ -116,7 +116,7 @@ const VALUE_TOKENS = 24;
 function breakdown(values: readonly (string | null)[], max: number, order: Order = commonestFirst): Breakdown {
   const numbers = new Map<string | null, number>();
   for (const value of values) {
-    const line = value === null ? null : cut(sanitizeLine(value.slice(0, MAX_CHARS)), VALUE_TOKENS) || null;
+    const line = value === null ? null : truncate(sanitizeLine(value.slice(0, MAX_CHARS)), VALUE_TOKENS) || null;
     numbers.set(line, (numbers.get(line) ?? 0) + 1);
   }
   const none = numbers.get(null);

@@ -1,3 +1,5 @@
+import { fnv1a } from '../present/text.ts';
+
 /**
  * Groups ads of one advertiser whose copy is nearly the same: letters and digits broken into overlapping threes (digits
  * count as one another, so that a new price is no new copy), two copies alike when they share most of them.
@@ -15,7 +17,7 @@ export class VariantIndex {
   add({ id, pageId, copy }: { id: string; pageId: string | null; copy: string | null }): string | null {
     const shingles = shinglesOf(copy ?? '');
     if (shingles.length === 0) return null;
-    const bands = bandsOf(shingles, hashOf(pageId ?? ''));
+    const bands = bandsOf(shingles, fnv1a(pageId ?? ''));
     const similar = this.#find(bands, shingles, pageId);
     if (similar !== undefined) return similar;
     this.#earliest.set(id, { pageId, shingles });
@@ -53,15 +55,8 @@ const SHINGLE = 3;
 export function shinglesOf(copy: string): Uint32Array {
   const text = normalized(copy);
   const hashes = new Set<number>();
-  for (let start = 0; start + SHINGLE <= text.length; start++) hashes.add(hashOf(text.slice(start, start + SHINGLE)));
+  for (let start = 0; start + SHINGLE <= text.length; start++) hashes.add(fnv1a(text.slice(start, start + SHINGLE)));
   return Uint32Array.from(hashes).sort();
-}
-
-/** FNV-1a. */
-function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  return hash >>> 0;
 }
 
 const normalized = (copy: string): string =>

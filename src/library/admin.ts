@@ -1,6 +1,6 @@
-import { timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
 import * as z from 'zod';
+import { isSame } from './cursor.ts';
 import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import type { Library } from './open.ts';
@@ -34,7 +34,7 @@ const RevokeRequest = z.strictObject({ key: z.string() });
 export function withAdmin(library: Library, token: string): (request: Request) => Promise<Response> {
   const admin = new Hono().basePath('/-');
   admin.use(async ({ req }, next) => {
-    if (!sameText(req.header('authorization') ?? '', `Bearer ${token}`)) return new Response(null, { status: 404 });
+    if (!isSame(req.header('authorization') ?? '', `Bearer ${token}`)) return new Response(null, { status: 404 });
     return next();
   });
   admin.get('/owner', ({ json }) => json({}));
@@ -52,11 +52,6 @@ export function withAdmin(library: Library, token: string): (request: Request) =
 }
 
 async function* nothing(): AsyncGenerator<string> {}
-
-function sameText(given: string, expected: string): boolean {
-  const [left, right] = [Buffer.from(given), Buffer.from(expected)];
-  return left.length === right.length && timingSafeEqual(left, right);
-}
 
 /** The library of another process, found by its note. @throws Error with the owner's own message */
 export function accessOver({ pid, url, token }: Owner): LibraryAccess {

@@ -138,6 +138,8 @@ function thrownBy(work: () => void): unknown {
 const pragma = (connection: Connection, name: string) =>
   Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
 
+const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
+
 function migrate(connection: Connection, path: string): void {
   const version = pragma(connection, 'user_version');
   const owner = pragma(connection, 'application_id');
@@ -154,8 +156,11 @@ function migrate(connection: Connection, path: string): void {
     for (const step of migrations.slice(version)) connection.exec(step);
     connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
   } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
     throw new Error(
-      `${path} cannot be written (${error instanceof Error ? error.message : String(error)}). Is its disk full?`,
+      version === migrations.length || cannotWrite.test(message)
+        ? `${path} cannot be written (${message}). Is its disk full?`
+        : `${path} could not be updated from version ${version} to ${migrations.length} (${message}). It was left as it was. Please report this.`,
     );
   }
 }

@@ -1,8 +1,10 @@
 /** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
 export type Json = Record<string, unknown>;
 
-export const object = (value: unknown): Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+export const isJsonObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+export const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
 
 export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
@@ -50,4 +52,16 @@ export function camelCased(value: Json): Json {
     cased.set(name, cased.get(name) ?? one);
   }
   return Object.fromEntries(cased);
+}
+
+/** `JSON.stringify` is recursive: it fails on values that `JSON.parse` could read. */
+export const maxDepth = 64;
+
+/** Walks level by level: recursion would fail on the very values it looks for. */
+export function isTooDeep(value: unknown): boolean {
+  let level: object[] = [{ value }];
+  for (let depth = 0; level.length > 0 && depth <= maxDepth; depth++) {
+    level = level.flatMap((parent) => Object.values(parent).filter((child) => typeof child === 'object' && child));
+  }
+  return level.length > 0;
 }

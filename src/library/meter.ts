@@ -1,3 +1,4 @@
+import type { OperationName } from '../api/operations.ts';
 import type { CreditStatus, UsageLimit } from '../api/resource-schemas.ts';
 import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
@@ -19,6 +20,24 @@ export type Meter = {
    * @throws ApiError 402 without subscription or credits, 429 when a window would overflow
    */
   charge(caller: Caller, credits: number): number;
+};
+
+const none = { charged: false, remaining: false };
+const charged = { charged: true, remaining: false };
+const both = { charged: true, remaining: true };
+
+/** Which credit headers the 200 of each operation carries (document, *Endpoints*). */
+export const creditHeaders: Record<OperationName, { charged: boolean; remaining: boolean }> = {
+  whoami: none,
+  getAccount: none,
+  getCredits: both,
+  listCollections: charged,
+  listCollectionItems: both,
+  addCollectionItem: charged,
+  searchAds: both,
+  getAd: both,
+  searchPages: both,
+  getPage: both,
 };
 
 const hourLength = 3_600_000;

@@ -1,10 +1,11 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
+import { type OperationName, operations } from '../api/operations.ts';
 import * as schemas from '../api/resource-schemas.ts';
 import { filtersExtension, type SearchFilter } from '../api/search-filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';
-import { endpoints, type OperationName, operationNames } from './endpoints.ts';
 import { describeFilters, isCondition, libraryFilters } from './filters.ts';
+import { creditHeaders } from './meter.ts';
 
 type Json = Record<string, unknown>;
 
@@ -47,11 +48,8 @@ const statusTexts: Record<number, string> = {
 /** The API as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that serve it. */
 export function openApiDocument(config: LibraryConfig, origin: string): Json {
   const paths: Record<string, Json> = {};
-  for (const name of operationNames) {
-    const { method, path } = endpoints[name];
-    const template = path.replace(/:(\w+)/g, '{$1}');
-    paths[template] = { ...paths[template], [method.toLowerCase()]: operation(name, config) };
-  }
+  for (const { name, method, path } of Object.values(operations))
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name, config) };
   return {
     openapi: '3.1.0',
     info: {
@@ -80,9 +78,9 @@ const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const json = (name: string) => ({ content: { 'application/json': { schema: ref(name) } } });
 
 function operation(name: OperationName, { scopes, prices }: LibraryConfig): Json {
-  const { gated, headers, path } = endpoints[name];
+  const { gated, path } = operations[name];
   const body = requestBodies[name];
-  const finds = path.includes('/:');
+  const finds = path.includes('{');
   const statuses = [
     401,
     403,
@@ -98,7 +96,7 @@ function operation(name: OperationName, { scopes, prices }: LibraryConfig): Json
     parameters: parameters(name),
     ...(body && { requestBody: { required: true, ...json(body) } }),
     responses: {
-      200: { description: 'OK', headers: responseHeaders(headers), ...json(results[name]) },
+      200: { description: 'OK', headers: responseHeaders(creditHeaders[name]), ...json(results[name]) },
       ...Object.fromEntries(
         statuses
           .filter((status) => status !== 403 || scope)
@@ -128,7 +126,7 @@ function responseHeaders({ charged, remaining }: { charged: boolean; remaining: 
 }
 
 function parameters(name: OperationName): Json[] {
-  const inPath = [...endpoints[name].path.matchAll(/:(\w+)/g)].map(([, key = '']) => ({
+  const inPath = [...operations[name].path.matchAll(/\{(\w+)\}/g)].map(([, key = '']) => ({
     name: key,
     in: 'path',
     required: true,

@@ -1,8 +1,8 @@
 import type { ItemType } from '../api/item-type.ts';
+import type { OperationName } from '../api/operations.ts';
 import type { Account, Identity } from '../api/resource-schemas.ts';
 import { notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
-import type { OperationName } from './endpoints.ts';
 import type { Presenter } from './presenter.ts';
 import type { Records } from './records.ts';
 import { readBody, readItem, readItemsQuery, readPageId, readUuid } from './request.ts';
@@ -18,12 +18,12 @@ export type OperationResult = { body: unknown; items: number };
  * An operation in two steps. The first reads the request, may wait, and throws 422. The function it returns runs in one
  * transaction with the charge, so an error is never charged and a charge never lost.
  */
-export type Operation = (
+export type Handler = (
   call: OperationCall,
   context: ServiceContext,
 ) => Promise<() => OperationResult> | (() => OperationResult);
 
-export const operations: Record<OperationName, Operation> = {
+export const handlers: Record<OperationName, Handler> = {
   whoami: ({ caller }) => {
     return () => single(identity(caller));
   },

@@ -1,7 +1,7 @@
 import type { SearchFilter } from '../api/search-filters.ts';
 import { invalid, quoted } from './api-error.ts';
 import { isCondition } from './filters.ts';
-import { isJsonObject } from './json.ts';
+import { isJsonObject } from './loose-values.ts';
 import { isNear, nearestFirst } from './nearest.ts';
 
 export type FilterValue = string | number | boolean | string[] | FilterValues;

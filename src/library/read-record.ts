@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../api/resource-schemas.ts';
-import { isPathId, maxIdLength } from '../api/url.ts';
+import { isPathId, maxIdLength } from '../api/send.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
-import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
+import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';
 import { maxRecordLength, type Piece, tooLong } from './piece.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { isUuid } from './request.ts';

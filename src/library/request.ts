@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { ItemType } from '../api/item-type.ts';
 import { AddCollectionItemRequest } from '../api/resource-schemas.ts';
+import { maxIdLength } from '../api/send.ts';
 import { invalid, quoted } from './api-error.ts';
-import { isJsonObject, isTooDeep, maxDepth } from './json.ts';
+import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';
 
 /** Reads the parts of a request. Every function throws an ApiError 422 for what it cannot accept. */
 
@@ -14,11 +15,9 @@ export function readUuid(name: string, text: string): string {
   throw invalid(`${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`);
 }
 
-const maxPageIdLength = 300;
-
 export function readPageId(text: string): string {
-  if (text.length <= maxPageIdLength) return text;
-  throw invalid(`A page id has at most ${maxPageIdLength} characters; this one has ${text.length}.`);
+  if (text.length <= maxIdLength) return text;
+  throw invalid(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
 }
 
 /** The JSON object in the body: at most `maxBytes` of UTF-8, `Content-Type: application/json`. */

@@ -78,8 +78,7 @@ function withoutTag(search: Search, database: Database): string[] {
   const given = recordType.tags.filter(({ key, all, opaque }) => key in filters && !all && !opaque);
   return given.slice(0, maxCounted).flatMap(({ key }) => {
     const { [key]: _, ...others } = filters;
-    const missing = [...new Set([others.missing ?? [], key].flat() as string[])];
-    const without = countHits(database, { ...search, filters: { ...others, missing } });
+    const without = countWithout(key, { ...search, filters: others }, database);
     if (without === 0) return [];
     return `${without} ${have(without, recordType)} no ${key} and ${without === 1 ? 'matches' : 'match'} the rest.`;
   });
@@ -91,11 +90,16 @@ function leftOut(search: Search, database: Database): string[] {
   const bounded = recordType.measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters);
   return bounded.slice(0, maxCounted).flatMap(({ key }) => {
     const { [`${key}From`]: _, [`${key}To`]: __, ...others } = filters;
-    const missing = [...new Set([others.missing ?? [], key].flat() as string[])];
-    const without = countHits(database, { ...search, filters: { ...others, missing } });
+    const without = countWithout(key, { ...search, filters: others }, database);
     if (without === 0) return [];
     return `${without} more ${have(without, recordType)} no ${key}: its bounds leave them out, and missing ${key} finds them.`;
   });
+}
+
+/** Of what a search finds, the records without a value of a key. */
+function countWithout(key: string, search: Search, database: Database): number {
+  const missing = [...new Set([search.filters.missing ?? [], key].flat() as string[])];
+  return countHits(database, { ...search, filters: { ...search.filters, missing } });
 }
 
 const have = (count: number, recordType: RecordType) =>
@@ -109,8 +113,7 @@ function keptByNot(search: Search, database: Database): string[] {
     .map(({ key }) => key)
     .filter((key) => inverted.some((one) => one.replace(/(From|To)$/, '') === key));
   return keys.slice(0, maxCounted).flatMap((key) => {
-    const missing = [...new Set([filters.missing ?? [], key].flat() as string[])];
-    const kept = countHits(database, { ...search, filters: { ...filters, missing } });
+    const kept = countWithout(key, search, database);
     if (kept === 0) return [];
     return `${kept} of these ${have(kept, recordType)} no ${key}, and not keeps them; not with missing ${key} leaves them out.`;
   });

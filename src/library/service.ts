@@ -1,13 +1,13 @@
 import { Hono } from 'hono';
+import { type OperationName, operations } from '../api/operations.ts';
 import type { ErrorBody } from '../api/resource-schemas.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
-import { endpoints, type OperationName, operationNames } from './endpoints.ts';
 import type { KeyRing } from './keys.ts';
 import { drawingTurns } from './media/drawing-turns.ts';
-import { priceOf } from './meter.ts';
+import { creditHeaders, priceOf } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
-import { type OperationResult, operations } from './operations.ts';
+import { handlers, type OperationResult } from './operations.ts';
 import { presenterFor } from './presenter.ts';
 import type { ServiceContext } from './service-context.ts';
 
@@ -19,6 +19,12 @@ export type ServiceParts = {
   onError: (error: unknown) => void;
 };
 
+/** The operations, with their paths in Hono's form. */
+const endpoints = Object.values(operations).map(({ path, ...operation }) => ({
+  ...operation,
+  path: path.replace(/\{(\w+)\}/g, ':$1'),
+}));
+
 /**
  * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
  * (404, 405), lease (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
@@ -26,12 +32,10 @@ export type ServiceParts = {
  */
 export function serviceOf(parts: ServiceParts): Hono {
   const app = new Hono({ strict: false });
-  for (const name of operationNames) {
-    const { method, path } = endpoints[name];
+  for (const { name, method, path } of endpoints)
     app.on(method, path, ({ req }) => answer(name, req.raw, req.param() as Record<string, string>, parts));
-  }
-  for (const path of new Set(operationNames.map((name) => endpoints[name].path))) {
-    const allowed = operationNames.flatMap((name) => (endpoints[name].path === path ? endpoints[name].method : []));
+  for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
+    const allowed = endpoints.flatMap((endpoint) => (endpoint.path === path ? endpoint.method : []));
     app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
@@ -54,7 +58,7 @@ const noSuchPath = (path: string) =>
 
 async function answer(name: OperationName, request: Request, params: Record<string, string>, parts: ServiceParts) {
   // Hono answers HEAD by running GET, which would charge for a body that nobody sees.
-  const { method } = endpoints[name];
+  const { method } = operations[name];
   if (request.method !== method) return errorResponse(wrongMethod(request.method, [method]), parts, { Allow: method });
   const { context, keys } = parts;
   // First: a process that lost its database must not judge keys by stale data.
@@ -62,7 +66,7 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   requireScope(caller, name, context);
   const present = presenterFor(context.records, context.config, new URL(request.url).origin);
-  const run = await operations[name]({ request, params, caller, present }, context);
+  const run = await handlers[name]({ request, params, caller, present }, context);
   const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
   return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
 }
@@ -82,8 +86,8 @@ function paid(
   caller: Caller,
   { config, meter }: ServiceContext,
 ) {
-  const { gated, headers } = endpoints[name];
-  const isMetered = gated && !caller.unmetered;
+  const headers = creditHeaders[name];
+  const isMetered = operations[name].gated && !caller.unmetered;
   const price = isMetered ? priceOf(config.prices[name], items) : 0;
   const remaining = isMetered ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
   return {

@@ -1,7 +1,7 @@
 import type { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
-import type { Prompt } from '../prompts/define-prompt.ts';
+import type { Prompt } from '../prompts/prompts.ts';
 import type { ServerContext, ToolCall } from './call-tool.ts';
 import { filterHints } from './filter-descriptions.ts';
 import { getPrompt, type ListedPrompt, listPrompts, type PromptRequest, type PromptResult } from './get-prompt.ts';

@@ -1,6 +1,6 @@
 import { quote } from '../present/fence.ts';
 import { sanitizeLine } from '../present/text.ts';
-import type { Prompt } from '../prompts/define-prompt.ts';
+import type { Prompt } from '../prompts/prompts.ts';
 
 export type ListedPrompt = Pick<Prompt, 'name' | 'title' | 'description'> & {
   arguments: { name: string; description: string; required: boolean }[];

@@ -1,11 +1,11 @@
 import { quote, word } from '../present/fence.ts';
-import { cut } from '../present/fit.ts';
+import { truncate } from '../present/fit.ts';
 import { fullView } from '../present/full.ts';
 import { sanitize, sanitizeLine } from '../present/text.ts';
 
 /** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
 export const untrustedText = (text: string, tokens: number): string =>
-  quote(cut(sanitize(text.slice(0, MAX_TEXT)), tokens, Math.max(0, text.length - MAX_TEXT)));
+  quote(truncate(sanitize(text.slice(0, MAX_TEXT)), tokens, Math.max(0, text.length - MAX_TEXT)));
 
 /** In characters; the rest is not even read. */
 const MAX_TEXT = 20_000;
@@ -16,7 +16,7 @@ export const untrustedValue = (value: unknown, tokens: number): unknown => fullV
 
 /** A service id or code as data. */
 export const untrustedId = (text: string): string =>
-  cut(sanitizeLine(text.slice(0, MAX_ID)), 60, Math.max(0, text.length - MAX_ID));
+  truncate(sanitizeLine(text.slice(0, MAX_ID)), 60, Math.max(0, text.length - MAX_ID));
 
 /** The same for a message of this server. */
 export const untrustedWord = (text: string): string => word(untrustedId(text));

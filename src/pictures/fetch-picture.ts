@@ -84,9 +84,9 @@ async function request({ origin, pathname, search }: URL, options: FetchOptions,
 
 class TooLarge extends Error {}
 
-type Answer = Awaited<ReturnType<GuardedAgent['request']>>;
+type HostResponse = Awaited<ReturnType<GuardedAgent['request']>>;
 
-async function readBody({ body, headers }: Answer, { maxBytes }: FetchLimits): Promise<Fetched> {
+async function readBody({ body, headers }: HostResponse, { maxBytes }: FetchLimits): Promise<Fetched> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   try {

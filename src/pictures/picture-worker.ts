@@ -3,7 +3,7 @@ import { startWorker } from '../workers/start-worker.ts';
 import type { DrawReply, DrawRequest } from './messages.ts';
 
 /** Undefined where the picture cannot be decoded; `slow` and `ended` where the thread gave no answer. */
-type Answer = DrawReply | 'slow' | 'ended';
+type DrawResult = DrawReply | 'slow' | 'ended';
 
 const source = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
 
@@ -13,8 +13,8 @@ const startMs = 20_000;
 /** One thread that decodes and draws: a request is answered before the next is sent. */
 export class PictureWorker {
   readonly #worker: Worker;
-  readonly #started: Promise<Answer>;
-  #settle: ((answer: Answer) => void) | undefined;
+  readonly #started: Promise<DrawResult>;
+  #settle: ((result: DrawResult) => void) | undefined;
   alive = true;
 
   constructor() {
@@ -23,15 +23,15 @@ export class PictureWorker {
       onMessage: (reply) => this.#settle?.(reply),
       onEnd: () => this.end(),
     });
-    this.#started = this.#answer(startMs);
+    this.#started = this.#nextResult(startMs);
   }
 
   /** A thread that takes longer than it may is ended. */
-  async ask(request: DrawRequest, maxMs: number): Promise<Answer> {
+  async ask(request: DrawRequest, maxMs: number): Promise<DrawResult> {
     await this.#started;
     if (!this.alive) return 'ended';
     this.#worker.postMessage(request);
-    return this.#answer(maxMs);
+    return this.#nextResult(maxMs);
   }
 
   end(): void {
@@ -40,15 +40,15 @@ export class PictureWorker {
     void this.#worker.terminate();
   }
 
-  #answer(maxMs: number): Promise<Answer> {
+  #nextResult(maxMs: number): Promise<DrawResult> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         resolve('slow');
         this.end();
       }, maxMs);
-      this.#settle = (answer) => {
+      this.#settle = (result) => {
         clearTimeout(timer);
-        resolve(answer);
+        resolve(result);
       };
     });
   }

@@ -47,7 +47,7 @@ export class PictureWorkers {
       end();
       endHeavy();
     });
-    // Whoever leaves leaves the thread to finish: its turn ends with it.
+    // An abort does not stop the thread; its slot is freed when it ends.
     return raceAbort(drawn, signal);
   }
 

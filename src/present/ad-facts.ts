@@ -1,4 +1,4 @@
-import type { AdView } from './ad.ts';
+import type { AdView } from './ad-view.ts';
 import { codes, constant, quote, word } from './fence.ts';
 import { COUNTRY, count } from './list-text.ts';
 import { dayOf, daysBetween } from './running.ts';

@@ -1,8 +1,8 @@
-import type { AdView } from './ad.ts';
 import { factsOf, NETWORKS } from './ad-facts.ts';
+import type { AdView } from './ad-view.ts';
 import { type Detail, FULL_TOKENS, groupBy } from './copy-fields.ts';
 import { quote, word } from './fence.ts';
-import { CUT } from './fit.ts';
+import { TRUNCATED } from './fit.ts';
 import { fullBlocks } from './full.ts';
 import { framed, type ListFrame } from './list-text.ts';
 
@@ -121,7 +121,7 @@ function copyText({ headline, body, bodyHash, firstCard }: AdView): string {
 /** `"Hand-welted in Porto…" +394 #482193`: the number of characters missing, and the hash of the whole body. */
 function bodyText(body: string, hash: number | undefined): string {
   if (hash === undefined) return quote(body);
-  const [suffix = '', missing] = CUT.exec(body) ?? [];
+  const [suffix = '', missing] = TRUNCATED.exec(body) ?? [];
   return `${quote(`${body.slice(0, -suffix.length)}…`)} +${missing} #${hash}`;
 }
 

@@ -1,5 +1,5 @@
-import type { AdView } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
+import type { AdView } from './ad-view.ts';
 import { type CardField, type CardView, isTemplate, type SameAs } from './cards.ts';
 import { type Detail, FULL_TOKENS, groupBy } from './copy-fields.ts';
 import { constant, quote, quoteLines, word } from './fence.ts';

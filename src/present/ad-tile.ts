@@ -1,6 +1,7 @@
-import { type AdView, viewAd } from './ad.ts';
+import { viewAd } from './ad.ts';
 import { factsOf } from './ad-facts.ts';
 import type { AdPicture } from './ad-picture.ts';
+import type { AdView } from './ad-view.ts';
 import { mediaOfCards } from './cards.ts';
 import type { Fields } from './copy-fields.ts';
 import { quote, word } from './fence.ts';

@@ -1,5 +1,5 @@
-import * as z from 'zod';
-import { type CardView, firstCard, isTemplate, linkOf, viewCards } from './cards.ts';
+import { type AdView, BRIEF_FACTS, STANDARD_COPY, STANDARD_FACTS } from './ad-view.ts';
+import { firstCard, isTemplate, linkOf, viewCards } from './cards.ts';
 import {
   add,
   type Detail,
@@ -13,72 +13,13 @@ import {
   textOf,
 } from './copy-fields.ts';
 import { creativeOf, mediaOf } from './creative.ts';
-import { CUT } from './fit.ts';
+import { TRUNCATED } from './fit.ts';
 import { fullItem } from './full.ts';
 import { cleanAddress, domainOf } from './landing.ts';
-import { linkWriter, type MediaLink } from './media-links.ts';
-import { dayOf, type Run, runOf } from './running.ts';
+import { linkWriter } from './media-links.ts';
+import { dayOf, runOf } from './running.ts';
 import { hashOf } from './text.ts';
 import { estimateTokens } from './tokens.ts';
-
-/**
- * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid
- * answer as soon as the service changed the type of a field.
- */
-export const AdView = z.looseObject({ id: z.string() });
-
-/** API fields keep their names and values, with texts shortened; the other fields are derived. */
-export type AdView = {
-  id: string;
-  pageName?: string;
-  pageId?: string;
-  adsAmount?: number;
-  headline?: string;
-  body?: string;
-  linkDescription?: string;
-  /** Copy of the first card, if headline or body is missing or an unfilled template. */
-  firstCard?: string;
-  /** The same for bodies that are the same, if this one is cut. */
-  bodyHash?: number;
-  cardViews?: CardView[];
-  moreCards?: number;
-  ctaType?: string;
-  displayFormat?: string;
-  /** The pictures, videos and cards, as far as `displayFormat` does not name them. */
-  creative?: string;
-  /** Media that do not belong to a card. */
-  mediaLinks?: MediaLink[];
-  /** Pictures and videos whose addresses did not fit. */
-  moreMedia?: number;
-  landingDomain?: string;
-  landingUrl?: string;
-  displayUrl?: string;
-  publisherPlatform?: string[];
-  countries?: string[];
-  startedAt?: string;
-  lastSeenAt?: string;
-  /** The day of `lastSeenAt`, in brief views: the time is not worth ten tokens for each ad. */
-  lastSeen?: string;
-  endDate?: string;
-  duplicates?: number;
-  audienceReach?: number;
-  adSpendMin?: number;
-  adSpendMax?: number;
-  revenueMin?: number;
-  revenueMax?: number;
-  trendPublic?: number;
-  performancePublic?: number;
-  productTitle?: string;
-  productPrice?: number;
-  /** An extra key that imported ads have. */
-  currency?: string;
-  productCreatedAt?: string;
-  isStorePlatformBestSeller?: boolean;
-  sourcePageExternalId?: string;
-  appUrl?: string;
-  /** Names of the fields that only `full` shows. */
-  onlyInFull?: string[];
-} & Run;
 
 export interface AdOptions {
   detail: Detail;
@@ -93,38 +34,6 @@ export function viewAd(ad: object, { detail, now, budget = FULL_TOKENS }: AdOpti
   if (detail === 'brief') return briefView(source, now);
   return detail === 'standard' ? standardView(source, now, budget) : fullAd(source, now, budget);
 }
-
-/** The maximum tokens of a text, or the type of a field. Views show the fields in this order. */
-const BRIEF_FACTS = {
-  displayFormat: 12,
-  ctaType: 12,
-  publisherPlatform: 'words',
-  countries: 'words',
-  startedAt: 20,
-  endDate: 20,
-  duplicates: 'number',
-  audienceReach: 'number',
-  adSpendMin: 'number',
-  adSpendMax: 'number',
-  revenueMin: 'number',
-  revenueMax: 'number',
-  trendPublic: 'number',
-  performancePublic: 'number',
-  productTitle: 16,
-  productPrice: 'number',
-  currency: 8,
-} as const;
-
-const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
-const STANDARD_FACTS = {
-  ...BRIEF_FACTS,
-  lastSeenAt: 20,
-  productTitle: 60,
-  productCreatedAt: 20,
-  isStorePlatformBestSeller: 'flag',
-  sourcePageExternalId: 40,
-  appUrl: 100,
-} as const;
 
 function briefView(ad: Fields, now: number): AdView {
   const view = advertised(ad, 20);
@@ -203,14 +112,14 @@ function addOpening(view: AdView, ad: Fields): void {
   add(view, {
     headline: textOf(ad.headline, HEADLINE_TOKENS),
     body,
-    bodyHash: isCut(body, ad.body) ? hashOf(String(ad.body).trim()) : undefined,
+    bodyHash: isTruncated(body, ad.body) ? hashOf(String(ad.body).trim()) : undefined,
     firstCard: needsCard ? firstCard(ad, CARD_TOKENS) : undefined,
   });
 }
 
-/** Not just any text that ends like one that was cut. */
-function isCut(view: string | undefined, text: unknown): boolean {
-  const suffix = CUT.exec(view ?? '')?.[0];
+/** Not just any text that ends like one that was truncated. */
+function isTruncated(view: string | undefined, text: unknown): boolean {
+  const suffix = TRUNCATED.exec(view ?? '')?.[0];
   return suffix !== undefined && typeof text === 'string' && !text.trimEnd().endsWith(suffix);
 }
 
@@ -218,13 +127,13 @@ function isCut(view: string | undefined, text: unknown): boolean {
 const minTokensOf = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0;
 
-/** The address that the ad displays is only shown if the ad leads elsewhere. */
 /** Where an ad leads, whatever it shows. */
 export function landingDomainOf(ad: Fields): string | undefined {
   const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
   return site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
 }
 
+/** The address that the ad displays is only shown if the ad leads elsewhere. */
 function addLanding(view: AdView, ad: Fields): void {
   const landingDomain = landingDomainOf(ad);
   const shown = domainOf(ad.displayUrl);

@@ -1,20 +1,9 @@
 import * as z from 'zod';
-import { type Fields, idOf, keep } from './copy-fields.ts';
+import { type Fields, idOf, type Kept, keep } from './copy-fields.ts';
 import { quote, word } from './fence.ts';
 import { count, framed, type ListFrame } from './list-text.ts';
 
 export const CollectionView = z.looseObject({ id: z.string() });
-
-export type CollectionView = {
-  id: string;
-  name?: string;
-  type?: string;
-  isDefault?: boolean;
-  defaultType?: string;
-  isOwner?: boolean;
-  adCount?: number;
-  pageCount?: number;
-};
 
 const FIELDS = {
   name: 40,
@@ -25,6 +14,8 @@ const FIELDS = {
   adCount: 'number',
   pageCount: 'number',
 } as const;
+
+export type CollectionView = Kept<typeof FIELDS> & { id: string };
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;

@@ -1,4 +1,4 @@
-import { cut } from './fit.ts';
+import { truncate } from './fit.ts';
 import { sanitize } from './text.ts';
 
 /** Lists are brief and single objects standard by default; full shows every field. */
@@ -34,7 +34,7 @@ export function textOf(value: unknown, tokens: number): string | undefined {
   const enough = CHARS_PER_TOKEN * (tokens + 8);
   const text = sanitize(value.slice(0, enough)).trim();
   const beyond = Math.max(0, value.length - enough);
-  return text === '' && beyond === 0 ? undefined : cut(text, tokens, beyond);
+  return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
 }
 
 /** The output schemas promise clients that an id is always present and always text. */
@@ -47,6 +47,17 @@ const WORD_TOKENS = 12;
 
 /** The type of a field: the maximum tokens of a text, a number, a flag, a list of words. */
 export type FieldType = number | 'number' | 'flag' | 'words';
+
+/** What `keep` makes of a table of fields. */
+export type Kept<Table> = {
+  -readonly [Name in keyof Table]?: Table[Name] extends 'number'
+    ? number
+    : Table[Name] extends 'flag'
+      ? boolean
+      : Table[Name] extends 'words'
+        ? string[]
+        : string;
+};
 
 /**
  * Copies the named fields of a service object, in the given order. Leaves out absent, null and empty values and those

@@ -38,6 +38,17 @@ const CARD_PICTURE = /^CARD(?!_VID)/i;
 const cardCount = ({ cards }: Fields, media: Fields[]) =>
   Math.max(Array.isArray(cards) ? cards.filter(isObject).length : 0, pieces(media, /^CARD/i).length);
 
+/** How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. */
+export function mediaCounts(ad: Fields) {
+  const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
+  const cards = cardCount(ad, media);
+  const videos = pieces(media, OWN_VIDEO).length;
+  const cardVideos = new Set(pieces(media, CARD_VIDEO).map(positionOf));
+  const cardImages = pieces(media, CARD_PICTURE).filter((asset) => !cardVideos.has(positionOf(asset)));
+  const stills = videos > 0 || cards > 0 ? 0 : pieces(media, OWN_PICTURE).length;
+  return { cardCount: cards, videoCount: videos + cardVideos.size, imageCount: stills + cardImages.length };
+}
+
 /** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
 export interface Media {
   own: Fields[];

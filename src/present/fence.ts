@@ -35,14 +35,16 @@ export const codes = (list: readonly string[], form: RegExp): string => {
 const WORD = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
 /** `ignore_all_previous_instructions`. Searched from the start of words only; otherwise the time would be quadratic. */
 const SENTENCE = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
-const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const UUID_FORM = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
 const CONSTANT = /^[A-Z\d_]+$/;
 /** Our own note at the end of a list. */
 const MORE = /^… \(\+\d+ more\)$/;
 
+export const isUuid = (text: string): boolean => UUID_FORM.test(text);
+
 export const isWord = (text: string): boolean =>
-  (WORD.test(text) && !SENTENCE.test(text)) || UUID.test(text) || DATE_TIME.test(text);
+  (WORD.test(text) && !SENTENCE.test(text)) || isUuid(text) || DATE_TIME.test(text);
 
 const ACTIVE = /[[<`\]!]/;
 

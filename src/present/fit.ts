@@ -5,7 +5,7 @@ import { fitsWithin, lengthWithin } from './tokens.ts';
  * without them) and never inside a visible character. The suffix `… (+312 chars)` counts what is missing: the rest of
  * the text, and the characters `beyond` it that were cut before.
  */
-export function cut(text: string, tokens: number, beyond = 0): string {
+export function truncate(text: string, tokens: number, beyond = 0): string {
   const fits = lengthWithin(text, tokens);
   if (fits >= text.length && beyond === 0) return text;
   const end = borderBefore(text, lengthWithin(text, Math.max(0, tokens - SUFFIX_TOKENS)));
@@ -14,7 +14,7 @@ export function cut(text: string, tokens: number, beyond = 0): string {
 }
 
 /** The suffix of a text that was cut, and the number in it. */
-export const CUT = /… \(\+(\d+) chars\)$/;
+export const TRUNCATED = /… \(\+(\d+) chars\)$/;
 
 /** The estimate of `… (+1234567 chars)`. */
 const SUFFIX_TOKENS = 9;
@@ -67,7 +67,7 @@ export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
   const end = lengthWithin(text, budget - NOTE_TOKENS);
   const border = text.lastIndexOf('\n', end);
-  const kept = border > 0 ? text.slice(0, border) : cut(text, budget - NOTE_TOKENS);
+  const kept = border > 0 ? text.slice(0, border) : truncate(text, budget - NOTE_TOKENS);
   return `${kept}\n(cut to fit: ${text.length - kept.length} more characters)`;
 }
 

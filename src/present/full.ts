@@ -1,6 +1,6 @@
 import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './copy-fields.ts';
 import { defuse, quote } from './fence.ts';
-import { cut } from './fit.ts';
+import { truncate } from './fit.ts';
 import { sanitize, sanitizeLine } from './text.ts';
 import { estimateTokens, fitsWithin } from './tokens.ts';
 
@@ -90,7 +90,7 @@ const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value))
 
 function shrink(value: unknown, tokens: number): unknown {
   if (costOf(value) <= tokens) return value;
-  if (typeof value === 'string') return cut(value, tokens - QUOTES);
+  if (typeof value === 'string') return truncate(value, tokens - QUOTES);
   if (Array.isArray(value)) return shrinkArray(value, tokens - NOTE);
   if (isObject(value)) return shrinkObject(value, tokens - NOTE);
   return value;

@@ -1,4 +1,4 @@
-import { cut } from './fit.ts';
+import { truncate } from './fit.ts';
 import { sanitizeLine } from './text.ts';
 
 /** The host of an address, without `www.`; undefined if it has none. */
@@ -28,7 +28,7 @@ export function cleanAddress(address: unknown, tokens: number): string | undefin
           .split('&')
           .filter(isWorthKeeping)
           .join('&');
-  return cut(sanitizeLine(readable(query ? `${path}?${query}` : path)), tokens, beyond) || undefined;
+  return truncate(sanitizeLine(readable(query ? `${path}?${query}` : path)), tokens, beyond) || undefined;
 }
 
 /** When a signed address stops working, in milliseconds since the epoch, if the address says so. */

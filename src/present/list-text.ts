@@ -1,6 +1,6 @@
 import type { Fields } from './copy-fields.ts';
 import { quote } from './fence.ts';
-import { cut } from './fit.ts';
+import { truncate } from './fit.ts';
 import { sanitizeLine } from './text.ts';
 
 /** What every list says before and after its items. */
@@ -97,7 +97,7 @@ export function serviceNotes(raw: unknown): { notes?: string[] } {
   const read = notes
     .slice(0, MAX_NOTES)
     .filter((note) => typeof note === 'string')
-    .map((note) => cut(sanitizeLine(note.slice(0, MAX_NOTE)), NOTE_TOKENS, Math.max(0, note.length - MAX_NOTE)))
+    .map((note) => truncate(sanitizeLine(note.slice(0, MAX_NOTE)), NOTE_TOKENS, Math.max(0, note.length - MAX_NOTE)))
     .filter((note) => note !== '');
   return read.length > 0 ? { notes: read } : {};
 }

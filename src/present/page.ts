@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { add, type Detail, type Fields, FULL_TOKENS, idOf, keep, objects } from './copy-fields.ts';
+import { add, type Detail, type Fields, FULL_TOKENS, idOf, type Kept, keep, objects } from './copy-fields.ts';
 import { codes, quote, word } from './fence.ts';
 import { fullBlocks, fullItem, fullText } from './full.ts';
 import { COUNTRY, count, framed, type ListFrame } from './list-text.ts';
@@ -7,29 +7,6 @@ import { dayOf } from './running.ts';
 
 /** The schema of a page that clients see; see `AdView`. */
 export const PageView = z.looseObject({ pageId: z.string() });
-
-export type PageView = {
-  pageId: string;
-  pageName?: string;
-  pageLikes?: number;
-  pageIgFollowers?: number;
-  adsAmount?: number;
-  adsTotalDuplicates?: number;
-  averageDuplicates?: number;
-  audienceReach?: number;
-  trend?: number;
-  performance?: number;
-  pageCreatedAt?: string;
-  createdAt?: string;
-  detailsEstimated?: boolean;
-  countries?: string[];
-  languages?: string[];
-  technologySlugs?: string[];
-  /** What the thumbnails show: `4 videos, 1 image`. */
-  thumbnailKinds?: string;
-  sourcePageExternalId?: string;
-  appUrl?: string;
-};
 
 const BRIEF = {
   pageLikes: 'number',
@@ -52,6 +29,13 @@ const STANDARD = {
   sourcePageExternalId: 40,
   appUrl: 100,
 } as const;
+
+export type PageView = Kept<typeof STANDARD> & {
+  pageId: string;
+  pageName?: string;
+  /** What the thumbnails show: `4 videos, 1 image`. */
+  thumbnailKinds?: string;
+};
 
 export interface PageOptions {
   detail: Detail;

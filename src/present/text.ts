@@ -67,14 +67,14 @@ function endOfMarks(run: string): number {
  * Six digits that are the same for texts that are the same, in every result (FNV-1a). Digits, because a model reads six
  * of them as two tokens. Of an endless text, the start and the length count.
  */
-export function hashOf(text: string): number {
-  let hash = FNV_OFFSET ^ text.length;
-  const end = Math.min(text.length, MAX_LENGTH);
-  for (let index = 0; index < end; index++) hash = Math.imul(hash ^ text.charCodeAt(index), FNV_PRIME);
-  return LOWEST + ((hash >>> 0) % (1_000_000 - LOWEST));
-}
+export const hashOf = (text: string): number =>
+  LOWEST + (fnv1a(text.slice(0, MAX_LENGTH), text.length) % (1_000_000 - LOWEST));
 
-const FNV_OFFSET = 0x811c9dc5;
-const FNV_PRIME = 0x01000193;
 const MAX_LENGTH = 20_000;
 const LOWEST = 100_000;
+
+export function fnv1a(text: string, seed = 0): number {
+  let hash = 0x811c9dc5 ^ seed;
+  for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return hash >>> 0;
+}

@@ -1,4 +1,4 @@
-import { coverageOf } from './coverage.ts';
+import { maskOf } from './mask.ts';
 import { type Colour, type Paint, paintRows } from './paint.ts';
 import type { Path } from './path.ts';
 import type { Raster, Rect } from './raster.ts';
@@ -33,9 +33,9 @@ export class Canvas implements Raster {
 
   /** The inside of a path, with smooth edges. */
   fillPath(path: Path, paint: Paint): void {
-    const covered = coverageOf(path, this.width, this.height);
-    if (covered === undefined) return;
-    const { x, y, width, height, coverage } = covered;
+    const mask = maskOf(path, this.width, this.height);
+    if (mask === undefined) return;
+    const { x, y, width, height, coverage } = mask;
     const pixels = paintRows(paint, x, width);
     for (let row = 0; row < height; row++)
       this.#blend(x, y + row, pixels(y + row), coverage.subarray(row * width, (row + 1) * width));

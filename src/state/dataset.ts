@@ -1,4 +1,5 @@
 import type { ItemType } from '../api/item-type.ts';
+import type { Call } from '../api/send.ts';
 
 /**
  * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous, so
@@ -23,10 +24,7 @@ export interface Datasets {
   close(): Promise<void>;
 }
 
-export interface DatasetCaller {
-  tenantId: string;
-  apiKey: string;
-}
+export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
 
 /** Ads or pages of one answer, as they came. */
 export interface ItemBatch extends ItemSource {

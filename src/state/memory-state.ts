@@ -1,11 +1,16 @@
 import { LRUCache } from 'lru-cache';
+import type { CallRegister } from '../api/in-flight-calls.ts';
+import type { AnswerName, KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
 import type { FullWindow } from '../credits/with-usage-windows.ts';
-import type { CursorState } from './cursor-state.ts';
-import { FairStore } from './fair-store.ts';
-import { memoryAnswers } from './memory-answers.ts';
-import { type CallRegisterOptions, memoryCallRegister } from './memory-call-register.ts';
+import { FairStore, type FairStoreOptions, memoryOf } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
-import type { State } from './state.ts';
+import type { CursorState, State } from './state.ts';
+
+interface CallRegisterOptions {
+  /** Calls in progress, per tenant and in total. */
+  maxPerTenant: number;
+  maxInAll: number;
+}
 
 export interface MemoryStateOptions extends CallRegisterOptions {
   /** How long answers are kept, in milliseconds. */
@@ -43,6 +48,60 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): State 
     forget: async (tenantId) => {
       await answers.drop(tenantId);
       cursors.drop(tenantId, '');
+    },
+  };
+}
+
+/** The overhead of an answer: its receipt, and what its schema made of it. */
+const answerBytes = 3 * 1024;
+
+/** Groups whose last removal is remembered, for reads that began before it. */
+const maxDropped = 10_000;
+
+/** The kept answers of one process. */
+export function memoryAnswers(options: FairStoreOptions): KeptAnswers {
+  const store = new FairStore<KeptAnswer>(options);
+  const dropped = new LRUCache<string, object>({ max: maxDropped });
+  const nameOf = ({ group = '', fingerprint }: AnswerName) => group + fingerprint;
+  const get = (tenantId: string, name: AnswerName) => store.get(tenantId, nameOf(name));
+  return {
+    get: async (tenantId, name) => get(tenantId, name),
+    begin: async (tenantId, name) => {
+      const groups = [`${tenantId} `, `${tenantId} ${name.group ?? ''}`];
+      const before = groups.map((group) => dropped.get(group));
+      return {
+        kept: get(tenantId, name),
+        keep: async (value) => {
+          if (groups.some((group, index) => dropped.get(group) !== before[index])) return;
+          store.set(tenantId, nameOf(name), { value, bytes: memoryOf(value.answer.raw) + answerBytes });
+        },
+      };
+    },
+    remove: async (tenantId, name) => store.remove(tenantId, nameOf(name)),
+    drop: async (tenantId, group = '') => {
+      dropped.set(`${tenantId} ${group}`, {});
+      store.drop(tenantId, group);
+    },
+  };
+}
+
+/** The calls in progress of one process. */
+export function memoryCallRegister({ maxPerTenant, maxInAll }: CallRegisterOptions): CallRegister {
+  const perTenant = new Map<string, number>();
+  let inAll = 0;
+  return {
+    begin: async (tenantId) => {
+      const ofTenant = perTenant.get(tenantId) ?? 0;
+      if (inAll >= maxInAll || ofTenant >= maxPerTenant) return false;
+      perTenant.set(tenantId, ofTenant + 1);
+      inAll++;
+      return true;
+    },
+    end: async (tenantId) => {
+      const left = (perTenant.get(tenantId) ?? 1) - 1;
+      if (left === 0) perTenant.delete(tenantId);
+      else perTenant.set(tenantId, left);
+      inAll--;
     },
   };
 }

@@ -3,7 +3,6 @@ import type { KeptAnswers } from '../api/with-cache.ts';
 import type { CallClaims } from '../api/with-claims.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
 import type { FullWindows } from '../credits/with-usage-windows.ts';
-import type { CursorState } from './cursor-state.ts';
 
 /** Everything that outlives a call, for all tenants: in this process, or shared by all replicas. */
 export interface State {
@@ -22,4 +21,11 @@ export interface State {
 export interface CursorMemory {
   remember(cursor: string, state: CursorState): Promise<void>;
   recall(cursor: string): Promise<CursorState | undefined>;
+}
+
+/** What is remembered about a cursor, for callers who leave the filters out. */
+export interface CursorState {
+  searchParams: Readonly<Record<string, unknown>>;
+  /** The service's cursor, if it is too long to be part of ours. */
+  serviceCursor?: string | undefined;
 }

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
-import { word } from '../present/fence.ts';
+import { isUuid, word } from '../present/fence.ts';
 import { defineTool } from './define-tool.ts';
-import { collectionId, isShort, isUuid, itemType, mustBeAdId, mustBeShort } from './params.ts';
+import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './params.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const unknownIfAdded =

@@ -5,8 +5,7 @@ import { sanitizeLine } from '../present/text.ts';
 import { type Count, countAll } from './count-parts.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { type KeyValues, valuesOf } from './filter-values.ts';
-import { fresh } from './params.ts';
-import { adFilters, checkQuestion, split } from './research-params.ts';
+import { adFilters, checkQuestion, fresh, split } from './params.ts';
 
 /** Of all parts together. */
 const maxNotes = 10;

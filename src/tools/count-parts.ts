@@ -1,6 +1,6 @@
+import { wholeNumber } from '../dataset/ad-list.ts';
 import { foundBy, gatheringsOf, isComplete } from '../dataset/gatherings.ts';
 import { type Stop, stopOf } from '../dataset/stop.ts';
-import { wholeNumber } from '../dataset/whole-number.ts';
 import { serviceNotes } from '../present/list-text.ts';
 import type { DatasetContents } from '../state/dataset.ts';
 import type { ToolContext } from './tool-context.ts';

@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { AdLibraryError } from '../api/errors.ts';
-import { canonical } from '../api/fingerprint.ts';
 import type { OperationName } from '../api/operations.ts';
+import { canonical } from '../api/send.ts';
 import { word } from '../present/fence.ts';
-import type { CursorState } from '../state/cursor-state.ts';
+import type { CursorMemory } from '../state/state.ts';
 
 /** Where a list continues: on which page of the service, and after how many of its items. */
 export interface PagePosition {
@@ -29,11 +29,9 @@ export interface PageListing extends Listing {
 }
 
 /** Signs and remembers the cursors of one caller. */
-export interface Cursors {
+export interface Cursors extends CursorMemory {
   /** Returns a short signature under the caller's key. */
   sign(text: string): string;
-  remember(cursor: string, state: CursorState): Promise<void>;
-  recall(cursor: string): Promise<CursorState | undefined>;
 }
 
 /** The first character of every cursor of this server. */

@@ -4,7 +4,7 @@ import { fit } from '../present/fit.ts';
 import { type ListFrame, notesText, serviceNotes } from '../present/list-text.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
-import { itemsOf, type ListAnswer } from './list-answer.ts';
+import { itemsOf, type ListAnswer } from './item-views.ts';
 
 /** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
 export const paging = {

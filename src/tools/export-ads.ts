@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { coverageText, viewCoverage } from '../dataset/coverage-text.ts';
+import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { type ExportFormat, everyAdSql, writeExport } from '../dataset/export.ts';
 import { methodsNote } from '../dataset/methods-note.ts';
 import { quote, word } from '../present/fence.ts';
@@ -55,7 +55,7 @@ export const exportAds = defineListTool({
 
 function exportText(file: ExportedFile, note: ExportedFile, rows: number): string {
   const location =
-    file.path === undefined ? `It can be read for an hour as ${file.uri}` : `It lies in ${quote(file.path)}`;
+    file.path === undefined ? `It can be read for an hour as ${file.uri}` : `It is in ${quote(file.path)}`;
   return `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${location}, and how the ads were gathered in ${word(note.name)} beside it.\n`;
 }
 

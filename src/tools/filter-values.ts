@@ -1,5 +1,5 @@
+import { invalidRequest } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { refused } from './research-params.ts';
 
 type Filters = Record<string, unknown>;
 
@@ -18,13 +18,13 @@ export function valuesOf(key: string, described: readonly SearchFilter[], filter
   const filter = countable.find((known) => known.key === key);
   if (filter === undefined) {
     const keys = countable.map((known) => known.key).join(', ');
-    throw refused(
+    throw invalidRequest(
       keys === ''
         ? 'by: no values of any filter key are known here. List the parts in split instead.'
         : `by: takes one of ${keys}, whose values are known (at most ${maxValues}). For others list the parts in split.`,
     );
   }
-  if (Object.hasOwn(filters, key)) throw refused(`filters already holds ${key}: leave it out to count by it.`);
+  if (Object.hasOwn(filters, key)) throw invalidRequest(`filters already holds ${key}: leave it out to count by it.`);
   const isList = filter.type === 'strings';
   const parts = (knownValues(filter) ?? []).map((value) => ({ [key]: isList ? [value] : value }));
   return { parts, isSingle: filter.single === true };
@@ -36,3 +36,12 @@ const isCountable = (filter: SearchFilter) =>
 
 const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
   type === 'boolean' ? [true, false] : values;
+
+/** As much as the document allows for the items of a collection; for searches it shows no bound. */
+const documentedMax = 100;
+
+/** The largest page of a search that makes sense: what the service is said to allow. */
+export function maxPageSize(filters: readonly SearchFilter[]): number {
+  const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
+  return Math.max(1, Math.min(documentedMax, Math.floor(described)));
+}

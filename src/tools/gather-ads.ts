@@ -2,14 +2,13 @@ import * as z from 'zod';
 import { gatheringText } from '../dataset/gathering-text.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { gather } from './gather.ts';
-import { collectionId, fresh } from './params.ts';
-import { adFilters, checkQuestion, split } from './research-params.ts';
+import { adFilters, checkQuestion, collectionId, fresh, split } from './params.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',
   title: 'Gather ads',
   description:
-    'Read all ads that match, or a collection, into the dataset and summarize them. Called again it goes on; nothing is paid twice.',
+    'Read all ads that match, or a collection, into the dataset and summarize them. Call it again to continue; nothing is paid twice.',
   annotations: readOnly,
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
   severalCalls: true,
@@ -22,7 +21,7 @@ export const gatherAds = defineTool({
     collectionId: collectionId.optional(),
     maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
     maxCredits: z.number().min(0).describe('0: estimate, for one paid search'),
-    fresh: fresh.describe('true: read again, tell changes'),
+    fresh: fresh.describe('true: read again and report changes'),
   }),
   output: z.looseObject({
     gathering: z.string().nullable(),

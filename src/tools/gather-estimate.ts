@@ -1,8 +1,8 @@
+import { wholeNumber } from '../dataset/ad-list.ts';
 import type { GatherOutput } from '../dataset/gathering-text.ts';
 import type { GatheringQuestion } from '../dataset/gatherings.ts';
-import { wholeNumber } from '../dataset/whole-number.ts';
 import { count } from '../present/list-text.ts';
-import { maxPageSize } from './page-limit.ts';
+import { maxPageSize } from './filter-values.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** How many ads there are, and what reading all of them may cost: by one search of one ad, or the list of collections. */

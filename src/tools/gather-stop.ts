@@ -3,7 +3,7 @@ import { nextSteps, startOver } from '../dataset/gathering-text.ts';
 import type { Stop } from '../dataset/stop.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** Why a gathering stopped, and how to go on. */
+/** Why a gathering stopped, and how to continue. */
 export function stopData({ reason, error }: Stop, { explain }: ToolContext) {
   const isRejected = error?.failure.kind === 'invalid_request' || error?.failure.kind === 'not_found';
   const next = isRejected ? startOver : nextSteps[reason];

@@ -6,9 +6,9 @@ import { type GatheringQuestion, gatheringsOf, questionKey, timeAfter } from '..
 import { gatheringSaver, type OpenGathering, openGathering } from '../dataset/open-gathering.ts';
 import type { Stop } from '../dataset/stop.ts';
 import type { Dataset } from '../state/dataset.ts';
+import { maxPageSize } from './filter-values.ts';
 import { estimate } from './gather-estimate.ts';
 import { nothingRead, stopData } from './gather-stop.ts';
-import { maxPageSize } from './page-limit.ts';
 import type { ToolContext } from './tool-context.ts';
 
 export interface GatherRequest {

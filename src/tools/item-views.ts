@@ -1,9 +1,23 @@
-import { type AdView, viewAd } from '../present/ad.ts';
+import { viewAd } from '../present/ad.ts';
 import { adListText } from '../present/ad-list-text.ts';
+import type { AdView } from '../present/ad-view.ts';
 import type { Detail } from '../present/copy-fields.ts';
 import { appUrlPattern, type ListFrame } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { dayOf } from '../present/running.ts';
+
+/** A page of a list as the service sent it. */
+export interface ListAnswer {
+  value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
+  /** The body as it was received: items are shown with whatever fields they have. */
+  raw: unknown;
+  /** Identifies an answer that is cached. */
+  cacheId?: string | undefined;
+  /** What comes before the items, in the data and in the text. */
+  heading?: { data: object; text: string | undefined };
+}
+
+export const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
 
 /** What all items of a list share: the day of the answer, and the form of their links. */
 export interface SharedFacts {

@@ -1,12 +1,11 @@
 import * as z from 'zod';
-import type { AdView } from '../present/ad.ts';
+import type { AdView } from '../present/ad-view.ts';
 import { CollectionView, collectionText, viewCollection } from '../present/collection.ts';
 import type { PageView } from '../present/page.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 import { adViews, pageViews } from './item-views.ts';
-import { listForBoard } from './list-for-board.ts';
-import { paginate } from './paginate.ts';
+import { listForBoard, paginate } from './paginate.ts';
 import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
 
 export const listCollectionItems = defineListTool({

@@ -1,7 +1,7 @@
 import { type PageListing, rememberCursor, type SearchParams } from './cursor.ts';
+import type { Paging } from './cut-page.ts';
 import { fitPage, type ListPage, type PagePrices } from './cut-page.ts';
-import type { ItemViews } from './item-views.ts';
-import type { ListAnswer } from './list-answer.ts';
+import type { ItemViews, ListAnswer } from './item-views.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
 import type { PriceOf, ToolContext } from './tool-context.ts';
 
@@ -44,4 +44,18 @@ async function pricesAfter(
 ): Promise<PagePrices> {
   const rest = cacheId === undefined ? await priceOf(list, { limit, cursor: serviceCursor }) : 0;
   return { rest, next: cursor === null ? undefined : await priceOf(list, { limit, cursor }) };
+}
+
+/** What the board needs of a page of a list, and of the one after it. */
+export function listForBoard(data: object): object {
+  const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
+    items: { id?: string }[];
+    itemType?: string;
+  };
+  return {
+    ...(itemType === 'pages' ? { isPages: true } : { ids: items.map(({ id }) => id) }),
+    cursor,
+    ...(totalHits !== undefined && { totalHits }),
+    ...(nextPage && { nextCredits: nextPage.credits }),
+  };
 }

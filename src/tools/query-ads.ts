@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage-text.ts';
+import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { rowsText } from '../dataset/rows-text.ts';
 import { DATA_PER_TEXT } from '../present/copy-fields.ts';
 import { fit } from '../present/fit.ts';

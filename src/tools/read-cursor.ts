@@ -1,4 +1,4 @@
-import { AdLibraryError } from '../api/errors.ts';
+import { invalidRequest } from '../api/errors.ts';
 import { type Cursors, type Listing, MARKER, type PageListing, type PagePosition, writeCursor } from './cursor.ts';
 
 export interface ListRequest extends Listing {
@@ -52,14 +52,12 @@ function positionIn(cursor: string): PagePosition & { isLong: boolean } {
   };
 }
 
-const refused = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
-
 export const cursorMismatch = () =>
-  refused(
+  invalidRequest(
     'This cursor does not match these arguments, or its filters are no longer remembered. Pass it unchanged, to the same tool, with the same filters (or collection and item type); to start over, leave it out.',
   );
 
 const forgottenCursor = () =>
-  refused(
+  invalidRequest(
     "This cursor has expired: the service's own cursor was too long to fit into it, and is no longer remembered. Repeat the call that returned it and use the new cursor, or leave the cursor out to start over.",
   );

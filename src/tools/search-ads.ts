@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { AdView } from '../present/ad.ts';
+import { AdView } from '../present/ad-view.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 import { adViews } from './item-views.ts';
-import { listForBoard } from './list-for-board.ts';
-import { paginate } from './paginate.ts';
+import { listForBoard, paginate } from './paginate.ts';
 import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
 
 export const searchAds = defineListTool({

@@ -12,9 +12,33 @@ import type { Exports } from '../state/exports.ts';
 import type { Cursors } from './cursor.ts';
 import type { ViewMemo } from './view-memo.ts';
 
-/** What a tool may use: the API on its caller's account, the time, and the space for its text. */
-export interface ToolContext {
+/** What belongs to one caller, for one call. */
+export interface CallerContext {
   api: Api;
+  /** What the caller has gathered, with what other processes brought. */
+  dataset(): Promise<Dataset>;
+  /** Makes rows of its ads. */
+  adRows: AdRowReader;
+  sql(): DatasetSql;
+  /** The files that the caller exported. */
+  exports(): Exports;
+  /** This server's, for notes on how data came about. */
+  version: string;
+  /** What this process has spent for the caller. */
+  spending(): Promise<Spending>;
+  priceOf: PriceOf;
+  /** A limit of credits for the calls of this tool call that are made with it. */
+  allowance(maxCredits: number): Promise<CallAllowance>;
+  /** Waits until no other call of the caller has this turn; returns what ends it. */
+  takeTurn(name: string): Promise<() => void>;
+  /** Pictures of ads, fetched for the caller; loaded with the first use. */
+  pictures(): Promise<Pictures>;
+  viewMemo: ViewMemo;
+  cursors: Cursors;
+}
+
+/** What a tool may use: the API on its caller's account, the time, and the space for its text. */
+export interface ToolContext extends CallerContext {
   /** Tells the caller's key from others. */
   tenantId: string;
   /** Milliseconds since the epoch. */
@@ -34,26 +58,6 @@ export interface ToolContext {
   explain(thrown: unknown): { kind: ErrorKind; text: string };
   /** Maximum tokens of the tool's own text in a result. */
   resultTokens: number;
-  /** What this process has spent for the caller. */
-  spending(): Promise<Spending>;
-  /** A limit of credits for the calls of this tool call that are made with it. */
-  allowance(maxCredits: number): Promise<CallAllowance>;
-  /** What the caller has gathered, with what other processes brought. */
-  dataset(): Promise<Dataset>;
-  /** Makes rows of its ads. */
-  adRows: AdRowReader;
-  priceOf: PriceOf;
-  sql(): DatasetSql;
-  /** This server's, for notes on how data came about. */
-  version: string;
-  /** The files that the caller exported. */
-  exports(): Exports;
-  /** Waits until no other call of the caller has this turn; returns what ends it. */
-  takeTurn(name: string): Promise<() => void>;
-  /** Pictures of ads, fetched for the caller; loaded with the first use. */
-  pictures(): Promise<Pictures>;
-  viewMemo: ViewMemo;
-  cursors: Cursors;
   /** The name of the tool that calls an operation. Models know operations by tool names only. */
   toolName(operation: string): string;
   /** Whether this server offers the tool of that name. */
@@ -76,21 +80,3 @@ export interface Progress {
 }
 
 export type ReportProgress = (progress: Progress) => void;
-
-/** The part that belongs to one caller, for one call. */
-export type CallerContext = Pick<
-  ToolContext,
-  | 'api'
-  | 'dataset'
-  | 'adRows'
-  | 'sql'
-  | 'exports'
-  | 'version'
-  | 'spending'
-  | 'priceOf'
-  | 'allowance'
-  | 'takeTurn'
-  | 'pictures'
-  | 'viewMemo'
-  | 'cursors'
->;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { trackInFlightCalls } from '../../src/api/in-flight-calls.ts';
 import { operations } from '../../src/api/operations.ts';
 import type { Call, Send } from '../../src/api/send.ts';
-import { memoryCallRegister } from '../../src/state/memory-call-register.ts';
+import { memoryCallRegister } from '../../src/state/memory-state.ts';
 import { gateOf } from '../support/gate.ts';
 
 const call: Call = {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonical, fingerprint } from '../../src/api/fingerprint.ts';
 import { operations } from '../../src/api/operations.ts';
+import { canonical, fingerprint } from '../../src/api/send.ts';
 
 /** The same value with the keys of every object the other way round. */
 const reversed = (value: unknown): unknown => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { AdLibraryError } from '../../src/api/errors.ts';
 import { operations } from '../../src/api/operations.ts';
-import { urlOf } from '../../src/api/url.ts';
+import { urlOf } from '../../src/api/send.ts';
 
 const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
   urlOf(

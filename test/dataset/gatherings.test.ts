@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { coverageOf } from '../../src/dataset/coverage.ts';
+import { canonical } from '../../src/api/send.ts';
+import { viewCoverage } from '../../src/dataset/coverage.ts';
 import {
   adIdsOf,
   changesOf,
@@ -55,12 +56,12 @@ test('a gathering of several parts is the sum of them, each ad once', async () =
   expect([...adIdsOf(gathering, contents)].sort()).toEqual(['a', 'b', 'c']);
   expect(foundBy(gathering, contents)).toBe(5);
   expect(isComplete(gathering, contents)).toBe(false);
-  expect(coverageOf(contents).partial).toMatchObject([{ id: whole.id, found: 5, read: 3 }]);
+  expect(viewCoverage(contents).partial).toMatchObject([{ gathering: whole.id, found: 5, read: 3 }]);
   await dataset.saveGathering({ ...austrian, found: 3, ended: true, gatheredAt: 2, adIds: ['d'] });
   await add(dataset, 2, { id: 'd' });
   const then = await read();
   expect(isComplete(then.gathering, then.contents)).toBe(true);
-  expect(coverageOf(then.contents).partial).toEqual([]);
+  expect(viewCoverage(then.contents).partial).toBeUndefined();
 });
 
 describe('what changed', () => {
@@ -112,15 +113,15 @@ test('coverage names the newest gathering of each question that is not complete'
   await dataset.saveGathering({ ...newGathering(tea, 1), found: 9, adIds: ['a'] });
   await dataset.saveGathering({ ...newGathering({ collectionId: 'c' }, 2), found: null, adIds: ['a', 'lost'] });
   await add(dataset, 2, { id: 'a' });
-  expect(coverageOf(await dataset.contents())).toMatchObject({
+  const [byFilters, byCollection] = [newGathering(tea, 1).id, newGathering({ collectionId: 'c' }, 2).id];
+  expect(viewCoverage(await dataset.contents())).toEqual({
     ads: 1,
     gatherings: 2,
-    letGo: 0,
     partial: [
-      { collectionId: 'c', filters: null, found: null, read: 2, missing: 1 },
-      { filters: tea.filters, found: 9, read: 1, missing: 0 },
+      { gathering: byCollection, about: 'collection c', found: null, read: 2, removed: 1, gatheredAt: '1970-01-01' },
+      { gathering: byFilters, about: canonical(tea.filters), found: 9, read: 1, gatheredAt: '1970-01-01' },
     ],
   });
   await gather(dataset, newGathering(tea, 3), [{ id: 'a' }]);
-  expect(coverageOf(await dataset.contents()).partial).toMatchObject([{ collectionId: 'c' }]);
+  expect(viewCoverage(await dataset.contents()).partial).toMatchObject([{ about: 'collection c' }]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
+import { operations } from '../../src/api/operations.ts';
 import { filtersExtension, SearchFilters } from '../../src/api/search-filters.ts';
 import { defaultConfig } from '../../src/library/config.ts';
-import { endpoints } from '../../src/library/endpoints.ts';
 import { describeFilters, libraryFilters } from '../../src/library/filters.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
@@ -10,10 +10,8 @@ describe('the interface described', () => {
     const { status, body } = await served.ask('GET', '/openapi.json');
     expect(status).toBe(200);
     expect(body).toMatchObject({ openapi: '3.1.0', info: { version: '1.0.0' } });
-    for (const [name, { method, path }] of Object.entries(endpoints)) {
-      const operation = body.paths[path.replace(/:(\w+)/g, '{$1}')][method.toLowerCase()];
-      expect(operation.operationId).toBe(name);
-    }
+    for (const { name, method, path } of Object.values(operations))
+      expect(body.paths[path][method.toLowerCase()].operationId).toBe(name);
     const { AdSearchRequest, PageSearchRequest } = body.components.schemas;
     const keys = (filters: { key: string }[]) => ['limit', 'cursor', ...filters.map(({ key }) => key)];
     expect(Object.keys(AdSearchRequest.properties)).toEqual(keys(libraryFilters.ads));

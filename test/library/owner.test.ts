@@ -126,6 +126,19 @@ describe('a file that is no library of this version', () => {
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
 
+  test('that cannot be updated is left as it was, and the message says what failed', async ({ folder, database }) => {
+    const { context, close } = await openLibrary({ database, now });
+    // Its tables have what the next step would add.
+    context.database.run('PRAGMA user_version = 2');
+    close();
+    const before = await readFile(database);
+    await expect(listKeys(target(database))).rejects.toThrow(
+      /ad-library\.db could not be updated from version 2 to \d+ \(.*duplicate column.*\)\. It was left as it was\. Please report this\.$/,
+    );
+    expect(await readFile(database)).toEqual(before);
+    expect(await readdir(folder)).toEqual(['ad-library.db']);
+  });
+
   test('that is no database is refused', async ({ database }) => {
     await writeFile(database, 'Dear diary, '.repeat(1000));
     await expect(listKeys(target(database))).rejects.toThrow(/is not a database of the ad library/);

@@ -19,7 +19,7 @@ import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
-import { prompts } from '../../src/prompts/catalog.ts';
+import { prompts } from '../../src/prompts/prompts.ts';
 import { Canvas } from '../../src/raster/canvas.ts';
 import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';
 import { everyFact, now, somePage } from '../present/sample-ads.ts';

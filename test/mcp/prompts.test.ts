@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { prompts } from '../../src/prompts/catalog.ts';
+import { prompts } from '../../src/prompts/prompts.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;

@@ -19,7 +19,7 @@ describe('query_ads', () => {
     expect(data).toMatchObject({ rowCount: counts.size, truncated: false, coverage: { ads: 20, gatherings: 0 } });
     expect(data.receipt).toEqual({ charged: 0, remaining: null, cached: true, requestId: null });
     expect(text).toContain('Credits: nothing charged');
-    expect(text).toContain('Coverage: 20 ads that searches happened to show');
+    expect(text).toContain('Coverage: 20 ads from searches; no gathering covers them');
     expect(service.paid()).toBe(paid);
   });
 

@@ -7,22 +7,17 @@ export function el<Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
   ...children: Child[]
 ): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
-  setAttributes(element, attributes);
-  element.append(...children.filter((child) => child !== false && child !== undefined));
-  return element;
+  return filled(document.createElement(tag), attributes, children);
 }
 
-export function svg(tag: string, attributes: Attributes, ...children: Child[]): SVGElement {
-  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  setAttributes(element, attributes);
-  element.append(...children.filter((child) => child !== false && child !== undefined));
-  return element;
-}
+export const svg = (tag: string, attributes: Attributes, ...children: Child[]): SVGElement =>
+  filled(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 
-function setAttributes(element: Element, attributes: Attributes): void {
+function filled<Kind extends Element>(element: Kind, attributes: Attributes, children: readonly Child[]): Kind {
   for (const [name, value] of Object.entries(attributes))
     if (value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : String(value));
+  element.append(...children.filter((child) => child !== false && child !== undefined));
+  return element;
 }
 
 export function button(

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { startWorker } from '../../workers/start-worker.ts';
 import type { StatementLimits } from './limits.ts';
-import type { Reply, Request, WorkerSetup } from './messages.ts';
+import type { Reply, WorkerRequest, WorkerSetup } from './messages.ts';
 import { SqlFailure } from './problem.ts';
 
 export interface WorkerOptions {
@@ -49,7 +49,7 @@ export class DatabaseWorker {
   }
 
   /** A signal stops the statement; the worker lives on where the statement stops in time. */
-  async ask(request: Request, signal?: AbortSignal): Promise<Reply> {
+  async ask(request: WorkerRequest, signal?: AbortSignal): Promise<Reply> {
     signal?.throwIfAborted();
     if (this.#ended) throw this.#ended;
     const { limits, graceMs } = this.#options;

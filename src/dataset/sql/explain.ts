@@ -1,4 +1,4 @@
-import { AdLibraryError } from '../../api/errors.ts';
+import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
 import { quote } from '../../present/fence.ts';
 import { sanitizeLine } from '../../present/text.ts';
 import { columnsOf, tableNames } from '../columns.ts';
@@ -8,8 +8,7 @@ import type { SqlProblem } from './problem.ts';
 
 /** What was wrong with a statement, what there is, and what to do. */
 export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
-  const problem = [...textsOf[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' ');
-  return new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
+  return invalidRequest([...textsOf[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' '));
 }
 
 const seconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
@@ -48,7 +47,7 @@ function detailTexts(detail: string): string[] {
   const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
   if (name === undefined) return [message, 'Correct the SQL and call again.'];
   const near = nearestName(name);
-  return [message, ...(near === undefined ? [] : [`Perhaps ${near} is meant.`]), tablesText()];
+  return [message, ...(near === undefined ? [] : [`Did you mean ${near}?`]), tablesText()];
 }
 
 export const tablesText = (): string =>
@@ -62,11 +61,10 @@ function nearestName(name: string): string | undefined {
 }
 
 export function checkOptions({ sql, limit, cell }: { sql: string; limit: number; cell: number }): void {
-  const wrong = (problem: string) => new AdLibraryError({ kind: 'invalid_request', problem, sent: false });
   if (sql.length > resultLimits.sqlChars)
-    throw wrong(`The SQL has ${sql.length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
+    throw invalidRequest(`The SQL has ${sql.length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
   if (!Number.isInteger(limit) || limit < 1 || limit > resultLimits.maxRows)
-    throw wrong(`limit must be a whole number from 1 to ${resultLimits.maxRows}.`);
+    throw invalidRequest(`limit must be a whole number from 1 to ${resultLimits.maxRows}.`);
   if (!Number.isInteger(cell) || cell < 1 || cell > resultLimits.maxCell)
-    throw wrong(`cell must be a whole number from 1 to ${resultLimits.maxCell}.`);
+    throw invalidRequest(`cell must be a whole number from 1 to ${resultLimits.maxCell}.`);
 }

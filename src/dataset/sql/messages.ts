@@ -11,7 +11,7 @@ export interface WorkerSetup {
 }
 
 /** To the worker; it answers each before it takes the next. */
-export type Request =
+export type WorkerRequest =
   | { type: 'load'; table: TableName; rows: Cell[][] }
   /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
   | { type: 'seal'; json: boolean }

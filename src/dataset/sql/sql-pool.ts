@@ -191,7 +191,7 @@ async function loadAll(worker: DatabaseWorker, tables: ReturnType<Snapshot['tabl
   for await (const part of tables) {
     await loaded;
     loaded = load(worker, part, how);
-    // Whoever awaits it next is told; until then the failure has nobody to go to.
+    // Avoids an unhandled rejection; the next await throws it.
     loaded.catch(() => {});
   }
   await loaded;

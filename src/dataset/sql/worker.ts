@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Cell } from '../columns.ts';
 import { SqlEngine } from './engine.ts';
-import type { Batch, Reply, Request, WorkerSetup } from './messages.ts';
+import type { Batch, Reply, WorkerRequest, WorkerSetup } from './messages.ts';
 import { SqlFailure, type SqlProblem } from './problem.ts';
 import { RowReader, readResult } from './read-rows.ts';
 
@@ -24,7 +24,7 @@ const interruption = () => {
 
 const engine = await SqlEngine.open(limits);
 
-function answer(request: Request): Reply {
+function answer(request: WorkerRequest): Reply {
   deadline = performance.now() + limits.statementMs;
   switch (request.type) {
     case 'load':
@@ -45,7 +45,7 @@ function answer(request: Request): Reply {
   }
 }
 
-function query({ sql, ...options }: Extract<Request, { type: 'query' }>) {
+function query({ sql, ...options }: Extract<WorkerRequest, { type: 'query' }>) {
   const prepared = engine.prepare(sql);
   try {
     return readResult(prepared, options, interruption);
@@ -97,7 +97,7 @@ function problemOf(error: unknown): SqlProblem {
   throw error;
 }
 
-parentPort?.on('message', (request: Request) => {
+parentPort?.on('message', (request: WorkerRequest) => {
   let reply: Reply;
   try {
     reply = answer(request);

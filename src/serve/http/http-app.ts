@@ -6,15 +6,18 @@ import type { Catalog } from '../../mcp/catalog.ts';
 import { type CallLimits, LimitedCalls } from '../call-limits.ts';
 import { isToolCall, messagesIn } from '../messages.ts';
 import type { AuthRateLimit } from './auth-rate-limit.ts';
-import { serveBothEras } from './both-eras.ts';
-import { corsFor } from './cors.ts';
 import { createDrain } from './drain.ts';
+import { serveBothEras } from './eras.ts';
 import type { Metrics } from './metrics.ts';
 import { readJson } from './read-json.ts';
 import { refuse } from './refuse.ts';
-import { type Authenticated, requireApiKey } from './require-api-key.ts';
-import { createTenantIds } from './tenant-id.ts';
-import { type AllowedNames, validateHostAndOrigin, validateHostUnlessAddress } from './validate-host-and-origin.ts';
+import { type Authenticated, createTenantIds, requireApiKey } from './require-api-key.ts';
+import {
+  type AllowedNames,
+  corsFor,
+  validateHostAndOrigin,
+  validateHostUnlessAddress,
+} from './validate-host-and-origin.ts';
 
 export interface HttpOptions {
   catalog: Catalog;

@@ -1,7 +1,6 @@
 import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
 import type { Context } from 'hono';
-import { batchProblem, batchRevision } from '../batch.ts';
-import { withoutNulls } from '../messages.ts';
+import { batchProblem, batchRevision, withoutNulls } from '../messages.ts';
 import { refuse } from './refuse.ts';
 
 /** Arguments of a call are ids and filters: no real call needs a larger body. */

@@ -1,7 +1,7 @@
+import { hash, randomBytes } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Credentials } from '../../api/client.ts';
 import { refuse } from './refuse.ts';
-import type { TenantIdOf } from './tenant-id.ts';
 
 /** What a key must look like before it is sent anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
 const keyShape = /^[Bb][Ee][Aa][Rr][Ee][Rr] +(svc_live_[\w.~+/-]{1,256}=*)$/;
@@ -33,3 +33,15 @@ function unauthorized(context: Context) {
   context.header('WWW-Authenticate', `Bearer realm="ad-library-mcp"${given}`);
   return refuse(context, 401, 'Every request needs your API key in one header "Authorization: Bearer svc_live_…".');
 }
+
+/** Tenant id of a key: keeps what is remembered of one key apart from all others, without keeping the key. */
+type TenantIdOf = (apiKey: string) => string;
+
+/**
+ * A hash with a secret, so that nobody else can make one. It is never shown.
+ * @param secret of all replicas; by default one of this process alone
+ */
+export const createTenantIds =
+  (secret = randomBytes(32).toString('hex')): TenantIdOf =>
+  (apiKey) =>
+    hash('sha256', `${secret}${apiKey}`, 'base64url');

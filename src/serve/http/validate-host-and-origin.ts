@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
+import { cors } from 'hono/cors';
 import { errorResponse } from './refuse.ts';
 
 export interface AllowedNames {
@@ -62,3 +63,13 @@ function isAddress(host = ''): boolean {
   const url = `http://${host}`;
   return URL.canParse(url) && isIP(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }
+
+/** Lets web pages of the allowed origins read answers; browsers ask first. */
+export const corsFor = (allowedOrigins: readonly string[]): MiddlewareHandler =>
+  cors({
+    origin: (origin) => (validateOriginHeader(origin, [...allowedOrigins]).ok ? origin : null),
+    allowMethods: ['POST'],
+    allowHeaders: ['Authorization', 'Content-Type', 'Mcp-Protocol-Version', 'Mcp-Method', 'Mcp-Name'],
+    exposeHeaders: ['WWW-Authenticate', 'Retry-After'],
+    maxAge: 600,
+  });

@@ -4,8 +4,7 @@ import type { Credentials } from '../../api/client.ts';
 import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { checkRequest, type RequestSchemas } from '../../mcp/check-request.ts';
-import { batchProblem } from '../batch.ts';
-import { cancelNoticesIn, claimsModern, messagesIn, withoutNulls } from '../messages.ts';
+import { batchProblem, cancelNoticesIn, claimsModern, messagesIn, withoutNulls } from '../messages.ts';
 
 export type { JSONRPCMessage };
 

@@ -3,8 +3,8 @@ import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promi
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { batchProblem } from '../batch.ts';
 import { type CallLimits, LimitedCalls } from '../call-limits.ts';
+import { batchProblem } from '../messages.ts';
 import { createEras } from './eras.ts';
 import { LineStream } from './line-stream.ts';
 

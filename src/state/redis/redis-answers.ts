@@ -1,8 +1,7 @@
 import type { OperationName } from '../../api/operations.ts';
 import type { Answer } from '../../api/send.ts';
 import type { AnswerName, KeptAnswer, KeptAnswers } from '../../api/with-cache.ts';
-import { FairStore } from '../fair-store.ts';
-import { memoryOf } from '../memory-of.ts';
+import { FairStore, memoryOf } from '../fair-store.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import type { Redis } from './open-redis.ts';
 import type { Removals } from './removals.ts';

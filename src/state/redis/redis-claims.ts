@@ -5,7 +5,7 @@ import { AdLibraryError, type Failure } from '../../api/errors.ts';
 import type { Call } from '../../api/send.ts';
 import { answerNameOf } from '../../api/with-cache.ts';
 import type { CallClaims, CallOutcome, Claim } from '../../api/with-claims.ts';
-import { memoryOf } from '../memory-of.ts';
+import { memoryOf } from '../fair-store.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
 import type { Redis } from './open-redis.ts';

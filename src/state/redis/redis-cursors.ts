@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
-import type { CursorState } from '../cursor-state.ts';
-import type { CursorMemory } from '../state.ts';
+import type { CursorMemory, CursorState } from '../state.ts';
 import type { Redis } from './open-redis.ts';
 import { type RedisCommands, script } from './redis-connection.ts';
 

@@ -13,7 +13,8 @@ const messages: Record<Exclude<Outcome, 'answered'>, RegExp> = {
   'more than one': /^The SQL holds more than one statement, and none of them was run\./,
   nothing: /^The SQL holds no statement\./,
   stopped: /^The statement (?:was stopped after 0\.3 seconds|needed more than 32 MB|put together a text of more than)/,
-  wrong: /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Perhaps)/,
+  wrong:
+    /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Did you mean)/,
 };
 
 const outcomeOf = async (sql: string, of = snapshot) => {

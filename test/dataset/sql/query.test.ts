@@ -98,9 +98,9 @@ test('an ad with texts beyond measure spoils no statement', async () => {
 });
 
 test.each([
-  ['select page_name from ads', 'Perhaps pageName is meant.'],
-  ['select id from AdCountries', 'Perhaps ad_countries is meant.'],
-  ['select a.start_ed_at from ads a', 'Perhaps startedAt is meant.'],
+  ['select page_name from ads', 'Did you mean pageName?'],
+  ['select id from AdCountries', 'Did you mean ad_countries?'],
+  ['select a.start_ed_at from ads a', 'Did you mean startedAt?'],
   ['select colour from ads', 'gathered(gatheringId, adId).'],
   ["select json_extract('{}', body) from ads where id = 'hidden'", 'SQLite says: "bad JSON path: \'free ship'],
 ])('%s: the error says %s', async (sql, said) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { memoryAnswers } from '../../../src/state/memory-answers.ts';
+import { memoryAnswers } from '../../../src/state/memory-state.ts';
 import type { Redis } from '../../../src/state/redis/open-redis.ts';
 import { redisAnswers } from '../../../src/state/redis/redis-answers.ts';
 import { redisWindows } from '../../../src/state/redis/redis-windows.ts';

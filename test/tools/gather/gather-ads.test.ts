@@ -93,8 +93,8 @@ describe('with the local library', () => {
     const sent = service.requests.length;
     const refusalOf = async (args: object) => (await server.call('gather_ads', { maxCredits: 5, ...args })).text;
     const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
-    expect(await refusalOf({ collectionId, split: [{}] })).toContain('collectionId and split exclude each other');
-    expect(await refusalOf({ collectionId, filters: {} })).toContain('collectionId and filters exclude each other');
+    expect(await refusalOf({ collectionId, split: [{}] })).toContain('collectionId and split cannot be combined');
+    expect(await refusalOf({ collectionId, filters: {} })).toContain('collectionId and filters cannot be combined');
     expect(await refusalOf({ filters: { cursor: 'x' } })).toContain('must not hold "cursor"');
     expect(await refusalOf({ split: [{ limit: 3 }] })).toContain('must not hold "limit"');
     expect(await refusalOf({ maxCredits: undefined })).toContain('maxCredits is required');

@@ -74,7 +74,7 @@ test('an old cursor that the service no longer takes stops it, and nothing is lo
     receipt: { charged: 0 },
   });
   expect(text).toContain('The cursor has expired.');
-  expect(text).toContain('fresh: true, which is paid again');
+  expect(text).toContain('fresh: true, which is charged again');
   service.instead = () => undefined;
   expect((await server.call('gather_ads', { ...all, fresh: true })).data).toMatchObject({ read: 300, complete: true });
 });

@@ -2,12 +2,12 @@ import type { Path, Point } from './path.ts';
 import type { Rect } from './raster.ts';
 
 /** How much of each pixel of a rectangle a path covers, from 0 to 1, row by row. */
-export interface Coverage extends Rect {
+export interface Mask extends Rect {
   coverage: Float32Array;
 }
 
 /** Nothing for a path that lies outside, or that is not made of numbers. */
-export function coverageOf(path: Path, width: number, height: number): Coverage | undefined {
+export function maskOf(path: Path, width: number, height: number): Mask | undefined {
   const box = boundsOf(path, width, height);
   if (box === undefined) return;
   // Each edge says at which pixel the inside begins or ends; going along the row then adds up to what is covered.

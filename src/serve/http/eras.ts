@@ -1,0 +1,134 @@
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
+import type { Credentials } from '../../api/client.ts';
+import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
+import { bindV2, requestsV2 } from '../../mcp/bind-v2.ts';
+import type { Catalog } from '../../mcp/catalog.ts';
+import { checkRequest, type RequestError } from '../../mcp/check-request.ts';
+import { cancelNoticesIn, claimsModern, isToolCall, type Message, messagesIn, requestsIn } from '../messages.ts';
+
+/** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
+interface HttpCall {
+  request: Request;
+  /** The request's JSON. */
+  body: unknown;
+  credentials: Credentials;
+}
+
+type Serve = (call: HttpCall) => Promise<Response>;
+
+/** Answers each request with the SDK for its revision. */
+export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void): Serve {
+  const legacy = legacyEra(catalog);
+  const modern = modernEra(catalog, onerror);
+  return async (call) => {
+    const { request, body } = call;
+    const isModern = messagesIn(body).some(claimsModern) || !(await isLegacyRequest(request, body));
+    return isModern ? modern(call) : legacy(call);
+  };
+}
+
+/** Revision 2026-07-28: a server for each request. */
+function modernEra(catalog: Catalog, onerror: (error: Error) => void): Serve {
+  const { fetch } = createMcpHandler(
+    ({ authInfo }) => bindV2(catalog, { apiKey: authInfo?.token, tenantId: authInfo?.clientId ?? '' }),
+    { legacy: 'reject', onerror },
+  );
+  return async ({ request, body, credentials: { apiKey = '', tenantId } }) => {
+    const [message] = requestsIn(messagesIn(body));
+    const error = message && checkRequest(requestsV2, message);
+    if (error?.code === invalidParams) return errorAnswer(message, error);
+    return fetch(request, { parsedBody: body, authInfo: { token: apiKey, clientId: tenantId, scopes: [] } });
+  };
+}
+
+/** Other errors have an HTTP status as well, which the SDK sets. */
+const invalidParams = -32_602;
+
+/**
+ * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. The answer is JSON, or
+ * a stream of events for one call whose client asks for progress.
+ */
+function legacyEra(catalog: Catalog): Serve {
+  const notices = createCancelNotices();
+  return async (call) => {
+    const { request, body, credentials } = call;
+    const messages = messagesIn(body);
+    const requests = requestsIn(messages);
+    for (const { params } of cancelNoticesIn(messages)) notices.arrived(credentials.tenantId, params?.requestId);
+    for (const message of requests) {
+      const error = checkRequest(requestsV1, message);
+      if (error) return errorAnswer(message, error);
+    }
+    const { cancelled, forget } = awaitCancel(call, requests, notices);
+    const isStream = messages.length === 1 && requests.some((message) => asksForProgress(message, catalog));
+    // A stream begins before the call has ended.
+    const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, credentials);
+    const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
+    await server.connect(transport);
+    // Notices in a batch would reach the SDK together with the requests they are about.
+    const parsedBody = requests.length > 0 && messages.length > 1 ? requests : body;
+    const answered = transport.handleRequest(request, { parsedBody });
+    // Closing aborts running calls; a server that has answered has none.
+    const aborted = cancelled.then(() => server.close()).then(() => cancelled);
+    const answer = await Promise.race([answered, aborted]).catch((error) => {
+      forget();
+      throw error;
+    });
+    if (!isEvents(answer)) forget();
+    return answer;
+  };
+}
+
+const isEvents = ({ headers }: Response) => headers.get('content-type') === 'text/event-stream';
+
+const asksForProgress = (message: Message, catalog: Catalog): boolean =>
+  isToolCall(message) &&
+  catalog.reportsProgress(message.params?.name) &&
+  message.params?._meta !== undefined &&
+  'progressToken' in message.params._meta;
+
+/** Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. */
+function awaitCancel({ request, credentials }: HttpCall, requests: Message[], notices: CancelNotices) {
+  const [first, ...others] = requests;
+  let forget = () => {};
+  const cancelled = new Promise<Response>((resolve) => {
+    const cancel = () => resolve(errorAnswer(first, { code: -32_000, message: 'Cancelled' }));
+    request.signal.addEventListener('abort', cancel, { once: true });
+    if (request.signal.aborted) cancel();
+    if (first && others.length === 0) forget = notices.listen(credentials.tenantId, first.id, cancel);
+  });
+  return { cancelled, forget };
+}
+
+/** Running requests, so that a cancel notice, which comes in a request of its own, finds the one it cancels. */
+interface CancelNotices {
+  /** Calls `cancel` when a notice names this request; returns a function to call when the request has ended. */
+  listen(tenantId: string, id: unknown, cancel: () => void): () => void;
+  /** Cancels the request with this id, unless callers who share a key have several running. */
+  arrived(tenantId: string, id: unknown): void;
+}
+
+function createCancelNotices(): CancelNotices {
+  const running = new Map<string, Set<() => void>>();
+  const nameOf = (tenantId: string, id: unknown) => `${tenantId} ${JSON.stringify(id)}`;
+  return {
+    listen(tenantId, id, cancel) {
+      const name = nameOf(tenantId, id);
+      const sameName = running.get(name) ?? new Set();
+      running.set(name, sameName.add(cancel));
+      return () => {
+        sameName.delete(cancel);
+        if (sameName.size === 0) running.delete(name);
+      };
+    },
+    arrived(tenantId, id) {
+      const [only, ...others] = running.get(nameOf(tenantId, id)) ?? [];
+      if (others.length === 0) only?.();
+    },
+  };
+}
+
+const errorAnswer = ({ id = null }: Partial<Message> = {}, error: RequestError): Response =>
+  Response.json({ jsonrpc: '2.0', id, error });
