@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
+import { freePort } from '../support/free-port.ts';
 import { serveHttp } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { root } from './pages.ts';
@@ -27,6 +28,16 @@ test.skipIf(!hasClient)('the Python example counts, gathers and queries', async 
   await server.close();
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
   expect(stdout).toContain('Read 267 of 267, complete: True.');
+});
+
+test.skipIf(!hasClient)('the Python example explains itself, and says when there is no server', async () => {
+  expect(python(example, '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('[url]'), stderr: '' });
+  const url = `http://127.0.0.1:${await freePort()}/mcp`;
+  const { status, stderr } = python(example, url);
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: `No server at ${url}: start one with \`node dist/main.js http --demo\`.\n`,
+  });
 });
 
 test('the skill is as hosts read skills, and names tools that are there', () => {
