@@ -7,11 +7,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { showBoard } from '../test/support/board/board-host.ts';
 import { someAds, startBoardService } from '../test/support/board/board-service.ts';
-import { launchChromium } from '../test/support/board/launch-chromium.ts';
+import { hasChromium, launchChromium } from '../test/support/board/launch-chromium.ts';
 import { uuidOf } from '../test/support/uuid-of.ts';
+import { addRow, skipBenchmark } from './row.ts';
 
 const wanted = 1000;
 const rounds = 7;
+/** In milliseconds, at the median. */
+const maxMs: Record<string, number> = { 'first paint of the empty board': 300, 'a filter': 50 };
 const data = process.env.AD_LIBRARY_TEST_DATA;
 
 function realAds(folder: string): object[] {
@@ -23,9 +26,18 @@ function realAds(folder: string): object[] {
 }
 
 const median = (times: readonly number[]) => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
-const print = (name: string, times: readonly number[]) =>
-  process.stdout.write(`${name}: ${Math.round(median(times))} ms, ${Math.round(Math.min(...times))} at best\n`);
 
+function report(name: string, times: readonly number[]): void {
+  const ms = median(times);
+  process.stdout.write(`${name}: ${Math.round(ms)} ms, ${Math.round(Math.min(...times))} at best\n`);
+  const allowed = maxMs[name];
+  if (allowed === undefined) return;
+  const [ours, beside, holds] = [`${Math.round(ms)} ms`, `${allowed} ms allowed`, ms <= allowed];
+  addRow({ what: `board of 1,000 ads: ${name}`, ours, beside, ratio: ms / allowed, limit: 'at most 1.00', holds });
+  if (!holds) process.exitCode = 1;
+}
+
+if (!hasChromium) skipBenchmark('there is no Chromium');
 const service = await startBoardService(data ? () => realAds(data) : someAds(wanted));
 const [{ client }, browser] = await Promise.all([service.start(), launchChromium()]);
 process.stdout.write(`${wanted} ${data ? 'real' : 'generated'} ads\n`);
@@ -78,6 +90,6 @@ for (let round = 0; round <= rounds; round++) {
   if (round > 0) for (const [name, ms] of Object.entries(measured)) note(name, ms);
   await shown.close();
 }
-for (const [name, all] of Object.entries(times)) print(name, all);
+for (const [name, all] of Object.entries(times)) report(name, all);
 await browser.close();
 await service.close();

@@ -10,10 +10,11 @@ export interface Child<Ready> {
 /** Starts a file of this folder; rejects when it ends without a word. */
 export async function startChild<Ready>(file: string, ...given: string[]): Promise<Child<Ready>> {
   const path = fileURLToPath(new URL(file, import.meta.url));
-  const process = fork(path, given, { execArgv: ['--import', 'tsx'] });
+  const child = fork(path, given, { execArgv: ['--import', 'tsx'] });
+  process.once('exit', () => child.kill());
   const ready = await new Promise<Ready>((resolve, reject) => {
-    process.once('message', (message) => resolve(message as Ready));
-    process.once('exit', (code) => reject(new Error(`${file} ended with ${code}.`)));
+    child.once('message', (message) => resolve(message as Ready));
+    child.once('exit', (code) => reject(new Error(`${file} ended with ${code}.`)));
   });
-  return { ready, process };
+  return { ready, process: child };
 }

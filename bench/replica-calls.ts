@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { Client } from 'undici';
 import { callOf, goodHeaders } from '../test/support/http.ts';
 import { type Served, serveHttp } from '../test/support/process.ts';
@@ -14,7 +15,12 @@ export async function startFleet(name: string, count: number, settings: { baseUr
   const { baseUrl, stateUrl } = settings;
   const environment = stateUrl ? { AD_LIBRARY_STATE_URL: stateUrl, AD_LIBRARY_STATE_SECRET: secret } : {};
   const start = () => serveHttp(['--base-url', baseUrl, '--cache-seconds', '3600'], environment);
-  return { name, servers: await Promise.all(Array.from({ length: count }, start)) };
+  const servers = await Promise.all(Array.from({ length: count }, start));
+  // Also those of a benchmark that failed.
+  process.once('exit', () => {
+    for (const server of servers) server.process.child.kill();
+  });
+  return { name, servers };
 }
 
 /** A caller with a key of its own and a connection to each process, whose calls go to one after the other. */
@@ -38,8 +44,10 @@ export function callerOf({ servers }: Fleet, key: string) {
 export async function askKept(fleet: Fleet, { callers, ms }: { callers: number; ms: number }): Promise<number[]> {
   const times: number[] = [];
   const ask = async (_: unknown, number: number) => {
-    const name = `caller-${number}`;
-    const caller = callerOf(fleet, `svc_live_${name}`);
+    const key = `svc_live_caller-${number}`;
+    // As upstream.ts names whoever sends it.
+    const name = hash('sha256', `Bearer ${key}`).slice(0, 12);
+    const caller = callerOf(fleet, key);
     await caller.call('search_ads', { limit: 10 });
     const end = performance.now() + ms;
     for (let began = performance.now(); began < end; began = performance.now()) {

@@ -4,13 +4,13 @@
  * `npm run bench:replicas -- --seconds 5 --callers 32 --ads 100000`
  */
 import { parseArgs } from 'node:util';
-import { startRedis } from '../test/support/redis-server.ts';
+import { hasRedis, startRedis } from '../test/support/redis-server.ts';
 import { startChild } from './child.ts';
 import type { ManyAds } from './many-ads.ts';
 import { megabytes } from './memory.ts';
 import { bytesByKind, roundTrips, usedMemory } from './redis-memory.ts';
 import { askKept, callerOf, type Fleet, quantile, startFleet, stopFleet } from './replica-calls.ts';
-import { addRow } from './row.ts';
+import { addRow, skipBenchmark } from './row.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,6 +28,7 @@ const adsOfKey = 10_000;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const fixed = (value: number) => `${value.toFixed(2)} ms`;
 
+if (!hasRedis) skipBenchmark('there is no redis-server');
 const redis = await startRedis();
 try {
   await measureCalls();

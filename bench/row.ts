@@ -14,6 +14,15 @@ export interface Row {
 /** Rows go into the same stream as all that a benchmark says, after this word. */
 export const rowMark = 'ROW ';
 
+/** Before the reason why nothing can be measured here. */
+export const skipMark = 'SKIPPED ';
+
+/** Ends a benchmark that lacks what it needs. */
+export function skipBenchmark(reason: string): never {
+  process.stdout.write(`${skipMark}${reason}\n`);
+  process.exit(0);
+}
+
 /** Hands a row to who puts the table together; where nobody does, nothing is printed. */
 export function addRow(row: Row): void {
   if (process.env.BENCH_TABLE) process.stdout.write(`${rowMark}${JSON.stringify(row)}\n`);

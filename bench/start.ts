@@ -9,7 +9,7 @@ import { spawn } from 'node:child_process';
 import { command } from '../test/support/process.ts';
 import { addRow } from './row.ts';
 
-const most = 3;
+const maxRatio = { shell: 3, host: 2.2 };
 const rounds = Number(process.argv[2] ?? 21);
 
 const opening = [
@@ -55,7 +55,7 @@ function timed({ args, env, until }: Start): Promise<number> {
 
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
-async function compare(where: string, env: NodeJS.ProcessEnv): Promise<number> {
+async function compare(where: string, env: NodeJS.ProcessEnv, limit: number): Promise<boolean> {
   const bare: number[] = [];
   const served: number[] = [];
   for (let round = 0; round < rounds; round++) {
@@ -63,22 +63,23 @@ async function compare(where: string, env: NodeJS.ProcessEnv): Promise<number> {
     served.push(await timed({ args: command().args, env: { ...env, ...settings }, until: '"id":2' }));
   }
   const ratio = median(served) / median(bare);
-  process.stdout.write(
-    `${where}: node -e 0 ${median(bare).toFixed(0)} ms, tools/list answered ${median(served).toFixed(0)} ms, ratio ${ratio.toFixed(2)}\n`,
-  );
+  const holds = ratio <= limit;
+  const times = `node -e 0 ${median(bare).toFixed(0)} ms, tools/list answered ${median(served).toFixed(0)} ms`;
+  const verdict = `at most ${limit.toFixed(2)}: ${holds ? 'holds' : 'MISSED'}`;
+  process.stdout.write(`${where}: ${times}, ratio ${ratio.toFixed(2)}, ${verdict}\n`);
   addRow({
     what: `start to a list of tools, ${where}`,
     ours: `${median(served).toFixed(0)} ms`,
     beside: `${median(bare).toFixed(0)} ms for node -e 0`,
     ratio,
-    limit: `at most ${most.toFixed(2)}`,
-    holds: ratio <= most,
+    limit: `at most ${limit.toFixed(2)}`,
+    holds,
   });
-  return ratio;
+  return holds;
 }
 
 const { PATH, HOME } = process.env;
 process.stdout.write(`node ${process.version}, medians of ${rounds}\n`);
-const ratio = await compare('as in this shell', process.env);
-await compare('as a host starts it', { PATH, HOME });
-process.exitCode = ratio > most ? 1 : 0;
+const inShell = await compare('as in this shell', process.env, maxRatio.shell);
+const inHost = await compare('as a host starts it', { PATH, HOME }, maxRatio.host);
+process.exitCode = inShell && inHost ? 0 : 1;

@@ -8,9 +8,21 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem, type } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Row, rowMark } from './row.ts';
+import { type Row, rowMark, skipMark } from './row.ts';
 
-const benchmarks = ['calls', 'http', 'http --tool whoami', 'start', 'tokens', 'library', 'dataset 10000', 'pictures'];
+const benchmarks = [
+  'calls',
+  'http',
+  'http --tool whoami',
+  'start',
+  'tokens',
+  'library',
+  'dataset 10000',
+  'pictures',
+  'board',
+  'replicas --ads 10000',
+];
+const skipped: string[] = [];
 
 interface Measured extends Row {
   command: string;
@@ -28,12 +40,17 @@ async function rowsOf(name: string): Promise<Measured[]> {
   const closed = once(child, 'close');
   const rows: Measured[] = [];
   let output = '';
+  let reason: string | undefined;
   for await (const line of createInterface(child.stdout)) {
     if (line.startsWith(rowMark))
       rows.push({ ...JSON.parse(line.slice(rowMark.length)), command: `npm run bench:${name.replace(' ', ' -- ')}` });
+    else if (line.startsWith(skipMark)) reason = line.slice(skipMark.length);
     else output += `${line}\n`;
   }
-  if (rows.length === 0) throw new Error(`bench:${name} measured nothing:\n${output}`);
+  if (reason !== undefined) {
+    process.stderr.write(`bench:${file} skipped: ${reason}\n`);
+    skipped.push(`${file} (${reason})`);
+  } else if (rows.length === 0) throw new Error(`bench:${name} measured nothing:\n${output}`);
   const [code] = await closed;
   if (code !== 0) process.stderr.write(`bench:${name} missed a limit:\n${output}`);
   return rows;
@@ -68,7 +85,8 @@ function circumstances(): string {
 
 const rows: Measured[] = [];
 for (const name of benchmarks) rows.push(...(await rowsOf(name)));
-const table = `${tableOf(rows)}\n\n${circumstances()}\n`;
+const missing = skipped.length > 0 ? `\nNot measured: ${skipped.join('; ')}.\n` : '';
+const table = `${tableOf(rows)}\n\n${circumstances()}\n${missing}`;
 process.stdout.write(table);
 if (process.argv.includes('--write')) {
   const text = readFileSync(new URL('../BENCHMARKS.md', import.meta.url), 'utf8');

@@ -26,11 +26,12 @@ interface Data {
   receipt: { charged: number | null };
 }
 
-/** One call: what is shown of its text unless everything is. */
+/** One call: which lines of its text are shown unless everything is, and on how many lines each. */
 interface DemoCall {
   name: string;
   args: Record<string, unknown>;
   shows: RegExp;
+  fold?: number;
 }
 
 const { full } = parseArgs({ options: { full: { type: 'boolean', default: false } } }).values;
@@ -45,19 +46,30 @@ const CREDITS = /^Credits:/;
 /** What nobody reads in a demo. */
 const REQUEST = /(?<=^Credits: .*)\. (?:Last request|Request) \S+$/;
 
+const ID = /\b([\da-f]{8})(?:-[\da-f]{4}){3}-[\da-f]{12}\b/g;
+const shortened = (text: string) => text.replace(REQUEST, '').replace(ID, '$1…');
+
+const folder = mkdtempSync(join(tmpdir(), 'ad-library-demo-'));
+function save(name: string, content: string | Uint8Array): string {
+  const file = join(folder, name);
+  writeFileSync(file, content);
+  return file;
+}
+
 /** What is printed after an answer: the calls it rests on. */
 let callLines: string[] = [];
 
 async function main() {
-  await client.connect(new StdioClientTransport({ ...command(['--demo']), stderr: 'inherit' }));
   print(paint('bold', 'Ad Library MCP: an assistant answers questions about ads'));
   print();
   paragraph(
-    'This is demo data: the ads are invented, and no real credits are spent. A person asks (Q) and gets an answer (A). Below it stand the tool calls that it rests on (→), and the text that they returned (│).',
+    'This is demo data: the ads are invented, and no real credits are spent. Each question (Q) is followed by its answer (A), the tool calls behind it (→) and what they returned (│).',
   );
+  await client.connect(new StdioClientTransport({ ...command(['--demo']), stderr: 'inherit' }));
 
   const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
-  const { items, totalHits } = await call({ name: 'search_ads', args: { filters, limit: 3 }, shows: /^1\. / });
+  const search = { name: 'search_ads', args: { filters, limit: 3 }, shows: /^("|\d+\. )/, fold: 1 };
+  const { items, totalHits } = await call(search);
   const [first, ...others] = items.map(({ pageName, daysRunning }) => ({ pageName, daysRunning }));
   tell('Which ads that promise free shipping in the US have run longest, and still run?', [
     `"${items[0]?.headline}" by ${first?.pageName}, for ${first?.daysRunning} days.`,
@@ -71,28 +83,28 @@ async function main() {
   const inGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
   const byFormat = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays ${inGermany} GROUP BY 1`;
   const gather = { filters: { countries: ['DE'] }, maxCredits: 40 };
-  await call({ name: 'gather_ads', args: gather, shows: /^(Gathering|Formats|Days running)/ });
+  await call({ name: 'gather_ads', args: gather, shows: /^(Gathering|Days running)/ });
   const { rows } = await call({ name: 'query_ads', args: { sql: byFormat }, shows: /\|/ });
   const [[, other = 0, otherDays = 0] = [], [, videos = 0, videoDays = 0] = []] = rows;
   const share = Math.round((100 * videos) / (videos + other));
   tell('What share of the ads in Germany are videos, and do they run longer than the others?', [
     `${videos} of ${videos + other} ads, ${share} %, are videos.`,
-    `Half of them ran ${videoDays} days or longer; of the other ads, half ran ${otherDays} days or longer.`,
+    `${videoDays > otherDays ? 'Yes, they do' : 'No, they do not'}: half of them have run ${videoDays} days or longer;`,
+    `of the other ads, half have run ${otherDays} days or longer.`,
   ]);
 
   const table = `SELECT pageName, headline, displayFormat, ctaType, startedAt, daysRunning ${inGermany}`;
-  const { rows: exported } = await call({
-    name: 'export_ads',
-    args: { sql: table, name: 'ads-in-germany' },
-    shows: /\.csv/,
-  });
+  const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shows: /\.csv/ };
+  const saved = await files(exported);
   tell('Give me those ads as a table for a spreadsheet.', [
-    `It has ${exported} rows. The host opens it for an hour, with a note on how the data came about.`,
+    `${videos + other} rows, as ${saved[0]}.`,
+    'A note beside it says how they were gathered.',
   ]);
 
   print();
+  const ratio = (videoDays / otherDays).toFixed(1);
   paragraph(
-    `Finding: in Germany, videos run ${(videoDays / otherDays).toFixed(1)} times as long as other ads.`,
+    `Finding: in Germany, the median video has run ${videoDays} days, ${ratio} times as long as the median other ad (${otherDays} days). Ads that still run count with their days so far.`,
     'bold',
   );
   paragraph(
@@ -118,8 +130,8 @@ function marked(mark: string, lines: readonly string[], style: Parameters<typeof
   for (const [index, line] of lines.entries()) print(paint(style, `${index === 0 ? mark : ' '}  ${line}`));
 }
 
-async function call({ name, args, shows }: DemoCall): Promise<Data> {
-  return (await toolResult({ name, args, shows })).structuredContent as unknown as Data;
+async function call(demoCall: DemoCall): Promise<Data> {
+  return (await toolResult(demoCall)).structuredContent as unknown as Data;
 }
 
 /** Writes the picture of a result to a file, and returns its name. */
@@ -127,12 +139,22 @@ async function picture(demoCall: DemoCall): Promise<string> {
   const { content } = await toolResult(demoCall);
   const image = content.find((block) => block.type === 'image');
   if (image === undefined) throw new Error(`${demoCall.name} returned no picture.`);
-  const file = join(mkdtempSync(join(tmpdir(), 'ad-library-demo-')), 'sheet.jpg');
-  writeFileSync(file, Buffer.from(image.data, 'base64'));
-  return file;
+  return save('sheet.jpg', Buffer.from(image.data, 'base64'));
 }
 
-async function toolResult({ name, args, shows }: DemoCall): Promise<CallToolResult> {
+/** Writes what an export links to, a table and its note, to files, and returns their names. */
+async function files(demoCall: DemoCall): Promise<string[]> {
+  const { content } = await toolResult(demoCall);
+  const saved: string[] = [];
+  for (const block of content) {
+    if (block.type !== 'resource_link') continue;
+    const [resource] = (await client.readResource({ uri: block.uri })).contents;
+    if (resource && 'text' in resource) saved.push(save(block.name, resource.text));
+  }
+  return saved;
+}
+
+async function toolResult({ name, args, shows, fold: max = 2 }: DemoCall): Promise<CallToolResult> {
   const result = (await client.callTool({ name, arguments: args })) as CallToolResult;
   const text = result.content.flatMap((block) => (block.type === 'text' ? block.text : [])).join('\n');
   if (result.isError) throw new Error(text);
@@ -140,12 +162,12 @@ async function toolResult({ name, args, shows }: DemoCall): Promise<CallToolResu
   spending.credits += (result.structuredContent as unknown as Data).receipt.charged ?? 0;
   const lines = text.split('\n').filter((line) => !line.startsWith('DEMO DATA'));
   const width = columns - 6;
-  const shown = (line: string, max: number) => (full ? wrap(line, width) : fold(line, { columns: width, max }));
+  const shown = (line: string, maxLines: number) =>
+    full ? wrap(line, width) : fold(shortened(line), { columns: width, max: maxLines });
   const kept = full ? lines : lines.filter((line) => shows.test(line) || CREDITS.test(line));
   const [start, ...rest] = shown(`${name} ${argumentsText(args)}`, 4);
   callLines.push(paint('yellow', `   → ${start}`), ...rest.map((line) => paint('yellow', `     ${line}`)));
-  for (const line of kept.flatMap((text) => shown(full ? text : text.replace(REQUEST, ''), 2)))
-    callLines.push(`   ${paint('dim', '│')} ${line}`);
+  for (const line of kept.flatMap((line) => shown(line, max))) callLines.push(`   ${paint('dim', '│')} ${line}`);
   return result;
 }
 

@@ -31,8 +31,12 @@ await screenshot('board-light.png', { width: 1000, height: 760 }, 'cards');
 await screenshot('board-dark.png', { width: 1000, height: 760, context: { theme: 'dark' } }, 'timeline');
 await screenshot('board-narrow.png', { width: 360, height: 740 }, 'cards');
 
-const found = await server.call('search_ads', { filters, limit: 12 });
-const { raw } = await server.call('view_ads', { adIds: found.data.items.map(({ id }) => id) });
+// The ad of each advertiser that has run longest, in scripts that pictures of the demo can show.
+const sql = `SELECT id, max(daysRunning) AS days FROM ads
+  WHERE language IN ('en', 'de', 'es', 'fr', 'it') GROUP BY pageId ORDER BY days DESC`;
+await server.call('gather_ads', { maxAds: 2000, maxCredits: 200 });
+const { data } = await server.call('query_ads', { sql, limit: 12 });
+const { raw } = await server.call('view_ads', { adIds: (data.rows as string[][]).map(([id]) => id) });
 const image = raw.content.find(({ type }) => type === 'image');
 if (image?.type === 'image') writeFileSync(new URL('sheet.jpg', folder), Buffer.from(image.data, 'base64'));
 await browser.close();

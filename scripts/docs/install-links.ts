@@ -21,8 +21,10 @@ export const cursorLink = (withKey: boolean): string => {
   return `https://cursor.com/install-mcp?name=ad-library&config=${encodeURIComponent(config)}`;
 };
 
-const links = (host: string, link: (withKey: boolean) => string): string =>
-  `**${host}**: [add it with your key](${link(true)}), or [add the demo](${link(false)})`;
+const links = [
+  `**VS Code**: [with your key](${vsCodeLink(true)}), which it asks you for`,
+  `**Cursor**: [with your key](${cursorLink(true)}), which it reads from \`AD_LIBRARY_API_KEY\` in its own environment`,
+  `**Beside \`http --demo\`**, without a key: [VS Code](${vsCodeLink(false)}), [Cursor](${cursorLink(false)})`,
+];
 
-export const withInstallLinks = (readme: string): string =>
-  replaceMarked(readme, 'install links', `${links('VS Code', vsCodeLink)} · ${links('Cursor', cursorLink)}`);
+export const withInstallLinks = (readme: string): string => replaceMarked(readme, 'install links', links.join(' · '));

@@ -44,21 +44,23 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
         FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
       const [others = [], videos = []] = (await ask('query_ads', { sql })).rows;
       const share = Math.round((100 * Number(videos[1])) / read);
-      const longer = Number(videos[2]) > Number(others[2]) ? 'Yes' : 'No';
-      return `${videos[1]} of ${read}, ${share} %. ${longer}: half of the videos ran ${videos[2]} days or longer; for the other ads, it is ${others[2]} days. All ${read} ads were read, so this is no sample.`;
+      const longer = Number(videos[2]) > Number(others[2]) ? 'Yes, they do' : 'No, they do not';
+      return `${videos[1]} of ${read}, ${share} %. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is no sample.`;
     },
   },
   {
-    question: 'Who of them tries out most, and which message does it stay with?',
+    question: 'Which of these advertisers tests the most, and which message does it repeat?',
     tools: '`query_ads`',
     async answer(ask) {
-      const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active) FROM ads
-        JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 3 DESC, 2 DESC LIMIT 1`;
+      const inDe = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
+      const perPage = `SELECT pageName, count(*), count(DISTINCT variant), sum(active) ${inDe}
+        GROUP BY 1 ORDER BY 3 DESC, 2 DESC LIMIT 1`;
       const [[pageName = '', ads, messages, running] = []] = (await ask('query_ads', { sql: perPage })).rows;
-      const perMessage = `SELECT min(firstLine), count(*), max(daysRunning) FROM ads
-        WHERE pageName = '${String(pageName).replaceAll("'", "''")}' GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
+      const perMessage = `SELECT min(firstLine), count(*), max(daysRunning) ${inDe}
+        AND variant IS NOT NULL AND pageName = '${String(pageName).replaceAll("'", "''")}'
+        GROUP BY variant ORDER BY 2 DESC, 3 DESC LIMIT 1`;
       const [[line, copies, days] = []] = (await ask('query_ads', { sql: perMessage })).rows;
-      return `${pageName}: ${messages} different messages in ${ads} ads, of which ${running} still run. It came back ${copies} times to “${line}”, for up to ${days} days.`;
+      return `${pageName}: ${messages} different messages in ${ads} ads; ${running} of the ads still run. Its most repeated message, “${line}”, is in ${copies} ads, one of which ran ${days} days.`;
     },
   },
 ];

@@ -1,14 +1,11 @@
 /** Examples in the help of each command, by its words. Tests run them all. */
 export const examples: Readonly<Record<string, readonly string[]>> = {
-  '': [
-    'ad-library-mcp --demo',
-    'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example.com --credit-budget 200',
-  ],
+  '': ['ad-library-mcp --demo', 'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example'],
   stdio: ['ad-library-mcp stdio --demo', 'ad-library-mcp stdio --tools search_ads,get_ad --read-only'],
   http: [
     'ad-library-mcp http --demo',
     'ad-library-mcp http --base-url https://api.example.com --port 8080',
-    'ad-library-mcp http --base-url https://api.example.com --host 0.0.0.0 --allowed-hosts ads.example.com',
+    'ad-library-mcp http --demo --host 0.0.0.0 --allowed-hosts ads.example.com',
   ],
   library: [
     'ad-library-mcp library import ads.jsonl',
@@ -30,7 +27,7 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   'library key create': [
     'ad-library-mcp library key create --name Laptop --database ads.db',
     'ad-library-mcp library key create --name Archive --unmetered',
-    'ad-library-mcp library key create --name Ci --scopes ads:read,pages:read --credits 500',
+    'ad-library-mcp library key create --scopes ads:read,pages:read --credits 500',
   ],
   'library key list': ['ad-library-mcp library key list --database ads.db'],
   'library key revoke': ['ad-library-mcp library key revoke svc_live_1a2b3c4d'],

@@ -5,7 +5,8 @@ import { type KeptDataset, keptDatasets, removeDataset } from '../state/files/ke
 
 /** Deletes the datasets that are kept in files, after saying what they are. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
-  if (files === undefined) throw new SettingsError([`${settings.files.variable} must name the folder to clear`]);
+  if (files === undefined)
+    throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
   const kept = await keptDatasets(folder);
   print(`${folder} keeps ${counted(kept.length, 'dataset')}${kept.length > 0 ? ':' : '.'}\n`);

@@ -16,7 +16,7 @@ import { type KeyOptions, wrongOption } from '../library/keys.ts';
 import type { LeaseTiming } from '../library/lease.ts';
 import type { Library } from '../library/open.ts';
 import type { IndexProgress } from '../library/reindex.ts';
-import { importOutcome, importText, indexLine, keysText, progressLine } from '../library/report.ts';
+import { importOutcome, importText, indexLine, keysText, progressLine, storedText } from '../library/report.ts';
 import type { Log } from '../log/log.ts';
 import { listen as listenOn } from '../serve/http/listen.ts';
 import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';
@@ -127,6 +127,7 @@ async function serve(
     ? serveDemoLibrary({ listen, now, onError })
     : serveLibrary({ ...target, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
+  if (served.stored) say(`ad-library-mcp: ${storedText(served.stored)}\n`);
   say(`ad-library-mcp: library on ${served.url}\n`);
   const lost = await Promise.race([stopped, served.lost]);
   if (lost) say(`ad-library-mcp: ${lost.message}\n`);

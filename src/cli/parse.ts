@@ -1,8 +1,7 @@
-import { styleText } from 'node:util';
 import { Command, CommanderError, Option, type OptionValues } from 'commander';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
-import { printable } from '../log/printable.ts';
-import { examples } from './examples.ts';
+import { addHelp, importHelp, style } from './help.ts';
+import { everyCommand, problemText } from './wrong-use.ts';
 
 /** The command to run, with the settings from its flags. */
 export type Job =
@@ -56,14 +55,14 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   const found = (read: Job) => {
     job = read;
   };
-  const program = new Command('ad-library-mcp')
+  const program: Command = new Command('ad-library-mcp')
     .description('MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.')
-    .configureOutput({ outputError: (text, write) => write(problemText(text)) })
+    .configureOutput({ outputError: (text, write) => write(problemText(text, program)) })
     .configureHelp(style);
   withSettings(program, stdio);
   addCommands(program, found);
   for (const command of everyCommand(program)) addHelp(command, version);
-  const words = withHelpLast(program, argv);
+  const words = asksVersion(argv) ? ['--version'] : withHelpLast(program, argv);
   try {
     // With an action of its own, a program takes an unknown word for an argument too many, and suggests nothing.
     if (program.parseOptions([...words]).operands.length === 0) {
@@ -76,6 +75,10 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   }
   return job ?? { exit: 2 };
 }
+
+/** As other programs are asked for it, too. */
+const asksVersion = ([word = '', ...others]: readonly string[]): boolean =>
+  others.length === 0 && ['-v', 'version'].includes(word);
 
 /** `help X` as `X --help`. A wrong X stays alone: commander would print other help, and not say that X is wrong. */
 function withHelpLast(program: Command, argv: readonly string[]): string[] {
@@ -121,15 +124,6 @@ function addCommands(program: Command, found: (job: Job) => void): void {
   addKeyCommands(library, found);
 }
 
-const importHelp = `
-Formats, found by content, each plain or compressed (.gz):
-  JSON   ads and pages in the shapes of the API, or ads of the public ad library: JSON Lines, a list,
-         an object with a list in "data" or "items", or one record; on one line or on many
-  CSV    of the public ad library: ads (column ad_archive_id), or the advertisers of its report (column Page ID)
-
-A record replaces an earlier one with the same id. Records that cannot be used are skipped, and named by line
-or path with the reason; the exit code is then 1.`;
-
 function addKeyCommands(library: Command, found: (job: Job) => void): void {
   const key = sub(library, 'key', 'API keys of the local library');
   withSettings(sub(key, 'create', 'create a key and print it once'), database, ofDatabase)
@@ -157,47 +151,6 @@ function addKeyCommands(library: Command, found: (job: Job) => void): void {
 
 const sub = (parent: Command, name: string, description: string) => parent.command(name).description(description);
 
-/** Commander drops the styles where the output is no terminal or NO_COLOR is set. */
-const style = { styleTitle: (title: string) => styleText('bold', title) };
-
-/** Help, examples and the version, which every command has. */
-function addHelp(command: Command, version: string): void {
-  const isGroup = command.commands.length > 0;
-  const words = wordsOf(command);
-  command
-    .exitOverride()
-    .version(version, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .helpCommand('help [command]', 'print the help of a command')
-    .showHelpAfterError(`See ${[...words, '--help'].join(' ')}.`);
-  if (!isGroup) command.configureHelp({ ...style, visibleCommands: () => [] });
-  else if (command.parent) {
-    command.addHelpText('before', ({ error }) =>
-      error ? `${prefix}${words.slice(1).join(' ')} needs a command\n` : '',
-    );
-  }
-  const lines = examples[words.slice(1).join(' ')] ?? [];
-  command.addHelpText('after', section('Examples', lines));
-  if (!command.parent) command.addHelpText('after', section('Environment', environmentHelp()));
-}
-
-const section = (title: string, lines: readonly string[]) =>
-  ['', style.styleTitle(`${title}:`), ...lines.map((line) => `  ${line}`)].join('\n');
-
-/** `['ad-library-mcp', 'library', 'serve']` */
-const wordsOf = (command: Command): string[] => [...(command.parent ? wordsOf(command.parent) : []), command.name()];
-
-const prefix = 'ad-library-mcp: ';
-const maxProblem = 400;
-
-/** One line with our prefix, from `error: …\n(Did you mean …?)\n`. Words of the command line may hold anything. */
-function problemText(text: string): string {
-  const [problem = '', suggestion] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
-  const shown = problem.replace(/^error: /, '').slice(0, maxProblem);
-  const line = [shown, suggestion].filter(Boolean).join(' ').replaceAll('\n', ' ');
-  return `${prefix}${printable(line)}\n`;
-}
-
 function withSettings(command: Command, names: readonly SettingName[], texts: Partial<Flags> = {}): Command {
   for (const name of names) {
     const { flag, value, help, schema } = settings[name] as Setting;
@@ -219,11 +172,4 @@ const settingOf = new Map(
 function flagsOf(values: OptionValues): Flags {
   const named = Object.entries(values).map(([attribute, value]) => [settingOf.get(attribute), String(value)]);
   return Object.fromEntries(named.filter(([name]) => name !== undefined));
-}
-
-const everyCommand = (command: Command): Command[] => [command, ...command.commands.flatMap(everyCommand)];
-
-function environmentHelp(): string[] {
-  const width = Math.max(...Object.values(settings).map(({ variable }) => variable.length));
-  return Object.values(settings).map(({ variable, help }) => `${variable.padEnd(width)}  ${help}`);
 }

@@ -1,6 +1,7 @@
 import { openApp, toolNames } from '../app.ts';
 import { missingSettings, readConfig, SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
+import { unknownVariables } from '../config/unknown-variables.ts';
 import { createLog, logCalls } from '../log/log.ts';
 import { masked } from '../log/mask-key.ts';
 import { printable } from '../log/printable.ts';
@@ -38,12 +39,16 @@ async function readJob(argv: string[]): Promise<Job | { exit: number }> {
 }
 
 async function run(job: Job): Promise<number> {
+  for (const problem of unknownVariables(process.env)) say(`ad-library-mcp: ${problem}\n`);
   const http = job.name === 'http';
   const listens = http || job.name === 'library serve';
   const read = () =>
     readConfig(process.env, job.flags, { tools: toolNames, listens, http, oneUser: job.name === 'stdio' });
   if (job.name === 'stdio') return stdio(readForHost(read));
   const config = read();
+  const slow =
+    listens && config.demo ? 'generating the demo data' : job.name === 'files clear' && 'reading what is kept';
+  if (slow && process.stderr.isTTY) say(`ad-library-mcp: ${slow} …\n`);
   if (job.name === 'http') return serveCallers(config);
   const print = (text: string) => process.stdout.write(printable(text));
   if (job.name === 'files clear') return (await import('./files.ts')).clearFiles(config, print);
@@ -125,8 +130,12 @@ function explain(error: unknown): number {
     for (const problem of error.problems) say(masked(`ad-library-mcp: ${problem.replaceAll('\n', '\n  ')}\n`));
     return 2;
   }
-  const { code, message } = error as NodeJS.ErrnoException;
-  const inUse = code === 'EADDRINUSE' ? ' Another program uses this port: choose another one with --port.' : '';
-  say(masked(`ad-library-mcp: ${message}${inUse}\n`));
+  say(masked(`ad-library-mcp: ${reasonOf(error as ListenError)}\n`));
   return 1;
+}
+
+type ListenError = NodeJS.ErrnoException & { address?: string; port?: number };
+
+function reasonOf({ code, message, address, port }: ListenError): string {
+  return code === 'EADDRINUSE' ? `port ${port} of ${address} is in use: choose another one with --port` : message;
 }

@@ -7,7 +7,7 @@ import { openDemoLibrary } from './demo.ts';
 import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
 import { type LeaseOptions, takeLease } from './lease.ts';
-import { type Library, type LibraryOptions, openLibrary } from './open.ts';
+import { type Library, type LibraryOptions, type LibrarySize, openLibrary } from './open.ts';
 import { DatabaseInUse } from './owner-note.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
@@ -33,6 +33,8 @@ export type ServedLibrary = {
   url: string;
   /** The key of demo mode. */
   apiKey: string | undefined;
+  /** The file that is served, with its whole path, and what was in it at the start; absent in demo mode. */
+  stored?: LibrarySize & { database: string };
   /** Resolves when another process has taken over the database, or its file is gone; from then on every call is answered 503. */
   lost: Promise<Error>;
   /** Finishes answers in flight, then closes the database. */
@@ -57,6 +59,7 @@ export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary
     return {
       url: listening.address,
       apiKey: undefined,
+      stored: { database: owned.database, ...owned.library.size() },
       lost,
       async close() {
         // First, so that other commands wait for the file instead of calling a server that is closing.
@@ -138,7 +141,7 @@ async function withLibrary<Result>(
   }
 }
 
-type Owned = { library: Library; token: string; announce(url: string | null): void; close(): void };
+type Owned = { database: string; library: Library; token: string; announce(url: string | null): void; close(): void };
 
 async function openOwned(
   target: DatabaseOptions,
@@ -150,7 +153,7 @@ async function openOwned(
   const options = { database, now: target.now, ...(onError && { onError }) };
   if (database === ':memory:') {
     const library = await openLibrary(options);
-    return { library, token, announce: () => {}, close: library.close };
+    return { database, library, token, announce: () => {}, close: library.close };
   }
   const { timing, onWait, onIndex } = target;
   const { announce, check, release } = await takeLease(database, { token, timing, onWait, onLost });
@@ -163,7 +166,7 @@ async function openOwned(
         release();
       }
     };
-    return { library, token, announce, close };
+    return { database, library, token, announce, close };
   } catch (error) {
     release();
     throw error;

@@ -33,8 +33,12 @@ export type Library = {
   keys: Keys;
   /** Loads ads and pages; see import.ts. */
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
+  /** How many records it has. */
+  size(): LibrarySize;
   close(): void;
 };
+
+export type LibrarySize = { ads: number; pages: number };
 
 const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 
@@ -63,10 +67,17 @@ export async function openLibrary(options: LibraryOptions): Promise<Library & { 
     fetch: async (request) => service.fetch(request),
     keys,
     import: (source) => importRecords(context, source),
+    size: () => sizeOf(database),
     close: database.close,
     context,
   };
 }
+
+const sizeOf = (database: Database): LibrarySize =>
+  database.get('SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages') ?? {
+    ads: 0,
+    pages: 0,
+  };
 
 /** Stored in the database, so that cursors outlive the process. */
 function cursorSecret(database: Database, random: Random): string {

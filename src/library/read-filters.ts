@@ -1,8 +1,8 @@
+import { isNear, nearestFirst } from '../api/nearest.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { invalid, quoted } from './api-error.ts';
 import { isCondition } from './filters.ts';
 import { isJsonObject } from './loose-values.ts';
-import { isNear, nearestFirst } from './nearest.ts';
 
 export type FilterValue = string | number | boolean | string[] | FilterValues;
 export type FilterValues = { [key: string]: FilterValue };

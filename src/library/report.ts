@@ -1,4 +1,4 @@
-import type { ImportedFile, ImportProgress } from './commands.ts';
+import type { ImportedFile, ImportProgress, ServedLibrary } from './commands.ts';
 import type { KeyInfo } from './keys.ts';
 import type { IndexProgress } from './reindex.ts';
 
@@ -25,6 +25,12 @@ function barOf(part: number): string {
 
 const counted = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
 
+/** Which file is served, and what it holds: one in the wrong folder is new and empty. */
+export function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
+  if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
+  return `${database} holds ${counted(ads, 'ad')} and ${counted(pages, 'page')}`;
+}
+
 export function importText({ name, notes, ...report }: ImportedFile): string {
   const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
   const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
@@ -46,10 +52,14 @@ function problemText({ line, path, problem }: ImportedFile['problems'][number]):
 }
 
 /** The exit code of an import; `note` explains a code other than 0. */
-export function importOutcome(files: Pick<ImportedFile, 'skipped'>[]): { exitCode: number; note?: string } {
-  const skipped = files.reduce((sum, file) => sum + file.skipped, 0);
-  if (skipped === 0) return { exitCode: 0 };
-  return { exitCode: 1, note: 'exit code 1: some records were skipped; everything else is stored' };
+export function importOutcome(files: Pick<ImportedFile, 'ads' | 'pages' | 'skipped'>[]): {
+  exitCode: number;
+  note?: string;
+} {
+  if (files.every(({ skipped }) => skipped === 0)) return { exitCode: 0 };
+  const isStored = files.some(({ ads, pages }) => ads + pages > 0);
+  const rest = isStored ? 'some records were skipped; everything else is stored' : 'nothing was stored';
+  return { exitCode: 1, note: `exit code 1: ${rest}` };
 }
 
 export function keysText(keys: KeyInfo[]): string {

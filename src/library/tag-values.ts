@@ -1,5 +1,5 @@
+import { nearestFirst } from '../api/nearest.ts';
 import type { Database } from './database.ts';
-import { nearestFirst } from './nearest.ts';
 import type { RecordType, Tag } from './record-type.ts';
 import type { Records } from './records.ts';
 import { tagPrefix, tagToken } from './tag-tokens.ts';

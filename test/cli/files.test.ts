@@ -71,5 +71,7 @@ test('empties the dataset of a server that is running, which goes on', async () 
 });
 
 test('needs a folder', async () => {
-  await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow('AD_LIBRARY_FILES must name the folder to clear');
+  await expect(clearFiles(readConfig({}), () => {})).rejects.toThrow(
+    'AD_LIBRARY_FILES (or --files) must name the folder',
+  );
 });

@@ -136,7 +136,7 @@ describe('an import', () => {
     expect(code).toBe(1);
     expect(err).toContain('0 ads and 0 pages, 500 skipped:\n  line 1: id: ');
     expect(err).toMatch(/\n {2}and 450 more:\n {4}450 × id: an ad's id is a UUID\n/);
-    expect(err).toMatch(/\nad-library-mcp: exit code 1: some records were skipped; everything else is stored\n$/);
+    expect(err).toMatch(/\nad-library-mcp: exit code 1: nothing was stored\n$/);
   });
 
   test('of a folder is refused by its name', async ({ folder, database }) => {

@@ -66,7 +66,20 @@ describe('a command line', () => {
   });
 
   test.each([
-    ['serve', "unknown command 'serve'"],
+    ['serve', "unknown command 'serve' (Did you mean library serve?)"],
+    ['import a.jsonl --database x.db', "unknown command 'import' (Did you mean library import?)"],
+    ['library http', "unknown command 'http' (Did you mean http?)"],
+    ['library create --name x', "unknown command 'create' (Did you mean library key create?)"],
+    ['--port 1', "unknown option '--port' (it belongs to http, library serve)"],
+    ['stdio --metrics', "unknown option '--metrics' (it belongs to http)"],
+    [
+      '--database x',
+      "unknown option '--database' (it belongs to library serve, library import, library key create, …)",
+    ],
+    ['--demo=maybe', '--demo takes no value'],
+    ['http --read-only=no', '--read-only takes no value'],
+    ['library key create --unmetered=yes', '--unmetered takes no value'],
+    ['--port=1', "unknown option '--port' (it belongs to http, library serve)"],
     ['htpp', "unknown command 'htpp' (Did you mean http?)"],
     ['--log-level info studio', "unknown command 'studio' (Did you mean stdio?)"],
     ['library impor', "unknown command 'impor' (Did you mean import?)"],
@@ -137,10 +150,13 @@ test.each(commands.flatMap((line) => ['--help', '-h', 'help'].map((word) => [lin
   },
 );
 
-test.each(commands.flatMap((line) => [`${line} --version`, `${line} -V`]))('"%s" prints the version', (line) => {
-  expect(read(line)).toEqual({ exit: 0 });
-  expect(written.stdout).toBe('1.2.3\n');
-});
+test.each([...commands.flatMap((line) => [`${line} --version`, `${line} -V`]), '-v', 'version'])(
+  '"%s" prints the version',
+  (line) => {
+    expect(read(line)).toEqual({ exit: 0 });
+    expect(written.stdout).toBe('1.2.3\n');
+  },
+);
 
 test('"help" takes the command it is about', () => {
   expect(read('help http')).toEqual({ exit: 0 });
@@ -170,7 +186,19 @@ test('help of the import names its formats', () => {
     expect(written.stdout).toContain(format);
 });
 
-test('help names every setting', () => {
-  read('--help');
-  for (const { variable } of Object.values(settings)) expect(written.stdout).toContain(variable);
+test.each(commands)('no line of the help of "%s" is longer than 80 columns', (line) => {
+  read(`${line} --help`);
+  expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
+});
+
+test('help names every setting: by its flag, or else by its variable', () => {
+  for (const line of commands) read(`${line} --help`);
+  for (const setting of Object.values(settings))
+    expect(written.stdout).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);
+});
+
+test('every flag is called as its variable', () => {
+  for (const setting of Object.values(settings))
+    if ('flag' in setting)
+      expect(setting.variable).toBe(`AD_LIBRARY${setting.flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
 });

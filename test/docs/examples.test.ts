@@ -1,8 +1,9 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
+import { freePort } from '../support/free-port.ts';
 import { serveHttp } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { root } from './pages.ts';
@@ -29,10 +30,14 @@ test.skipIf(!hasClient)('the Python example counts, gathers and queries', async 
   expect(stdout).toContain('Read 267 of 267, complete: True.');
 });
 
-test('the demo runs to its end', () => {
-  const args = ['--import', 'tsx', 'scripts/demo-session.ts'];
-  const output = execFileSync(process.execPath, args, { cwd: root, encoding: 'utf8' });
-  expect(output).toMatch(/demo data/i);
+test.skipIf(!hasClient)('the Python example explains itself, and says when there is no server', async () => {
+  expect(python(example, '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('[url]'), stderr: '' });
+  const url = `http://127.0.0.1:${await freePort()}/mcp`;
+  const { status, stderr } = python(example, url);
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: `No server at ${url}: start one with \`node dist/main.js http --demo\`.\n`,
+  });
 });
 
 test('the skill is as hosts read skills, and names tools that are there', () => {

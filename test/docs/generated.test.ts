@@ -45,6 +45,14 @@ test('README’s questions are answered as the demo answers them', async () => {
   expect(await withQuestions(readme)).toBe(readme);
 });
 
+test('README’s figures are those of the benchmarks, to the hundred', () => {
+  const row = /search_ads, brief[^|]*\| (\d+) tokens an item +\| (\d+) as the service/.exec(read('BENCHMARKS.md'));
+  const [ours, service] = (row ?? [])
+    .slice(1)
+    .map((tokens) => (100 * Math.round(Number(tokens) / 100)).toLocaleString('en-US'));
+  expect(readme).toContain(`about ${service} tokens as the service sends it costs your assistant about ${ours} (`);
+});
+
 test('README’s links are those of the script', () => {
   expect(withInstallLinks(readme)).toBe(readme);
 });

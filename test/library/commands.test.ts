@@ -33,6 +33,7 @@ test('imports files and standard input, tells how far it is, and what it skipped
     'standard input: 1 ad and 0 pages',
   ]);
   expect(importOutcome(reports)).toEqual({ exitCode: 1, note: expect.stringMatching(/^exit code 1: some records/) });
+  expect(importOutcome([{ ads: 0, pages: 0, skipped: 3 }])).toMatchObject({ note: 'exit code 1: nothing was stored' });
   expect(importOutcome(reports.slice(1))).toEqual({ exitCode: 0 });
   expect(seen).toMatchObject([
     { name: file, bytes: 87, of: 87 },

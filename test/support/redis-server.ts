@@ -20,7 +20,7 @@ export interface RedisServer {
   close(): Promise<void>;
 }
 
-const isInstalled = (() => {
+export const hasRedis = (() => {
   try {
     execFileSync('redis-server', ['--version']);
     return true;
@@ -31,7 +31,7 @@ const isInstalled = (() => {
 
 /** Tests with a real server. Where there is none they are skipped, unless the environment asks for them. */
 export function describeWithRedis(name: string, tests: () => void): void {
-  if (!isInstalled && process.env.AD_LIBRARY_TEST_REDIS !== 'required') {
+  if (!hasRedis && process.env.AD_LIBRARY_TEST_REDIS !== 'required') {
     describe.skip(`${name} (skipped: install redis-server, a package of Debian, to run these tests)`, tests);
   } else describe(name, tests);
 }

@@ -3,15 +3,17 @@
     pip install mcp
     AD_LIBRARY_API_KEY=svc_live_… python count_and_gather.py http://127.0.0.1:3000/mcp
 
-It wants a server over HTTP: `ad-library-mcp http`, or `ad-library-mcp http --demo`, which needs no key.
+It needs Python 3.11 and a server over HTTP: `node dist/main.js http`, or `node dist/main.js http --demo`, which needs
+no key.
 """
 
+import argparse
 import asyncio
 import os
 import sys
 
 import httpx2
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
 QUESTION = {"countries": ["DE"]}
@@ -57,15 +59,27 @@ async def research(client: Client) -> None:
 
 
 async def main(url: str) -> str | None:
+    """What went wrong, if anything did."""
     key = os.environ.get("AD_LIBRARY_API_KEY")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    async with httpx2.AsyncClient(headers=headers, timeout=60) as http_client:
-        async with Client(streamable_http_client(url, http_client=http_client)) as client:
-            try:
+    problem = None
+    try:
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http_client:
+            async with Client(streamable_http_client(url, http_client=http_client)) as client:
                 await research(client)
-            except ToolError as error:
-                return str(error)
+    except* httpx2.TransportError:
+        problem = f"No server at {url}: start one with `node dist/main.js http --demo`."
+    except* (ToolError, MCPError) as errors:
+        problem = str(first_of(errors))
+    return problem
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Tasks that run beside each other fail in groups."""
+    return first_of(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:3000/mcp")))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url", nargs="?", default="http://127.0.0.1:3000/mcp", help="address of the server")
+    sys.exit(asyncio.run(main(parser.parse_args().url)))
