@@ -26,7 +26,7 @@ interface CountOutput {
 export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
-  description: 'Count the ads that match, and their parts: split, or each value of one filter key (by).',
+  description: 'Count the ads that match, in all and by any filter.',
   annotations: readOnly,
   operations: ['searchAds'],
   severalCalls: true,

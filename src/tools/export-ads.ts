@@ -14,7 +14,7 @@ export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export gathered ads',
   description:
-    'Write gathered ads, or the rows of any SELECT, to a CSV or JSON Lines file with a note on how they were gathered, as resources that the host can read for an hour, or as files in the folder for files.',
+    'Write gathered ads, or the rows of any SELECT, to a CSV or JSON Lines file with a note on how they were gathered, as resources that the host can read for an hour, or as files where AD_LIBRARY_FILES names a folder.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   operations: [],
   input: z.strictObject({

@@ -14,7 +14,7 @@ import { tileOf, tilesWithin, tileText } from '../../src/present/ad-tile.ts';
 import { cardField, firstCard, linkOf, mediaOfCards, viewCards } from '../../src/present/cards.ts';
 import * as collection from '../../src/present/collection.ts';
 import { keep } from '../../src/present/copy-fields.ts';
-import { creativeOf, mediaOf } from '../../src/present/creative.ts';
+import { creativeOf, mediaCounts, mediaOf } from '../../src/present/creative.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
@@ -60,6 +60,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   cardField: [(text) => cardField(filled(card, text), 'title')],
   landingDomainOf: [(text) => landingDomainOf(adOf(text))],
   creativeOf: [(text) => creativeOf(adOf(text))],
+  mediaCounts: [(text) => mediaCounts(adOf(text))],
   mediaOfCards: [(text) => mediaOfCards(adOf(text))],
   pictureOf: [(text) => pictureOf({ ...adOf(text), media: [{ type: 'THUMB', url: `https://${text}` }] }, { now })],
   tileOf: [(text) => tileOf(adOf(text), tileOptions(text))],
