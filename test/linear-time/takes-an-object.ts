@@ -14,7 +14,7 @@ import { tileOf, tilesWithin, tileText } from '../../src/present/ad-tile.ts';
 import { cardField, firstCard, linkOf, mediaOfCards, viewCards } from '../../src/present/cards.ts';
 import * as collection from '../../src/present/collection.ts';
 import { keep } from '../../src/present/copy-fields.ts';
-import { creativeOf, mediaOf } from '../../src/present/creative.ts';
+import { creativeOf, mediaCounts, mediaOf } from '../../src/present/creative.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
@@ -54,6 +54,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
   viewCards: [(text) => viewCards({ ...adOf(text), cards: [filled(card, text), { title: text }] })],
   mediaOf: [(text) => mediaOf(adOf(text))],
+  mediaCounts: [(text) => mediaCounts(adOf(text))],
   linkWriter: [(text) => linkWriter(500, now).write([{ type: text, url: `https://${text}` }])],
   firstCard: [(text) => firstCard({ cards: [filled(card, text)] }, 500)],
   linkOf: [(text) => linkOf(filled(card, text))],
