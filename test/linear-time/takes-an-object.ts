@@ -54,6 +54,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
   viewCards: [(text) => viewCards({ ...adOf(text), cards: [filled(card, text), { title: text }] })],
   mediaOf: [(text) => mediaOf(adOf(text))],
+  mediaCounts: [(text) => mediaCounts(adOf(text))],
   linkWriter: [(text) => linkWriter(500, now).write([{ type: text, url: `https://${text}` }])],
   firstCard: [(text) => firstCard({ cards: [filled(card, text)] }, 500)],
   linkOf: [(text) => linkOf(filled(card, text))],
