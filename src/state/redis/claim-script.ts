@@ -1,4 +1,4 @@
-import { script } from './redis-connection.ts';
+import { readTime, script } from './redis-commands.ts';
 
 /**
  * A claim is a hash: `owner`, until when it holds, how many wait, and for a short time how claims that have ended came
@@ -6,8 +6,7 @@ import { script } from './redis-connection.ts';
  */
 const begin = `
 local key, channel, id = KEYS[1], ARGV[1], ARGV[2]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 local owner = redis.call('HGET', key, 'owner')
 local isOver = owner and tonumber(redis.call('HGET', key, 'until')) <= now
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatasetContents } from '../dataset.ts';
-import { appendScript, clearScript, mergeScript, pushScript, readScript } from './dataset-scripts.ts';
-import type { RedisCommands } from './redis-connection.ts';
+import { appendScript, clearScript, mergeScript, readScript } from './dataset-scripts.ts';
+import { pushScript, type RedisCommands } from './redis-commands.ts';
 
 type LetGo = DatasetContents['letGo'];
 

@@ -1,4 +1,4 @@
-import { script } from './redis-connection.ts';
+import { readTime, script } from './redis-commands.ts';
 
 /**
  * A dataset in Redis is three keys with one hash tag. `base` is a list of sealed parts: all records as they were when
@@ -27,8 +27,7 @@ local logBytes = redis.call('HINCRBY', about, 'logBytes', added)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 local baseBytes = tonumber(redis.call('HGET', about, 'baseBytes'))
 local isLong = logBytes > math.max(baseBytes, tonumber(ARGV[3])) or redis.call('LLEN', log) > tonumber(ARGV[4])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 if not isLong or tonumber(redis.call('HGET', about, 'merging')) > now then return { baseBytes + logBytes, 0 } end
 redis.call('HSET', about, 'merging', now + ARGV[5])
 return { baseBytes + logBytes, 1 }
@@ -122,10 +121,4 @@ redis.call('DEL', log, base)
 redis.call('HSET', about, 'epoch', ARGV[1], 'previous', '', 'dropped', 1, 'first', first, 'baseBytes', 0, 'logBytes', 0, 'letGo', '', 'merging', 0)
 redis.call('PEXPIRE', about, ARGV[2])
 return 1
-`);
-
-/** Adds a part to a base that is not in use yet. KEYS: it. ARGV: its lifetime if it never is, the part. */
-export const pushScript = script(`
-redis.call('RPUSH', KEYS[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `);

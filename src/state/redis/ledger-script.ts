@@ -1,4 +1,4 @@
-import { script } from './redis-connection.ts';
+import { readTime, script } from './redis-commands.ts';
 
 /** How long a settlement that is sent once more is recognised, in milliseconds. */
 const repeatedMs = 3_600_000;
@@ -10,8 +10,7 @@ const repeatedMs = 3_600_000;
  */
 const begin = `
 local key, channel, ask = KEYS[1], ARGV[1], cjson.decode(ARGV[2])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 local day = 86400000
 local spending = { 'spent', 'counted', 'returned', 'calls', 'paidAt' }
 local figures, leases, changes, removed = {}, {}, {}, {}

@@ -9,7 +9,7 @@ import { memoryOf } from '../memory-of.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import { type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
 import type { Removals } from './removals.ts';
 import { leaseMs, Renewals } from './renewals.ts';
 import { stateUnavailable } from './state-error.ts';

@@ -14,7 +14,7 @@ import { balanceScript, readScript, renewScript, reserveScript, savedScript, set
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
-import { mayHaveArrived, type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import { mayHaveArrived, type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
 

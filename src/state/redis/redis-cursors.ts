@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { CursorState } from '../cursor-state.ts';
 import type { CursorMemory } from '../state.ts';
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, script } from './redis-connection.ts';
+import { type RedisCommands, readTime, script } from './redis-commands.ts';
 
 /** How long a cursor may be used without its filters, in milliseconds: at least a day, unless there are too many. */
 const TTL = 86_400_000;
@@ -14,8 +14,7 @@ const MAX_BYTES = 1024 * 1024;
 /** KEYS: newer, earlier. ARGV: name, value, lifetime, maximum of cursors and of bytes. Its start and size are in `:started` and `:bytes`. */
 const rememberScript = script(`
 local newer, earlier = KEYS[1], KEYS[2]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 local started = tonumber(redis.call('HGET', newer, ':started') or now)
 local bytes = tonumber(redis.call('HGET', newer, ':bytes') or 0) + #ARGV[2]
 local isFull = redis.call('HLEN', newer) > tonumber(ARGV[4]) or bytes > tonumber(ARGV[5]) or now - started > tonumber(ARGV[3])

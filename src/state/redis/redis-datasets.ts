@@ -7,7 +7,7 @@ import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
 import { Holdings } from './holdings.ts';
 import type { Redis } from './open-redis.ts';
-import type { RedisCommands } from './redis-connection.ts';
+import type { RedisCommands } from './redis-commands.ts';
 import { type SealedRecords, sealedRecords } from './sealed-records.ts';
 import { UnsentParts } from './unsent-parts.ts';
 

@@ -37,37 +37,30 @@ export function openDriver(address: StateAddress, onError: (error: Error) => voi
   const socket = { connectTimeout, reconnectStrategy, ...(tls && { tls }) };
   const login = { ...(username && { username }), ...(password && { password }) };
   const node = { ...login, socket, disableOfflineQueue: true, commandsQueueMaxLength: maxQueued };
+  const onDatabase = { ...node, ...(database !== undefined && { database }) };
   if (sentinel !== undefined) {
-    const options = { name: sentinel, sentinelRootNodes: [...hosts], commandOptions };
-    const nodeClientOptions = { ...node, ...(database !== undefined && { database }) };
-    const client = createSentinel({ ...options, nodeClientOptions, sentinelClientOptions: { socket } });
-    client.on('error', onError);
-    return {
-      connect: () => client.connect(),
-      send: (_, args) => client.sendCommand(false, [...args]),
-      subscribe: (channel, listener) => client.subscribe(channel, listener),
-      destroy: () => client.destroy(),
-    };
+    const sentinelClientOptions = { socket };
+    const client = createSentinel({
+      name: sentinel,
+      sentinelRootNodes: [...hosts],
+      commandOptions,
+      nodeClientOptions: onDatabase,
+      sentinelClientOptions,
+    });
+    return driverOf(client.on('error', onError), (_, args) => client.sendCommand(false, [...args]));
   }
   if (cluster) {
     const rootNodes = hosts.map(({ host, port }) => ({ ...node, socket: { ...socket, host, port } }));
     const client = createCluster({ rootNodes, defaults: node, commandOptions });
-    client.on('error', onError);
-    return {
-      connect: () => client.connect(),
-      send: (key, args) => client.sendCommand(key, false, [...args]),
-      subscribe: (channel, listener) => client.subscribe(channel, listener),
-      destroy: () => client.destroy(),
-    };
+    return driverOf(client.on('error', onError), (key, args) => client.sendCommand(key, false, [...args]));
   }
-  const [first] = hosts;
-  const options = { ...node, ...(database !== undefined && { database }), commandOptions };
-  const client = createClient({ ...options, socket: { ...socket, ...first } });
-  client.on('error', onError);
-  return {
-    connect: () => client.connect(),
-    send: (_, args) => client.sendCommand(args),
-    subscribe: (channel, listener) => client.subscribe(channel, listener),
-    destroy: () => client.destroy(),
-  };
+  const client = createClient({ ...onDatabase, commandOptions, socket: { ...socket, ...hosts[0] } });
+  return driverOf(client.on('error', onError), (_, args) => client.sendCommand(args));
 }
+
+const driverOf = (client: Omit<RedisDriver, 'send'>, send: RedisDriver['send']): RedisDriver => ({
+  connect: () => client.connect(),
+  send,
+  subscribe: (channel, listener) => client.subscribe(channel, listener),
+  destroy: () => client.destroy(),
+});
