@@ -3,12 +3,10 @@ import type { ReserveRequest } from '../../credits/credit-ledger.ts';
 import { dearest } from '../../credits/prices.ts';
 import { renewScript } from './ledger-script.ts';
 import type { RedisAccounts } from './redis-accounts.ts';
-import { type RedisCommands, unlessReply } from './redis-commands.ts';
+import { batches, type RedisCommands, unlessReply } from './redis-commands.ts';
 
 /** Leases of which it is remembered that they were settled. */
 const maxSettled = 20_000;
-/** How many accounts or settlements are written at a time. */
-const batch = 500;
 
 /** A reservation whose call is in progress. */
 interface OpenLease {
@@ -97,9 +95,4 @@ function byTenant<Item>(entries: readonly [tenantId: string, item: Item][]): Map
     else items.set(tenantId, [item]);
   }
   return items;
-}
-
-/** Not too many at once. */
-export function* batches<Item>(all: readonly Item[]): Generator<Item[]> {
-  for (let start = 0; start < all.length; start += batch) yield all.slice(start, start + batch);
 }

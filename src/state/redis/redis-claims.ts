@@ -8,8 +8,9 @@ import type { CallClaims, CallOutcome, Claim } from '../../api/with-claims.ts';
 import { memoryOf } from '../memory-of.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
+
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
+import { batches, type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
 import type { Removals } from './removals.ts';
 import { leaseMs, Renewals } from './renewals.ts';
 import { stateUnavailable } from './state-error.ts';
@@ -19,6 +20,8 @@ import type { Waiters } from './waiters.ts';
 const maxUnendedBytes = 64 * 1024 * 1024;
 /** The overhead of one. */
 const unendedBytes = 1024;
+/** Claims of which it is remembered that they have ended. */
+const maxEnded = 20_000;
 
 type GrantedClaim = Extract<Claim, { kind: 'granted' }>;
 
@@ -50,6 +53,8 @@ export class RedisClaims implements CallClaims {
     sizeCalculation: ({ outcome }) =>
       unendedBytes + (outcome && 'answer' in outcome ? memoryOf(outcome.answer.raw) : 0),
   });
+  /** The keys of claims that have ended, by id: an earlier copy of Redis may still hold them. */
+  readonly #ended = new LRUCache<string, string>({ max: maxEnded, ttl: lostMs });
   readonly #renewals: Renewals;
 
   constructor({ redis, waiters, removals }: RedisClaimsOptions) {
@@ -57,7 +62,10 @@ export class RedisClaims implements CallClaims {
     this.#waiters = waiters;
     this.#removals = removals;
     this.#renewals = new Renewals(() => this.#renew(redis.connection));
-    redis.connection.onUp((commands) => this.#renew(commands));
+    redis.connection.onUp(async (commands) => {
+      await this.#endAgain(commands);
+      await this.#renew(commands);
+    });
   }
 
   async claim(call: Call): Promise<Claim> {
@@ -127,6 +135,12 @@ export class RedisClaims implements CallClaims {
     const [isEnded] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
     if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome), '1'], commands);
     this.#unended.delete(id);
+    this.#ended.set(id, key);
+  }
+
+  async #endAgain(commands: RedisCommands): Promise<void> {
+    const end = ([id, key]: [string, string]) => this.#run(endScript, key, [id, '', '1'], commands).catch(unlessReply);
+    for (const some of batches([...this.#ended])) await Promise.all(some.map(end));
   }
 
   #stopIfIdle(): void {

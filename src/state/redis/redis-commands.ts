@@ -61,3 +61,10 @@ export function unlessReply(error: unknown): void {
 /** Whether a command that failed may have been carried out: it was sent, and Redis did not refuse it. */
 export const mayHaveArrived = (error: unknown): boolean =>
   (error as Error).cause !== undefined && replyOf(error) === undefined;
+
+/** How many commands are sent at a time, where there are many. */
+const batch = 500;
+
+export function* batches<Item>(all: readonly Item[]): Generator<Item[]> {
+  for (let start = 0; start < all.length; start += batch) yield all.slice(start, start + batch);
+}

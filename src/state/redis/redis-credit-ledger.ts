@@ -9,12 +9,12 @@ import type {
   Settlement,
 } from '../../credits/credit-ledger.ts';
 import { dearest } from '../../credits/prices.ts';
-import { batches, LeaseRenewals } from './lease-renewals.ts';
+import { LeaseRenewals } from './lease-renewals.ts';
 import { balanceScript, readScript, reserveScript, savedScript, settleScript } from './ledger-script.ts';
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import { RedisAccounts } from './redis-accounts.ts';
-import { mayHaveArrived, type RedisCommands, unlessReply } from './redis-commands.ts';
+import { batches, mayHaveArrived, type RedisCommands, unlessReply } from './redis-commands.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
 

@@ -105,6 +105,18 @@ describeWithRedis('claims in Redis', () => {
     expect(await other.claims.claim(callOf())).toMatchObject({ kind: 'granted' });
   }, 20_000);
 
+  test('that have ended do not come back with an earlier copy of Redis', async () => {
+    const [one, other] = [await join(), await join()];
+    const claim = granted(await one.claims.claim(callOf()));
+    server.cli('SAVE');
+    await claim.end({ answer });
+    const before = [one.times(), other.times()] as const;
+    await server.restart();
+    await Promise.all([one.reached(before[0]), other.reached(before[1])]);
+    endLeases(server);
+    expect(await other.claims.claim(callOf())).toMatchObject({ kind: 'granted' });
+  }, 20_000);
+
   test('whose answer is nested too deep to be handed over end, so that those who wait make the call', async () => {
     const [one, other] = [await join(), await join()];
     const claim = granted(await one.claims.claim(callOf()));

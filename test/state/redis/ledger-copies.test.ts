@@ -104,7 +104,7 @@ describeWithRedis('a reservation that arrives after it was given up', () => {
     const proxy = await startTcpProxy(server.port);
     const { ledger, redis } = await openLedger(proxy);
     const { ledger: other } = await openLedger(server);
-    await ledger.settle('t', charged(1));
+    await ledger.settle('t', charged(1), leaseOf(await ledger.reserve('t', asking())));
     const held = proxy.holdNext();
     await expect(ledger.reserve('t', asking({ budget: 100, credits: 99 }))).rejects.toMatchObject({
       failure: { kind: 'unavailable' },
