@@ -3,7 +3,8 @@ import * as z from 'zod';
 import type { CursorState } from '../cursor-state.ts';
 import type { CursorMemory } from '../state.ts';
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, readTime, script } from './redis-commands.ts';
+import { batches, type RedisCommands, readTime, script, unlessReply } from './redis-commands.ts';
+import { Renewals } from './renewals.ts';
 
 /** How long a cursor may be used without its filters, in milliseconds: at least a day, unless there are too many. */
 const TTL = 86_400_000;
@@ -46,17 +47,20 @@ interface Unsent {
 
 /**
  * The cursors of all tenants, which all replicas share. Each replica remembers its own as well: it need not ask for
- * them, and while Redis cannot be reached, they are all it has. What could not be sent is sent as soon as Redis is back.
+ * them, and while Redis cannot be reached, they are all it has. What could not be sent is sent as soon as Redis takes it.
  */
 export class RedisCursors {
   readonly #redis: Redis;
   readonly #own: (tenantId: string) => CursorMemory;
   readonly #unsent = new LRUCache<string, Unsent>({ maxSize: MAX_UNSENT, sizeCalculation: ({ bytes }) => bytes });
 
+  readonly #retries: Renewals;
+
   constructor(redis: Redis, own: (tenantId: string) => CursorMemory) {
     this.#redis = redis;
     this.#own = own;
-    redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(() => {}));
+    this.#retries = new Renewals(() => this.#sendUnsent(redis.connection));
+    redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(unlessReply));
   }
 
   of(tenantId: string): CursorMemory {
@@ -73,7 +77,10 @@ export class RedisCursors {
         const limits = [TTL, MAX_CURSORS, MAX_BYTES].map(String);
         const args = [nameOf(cursor), sealed, ...limits];
         const call: Unsent['call'] = [rememberScript, keys, args];
-        await connection.run(...call).catch(() => void this.#unsent.set(id, { call, bytes: sealed.length }));
+        await connection.run(...call).catch(() => {
+          this.#unsent.set(id, { call, bytes: sealed.length });
+          this.#retries.start();
+        });
       },
       recall: async (cursor) => {
         const known = await own.recall(cursor);
@@ -86,10 +93,9 @@ export class RedisCursors {
   }
 
   async #sendUnsent(commands: RedisCommands): Promise<void> {
-    for (const [id, { call }] of this.#unsent) {
-      await commands.run(...call);
-      this.#unsent.delete(id);
-    }
+    for (const some of batches([...this.#unsent]))
+      await Promise.all(some.map(([id, { call }]) => commands.run(...call).then(() => this.#unsent.delete(id))));
+    if (this.#unsent.size === 0) this.#retries.stop();
   }
 
   /** What this replica remembers itself is forgotten elsewhere. */

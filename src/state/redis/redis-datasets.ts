@@ -7,7 +7,8 @@ import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
 import { Holdings } from './holdings.ts';
 import type { Redis } from './open-redis.ts';
-import type { RedisCommands } from './redis-commands.ts';
+import { type RedisCommands, unlessReply } from './redis-commands.ts';
+import { Renewals } from './renewals.ts';
 import { type SealedRecords, sealedRecords } from './sealed-records.ts';
 import { UnsentParts } from './unsent-parts.ts';
 
@@ -53,6 +54,8 @@ export class RedisDatasets implements Datasets {
   /** Datasets of rejected keys that could not be cleared yet. */
   readonly #uncleared = new Set<string>();
   readonly #merges = new Map<string, Promise<number | undefined>>();
+  readonly #retries: Renewals;
+  #madeRoom: Promise<void> | undefined;
   #copied = 0;
 
   constructor(options: RedisDatasetsOptions) {
@@ -66,7 +69,9 @@ export class RedisDatasets implements Datasets {
     this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
     this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
     this.#holdings = new Holdings(options.redis, 'datasets', DATASET_TTL);
-    options.redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(() => {}));
+    const { connection } = options.redis;
+    this.#retries = new Renewals(() => this.#sendUnsent(connection));
+    connection.onUp((commands) => this.#sendUnsent(commands).catch(unlessReply));
   }
 
   /** Bytes of all copies, as they are counted. */
@@ -96,6 +101,8 @@ export class RedisDatasets implements Datasets {
 
   async close(): Promise<void> {
     await Promise.allSettled(this.#merges.values());
+    await this.#madeRoom;
+    this.#retries.stop();
     for (const name of this.#unsent.names()) await this.#send(this.#open(name)).catch(() => {});
     this.#copies.clear();
   }
@@ -158,6 +165,7 @@ export class RedisDatasets implements Datasets {
 
   #keepUnsent(name: string, parts: readonly Buffer[], error: unknown): void {
     const lost = parts.filter((part) => !this.#unsent.add(name, part));
+    this.#retries.start();
     if (lost.length > 0) this.#warn('answers are lost to a dataset: too much waits for the shared state', error);
   }
 
@@ -171,6 +179,7 @@ export class RedisDatasets implements Datasets {
         throw error;
       });
     }
+    if (this.#unsent.names().length === 0) this.#retries.stop();
   }
 
   async #clear({ name, log }: Opened): Promise<void> {
@@ -180,15 +189,17 @@ export class RedisDatasets implements Datasets {
     this.#uncleared.delete(name);
   }
 
-  /** Callers wait only where there is no more room. */
+  /** Callers wait only where there is no more room for their own. */
   async #afterAppend(opened: Opened, { bytes, isLong }: { bytes: number; isLong: boolean }): Promise<void> {
     const { maxBytesEach } = this.#limits;
-    const merged = () => this.#merge(opened, maxBytesEach).then((total) => this.#makeRoom(total));
-    const notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
-    const total = (await this.#holdings.set({ name: opened.name, bytes }).catch(notMerged)) ?? 0;
-    if (bytes > maxBytesEach) await merged().catch(notMerged);
-    else if (isLong) void merged().catch(notMerged);
-    await this.#makeRoom(total).catch(notMerged);
+    const merged = () =>
+      this.#merge(opened, maxBytesEach)
+        .then((total) => this.#makeRoom(total))
+        .catch(this.#notMerged);
+    const total = await this.#holdings.set({ name: opened.name, bytes }).catch(this.#notMerged);
+    if (bytes > maxBytesEach) await merged();
+    else if (isLong) void merged();
+    this.#makeRoom(total ?? 0);
   }
 
   /** Returns how much all datasets hold; undefined if another replica was faster. */
@@ -205,9 +216,17 @@ export class RedisDatasets implements Datasets {
     return merged;
   }
 
+  #makeRoom(total = 0): void {
+    if (total <= this.#limits.maxBytes) return;
+    this.#madeRoom ??= this.#shrinkLargest(total)
+      .catch(this.#notMerged)
+      .finally(() => {
+        this.#madeRoom = undefined;
+      });
+  }
+
   /** Whoever holds most gives up what came longest ago. */
-  async #makeRoom(sum = 0): Promise<void> {
-    if (sum <= this.#limits.maxBytes) return;
+  async #shrinkLargest(sum: number): Promise<void> {
     let total = sum;
     const wanted = (1 - SLACK) * this.#limits.maxBytes;
     const largest = await this.#holdings.inDescendingOrder();
@@ -222,6 +241,8 @@ export class RedisDatasets implements Datasets {
       total = (await this.#merge(this.#open(name), level)) ?? total;
     }
   }
+
+  readonly #notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
 
   #warn(message: string, error: unknown): void {
     this.#options.warn(message, { error: String(error) });
