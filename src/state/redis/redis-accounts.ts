@@ -4,10 +4,12 @@ import type { Redis } from './open-redis.ts';
 import { type KnownAccount, pricesOf, readReply, unknownAccount } from './redis-account.ts';
 import type { RedisCommands, Script } from './redis-commands.ts';
 
-/** Accounts that spent something, to write back what Redis has lost. */
-const maxSpenders = 200_000;
-/** Accounts that spent nothing: anybody can make them up, so that they only displace each other. */
-const maxStrangers = 10_000;
+export interface KnownAccountsLimits {
+  /** Accounts that spent something, to write back what Redis has lost. */
+  maxSpenders?: number;
+  /** Accounts that spent nothing: anybody can make them up, so that they only displace each other. */
+  maxStrangers?: number;
+}
 
 interface RunOptions {
   commands?: RedisCommands;
@@ -20,11 +22,14 @@ interface RunOptions {
 export class RedisAccounts {
   readonly #redis: Redis;
   readonly #channel: string;
-  readonly #spenders = new LRUCache<string, KnownAccount>({ max: maxSpenders });
-  readonly #strangers = new LRUCache<string, KnownAccount>({ max: maxStrangers });
+  readonly #spenders: LRUCache<string, KnownAccount>;
+  readonly #strangers: LRUCache<string, KnownAccount>;
 
   /** @param channel on which changes are published */
-  constructor(redis: Redis, channel: string) {
+  constructor(redis: Redis, channel: string, limits: KnownAccountsLimits = {}) {
+    const { maxSpenders = 200_000, maxStrangers = 10_000 } = limits;
+    this.#spenders = new LRUCache({ max: maxSpenders });
+    this.#strangers = new LRUCache({ max: maxStrangers });
     this.#redis = redis;
     this.#channel = channel;
   }

@@ -2,14 +2,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { RedisArgument } from '@redis/client';
 import { commandsOf, isNotNow, type RedisCommands, replyOf, unlessReply } from './redis-commands.ts';
 import { openDriver, type RedisDriver, type StateAddress } from './redis-driver.ts';
+import { RedisMemory } from './redis-memory.ts';
 import { later, soon } from './soon.ts';
 import { stateUnavailable } from './state-error.ts';
-
-/** Logs what an operator should know. No text contains the address's password. */
-export interface ConnectionLog {
-  warn(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-}
+import type { StateLog } from './state-log.ts';
 
 /** How long a command may take, in milliseconds, and all commands together without a fast one in between. */
 const commandMs = 900;
@@ -29,8 +25,9 @@ const probe = ['SET', probeKey, '', 'PX', '1'];
  * once, so that no call is held, until Redis answers again.
  */
 export class RedisConnection implements RedisCommands {
+  readonly memory: RedisMemory;
   readonly #address: StateAddress;
-  readonly #log: ConnectionLog;
+  readonly #log: StateLog;
   readonly #listeners = new Map<string, (message: string) => void>();
   /** Channels that the driver is not subscribed to yet. */
   #unheard = new Set<string>();
@@ -45,9 +42,14 @@ export class RedisConnection implements RedisCommands {
   /** When the first command was sent since which all were slow. */
   #slowSince = Infinity;
 
-  constructor(address: StateAddress, log: ConnectionLog) {
+  constructor(address: StateAddress, log: StateLog) {
     this.#address = address;
     this.#log = log;
+    this.memory = new RedisMemory({
+      info: () => soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs),
+      write: () => this.send(probeKey, probe),
+      log,
+    });
   }
 
   isUp(): boolean {
@@ -89,6 +91,7 @@ export class RedisConnection implements RedisCommands {
   close(): void {
     this.#isClosed = true;
     this.#isUp = false;
+    this.memory.close();
     this.#driver?.destroy();
   }
 
@@ -100,7 +103,7 @@ export class RedisConnection implements RedisCommands {
       this.#slowSince = Math.min(this.#slowSince, sent);
     });
     try {
-      return await soon(this.#driver?.send(key, args), commandMs);
+      return await this.#ask(key, args);
     } catch (error) {
       // An error that Redis states concerns one command, unless it says that this is not the time for any.
       const reply = replyOf(error);
@@ -111,6 +114,15 @@ export class RedisConnection implements RedisCommands {
       if (!isSlow) this.#slowSince = Infinity;
       // A call needs several commands.
       else if (performance.now() - this.#slowSince > commandMs) this.#fall(new Error('every answer is slow'));
+    }
+  }
+
+  async #ask(key: string, args: readonly RedisArgument[]): Promise<unknown> {
+    try {
+      return await soon(this.#driver?.send(key, args), commandMs);
+    } catch (error) {
+      this.memory.refused(replyOf(error) ?? '');
+      throw error;
     }
   }
 
@@ -153,10 +165,10 @@ export class RedisConnection implements RedisCommands {
   async #attempt(isAnew: boolean): Promise<void> {
     if (isAnew) this.#driver?.destroy();
     if (isAnew || this.#driver === undefined) await this.#connect();
-    const commands = commandsOf((key, args) => soon(this.#driver?.send(key, args), commandMs));
+    const commands = commandsOf((key, args) => this.#ask(key, args));
     // While it loads its data, or follows another server, Redis answers some commands and refuses what hooks write.
     await commands.send(probeKey, probe).catch(unlessReply);
-    await this.#checkMemory();
+    await this.memory.check();
     await this.#subscribe();
     for (const hook of this.#hooks) await hook(commands);
     if (this.#isClosed) return;
@@ -181,15 +193,6 @@ export class RedisConnection implements RedisCommands {
       if (listener) await soon(this.#driver?.subscribe(channel, listener), commandMs);
       this.#unheard.delete(channel);
     }
-  }
-
-  /** Redis must refuse new values when it is full, and not forget what was spent. */
-  async #checkMemory(): Promise<void> {
-    const info = String(await soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs));
-    const limit = /^maxmemory:(\S*)/m.exec(info)?.[1];
-    const policy = /^maxmemory_policy:(\S*)/m.exec(info)?.[1];
-    if (limit === '0' || policy === 'noeviction' || policy === undefined) return;
-    this.#log.warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
   }
 
   #hosts(): string {

@@ -13,7 +13,7 @@ import { LeaseRenewals } from './lease-renewals.ts';
 import { balanceScript, readScript, reserveScript, savedScript, settleScript } from './ledger-script.ts';
 import type { Redis } from './open-redis.ts';
 import { readPrices, writePrices } from './price-codec.ts';
-import { RedisAccounts } from './redis-accounts.ts';
+import { type KnownAccountsLimits, RedisAccounts } from './redis-accounts.ts';
 import { batches, mayHaveArrived, type RedisCommands, unlessReply } from './redis-commands.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';
 import type { Waiters } from './waiters.ts';
@@ -32,7 +32,7 @@ interface Pending {
   hasLease: boolean;
 }
 
-export interface LedgerOptions {
+export interface LedgerOptions extends KnownAccountsLimits {
   /** How long a lease holds that is not renewed, in milliseconds. */
   leaseMs?: number | undefined;
   /** Settlements that wait for Redis to take them; of further ones, the leases count as lost. */
@@ -52,8 +52,9 @@ export class RedisCreditLedger implements CreditLedger {
   readonly #renewals: Renewals;
   readonly #pending = new Set<Pending>();
 
-  constructor(redis: Redis, waiters: Waiters, { leaseMs = usualLeaseMs, maxPending = 100_000 }: LedgerOptions = {}) {
-    this.#accounts = new RedisAccounts(redis, waiters.channel);
+  constructor(redis: Redis, waiters: Waiters, options: LedgerOptions = {}) {
+    const { leaseMs = usualLeaseMs, maxPending = 100_000, ...limits } = options;
+    this.#accounts = new RedisAccounts(redis, waiters.channel, limits);
     this.#leases = new LeaseRenewals(this.#accounts, leaseMs);
     this.#commands = redis.connection;
     this.#waiters = waiters;

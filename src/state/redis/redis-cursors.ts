@@ -73,7 +73,7 @@ export class RedisCursors {
         await own.remember(cursor, state);
         const id = `${owner} ${nameOf(cursor)}`;
         const sealed = seal.close(id, JSON.stringify(state));
-        if (sealed.length > MAX_BYTES) return;
+        if (sealed.length > MAX_BYTES || connection.memory.isTight()) return;
         const limits = [TTL, MAX_CURSORS, MAX_BYTES].map(String);
         const args = [nameOf(cursor), sealed, ...limits];
         const call: Unsent['call'] = [rememberScript, keys, args];

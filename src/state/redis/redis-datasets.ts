@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { fairLevel } from '../fair-store.ts';
 import { recordsOf } from '../memory-dataset.ts';
 import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
+import { DatasetRoom } from './dataset-room.ts';
 import { Holdings } from './holdings.ts';
 import type { Redis } from './open-redis.ts';
 import { type RedisCommands, unlessReply } from './redis-commands.ts';
@@ -28,8 +28,6 @@ export interface RedisDatasetsLimits {
 }
 
 const MB = 1024 * 1024;
-/** So much is freed beyond what is necessary. */
-const SLACK = 0.05;
 /** A gathering should not displace its own first ads. */
 const USABLE = 0.8;
 const MAX_UNCLEARED = 1000;
@@ -55,8 +53,9 @@ export class RedisDatasets implements Datasets {
   readonly #uncleared = new Set<string>();
   readonly #merges = new Map<string, Promise<number | undefined>>();
   readonly #retries: Renewals;
-  #madeRoom: Promise<void> | undefined;
+  readonly #room: DatasetRoom;
   #copied = 0;
+  readonly #notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
 
   constructor(options: RedisDatasetsOptions) {
     const {
@@ -69,6 +68,15 @@ export class RedisDatasets implements Datasets {
     this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
     this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
     this.#holdings = new Holdings(options.redis, 'datasets', DATASET_TTL);
+    this.#room = new DatasetRoom({
+      holdings: this.#holdings,
+      maxBytes,
+      merge: async (name, maxBytesOfIt) => {
+        await this.#merges.get(name)?.catch(() => {});
+        return this.#merge(this.#open(name), maxBytesOfIt);
+      },
+      onError: this.#notMerged,
+    });
     const { connection } = options.redis;
     this.#retries = new Renewals(() => this.#sendUnsent(connection));
     connection.onUp((commands) => this.#sendUnsent(commands).catch(unlessReply));
@@ -101,7 +109,7 @@ export class RedisDatasets implements Datasets {
 
   async close(): Promise<void> {
     await Promise.allSettled(this.#merges.values());
-    await this.#madeRoom;
+    await this.#room.made();
     this.#retries.stop();
     for (const name of this.#unsent.names()) await this.#send(this.#open(name)).catch(() => {});
     this.#copies.clear();
@@ -194,12 +202,12 @@ export class RedisDatasets implements Datasets {
     const { maxBytesEach } = this.#limits;
     const merged = () =>
       this.#merge(opened, maxBytesEach)
-        .then((total) => this.#makeRoom(total))
+        .then((total) => this.#room.make(total))
         .catch(this.#notMerged);
     const total = await this.#holdings.set({ name: opened.name, bytes }).catch(this.#notMerged);
     if (bytes > maxBytesEach) await merged();
     else if (isLong) void merged();
-    this.#makeRoom(total ?? 0);
+    this.#room.make(total ?? 0);
   }
 
   /** Returns how much all datasets hold; undefined if another replica was faster. */
@@ -215,34 +223,6 @@ export class RedisDatasets implements Datasets {
     this.#merges.set(name, merged);
     return merged;
   }
-
-  #makeRoom(total = 0): void {
-    if (total <= this.#limits.maxBytes) return;
-    this.#madeRoom ??= this.#shrinkLargest(total)
-      .catch(this.#notMerged)
-      .finally(() => {
-        this.#madeRoom = undefined;
-      });
-  }
-
-  /** Whoever holds most gives up what came longest ago. */
-  async #shrinkLargest(sum: number): Promise<void> {
-    let total = sum;
-    const wanted = (1 - SLACK) * this.#limits.maxBytes;
-    const largest = await this.#holdings.inDescendingOrder();
-    const others = largest.reduce((rest, { bytes }) => rest - bytes, total);
-    const level = fairLevel(
-      largest.map(({ bytes }) => bytes),
-      wanted - others,
-    );
-    for (const { name, bytes } of largest) {
-      if (total <= wanted || bytes <= level) return;
-      await this.#merges.get(name)?.catch(() => {});
-      total = (await this.#merge(this.#open(name), level)) ?? total;
-    }
-  }
-
-  readonly #notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
 
   #warn(message: string, error: unknown): void {
     this.#options.warn(message, { error: String(error) });

@@ -135,9 +135,34 @@ describeWithRedis('a reservation that was settled', () => {
   });
 });
 
+describeWithRedis('a key that somebody made up', () => {
+  test('takes no room in Redis without a budget, and for a minute with one', async () => {
+    const { server, ledgers } = await openLedgers(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    const nothing = { charged: 0, uncertain: 0, isPaidAnswer: false };
+    await ledger.read('t');
+    await ledger.settle('t', nothing);
+    expect(server.cli('DBSIZE')).toBe('0');
+    await ledger.settle('t', nothing, leaseOf(await ledger.reserve('t', asking())));
+    for (const key of server.cli('KEYS', '*').split('\n'))
+      expect(Number(server.cli('PTTL', key)), key).toBeLessThanOrEqual(60_000);
+  });
+
+  test('displaces nobody who spent something', async () => {
+    const { server, replicas, ledgers, join } = await openLedgers(1, { maxSpenders: 2, maxStrangers: 2 });
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(5));
+    for (const tenant of ['a', 'b', 'c', 'd']) await ledger.read(tenant);
+    server.cli('FLUSHALL');
+    server.cli('CLIENT', 'KILL', 'USER', 'default');
+    await until(() => replicas[0]?.logged.filter((line) => line.includes('can be reached')).length === 2);
+    expect(await (await join()).ledger.read('t')).toMatchObject({ spent: 5 });
+  });
+});
+
 describeWithRedis('a Redis that is full', () => {
   test('closes budgets, keeps what was spent, and heals once there is room', async () => {
-    const { server, ledgers } = await openLedgers(1);
+    const { server, ledgers, replicas } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('t', charged(2));
     const lease = leaseOf(await ledger.reserve('t', asking({ credits: 3 })));
@@ -146,6 +171,9 @@ describeWithRedis('a Redis that is full', () => {
     await ledger.settle('t', charged(3), lease);
     server.cli('CONFIG', 'SET', 'maxmemory', '0');
     await expect.poll(() => ledger.read('t'), { timeout: 10_000 }).toMatchObject({ spent: 5, reserved: 0 });
+    const linesWith = (text: string) => replicas[0]?.logged.filter((line) => line.includes(text)).length;
+    await expect.poll(() => linesWith('takes new values again'), { timeout: 10_000 }).toBe(1);
+    expect(linesWith('takes no new values')).toBe(1);
   }, 20_000);
 });
 
