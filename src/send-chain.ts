@@ -223,7 +223,7 @@ function sendChain(options: ChainOptions): Send {
   const gathered = withDataset(withWrites(kept, answers), { datasets, now, onError });
   const forgetful = withRefusedKeys(gathered, options.forget);
   const { claims } = state;
-  const onLost = (call: Call) => countLost(call, ledger, budget);
+  const onLost = (call: Call, id: string) => countLost(call, id, { ledger, budget });
   const claimed = claims === undefined ? forgetful : withClaims(forgetful, { claims, onLost });
   const coalesced = withCoalescing(claimed, inFlight);
   const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
@@ -231,10 +231,14 @@ function sendChain(options: ChainOptions): Send {
 }
 
 /** With a budget, what the replica that died had reserved counts already. */
-async function countLost(call: Call, ledger: CreditLedger, budget: number | undefined): Promise<void> {
+async function countLost(
+  call: Call,
+  claim: string,
+  { ledger, budget }: { ledger: CreditLedger; budget: number | undefined },
+): Promise<void> {
   if (budget !== undefined) return;
   const uncertain = maxCostOf((await ledger.estimate(call.tenantId)).prices, call) ?? 0;
-  await ledger.settle(call.tenantId, { charged: 0, uncertain, isPaidAnswer: false });
+  await ledger.settle(call.tenantId, { id: `lost:${claim}`, charged: 0, uncertain, isPaidAnswer: false });
 }
 
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {

@@ -4,7 +4,7 @@ import { abortedError } from '../../api/abort.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
 import type { Call } from '../../api/send.ts';
 import { answerNameOf } from '../../api/with-cache.ts';
-import type { CallClaims, CallOutcome, Claim } from '../../api/with-claims.ts';
+import type { CallClaims, CallOutcome, Claim, OnLost } from '../../api/with-claims.ts';
 import { memoryOf } from '../memory-of.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
@@ -31,6 +31,14 @@ const unknownToRedis: GrantedClaim = { kind: 'granted', end: async () => {} };
 interface Ending {
   key: string;
   outcome: CallOutcome | undefined;
+  onLost: OnLost;
+}
+
+/** The claim of another process. */
+interface ClaimOfAnother {
+  key: string;
+  owner: string;
+  call: Call;
 }
 
 export interface RedisClaimsOptions {
@@ -68,22 +76,23 @@ export class RedisClaims implements CallClaims {
     });
   }
 
-  async claim(call: Call): Promise<Claim> {
+  async claim(call: Call, onLost: OnLost): Promise<Claim> {
     const { signal } = call;
     const id = randomUUID();
     let key: string | undefined;
     try {
       key = await this.#keyOf(call);
       for (;;) {
-        const [state, detail] = await this.#run(claimScript, key, [id, String(leaseMs)]);
-        if (state === 'granted') return this.#granted(id, key);
-        if (state === 'lost') return { kind: 'lost', isFirst: true };
-        const other = await this.#awaited(key, String(detail), call);
+        const [state, ...ids] = await this.#run(claimScript, key, [id, String(leaseMs)]);
+        const other = state === 'wait' ? await this.#awaited({ key, owner: String(ids[0]), call }, onLost) : undefined;
         if (other) return other;
+        if (state === 'wait') continue;
+        await Promise.all(ids.map(String).map(onLost));
+        return state === 'granted' ? this.#granted(id, key, onLost) : { kind: 'lost' };
       }
     } catch {
       // It may have been granted all the same.
-      const claim = key === undefined ? unknownToRedis : this.#granted(id, key);
+      const claim = key === undefined ? unknownToRedis : this.#granted(id, key, onLost);
       if (!signal.aborted) return claim;
       void claim.end(undefined);
       throw abortedError(signal, false);
@@ -100,12 +109,15 @@ export class RedisClaims implements CallClaims {
   }
 
   /** Waits for another process; undefined if it did not send the call. */
-  async #awaited(key: string, owner: string, call: Call): Promise<Claim | undefined> {
+  async #awaited({ key, owner, call }: ClaimOfAnother, onLost: OnLost): Promise<Claim | undefined> {
     const watch = this.#waiters.watch(key);
     try {
       for (;;) {
         const [state, detail] = await this.#run(lookScript, key, [owner]);
-        if (state === 'lost') return { kind: 'lost', isFirst: detail === 1 };
+        if (state === 'lost') {
+          await onLost(owner);
+          return { kind: 'lost' };
+        }
         if (state === 'gone') return undefined;
         if (state === 'ended') {
           const outcome = this.#opened(key, detail as Buffer, call);
@@ -118,24 +130,25 @@ export class RedisClaims implements CallClaims {
     }
   }
 
-  #granted(id: string, key: string): GrantedClaim {
+  #granted(id: string, key: string, onLost: OnLost): GrantedClaim {
     this.#own.set(id, key);
     this.#renewals.start();
     const end = async (outcome: CallOutcome | undefined) => {
       this.#own.delete(id);
-      const ending = { key, outcome };
+      const ending = { key, outcome, onLost };
       await this.#end(id, ending, this.#redis.connection).catch(() => this.#unended.set(id, ending));
       this.#stopIfIdle();
     };
     return { kind: 'granted', end };
   }
 
-  async #end(id: string, { key, outcome }: Ending, commands: RedisCommands): Promise<void> {
+  async #end(id: string, { key, outcome, onLost }: Ending, commands: RedisCommands): Promise<void> {
     // Answers are large, and mostly nobody waits.
-    const [isEnded] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
+    const [isEnded, ...lost] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
     if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome), '1'], commands);
     this.#unended.delete(id);
     this.#ended.set(id, key);
+    await Promise.all(lost.map(String).map(onLost));
   }
 
   async #endAgain(commands: RedisCommands): Promise<void> {

@@ -112,7 +112,8 @@ export class RedisCreditLedger implements CreditLedger {
   }
 
   async settle(tenantId: string, settlement: Settlement, lease?: Lease): Promise<void> {
-    const pending = { tenantId, settlement, id: lease?.id ?? randomUUID(), hasLease: lease !== undefined };
+    const id = lease?.id ?? settlement.id ?? randomUUID();
+    const pending = { tenantId, settlement, id, hasLease: lease !== undefined };
     // If this does not arrive, nobody renews the lease, and Redis counts it as spent until it does.
     this.#leases.close(pending.id);
     await this.#settle(this.#commands, pending).catch(() => this.#later(pending));
