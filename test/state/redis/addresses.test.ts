@@ -53,10 +53,15 @@ describeWithRedis('an address', () => {
     const redis = await startRedis();
     onTestFinished(redis.close);
     const file = join(folder, 'sentinel.conf');
-    writeFileSync(file, `sentinel monitor primary 127.0.0.1 ${redis.port} 1\n`);
+    // Without a login for Redis, and with one of its own.
+    writeFileSync(file, `sentinel monitor primary 127.0.0.1 ${redis.port} 1\nrequirepass open-sesame\n`);
     const sentinel = await startRedis([], { sentinel: file });
     onTestFinished(sentinel.close);
-    const { connection } = await open({ port: sentinel.port, sentinel: 'primary' });
+    const { connection } = await open({
+      port: sentinel.port,
+      sentinel: 'primary',
+      sentinelPassword: 'open-sesame',
+    });
     await works(connection);
   }, 30_000);
 
