@@ -16,7 +16,7 @@ import type { CreditLedger } from './credits/credit-ledger.ts';
 import { maxCostOf, quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
-import { withBudget } from './credits/with-budget.ts';
+import { type BudgetOptions, withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
@@ -231,11 +231,7 @@ function sendChain(options: ChainOptions): Send {
 }
 
 /** With a budget, what the replica that died had reserved counts already. */
-async function countLost(
-  call: Call,
-  claim: string,
-  { ledger, budget }: { ledger: CreditLedger; budget: number | undefined },
-): Promise<void> {
+async function countLost(call: Call, claim: string, { ledger, budget }: Omit<BudgetOptions, 'askCredits'>) {
   if (budget !== undefined) return;
   const uncertain = maxCostOf((await ledger.estimate(call.tenantId)).prices, call) ?? 0;
   await ledger.settle(call.tenantId, { id: `lost:${claim}`, charged: 0, uncertain, isPaidAnswer: false });
