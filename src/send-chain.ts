@@ -16,7 +16,7 @@ import type { CreditLedger } from './credits/credit-ledger.ts';
 import { maxCostOf, quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
-import { withBudget } from './credits/with-budget.ts';
+import { type BudgetOptions, withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
@@ -223,7 +223,7 @@ function sendChain(options: ChainOptions): Send {
   const gathered = withDataset(withWrites(kept, answers), { datasets, now, onError });
   const forgetful = withRefusedKeys(gathered, options.forget);
   const { claims } = state;
-  const onLost = (call: Call) => countLost(call, ledger, budget);
+  const onLost = (call: Call, id: string) => countLost(call, id, { ledger, budget });
   const claimed = claims === undefined ? forgetful : withClaims(forgetful, { claims, onLost });
   const coalesced = withCoalescing(claimed, inFlight);
   const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
@@ -231,10 +231,10 @@ function sendChain(options: ChainOptions): Send {
 }
 
 /** With a budget, what the replica that died had reserved counts already. */
-async function countLost(call: Call, ledger: CreditLedger, budget: number | undefined): Promise<void> {
+async function countLost(call: Call, claim: string, { ledger, budget }: Omit<BudgetOptions, 'askCredits'>) {
   if (budget !== undefined) return;
   const uncertain = maxCostOf((await ledger.estimate(call.tenantId)).prices, call) ?? 0;
-  await ledger.settle(call.tenantId, { charged: 0, uncertain, isPaidAnswer: false });
+  await ledger.settle(call.tenantId, { id: `lost:${claim}`, charged: 0, uncertain, isPaidAnswer: false });
 }
 
 async function logLost(log: Log, ledger: CreditLedger, call: Call): Promise<void> {

@@ -62,7 +62,8 @@ export function withWrites(send: Send, { drop }: Pick<KeptAnswers, 'drop'>): Sen
   return (call) => (call.operation.writes ? write(call) : send(call));
 }
 
-const itemsOf = ({ path }: Call) =>
+/** The group of the answers that hold items of the call's collection. */
+export const itemsOf = ({ path }: Call): string =>
   fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
 
 export const answerNameOf = (call: Call): AnswerName => ({

@@ -9,18 +9,23 @@ export type Claim =
   | { kind: 'granted'; end(outcome: CallOutcome | undefined): Promise<void> }
   | { kind: 'ended'; outcome: CallOutcome }
   /** The process that sent it has died. */
-  | { kind: 'lost'; isFirst: boolean };
+  | { kind: 'lost' };
 
 /** Gated calls in progress in all processes that share the state. */
 export interface CallClaims {
-  /** Resolves when no other process sends the same call; rejects if its signal aborts first. */
-  claim(call: Call): Promise<Claim>;
+  /**
+   * Resolves when no other process sends the same call; rejects if its signal aborts first.
+   * @param onLost receives the id of each claim of such a call whose process has died, if need be after the call
+   */
+  claim(call: Call, onLost: OnLost): Promise<Claim>;
 }
+
+export type OnLost = (id: string) => Promise<void>;
 
 export interface ClaimOptions {
   claims: CallClaims;
-  /** Counts what a call may have cost whose process has died; called once for each. */
-  onLost(call: Call): Promise<void>;
+  /** Counts what a call may have cost whose process has died, once for each id. */
+  onLost(call: Call, id: string): Promise<void>;
 }
 
 /**
@@ -29,11 +34,8 @@ export interface ClaimOptions {
  */
 export function withClaims(send: Send, { claims, onLost }: ClaimOptions): Send {
   return gatedOnly(send, async (call) => {
-    const claim = await claims.claim(call);
-    if (claim.kind === 'lost') {
-      if (claim.isFirst) await onLost(call);
-      throw lost();
-    }
+    const claim = await claims.claim(call, (id) => onLost(call, id));
+    if (claim.kind === 'lost') throw lost();
     if (claim.kind === 'ended') {
       if ('error' in claim.outcome) throw claim.outcome.error;
       return replayed(claim.outcome.answer);

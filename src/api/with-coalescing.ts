@@ -1,8 +1,11 @@
 import { abortedError } from './abort.ts';
+import { AdLibraryError } from './errors.ts';
 import type { InFlightCall, InFlightCalls } from './in-flight-calls.ts';
-import { type Call, fingerprintStart, gatedOnly, replayed, type Send } from './send.ts';
+import { type Answer, type Call, gatedOnly, replayed, type Send } from './send.ts';
+import { answerNameOf, itemsOf } from './with-cache.ts';
 
 interface Shared extends InFlightCall {
+  call: Call;
   /** Whether one caller's receipt shows the charge. */
   isPaid: boolean;
 }
@@ -13,19 +16,19 @@ interface Shared extends InFlightCall {
  */
 export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
   const shared = new Map<string, Shared>();
-  const itemsOf = ({ tenantId, path }: Call) =>
-    `${tenantId} ${fingerprintStart('listCollectionItems', { collectionId: path.collectionId ?? '' })}`;
 
   /** Later callers must see a write, so they do not join requests for the items of its collection. */
-  const leaveAlone = (start: string) => {
-    for (const name of shared.keys()) if (name.startsWith(start)) shared.delete(name);
+  const leaveAlone = (written: Call) => {
+    const { tenantId } = written;
+    const items = itemsOf(written);
+    for (const [name, { call }] of shared)
+      if (call.tenantId === tenantId && answerNameOf(call).group === items) shared.delete(name);
   };
 
   const write: Send = async (call) => {
-    const start = itemsOf(call);
-    leaveAlone(start);
+    leaveAlone(call);
     const inFlightCall = inFlight.start(call, send);
-    void inFlightCall.settled.then(() => leaveAlone(start));
+    void inFlightCall.settled.then(() => leaveAlone(call));
     return inFlightCall.join(call.signal);
   };
 
@@ -33,22 +36,39 @@ export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
     const { signal } = call;
     if (signal.aborted) throw abortedError(signal, false);
     const name = `${call.tenantId} ${call.fingerprint}`;
-    const known = shared.get(name);
-    const inFlightCall = known && !known.isAborted() ? known : start(name, call);
-    const answer = await inFlightCall.join(signal);
-    if (inFlightCall.isPaid) return replayed(answer);
-    inFlightCall.isPaid = true;
-    return answer;
+    for (;;) {
+      const known = shared.get(name);
+      if (known === undefined || known.isAborted()) return join(start(name, call), signal);
+      try {
+        return await join(known, signal);
+      } catch (error) {
+        // What another tool call may spend says nothing about this one.
+        if (!isOverBudget(error)) throw error;
+        leave(name, known);
+      }
+    }
   });
 
   function start(name: string, call: Call): Shared {
-    const inFlightCall: Shared = { ...inFlight.start(call, send), isPaid: false };
+    const inFlightCall: Shared = { ...inFlight.start(call, send), call, isPaid: false };
     shared.set(name, inFlightCall);
-    void inFlightCall.settled.then(() => {
-      if (shared.get(name) === inFlightCall) shared.delete(name);
-    });
+    void inFlightCall.settled.then(() => leave(name, inFlightCall));
     return inFlightCall;
   }
 
+  const leave = (name: string, inFlightCall: Shared) => {
+    if (shared.get(name) === inFlightCall) shared.delete(name);
+  };
+
   return (call) => (call.operation.writes ? write(call) : read(call));
 }
+
+async function join(inFlightCall: Shared, signal: AbortSignal): Promise<Answer> {
+  const answer = await inFlightCall.join(signal);
+  if (inFlightCall.isPaid) return replayed(answer);
+  inFlightCall.isPaid = true;
+  return answer;
+}
+
+const isOverBudget = (error: unknown) =>
+  error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.sent === false;

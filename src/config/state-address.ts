@@ -8,13 +8,18 @@ export interface StateAddress {
   password?: string;
   database?: number;
   cluster?: true;
-  /** The name of the primary that Sentinel watches; the hosts are then Sentinels. */
+  /** The name of the primary that Sentinel watches; the hosts are then Sentinels, which may have a login of their own. */
   sentinel?: string;
+  sentinelUser?: string;
+  sentinelPassword?: string;
 }
 
-const form = /^(rediss?):\/\/(?:([^@/?#]*)@)?([^@/?#]+)(?:\/(\d{0,4}))?(?:\?(cluster|sentinel=[\w.-]+))?$/;
+const sentinels = /sentinel=([\w.-]+)(?:&sentinelUser=([^&#]*))?(?:&sentinelPassword=([^&#]*))?/;
+const form = new RegExp(
+  String.raw`^(rediss?)://(?:([^@/?#]*)@)?([^@/?#]+)(?:/(\d{0,4}))?(?:\?(cluster|${sentinels.source}))?$`,
+);
 const wanted =
-  'must be redis:// or rediss:// and user:password@host:port/database, for a cluster host:port,host:port?cluster, for Sentinel host:port,host:port?sentinel=NAME';
+  'must be redis:// or rediss:// and user:password@host:port/database, for a cluster host:port,host:port?cluster, for Sentinel host:port,host:port?sentinel=NAME, then &sentinelUser=USER and &sentinelPassword=PASSWORD if Sentinel wants a login';
 
 /** No message repeats the address, because it may contain a password. */
 export const stateAddress = z.string().transform((text, context): StateAddress => {
@@ -25,10 +30,11 @@ export const stateAddress = z.string().transform((text, context): StateAddress =
 });
 
 function parsed(text: string): StateAddress | string {
-  const [, scheme, login = '', list = '', database = '', kind = ''] = form.exec(text) ?? [];
+  const [, scheme, login = '', list = '', database = '', kind = '', sentinel, ...sentinelLogin] = form.exec(text) ?? [];
   const hosts = list.split(',').map(hostOf);
-  const [username = '', password = ''] = decoded(login) ?? [];
-  if (scheme === undefined || decoded(login) === undefined || !hosts.every((host) => host !== undefined)) return wanted;
+  const [names, sentinelNames] = [decoded(login), decoded(sentinelLogin.map((part) => part ?? '').join(':'))];
+  if (scheme === undefined || !names || !sentinelNames || !hosts.every((host) => host !== undefined)) return wanted;
+  const [[username, password], [sentinelUser, sentinelPassword]] = [names, sentinelNames];
   if (hosts.length > 1 && kind === '') return 'names several hosts, so it must end with ?cluster or ?sentinel=NAME';
   if (kind === 'cluster' && Number(database) > 0) return 'must name no database, because a cluster has only one';
   return {
@@ -38,7 +44,9 @@ function parsed(text: string): StateAddress | string {
     ...(password && { password }),
     ...(database && { database: Number(database) }),
     ...(kind === 'cluster' && { cluster: true }),
-    ...(kind.startsWith('sentinel=') && { sentinel: kind.slice('sentinel='.length) }),
+    ...(sentinel && { sentinel }),
+    ...(sentinelUser && { sentinelUser }),
+    ...(sentinelPassword && { sentinelPassword }),
   };
 }
 

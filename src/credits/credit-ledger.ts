@@ -63,6 +63,8 @@ export type Admission =
 
 /** How a call ended. */
 export interface Settlement {
+  /** Where several processes find out how a call ended: it counts once. */
+  id?: string;
   /** Credits that the service stated it charged. */
   charged: number;
   /** Credits that it may have charged in addition. */

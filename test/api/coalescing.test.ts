@@ -105,6 +105,16 @@ test('saving twice at once sends two requests', async ({ upstream, server }) => 
   expect(upstream.requests).toHaveLength(2);
 });
 
+test('a call does not fail by what another equal call may spend', async ({ upstream, server }) => {
+  upstream.does(documented);
+  await server.call('count_ads', { filters: { query: 'price' } });
+  const count = (maxCredits: number) => server.call('count_ads', { filters: { query: 'tea' }, maxCredits });
+  const [little, ...enough] = await Promise.all([0.5, 50, 50].map(count));
+  expect(little?.error?.kind).toBe('credit_budget');
+  expect(enough.map(({ isError }) => isError)).toEqual([false, false]);
+  expect(upstream.requests).toHaveLength(2);
+});
+
 test('a list requested after a save does not join one that was in flight before it', async ({ upstream, server }) => {
   const gate = gateOf();
   const items = (ids: string[]) =>

@@ -34,6 +34,21 @@ describe('the address of the shared state', () => {
         sentinel: 'main',
       },
     ],
+    [
+      'redis://:p@redis?sentinel=main&sentinelUser=me&sentinelPassword=a%26b:c',
+      {
+        tls: false,
+        hosts: [host],
+        password: 'p',
+        sentinel: 'main',
+        sentinelUser: 'me',
+        sentinelPassword: 'a&b:c',
+      },
+    ],
+    [
+      'redis://redis?sentinel=main&sentinelPassword=p',
+      { tls: false, hosts: [host], sentinel: 'main', sentinelPassword: 'p' },
+    ],
   ])('may be %s', (url, expected) => expect(read(url)).toEqual(expected));
 
   test.each([
@@ -47,6 +62,9 @@ describe('the address of the shared state', () => {
     'redis://:secret@a,b/1?cluster',
     'redis://:secret@a?sentinel=',
     'redis://:secret@a?password=secret',
+    'redis://a?sentinelPassword=secret',
+    'redis://a?cluster&sentinelPassword=secret',
+    'redis://a?sentinel=main&sentinelPassword=secret%',
     'redis://user:secret@a/\nb',
   ])('may not be %s, and no message repeats it', (url) => {
     const [problem, ...more] = problemsOf({ AD_LIBRARY_STATE_URL: url, AD_LIBRARY_STATE_SECRET: secret }, {});

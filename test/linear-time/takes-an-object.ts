@@ -61,7 +61,6 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   cardField: [(text) => cardField(filled(card, text), 'title')],
   landingDomainOf: [(text) => landingDomainOf(adOf(text))],
   creativeOf: [(text) => creativeOf(adOf(text))],
-  mediaCounts: [(text) => mediaCounts(adOf(text))],
   mediaOfCards: [(text) => mediaOfCards(adOf(text))],
   pictureOf: [(text) => pictureOf({ ...adOf(text), media: [{ type: 'THUMB', url: `https://${text}` }] }, { now })],
   tileOf: [(text) => tileOf(adOf(text), tileOptions(text))],

@@ -116,6 +116,15 @@ describeWithRedis('replicas', () => {
     expect(upstream.requests).toHaveLength(sent);
   }, 60_000);
 
+  test('go on after a refusal whose window states no limits', async () => {
+    const [one, other] = await startTwo();
+    upstream.does(refusal(429));
+    upstream.credits = json(creditStatus({ isLimitReached: false, hourlyCredits: 1, dailyCredits: 1 }));
+    expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'usage_limit' });
+    upstream.does(documented);
+    expect((await other.call('get_ad', ad('b'))).data.receipt.charged).toBe(1);
+  }, 60_000);
+
   test('count unknown keys of an address together', async () => {
     const [one, other] = await startTwo(['--refusals-per-minute', '2']);
     upstream.does(refusal(401));

@@ -27,7 +27,6 @@ export class DatasetCopy {
   #position = beginning;
   /** What was let go, as Redis has it. */
   #letGo: DatasetContents['letGo'];
-  #bytesInRedis = 0;
   /** Something was let go that Redis still has. */
   #isShrunk = false;
   #turn: Promise<unknown> = Promise.resolve();
@@ -58,12 +57,15 @@ export class DatasetCopy {
    * Writes everything anew in fewer parts. What came longest ago is let go if there is more.
    * @returns the bytes of the dataset in Redis; undefined if another replica was faster
    */
-  merge(maxBytesInRedis = Number.POSITIVE_INFINITY): Promise<number | undefined> {
+  merge(maxBytesInRedis: number): Promise<number | undefined> {
     return this.#inTurn(async () => {
       await this.#follow();
-      const share = maxBytesInRedis / this.#bytesInRedis;
-      if (share < 1) this.#shrinkTo((1 - SLACK) * share * this.#dataset.bytes);
-      return this.#merge();
+      // Without what came twice it may be small enough.
+      const merged = await this.#merge(maxBytesInRedis);
+      const share = maxBytesInRedis / (merged?.baseBytes ?? 0);
+      if (share >= 1) return merged?.bytes;
+      this.#shrinkTo((1 - SLACK) * share * this.#dataset.bytes);
+      return (await this.#merge(maxBytesInRedis))?.bytes;
     });
   }
 
@@ -84,7 +86,6 @@ export class DatasetCopy {
       if (read.startsOver) this.#startOver(read.letGo);
       for (const part of read.parts) for await (const some of records.read(part)) this.#apply(some);
       this.#position = read.position;
-      this.#bytesInRedis = read.bytes;
       isDone = read.isDone;
     }
     if (this.#dataset.bytes > maxBytes) this.#shrinkTo((1 - SLACK) * maxBytes);
@@ -119,18 +120,21 @@ export class DatasetCopy {
     this.#isShrunk = false;
   }
 
-  async #merge(): Promise<number | undefined> {
+  async #merge(maxBytes = Number.MAX_SAFE_INTEGER) {
     const { log, records } = this.#options;
     // A merge would remove what this version does not know.
     if (records.hasUnknown()) return;
     const { letGo } = this.#dataset;
     const dropped = !isDeepStrictEqual(letGo, this.#letGo);
-    const merged = await log.merge(this.#position, records.write(this.#dataset.records()), { letGo, dropped });
+    const merged = await log.merge(this.#position, records.write(this.#dataset.records()), {
+      letGo,
+      dropped,
+      maxBytes,
+    });
     if (merged === undefined) return;
     this.#position = merged.position;
     this.#letGo = letGo;
     this.#isShrunk = false;
-    this.#bytesInRedis = merged.bytes;
-    return merged.bytes;
+    return merged;
   }
 }

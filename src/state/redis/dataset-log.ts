@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatasetContents } from '../dataset.ts';
-import { appendScript, clearScript, mergeScript, pushScript, readScript } from './dataset-scripts.ts';
-import type { RedisCommands } from './redis-connection.ts';
+import { appendScript, clearScript, epochAfter, mergeScript, readScript } from './dataset-scripts.ts';
+import { pushScript, type RedisCommands } from './redis-commands.ts';
 
 type LetGo = DatasetContents['letGo'];
 
@@ -21,10 +21,16 @@ export interface ReadParts {
   /** What was read before no longer counts. */
   startsOver: boolean;
   isDone: boolean;
-  /** The size of the dataset in Redis. */
-  bytes: number;
   letGo: LetGo;
   parts: Buffer[];
+}
+
+export interface MergeOptions {
+  letGo: LetGo;
+  /** Something was removed. */
+  dropped: boolean;
+  /** Of the dataset, unless more was added meanwhile. */
+  maxBytes: number;
 }
 
 export const beginning: LogPosition = { epoch: '', part: 0, number: 0, tail: Buffer.alloc(0) };
@@ -73,15 +79,14 @@ export class DatasetLog {
     const from = [epoch, String(part), String(number), tail, String(BYTES_AT_ONCE)];
     const answer = (await this.#connection.run(readScript, this.#keys, from)) as [Buffer, ...number[]];
     if (answer.length < 2) return answer.length === 0 ? undefined : 'lost';
-    const [newEpoch, again, nextPart, nextNumber, isDone, bytes] = answer as unknown as [Buffer, ...FiveNumbers];
-    const [letGo, ...parts] = answer.slice(6) as unknown as [Buffer, ...Buffer[]];
+    const [newEpoch, again, nextPart, nextNumber, isDone] = answer as unknown as [Buffer, ...FourNumbers];
+    const [letGo, ...parts] = answer.slice(5) as unknown as [Buffer, ...Buffer[]];
     const last = nextNumber > (again === 1 ? 0 : number) ? parts.at(-1)?.subarray(-TAIL_BYTES) : undefined;
     return {
       // A copy, which does not keep the memory of the whole part.
       position: { epoch: String(newEpoch), part: nextPart, number: nextNumber, tail: last ? Buffer.from(last) : tail },
       startsOver: again === 1,
       isDone: isDone === 1,
-      bytes,
       letGo: letGoOf(String(letGo)),
       parts,
     };
@@ -89,21 +94,22 @@ export class DatasetLog {
 
   /**
    * Puts parts in the place of all that was read up to a position.
-   * @returns the new position and the size of the dataset; undefined if another replica was faster
+   * @returns the new position, and the size of these parts and of the dataset; undefined if another replica was faster
    */
-  async merge(at: LogPosition, merged: AsyncIterable<Buffer>, { letGo, dropped }: { letGo: LetGo; dropped: boolean }) {
+  async merge(at: LogPosition, merged: AsyncIterable<Buffer>, { letGo, dropped, maxBytes }: MergeOptions) {
     const base = `${this.#name}:merged:${randomUUID()}`;
-    let baseBytes = 0;
+    let [baseBytes, parts] = [0, 0];
     for await (const part of merged) {
       await this.#connection.run(pushScript, [base], [String(MERGE_MS), part]);
       baseBytes += part.length;
+      parts++;
     }
-    const epoch = randomUUID();
+    const epoch = epochAfter(at.epoch, randomUUID());
     const { ads, pages, gatherings } = letGo;
-    const about = [Number(dropped), [ads, pages, gatherings].join(), baseBytes].map(String);
+    const about = [Number(dropped), [ads, pages, gatherings].join(), baseBytes, parts, maxBytes].map(String);
     const args = [at.epoch, epoch, String(at.number), ...about];
     const bytes = (await this.#connection.run(mergeScript, [...this.#keys, base], args)) as number;
-    return bytes === -1 ? undefined : { position: { ...at, epoch }, bytes };
+    return bytes === -1 ? undefined : { position: { ...at, epoch }, baseBytes, bytes };
   }
 
   async clear(): Promise<void> {
@@ -111,7 +117,7 @@ export class DatasetLog {
   }
 }
 
-type FiveNumbers = [number, number, number, number, number];
+type FourNumbers = [number, number, number, number];
 
 function letGoOf(text: string): LetGo {
   const [ads = 0, pages = 0, gatherings = 0] = text.split(',').map(Number);

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import * as z from 'zod';
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, script } from './redis-connection.ts';
+import { pushScript, type RedisCommands, script } from './redis-commands.ts';
 import type { Seal } from './seal.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
@@ -24,12 +24,6 @@ const About = z.object({
   parts: z.number(),
 });
 export type FileAbout = z.output<typeof About>;
-
-/** KEYS: the file. ARGV: lifetime if it is not finished, a part. */
-const pushScript = script(`
-redis.call('RPUSH', KEYS[1], ARGV[2])
-redis.call('PEXPIRE', KEYS[1], ARGV[1])
-`);
 
 /** Files are in the order of their ends, in microseconds. KEYS: the tenant's files, the file. ARGV: its id, what it is, lifetime, how many files. Returns those that must go. */
 const finishScript = script(`

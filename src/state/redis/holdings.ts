@@ -1,5 +1,5 @@
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, script } from './redis-connection.ts';
+import { type RedisCommands, readTime, script } from './redis-commands.ts';
 
 /**
  * KEYS: sizes, ends, total. ARGV: the holder, its bytes (0 if it has none any more), its lifetime in milliseconds.
@@ -7,8 +7,7 @@ import { type RedisCommands, script } from './redis-connection.ts';
  */
 const setScript = script(`
 local sizes, ends, total = KEYS[1], KEYS[2], KEYS[3]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 local change = 0
 local function drop(holder)
   change = change - (redis.call('ZSCORE', sizes, holder) or 0)

@@ -1,7 +1,11 @@
-import { script } from './redis-connection.ts';
+import { readTime, script } from './redis-commands.ts';
 
-/** How long a settlement that is sent once more is recognised, in milliseconds. */
+/** How long a settlement that is sent once more is recognised, in milliseconds; and one that counts nothing. */
 const repeatedMs = 3_600_000;
+const cancelledMs = 60_000;
+/** How long an account is kept that has spent nothing; and one of which nothing is known, since anybody can make it up. */
+const unpaidMs = 3_600_000;
+const unknownMs = 60_000;
 
 /**
  * What every script of the ledger begins with. An account is one hash: its figures, and a field `lease:<id>` for each
@@ -10,12 +14,11 @@ const repeatedMs = 3_600_000;
  */
 const begin = `
 local key, channel, ask = KEYS[1], ARGV[1], cjson.decode(ARGV[2])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 local day = 86400000
 local spending = { 'spent', 'counted', 'returned', 'calls', 'paidAt' }
 local figures, leases, changes, removed = {}, {}, {}, {}
-local isChanged = false
+local isChanged, settledMs = false, nil
 
 local function text(number)
   return string.format('%.17g', math.max(-1e300, math.min(1e300, number)))
@@ -40,7 +43,6 @@ for i = 1, #stored, 2 do
   local id = string.match(stored[i], '^lease:(.*)$')
   if id then leases[id] = cjson.decode(stored[i + 1]) else figures[stored[i]] = stored[i + 1] end
 end
-if not figures.epoch then set('epoch', ask.epoch) end
 
 local function put(id, lease)
   leases[id] = lease
@@ -52,6 +54,11 @@ local function drop(id)
   leases[id] = nil
   table.insert(removed, 'lease:' .. id)
   isChanged = true
+end
+-- What was counted for it is taken back.
+local function release(id)
+  if leases[id].booked then add('returned', leases[id].booked) end
+  drop(id)
 end
 
 -- Spending ends 30 days after the last paid call, even if somebody keeps asking.
@@ -101,25 +108,38 @@ count()
 /** Answers with the outcome and the account; its prices only if the replica has others. */
 const end = `
 local function pricesVersion()
-  return figures.prices and figures.epoch .. ':' .. figures.priceVersion or ''
+  return figures.prices and figures.priceVersion or ''
 end
 local arePricesKnown = pricesVersion() == ask.prices
 
+-- Lua takes no more arguments at once.
+local function inSlices(command, list)
+  for i = 1, #list, 1000 do redis.call(command, key, unpack(list, i, math.min(i + 999, #list))) end
+end
+
+-- Versions are never used twice, not even after an earlier copy has come back.
+local function setPrices()
+  set('prices', ARGV[3])
+  set('dearest', ask.dearest)
+  set('priceVersion', ask.newVersion)
+end
+
 local function finish(outcome)
   count()
-  if isChanged then add('version', 1) end
-  local exists = #stored > 0 or isChanged
-  if exists and #changes > 0 then redis.call('HSET', key, unpack(changes)) end
-  if #removed > 0 then redis.call('HDEL', key, unpack(removed)) end
-  if exists then
-    local last = now + 3600000
+  if isChanged then set('version', ask.newVersion) end
+  if #stored > 0 or isChanged then
+    inSlices('HSET', changes)
+    inSlices('HDEL', removed)
+    if settledMs then redis.call('SET', KEYS[2], '', 'PX', settledMs) end
+    local isKnown = figures.prices or figures.balance or figures.remaining
+    local last = now + (isKnown and ${unpaidMs} or ${unknownMs})
     if figure('paidAt') > 0 then last = math.max(last, figure('paidAt') + 30 * day) end
     for _, lease in pairs(leases) do last = math.max(last, lease.until_ + day) end
     redis.call('PEXPIREAT', key, text(last))
   end
   if isChanged then redis.call('PUBLISH', channel, key) end
   local account = {
-    epoch = figures.epoch, version = figures.epoch .. ':' .. (figures.version or 0), prices = pricesVersion(),
+    version = figures.version or '', prices = pricesVersion(),
     spent = text(figure('spent')), counted = text(figure('counted')), returned = text(figure('returned')), calls = text(figure('calls')),
     paidAt = text(figure('paidAt')), savedCalls = text(figure('savedCalls')), savedCredits = text(figure('savedCredits')),
     remaining = figures.remaining, reserved = text(reserved), paidUnderWay = text(paidUnderWay),
@@ -134,8 +154,12 @@ export const readScript = ledgerScript(`
 return finish('read')
 `);
 
-/** The rule of `admission.ts`. The credits were quoted by prices that must still be those of the account. */
+/**
+ * The rule of `admission.ts`. The credits were quoted by prices that must still be those of the account. A reservation
+ * that was given up before it arrived is settled already: the second key exists.
+ */
 export const reserveScript = ledgerScript(`
+if redis.call('EXISTS', KEYS[2]) == 1 then return finish('refused') end
 if not arePricesKnown then return finish('stale') end
 if leases[ask.id] then return finish('granted') end
 if ask.line and lines[ask.line] then return finish('wait') end
@@ -160,20 +184,13 @@ export const settleScript = ledgerScript(`
 if redis.call('EXISTS', KEYS[2]) == 1 then return finish('settled') end
 if ask.learned and not arePricesKnown then return finish('stale') end
 local lease = leases[ask.id]
-if lease then
-  if lease.booked then add('returned', lease.booked) end
-  drop(ask.id)
-end
+if lease then release(ask.id) end
 add('spent', ask.charged)
 add('counted', ask.uncertain)
 if ask.isPaidAnswer then add('calls', 1) end
 if ask.isPaidAnswer or ask.charged + ask.uncertain > 0 then set('paidAt', now) end
 if ask.remaining then set('remaining', ask.remaining) end
-if ask.learned then
-  set('prices', ARGV[3])
-  set('dearest', ask.dearest)
-  add('priceVersion', 1)
-end
+if ask.learned then setPrices() end
 local number = lease and lease.number or 0
 if figures.balance and number > 0 then
   local balance = cjson.decode(figures.balance)
@@ -181,7 +198,7 @@ if figures.balance and number > 0 then
   set('balance', cjson.encode(balance))
 end
 isChanged = true
-redis.call('SET', KEYS[2], '', 'PX', ${repeatedMs})
+settledMs = (ask.isPaidAnswer or ask.charged + ask.uncertain > 0) and ${repeatedMs} or ${cancelledMs}
 return finish('settled')
 `);
 
@@ -208,9 +225,12 @@ return finish(before and cjson.encode(before) or '')
 
 /**
  * Renews the leases of calls in progress, and brings back those that Redis has lost. A further key for each of them
- * exists if it was settled in the meantime.
+ * exists if it was settled in the meantime. Removes settled leases, which are in an earlier copy of Redis.
  */
 export const renewScript = ledgerScript(`
+for _, id in ipairs(ask.settled) do
+  if leases[id] then release(id) end
+end
 for i, lease in ipairs(ask.open) do
   local id = lease.id
   if not leases[id] and redis.call('EXISTS', KEYS[i + 1]) == 0 then
@@ -222,10 +242,6 @@ for i, lease in ipairs(ask.open) do
     put(id, leases[id])
   end
 end
-if ask.learned and not figures.prices then
-  set('prices', ARGV[3])
-  set('dearest', ask.dearest)
-  add('priceVersion', 1)
-end
+if ask.learned and not figures.prices then setPrices() end
 return finish('renewed')
 `);

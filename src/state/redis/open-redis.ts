@@ -1,6 +1,7 @@
-import { type ConnectionLog, RedisConnection } from './redis-connection.ts';
+import { RedisConnection } from './redis-connection.ts';
 import type { StateAddress } from './redis-driver.ts';
 import { createSeal, type Seal } from './seal.ts';
+import type { StateLog } from './state-log.ts';
 
 /** What everything kept in Redis is built on. */
 export interface Redis {
@@ -17,7 +18,7 @@ export interface RedisOptions {
   secret: string;
   /** The service: what is known of one says nothing about another. */
   baseUrl: string;
-  log: ConnectionLog;
+  log: StateLog;
 }
 
 /** How long a start waits for Redis, in milliseconds. */

@@ -4,8 +4,6 @@ import type { Seal } from './seal.ts';
 
 /** An account as this process last saw it. */
 export interface KnownAccount {
-  /** Changes when Redis loses the account, or it ends. */
-  epoch: string;
   /** Changes with the account. */
   version: string;
   /** Of the prices; empty without any. */
@@ -21,7 +19,6 @@ export interface KnownAccount {
 export const noPrices = writePrices(new Map());
 
 export const unknownAccount: KnownAccount = {
-  epoch: '',
   version: '',
   pricesVersion: '',
   pricesText: noPrices,
@@ -38,7 +35,7 @@ export function readReply(reply: unknown, { key, seal, before }: { key: string; 
   const [outcome, json, sealed] = reply as [Buffer, Buffer, Buffer | null];
   const stored = JSON.parse(String(json)) as Record<string, string | undefined>;
   const figure = (name: string) => Number(stored[name] ?? 0);
-  const { epoch = '', version = '', prices: pricesVersion = '', remaining } = stored;
+  const { version = '', prices: pricesVersion = '', remaining } = stored;
   const opened = sealed ? seal.open(pricesOf(key), sealed) : undefined;
   const isSame = pricesVersion === before.pricesVersion;
   const pricesText = isSame ? before.pricesText : (opened?.toString() ?? noPrices);
@@ -50,7 +47,6 @@ export function readReply(reply: unknown, { key, seal, before }: { key: string; 
     paidAt: figure('paidAt'),
   };
   const known: KnownAccount = {
-    epoch,
     version,
     pricesVersion,
     pricesText,

@@ -27,7 +27,8 @@ interface OpenedAnswer {
 
 /**
  * The kept answers of all replicas. Each is stored with the removals it has seen: an answer of before a removal counts
- * as absent. While Redis cannot be reached, nothing is kept and nothing found.
+ * as absent. While Redis cannot be reached, nothing is kept and nothing found; while it is nearly full, nothing
+ * more is kept.
  */
 export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions): KeptAnswers {
   const { connection, seal, keyOf } = redis;
@@ -76,7 +77,7 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
       const stamp = removals.prolongedStamp(tenantId, name.group);
       const { kept, seen } = await look(tenantId, name, stamp).catch(() => ({ kept: undefined, seen: undefined }));
       const keep = async ({ answer }: KeptAnswer) => {
-        if (seen === undefined) return;
+        if (seen === undefined || connection.memory.isTight()) return;
         const key = answerKey(tenantId, name);
         try {
           const sealed = seal.close(key, `${seen}\n${JSON.stringify(writeAnswer(answer))}`);

@@ -4,12 +4,13 @@ import { abortedError } from '../../api/abort.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
 import type { Call } from '../../api/send.ts';
 import { answerNameOf } from '../../api/with-cache.ts';
-import type { CallClaims, CallOutcome, Claim } from '../../api/with-claims.ts';
+import type { CallClaims, CallOutcome, Claim, OnLost } from '../../api/with-claims.ts';
 import { memoryOf } from '../fair-store.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
+
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, type Script, unlessReply } from './redis-connection.ts';
+import { batches, type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
 import type { Removals } from './removals.ts';
 import { leaseMs, Renewals } from './renewals.ts';
 import { stateUnavailable } from './state-error.ts';
@@ -19,6 +20,8 @@ import type { Waiters } from './waiters.ts';
 const maxUnendedBytes = 64 * 1024 * 1024;
 /** The overhead of one. */
 const unendedBytes = 1024;
+/** Claims of which it is remembered that they have ended. */
+const maxEnded = 20_000;
 
 type GrantedClaim = Extract<Claim, { kind: 'granted' }>;
 
@@ -28,6 +31,14 @@ const unknownToRedis: GrantedClaim = { kind: 'granted', end: async () => {} };
 interface Ending {
   key: string;
   outcome: CallOutcome | undefined;
+  onLost: OnLost;
+}
+
+/** The claim of another process. */
+interface ClaimOfAnother {
+  key: string;
+  owner: string;
+  call: Call;
 }
 
 export interface RedisClaimsOptions {
@@ -50,6 +61,8 @@ export class RedisClaims implements CallClaims {
     sizeCalculation: ({ outcome }) =>
       unendedBytes + (outcome && 'answer' in outcome ? memoryOf(outcome.answer.raw) : 0),
   });
+  /** The keys of claims that have ended, by id: an earlier copy of Redis may still hold them. */
+  readonly #ended = new LRUCache<string, string>({ max: maxEnded, ttl: lostMs });
   readonly #renewals: Renewals;
 
   constructor({ redis, waiters, removals }: RedisClaimsOptions) {
@@ -57,25 +70,29 @@ export class RedisClaims implements CallClaims {
     this.#waiters = waiters;
     this.#removals = removals;
     this.#renewals = new Renewals(() => this.#renew(redis.connection));
-    redis.connection.onUp((commands) => this.#renew(commands));
+    redis.connection.onUp(async (commands) => {
+      await this.#endAgain(commands);
+      await this.#renew(commands);
+    });
   }
 
-  async claim(call: Call): Promise<Claim> {
+  async claim(call: Call, onLost: OnLost): Promise<Claim> {
     const { signal } = call;
     const id = randomUUID();
     let key: string | undefined;
     try {
       key = await this.#keyOf(call);
       for (;;) {
-        const [state, detail] = await this.#run(claimScript, key, [id, String(leaseMs)]);
-        if (state === 'granted') return this.#granted(id, key);
-        if (state === 'lost') return { kind: 'lost', isFirst: true };
-        const other = await this.#awaited(key, String(detail), call);
+        const [state, ...ids] = await this.#run(claimScript, key, [id, String(leaseMs)]);
+        const other = state === 'wait' ? await this.#awaited({ key, owner: String(ids[0]), call }, onLost) : undefined;
         if (other) return other;
+        if (state === 'wait') continue;
+        await Promise.all(ids.map(String).map(onLost));
+        return state === 'granted' ? this.#granted(id, key, onLost) : { kind: 'lost' };
       }
     } catch {
       // It may have been granted all the same.
-      const claim = key === undefined ? unknownToRedis : this.#granted(id, key);
+      const claim = key === undefined ? unknownToRedis : this.#granted(id, key, onLost);
       if (!signal.aborted) return claim;
       void claim.end(undefined);
       throw abortedError(signal, false);
@@ -92,12 +109,15 @@ export class RedisClaims implements CallClaims {
   }
 
   /** Waits for another process; undefined if it did not send the call. */
-  async #awaited(key: string, owner: string, call: Call): Promise<Claim | undefined> {
+  async #awaited({ key, owner, call }: ClaimOfAnother, onLost: OnLost): Promise<Claim | undefined> {
     const watch = this.#waiters.watch(key);
     try {
       for (;;) {
         const [state, detail] = await this.#run(lookScript, key, [owner]);
-        if (state === 'lost') return { kind: 'lost', isFirst: detail === 1 };
+        if (state === 'lost') {
+          await onLost(owner);
+          return { kind: 'lost' };
+        }
         if (state === 'gone') return undefined;
         if (state === 'ended') {
           const outcome = this.#opened(key, detail as Buffer, call);
@@ -110,23 +130,30 @@ export class RedisClaims implements CallClaims {
     }
   }
 
-  #granted(id: string, key: string): GrantedClaim {
+  #granted(id: string, key: string, onLost: OnLost): GrantedClaim {
     this.#own.set(id, key);
     this.#renewals.start();
     const end = async (outcome: CallOutcome | undefined) => {
       this.#own.delete(id);
-      const ending = { key, outcome };
+      const ending = { key, outcome, onLost };
       await this.#end(id, ending, this.#redis.connection).catch(() => this.#unended.set(id, ending));
       this.#stopIfIdle();
     };
     return { kind: 'granted', end };
   }
 
-  async #end(id: string, { key, outcome }: Ending, commands: RedisCommands): Promise<void> {
+  async #end(id: string, { key, outcome, onLost }: Ending, commands: RedisCommands): Promise<void> {
     // Answers are large, and mostly nobody waits.
-    const [isEnded] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
+    const [isEnded, ...lost] = await this.#run(endScript, key, [id, '', outcome ? '' : '1'], commands);
     if (isEnded === 0 && outcome) await this.#run(endScript, key, [id, this.#sealed(key, outcome), '1'], commands);
     this.#unended.delete(id);
+    this.#ended.set(id, key);
+    await Promise.all(lost.map(String).map(onLost));
+  }
+
+  async #endAgain(commands: RedisCommands): Promise<void> {
+    const end = ([id, key]: [string, string]) => this.#run(endScript, key, [id, '', '1'], commands).catch(unlessReply);
+    for (const some of batches([...this.#ended])) await Promise.all(some.map(end));
   }
 
   #stopIfIdle(): void {

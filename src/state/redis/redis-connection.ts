@@ -1,34 +1,11 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { ErrorReply, type RedisArgument } from '@redis/client';
+import type { RedisArgument } from '@redis/client';
+import { commandsOf, isNotNow, type RedisCommands, replyOf, unlessReply } from './redis-commands.ts';
 import { openDriver, type RedisDriver, type StateAddress } from './redis-driver.ts';
+import { RedisMemory } from './redis-memory.ts';
 import { later, soon } from './soon.ts';
 import { stateUnavailable } from './state-error.ts';
-
-/** Logs what an operator should know. No text contains the address's password. */
-export interface ConnectionLog {
-  warn(message: string, fields?: Record<string, unknown>): void;
-  info(message: string, fields?: Record<string, unknown>): void;
-}
-
-/** A Lua script, which Redis runs in one step. */
-export interface Script {
-  text: string;
-  sha: string;
-}
-
-export const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
-
-/** Sends commands. Rejects with `unavailable` if that fails, which may mean that a command was carried out all the same. */
-export interface RedisCommands {
-  /**
-   * Sends a command; bulk strings arrive as buffers.
-   * @param key decides which node of a cluster is asked
-   */
-  send(key: string, args: readonly RedisArgument[]): Promise<unknown>;
-  /** Runs a script, whose keys must share a hash tag. */
-  run(script: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]): Promise<unknown>;
-}
+import type { StateLog } from './state-log.ts';
 
 /** How long a command may take, in milliseconds, and all commands together without a fast one in between. */
 const commandMs = 900;
@@ -39,17 +16,22 @@ const maxProblems = 20;
 /** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
 const probeEvery = 250;
 const probesPerDriver = 8;
+/** A write that leaves nothing behind. */
+const probeKey = 'ad-library:probe';
+const probe = ['SET', probeKey, '', 'PX', '1'];
 
 /**
  * The connection to Redis. A command that fails or takes too long takes it down: from then on commands are refused at
  * once, so that no call is held, until Redis answers again.
  */
 export class RedisConnection implements RedisCommands {
+  readonly memory: RedisMemory;
   readonly #address: StateAddress;
-  readonly #log: ConnectionLog;
+  readonly #log: StateLog;
   readonly #listeners = new Map<string, (message: string) => void>();
   /** Channels that the driver is not subscribed to yet. */
   #unheard = new Set<string>();
+  readonly #commands = commandsOf((key, args) => this.send(key, args));
   readonly #hooks: ((commands: RedisCommands) => Promise<void>)[] = [];
   #driver: RedisDriver | undefined;
   #isUp = false;
@@ -60,9 +42,14 @@ export class RedisConnection implements RedisCommands {
   /** When the first command was sent since which all were slow. */
   #slowSince = Infinity;
 
-  constructor(address: StateAddress, log: ConnectionLog) {
+  constructor(address: StateAddress, log: StateLog) {
     this.#address = address;
     this.#log = log;
+    this.memory = new RedisMemory({
+      info: () => soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs),
+      write: () => this.send(probeKey, probe),
+      log,
+    });
   }
 
   isUp(): boolean {
@@ -90,8 +77,8 @@ export class RedisConnection implements RedisCommands {
     return this.#send(key, args);
   }
 
-  run(script: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]): Promise<unknown> {
-    return runScript((key, all) => this.send(key, all), script, [String(keys.length), ...keys, ...args]);
+  run(...call: Parameters<RedisCommands['run']>): Promise<unknown> {
+    return this.#commands.run(...call);
   }
 
   /** Receives what is published on a channel, whenever Redis can be reached. Messages may be lost. */
@@ -104,6 +91,7 @@ export class RedisConnection implements RedisCommands {
   close(): void {
     this.#isClosed = true;
     this.#isUp = false;
+    this.memory.close();
     this.#driver?.destroy();
   }
 
@@ -115,16 +103,26 @@ export class RedisConnection implements RedisCommands {
       this.#slowSince = Math.min(this.#slowSince, sent);
     });
     try {
-      return await soon(this.#driver?.send(key, args), commandMs);
+      return await this.#ask(key, args);
     } catch (error) {
       // An error that Redis states concerns one command, unless it says that this is not the time for any.
-      if (!(error instanceof ErrorReply) || notNow.test(error.message)) this.#fall(error);
+      const reply = replyOf(error);
+      if (reply === undefined || isNotNow(reply)) this.#fall(error);
       throw stateUnavailable(error);
     } finally {
       stop();
       if (!isSlow) this.#slowSince = Infinity;
       // A call needs several commands.
       else if (performance.now() - this.#slowSince > commandMs) this.#fall(new Error('every answer is slow'));
+    }
+  }
+
+  async #ask(key: string, args: readonly RedisArgument[]): Promise<unknown> {
+    try {
+      return await soon(this.#driver?.send(key, args), commandMs);
+    } catch (error) {
+      this.memory.refused(replyOf(error) ?? '');
+      throw error;
     }
   }
 
@@ -151,11 +149,13 @@ export class RedisConnection implements RedisCommands {
   }
 
   async #reach(): Promise<void> {
-    for (let attempt = 0; !this.#isClosed && !this.#isUp; attempt++) {
+    let isAnew = false;
+    for (let attempt = 1; !this.#isClosed && !this.#isUp; attempt++) {
       try {
-        await this.#attempt(attempt > 0 && attempt % probesPerDriver === 0);
+        await this.#attempt(isAnew);
       } catch (error) {
         this.#report(error);
+        isAnew = isDemoted(error) || attempt % probesPerDriver === 0;
         await wait(probeEvery, undefined, { ref: false });
       }
     }
@@ -165,12 +165,12 @@ export class RedisConnection implements RedisCommands {
   async #attempt(isAnew: boolean): Promise<void> {
     if (isAnew) this.#driver?.destroy();
     if (isAnew || this.#driver === undefined) await this.#connect();
-    const send: RedisCommands['send'] = async (key, args) => soon(this.#driver?.send(key, args), commandMs);
-    const run: RedisCommands['run'] = (script, keys, args) =>
-      runScript(send, script, [String(keys.length), ...keys, ...args]);
-    await this.#checkMemory();
+    const commands = commandsOf((key, args) => this.#ask(key, args));
+    // While it loads its data, or follows another server, Redis answers some commands and refuses what hooks write.
+    await commands.send(probeKey, probe).catch(unlessReply);
+    await this.memory.check();
     await this.#subscribe();
-    for (const hook of this.#hooks) await hook({ send, run });
+    for (const hook of this.#hooks) await hook(commands);
     if (this.#isClosed) return;
     this.#slowSince = Infinity;
     this.#problems.clear();
@@ -195,40 +195,10 @@ export class RedisConnection implements RedisCommands {
     }
   }
 
-  /** Redis must refuse new values when it is full, and not forget what was spent. */
-  async #checkMemory(): Promise<void> {
-    const info = String(await soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs));
-    const limit = /^maxmemory:(\S*)/m.exec(info)?.[1];
-    const policy = /^maxmemory_policy:(\S*)/m.exec(info)?.[1];
-    if (limit === '0' || policy === 'noeviction' || policy === undefined) return;
-    this.#log.warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
-  }
-
   #hosts(): string {
     return this.#address.hosts.map(({ host, port }) => `${host}:${port}`).join(',');
   }
 }
 
-/** Passes over an error that Redis states, which concerns one command, and not the others. */
-export function unlessReply(error: unknown): void {
-  if (!(error instanceof ErrorReply) && !((error as Error).cause instanceof ErrorReply)) throw error;
-}
-
-/** Whether a command that failed may have been carried out: it was sent, and Redis did not refuse it. */
-export function mayHaveArrived(error: unknown): boolean {
-  const { cause } = error as Error;
-  return cause !== undefined && !(cause instanceof ErrorReply);
-}
-
-const notNow = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /;
-
-async function runScript(send: RedisCommands['send'], { text, sha }: Script, rest: readonly RedisArgument[]) {
-  const key = String(rest[1]);
-  try {
-    return await send(key, ['EVALSHA', sha, ...rest]);
-  } catch (error) {
-    const { message } = ((error as Error).cause ?? error) as Error;
-    if (!message.startsWith('NOSCRIPT')) throw error;
-    return send(key, ['EVAL', text, ...rest]);
-  }
-}
+/** The server has become a replica of another one, which keeps its connections open: new ones may lead to that. */
+const isDemoted = (error: unknown) => /^(?:READONLY|MASTERDOWN) /.test(replyOf(error) ?? '');

@@ -2,7 +2,8 @@ import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import type { CursorMemory, CursorState } from '../state.ts';
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, script } from './redis-connection.ts';
+import { batches, type RedisCommands, readTime, script, unlessReply } from './redis-commands.ts';
+import { Renewals } from './renewals.ts';
 
 /** How long a cursor may be used without its filters, in milliseconds: at least a day, unless there are too many. */
 const TTL = 86_400_000;
@@ -13,8 +14,7 @@ const MAX_BYTES = 1024 * 1024;
 /** KEYS: newer, earlier. ARGV: name, value, lifetime, maximum of cursors and of bytes. Its start and size are in `:started` and `:bytes`. */
 const rememberScript = script(`
 local newer, earlier = KEYS[1], KEYS[2]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+${readTime}
 local started = tonumber(redis.call('HGET', newer, ':started') or now)
 local bytes = tonumber(redis.call('HGET', newer, ':bytes') or 0) + #ARGV[2]
 local isFull = redis.call('HLEN', newer) > tonumber(ARGV[4]) or bytes > tonumber(ARGV[5]) or now - started > tonumber(ARGV[3])
@@ -46,17 +46,20 @@ interface Unsent {
 
 /**
  * The cursors of all tenants, which all replicas share. Each replica remembers its own as well: it need not ask for
- * them, and while Redis cannot be reached, they are all it has. What could not be sent is sent as soon as Redis is back.
+ * them, and while Redis cannot be reached, they are all it has. What could not be sent is sent as soon as Redis takes it.
  */
 export class RedisCursors {
   readonly #redis: Redis;
   readonly #own: (tenantId: string) => CursorMemory;
   readonly #unsent = new LRUCache<string, Unsent>({ maxSize: MAX_UNSENT, sizeCalculation: ({ bytes }) => bytes });
 
+  readonly #retries: Renewals;
+
   constructor(redis: Redis, own: (tenantId: string) => CursorMemory) {
     this.#redis = redis;
     this.#own = own;
-    redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(() => {}));
+    this.#retries = new Renewals(() => this.#sendUnsent(redis.connection));
+    redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(unlessReply));
   }
 
   of(tenantId: string): CursorMemory {
@@ -69,11 +72,14 @@ export class RedisCursors {
         await own.remember(cursor, state);
         const id = `${owner} ${nameOf(cursor)}`;
         const sealed = seal.close(id, JSON.stringify(state));
-        if (sealed.length > MAX_BYTES) return;
+        if (sealed.length > MAX_BYTES || connection.memory.isTight()) return;
         const limits = [TTL, MAX_CURSORS, MAX_BYTES].map(String);
         const args = [nameOf(cursor), sealed, ...limits];
         const call: Unsent['call'] = [rememberScript, keys, args];
-        await connection.run(...call).catch(() => void this.#unsent.set(id, { call, bytes: sealed.length }));
+        await connection.run(...call).catch(() => {
+          this.#unsent.set(id, { call, bytes: sealed.length });
+          this.#retries.start();
+        });
       },
       recall: async (cursor) => {
         const known = await own.recall(cursor);
@@ -86,10 +92,9 @@ export class RedisCursors {
   }
 
   async #sendUnsent(commands: RedisCommands): Promise<void> {
-    for (const [id, { call }] of this.#unsent) {
-      await commands.run(...call);
-      this.#unsent.delete(id);
-    }
+    for (const some of batches([...this.#unsent]))
+      await Promise.all(some.map(([id, { call }]) => commands.run(...call).then(() => this.#unsent.delete(id))));
+    if (this.#unsent.size === 0) this.#retries.stop();
   }
 
   /** What this replica remembers itself is forgotten elsewhere. */

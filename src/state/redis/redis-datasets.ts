@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { fairLevel } from '../fair-store.ts';
 import { recordsOf } from '../memory-dataset.ts';
 import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
+import { DatasetRoom } from './dataset-room.ts';
 import { Holdings } from './holdings.ts';
 import type { Redis } from './open-redis.ts';
-import type { RedisCommands } from './redis-connection.ts';
+import { type RedisCommands, unlessReply } from './redis-commands.ts';
+import { Renewals } from './renewals.ts';
 import { type SealedRecords, sealedRecords } from './sealed-records.ts';
 import { UnsentParts } from './unsent-parts.ts';
 
@@ -27,8 +28,6 @@ export interface RedisDatasetsLimits {
 }
 
 const MB = 1024 * 1024;
-/** So much is freed beyond what is necessary. */
-const SLACK = 0.05;
 /** A gathering should not displace its own first ads. */
 const USABLE = 0.8;
 const MAX_UNCLEARED = 1000;
@@ -53,7 +52,10 @@ export class RedisDatasets implements Datasets {
   /** Datasets of rejected keys that could not be cleared yet. */
   readonly #uncleared = new Set<string>();
   readonly #merges = new Map<string, Promise<number | undefined>>();
+  readonly #retries: Renewals;
+  readonly #room: DatasetRoom;
   #copied = 0;
+  readonly #notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
 
   constructor(options: RedisDatasetsOptions) {
     const {
@@ -66,7 +68,18 @@ export class RedisDatasets implements Datasets {
     this.#limits = { maxBytes, maxBytesEach: Math.min(maxBytes, maxBytesEach), maxMemory, maxMemoryEach };
     this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ bytes }) => bytes });
     this.#holdings = new Holdings(options.redis, 'datasets', DATASET_TTL);
-    options.redis.connection.onUp((commands) => this.#sendUnsent(commands).catch(() => {}));
+    this.#room = new DatasetRoom({
+      holdings: this.#holdings,
+      maxBytes,
+      merge: async (name, maxBytesOfIt) => {
+        await this.#merges.get(name)?.catch(() => {});
+        return this.#merge(this.#open(name), maxBytesOfIt);
+      },
+      onError: this.#notMerged,
+    });
+    const { connection } = options.redis;
+    this.#retries = new Renewals(() => this.#sendUnsent(connection));
+    connection.onUp((commands) => this.#sendUnsent(commands).catch(unlessReply));
   }
 
   /** Bytes of all copies, as they are counted. */
@@ -96,6 +109,8 @@ export class RedisDatasets implements Datasets {
 
   async close(): Promise<void> {
     await Promise.allSettled(this.#merges.values());
+    await this.#room.made();
+    this.#retries.stop();
     for (const name of this.#unsent.names()) await this.#send(this.#open(name)).catch(() => {});
     this.#copies.clear();
   }
@@ -158,6 +173,7 @@ export class RedisDatasets implements Datasets {
 
   #keepUnsent(name: string, parts: readonly Buffer[], error: unknown): void {
     const lost = parts.filter((part) => !this.#unsent.add(name, part));
+    this.#retries.start();
     if (lost.length > 0) this.#warn('answers are lost to a dataset: too much waits for the shared state', error);
   }
 
@@ -171,6 +187,7 @@ export class RedisDatasets implements Datasets {
         throw error;
       });
     }
+    if (this.#unsent.names().length === 0) this.#retries.stop();
   }
 
   async #clear({ name, log }: Opened): Promise<void> {
@@ -180,15 +197,17 @@ export class RedisDatasets implements Datasets {
     this.#uncleared.delete(name);
   }
 
-  /** Callers wait only where there is no more room. */
+  /** Callers wait only where there is no more room for their own. */
   async #afterAppend(opened: Opened, { bytes, isLong }: { bytes: number; isLong: boolean }): Promise<void> {
     const { maxBytesEach } = this.#limits;
-    const merged = () => this.#merge(opened, maxBytesEach).then((total) => this.#makeRoom(total));
-    const notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
-    const total = (await this.#holdings.set({ name: opened.name, bytes }).catch(notMerged)) ?? 0;
-    if (bytes > maxBytesEach) await merged().catch(notMerged);
-    else if (isLong) void merged().catch(notMerged);
-    await this.#makeRoom(total).catch(notMerged);
+    const merged = () =>
+      this.#merge(opened, maxBytesEach)
+        .then((total) => this.#room.make(total))
+        .catch(this.#notMerged);
+    const total = await this.#holdings.set({ name: opened.name, bytes }).catch(this.#notMerged);
+    if (bytes > maxBytesEach) await merged();
+    else if (isLong) void merged();
+    this.#room.make(total ?? 0);
   }
 
   /** Returns how much all datasets hold; undefined if another replica was faster. */
@@ -203,24 +222,6 @@ export class RedisDatasets implements Datasets {
     const merged = merge().finally(() => this.#merges.delete(name));
     this.#merges.set(name, merged);
     return merged;
-  }
-
-  /** Whoever holds most gives up what came longest ago. */
-  async #makeRoom(sum = 0): Promise<void> {
-    if (sum <= this.#limits.maxBytes) return;
-    let total = sum;
-    const wanted = (1 - SLACK) * this.#limits.maxBytes;
-    const largest = await this.#holdings.inDescendingOrder();
-    const others = largest.reduce((rest, { bytes }) => rest - bytes, total);
-    const level = fairLevel(
-      largest.map(({ bytes }) => bytes),
-      wanted - others,
-    );
-    for (const { name, bytes } of largest) {
-      if (total <= wanted || bytes <= level) return;
-      await this.#merges.get(name)?.catch(() => {});
-      total = (await this.#merge(this.#open(name), level)) ?? total;
-    }
   }
 
   #warn(message: string, error: unknown): void {

@@ -10,6 +10,8 @@ export interface StateAddress {
   database?: number;
   cluster?: true;
   sentinel?: string;
+  sentinelUser?: string;
+  sentinelPassword?: string;
 }
 
 /** The part of the client that is the same for a server, a cluster and Sentinel. */
@@ -33,41 +35,42 @@ const commandOptions = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
 
 /** @param onError receives every fault of a connection; without it, one would end the process */
 export function openDriver(address: StateAddress, onError: (error: Error) => void): RedisDriver {
-  const { tls, hosts, username, password, database, cluster, sentinel } = address;
+  const { tls, hosts, database, cluster, sentinel } = address;
   const socket = { connectTimeout, reconnectStrategy, ...(tls && { tls }) };
-  const login = { ...(username && { username }), ...(password && { password }) };
-  const node = { ...login, socket, disableOfflineQueue: true, commandsQueueMaxLength: maxQueued };
+  const node = {
+    ...loginOf(address.username, address.password),
+    socket,
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: maxQueued,
+  };
+  const onDatabase = { ...node, ...(database !== undefined && { database }) };
   if (sentinel !== undefined) {
-    const options = { name: sentinel, sentinelRootNodes: [...hosts], commandOptions };
-    const nodeClientOptions = { ...node, ...(database !== undefined && { database }) };
-    const client = createSentinel({ ...options, nodeClientOptions, sentinelClientOptions: { socket } });
-    client.on('error', onError);
-    return {
-      connect: () => client.connect(),
-      send: (_, args) => client.sendCommand(false, [...args]),
-      subscribe: (channel, listener) => client.subscribe(channel, listener),
-      destroy: () => client.destroy(),
-    };
+    const client = createSentinel({
+      name: sentinel,
+      sentinelRootNodes: [...hosts],
+      commandOptions,
+      nodeClientOptions: onDatabase,
+      sentinelClientOptions: { ...loginOf(address.sentinelUser, address.sentinelPassword), socket },
+    });
+    return driverOf(client.on('error', onError), (_, args) => client.sendCommand(false, [...args]));
   }
   if (cluster) {
     const rootNodes = hosts.map(({ host, port }) => ({ ...node, socket: { ...socket, host, port } }));
     const client = createCluster({ rootNodes, defaults: node, commandOptions });
-    client.on('error', onError);
-    return {
-      connect: () => client.connect(),
-      send: (key, args) => client.sendCommand(key, false, [...args]),
-      subscribe: (channel, listener) => client.subscribe(channel, listener),
-      destroy: () => client.destroy(),
-    };
+    return driverOf(client.on('error', onError), (key, args) => client.sendCommand(key, false, [...args]));
   }
-  const [first] = hosts;
-  const options = { ...node, ...(database !== undefined && { database }), commandOptions };
-  const client = createClient({ ...options, socket: { ...socket, ...first } });
-  client.on('error', onError);
-  return {
-    connect: () => client.connect(),
-    send: (_, args) => client.sendCommand(args),
-    subscribe: (channel, listener) => client.subscribe(channel, listener),
-    destroy: () => client.destroy(),
-  };
+  const client = createClient({ ...onDatabase, commandOptions, socket: { ...socket, ...hosts[0] } });
+  return driverOf(client.on('error', onError), (_, args) => client.sendCommand(args));
 }
+
+const loginOf = (username: string | undefined, password: string | undefined) => ({
+  ...(username && { username }),
+  ...(password && { password }),
+});
+
+const driverOf = (client: Omit<RedisDriver, 'send'>, send: RedisDriver['send']): RedisDriver => ({
+  connect: () => client.connect(),
+  send,
+  subscribe: (channel, listener) => client.subscribe(channel, listener),
+  destroy: () => client.destroy(),
+});

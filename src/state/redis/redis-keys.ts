@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Redis } from './open-redis.ts';
-import { script } from './redis-connection.ts';
+import { script } from './redis-commands.ts';
 
 /** How long accepted keys are remembered, and tried ones are counted, in milliseconds. */
 const acceptedMs = 900_000;

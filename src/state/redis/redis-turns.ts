@@ -2,7 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { NamedTurns, type Turns, tooBusy } from '../named-turns.ts';
 import type { Redis } from './open-redis.ts';
-import { script } from './redis-connection.ts';
+import { script } from './redis-commands.ts';
 
 /** How long the turn of a replica that died is kept free for it, in milliseconds, and how often a live one renews it. */
 const LEASE_MS = 10_000;

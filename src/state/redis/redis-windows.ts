@@ -12,8 +12,9 @@ export function redisWindows({ connection, seal, keyOf }: Redis, now: () => numb
     const [sealed, left] = await Promise.all([connection.send(key, ['GET', key]), connection.send(key, ['PTTL', key])]);
     const text = sealed ? seal.open(key, sealed as Buffer) : undefined;
     if (text === undefined) return undefined;
-    // Its age by the clock of Redis.
-    return { ...(JSON.parse(String(text)) as FullWindow), checkedAt: now() - (ttl - Number(left)) };
+    const window = JSON.parse(String(text)) as FullWindow;
+    // JSON has no infinity: the service stated no limit. The age is by the clock of Redis.
+    return { ...window, left: window.left ?? Infinity, checkedAt: now() - (ttl - Number(left)) };
   };
   return {
     get: (tenantId) => get(tenantId).catch(() => undefined),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Redis } from './open-redis.ts';
-import { type RedisCommands, unlessReply } from './redis-connection.ts';
+import { type RedisCommands, unlessReply } from './redis-commands.ts';
 import { Renewals } from './renewals.ts';
 import { stateUnavailable } from './state-error.ts';
 

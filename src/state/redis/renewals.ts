@@ -6,18 +6,26 @@ const renewEvery = 2000;
 export class Renewals {
   readonly #renew: () => Promise<unknown>;
   #timer: NodeJS.Timeout | undefined;
+  #isRenewing = false;
 
   constructor(renew: () => Promise<unknown>) {
     this.#renew = renew;
   }
 
   start(): void {
-    // What fails now is tried again two seconds later.
-    this.#timer ??= setInterval(() => void this.#renew().catch(() => {}), renewEvery).unref();
+    this.#timer ??= setInterval(() => void this.#renewAlone(), renewEvery).unref();
   }
 
   stop(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
+  }
+
+  /** What fails now is tried again two seconds later. */
+  async #renewAlone(): Promise<void> {
+    if (this.#isRenewing) return;
+    this.#isRenewing = true;
+    await this.#renew().catch(() => {});
+    this.#isRenewing = false;
   }
 }

@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { RedisConnection, script } from '../../../src/state/redis/redis-connection.ts';
+import { script } from '../../../src/state/redis/redis-commands.ts';
+import { RedisConnection } from '../../../src/state/redis/redis-connection.ts';
 import type { StateAddress } from '../../../src/state/redis/redis-driver.ts';
 import { keepAlive, until } from '../../support/http.ts';
 import { serveHttp } from '../../support/process.ts';
@@ -52,10 +53,15 @@ describeWithRedis('an address', () => {
     const redis = await startRedis();
     onTestFinished(redis.close);
     const file = join(folder, 'sentinel.conf');
-    writeFileSync(file, `sentinel monitor primary 127.0.0.1 ${redis.port} 1\n`);
+    // Without a login for Redis, and with one of its own.
+    writeFileSync(file, `sentinel monitor primary 127.0.0.1 ${redis.port} 1\nrequirepass open-sesame\n`);
     const sentinel = await startRedis([], { sentinel: file });
     onTestFinished(sentinel.close);
-    const { connection } = await open({ port: sentinel.port, sentinel: 'primary' });
+    const { connection } = await open({
+      port: sentinel.port,
+      sentinel: 'primary',
+      sentinelPassword: 'open-sesame',
+    });
     await works(connection);
   }, 30_000);
 

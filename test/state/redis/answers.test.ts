@@ -48,6 +48,23 @@ describeWithRedis('what all replicas keep', () => {
   describe('answers', () => {
     answersSuite(async () => ({ answers: await open(() => 1_000_000), now: () => 1_000_000, pass }));
 
+    test('are no longer kept once the memory of Redis is nearly full, so that spending finds room', async () => {
+      const now = () => 1_000_000;
+      const answers = await open(now);
+      const isKept = async (id: string) => {
+        const own = { fingerprint: `["getAd",{"id":"${id}"}]` };
+        await (await answers.begin('t', own)).keep({ answer, at: now() });
+        return (await answers.get('t', own)) !== undefined;
+      };
+      expect(await isKept('a')).toBe(true);
+      const used = Number(/used_memory:(\d+)/.exec(server.cli('INFO', 'memory'))?.[1]);
+      server.cli('CONFIG', 'SET', 'maxmemory', String(Math.round(1.2 * used)));
+      let number = 0;
+      await expect.poll(() => isKept(`b${number++}`), { timeout: 10_000 }).toBe(false);
+      server.cli('CONFIG', 'SET', 'maxmemory', '0');
+      await expect.poll(() => isKept(`c${number++}`), { timeout: 10_000 }).toBe(true);
+    }, 30_000);
+
     test('have the same age whatever the clock of a replica says, and are dropped for all of them', async () => {
       const [ahead, behind] = [await open(() => 9e12), await open(() => 1000)];
       await (await ahead.begin('t', name)).keep({ answer, at: 9e12 });

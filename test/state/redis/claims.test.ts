@@ -40,17 +40,19 @@ describeWithRedis('claims in Redis', () => {
 
   const join = async () => {
     const { redis, logged } = await joinRedis(server);
-    const claims = new RedisClaims({
+    const redisClaims = new RedisClaims({
       redis,
       waiters: new Waiters(redis.connection, redis.channelOf('changes')),
       removals: new Removals(redis, 60_000),
     });
+    const lost: string[] = [];
+    const claims = { claim: (call: Call) => redisClaims.claim(call, async (id) => void lost.push(id)) };
     // From now on Redis knows the scripts.
     await granted(await claims.claim({ ...callOf(), tenantId: randomUUID() })).end(undefined);
     const times = () => logged.filter((line) => line.includes('can be reached')).length;
     /** Resolves when Redis was reached once more than that. */
     const reached = async (before: number) => void (await expect.poll(times, { timeout: 10_000 }).toBe(before + 1));
-    return { claims, times, reached };
+    return { claims, lost, times, reached, leave: () => redis.connection.close() };
   };
   const until = () => Number(server.cli('HGET', server.cli('KEYS', '*:claim:*'), 'until'));
 
@@ -101,6 +103,31 @@ describeWithRedis('claims in Redis', () => {
     server.cli('CLIENT', 'KILL', 'USER', 'default');
     await claim.end({ answer });
     await one.reached(before);
+    endLeases(server);
+    expect(await other.claims.claim(callOf())).toMatchObject({ kind: 'granted' });
+  }, 20_000);
+
+  test('whose process has died are known to whoever asks next, by the same id, even if the answer came too late', async () => {
+    const [one, other, third] = [await join(), await join(), await join()];
+    granted(await one.claims.claim(callOf()));
+    one.leave();
+    endLeases(server);
+    const late = granted((await claimLate(other)) as Claim);
+    expect(other.lost).toEqual([]);
+    expect((await third.claims.claim(callOf())).kind).toBe('granted');
+    expect(third.lost).toHaveLength(1);
+    await late.end({ answer });
+    expect(other.lost).toEqual(third.lost);
+  }, 20_000);
+
+  test('that have ended do not come back with an earlier copy of Redis', async () => {
+    const [one, other] = [await join(), await join()];
+    const claim = granted(await one.claims.claim(callOf()));
+    server.cli('SAVE');
+    await claim.end({ answer });
+    const before = [one.times(), other.times()] as const;
+    await server.restart();
+    await Promise.all([one.reached(before[0]), other.reached(before[1])]);
     endLeases(server);
     expect(await other.claims.claim(callOf())).toMatchObject({ kind: 'granted' });
   }, 20_000);

@@ -1,9 +1,9 @@
-import { connect, createServer, type Socket } from 'node:net';
-import { Transform } from 'node:stream';
 import { expect, onTestFinished, test } from 'vitest';
-import { RedisConnection, script } from '../../../src/state/redis/redis-connection.ts';
+import { script } from '../../../src/state/redis/redis-commands.ts';
+import { RedisConnection } from '../../../src/state/redis/redis-connection.ts';
 import { until } from '../../support/http.ts';
 import { describeWithRedis, startRedis } from '../../support/redis-server.ts';
+import { startTcpProxy } from '../../support/tcp-proxy.ts';
 
 async function connected(options: { redis?: readonly string[]; password?: string; waitMs?: number } = {}) {
   const redis = await startRedis(options.redis);
@@ -23,31 +23,16 @@ async function connected(options: { redis?: readonly string[]; password?: string
 
 /** A connection through a network that loses or delays what Redis answers. */
 async function behindProxy(redisPort: number) {
-  const proxied: Socket[] = [];
-  const delay = { ms: 0 };
-  const proxy = createServer((socket) => {
-    const onward = connect(redisPort, '127.0.0.1');
-    const slowed = new Transform({
-      transform: (chunk, _, done) => void setTimeout(() => done(null, chunk), delay.ms),
-    });
-    socket.on('error', () => {}).pipe(onward);
-    onward
-      .on('error', () => {})
-      .pipe(slowed)
-      .pipe(socket);
-    proxied.push(socket, onward);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    for (const socket of proxied) socket.destroy();
-    proxy.close();
-  });
-  const { port } = proxy.address() as { port: number };
-  const silent = { warn: () => {}, info: () => {} };
-  const connection = new RedisConnection({ tls: false, hosts: [{ host: '127.0.0.1', port }] }, silent);
+  const proxy = await startTcpProxy(redisPort);
+  const logged: string[] = [];
+  const log = (message: string) => void logged.push(message);
+  const connection = new RedisConnection(
+    { tls: false, hosts: [{ host: '127.0.0.1', port: proxy.port }] },
+    { warn: log, info: log },
+  );
   onTestFinished(() => connection.close());
   await connection.open(5000);
-  return { connection, proxied, delay };
+  return { connection, ...proxy, logged };
 }
 
 describeWithRedis('the connection to Redis', () => {
@@ -105,9 +90,9 @@ describeWithRedis('the connection to Redis', () => {
 
   test('a network that loses everything is left behind for a new connection', async () => {
     const { redis } = await connected();
-    const { connection, proxied } = await behindProxy(redis.port);
+    const { connection, sockets } = await behindProxy(redis.port);
     // The bytes of this connection vanish, while new ones work.
-    for (const socket of proxied) socket.unpipe().pause();
+    for (const socket of sockets) socket.unpipe().pause();
     await expect(connection.send('key', ['GET', 'key'])).rejects.toMatchObject({ failure: { kind: 'unavailable' } });
     await until(() => connection.isUp());
   }, 30_000);
@@ -126,6 +111,25 @@ describeWithRedis('the connection to Redis', () => {
     expect(connection.isUp()).toBe(false);
     delay.ms = 0;
     await until(() => connection.isUp());
+  }, 30_000);
+
+  test('a server that became a replica is left for the one that its address leads to now', async () => {
+    const { redis } = await connected();
+    const { redis: promoted } = await connected();
+    const { connection, target, logged } = await behindProxy(redis.port);
+    redis.cli('REPLICAOF', '127.0.0.1', String(promoted.port));
+    await expect(connection.send('key', ['SET', 'key', 'refused'])).rejects.toMatchObject({
+      failure: { kind: 'unavailable' },
+    });
+    expect(connection.isUp()).toBe(false);
+    // It is not up for as long as nothing can be written.
+    await until(() => redis.cli('INFO', 'replication').includes('master_link_status:up'));
+    expect(connection.isUp()).toBe(false);
+    target.port = promoted.port;
+    await until(() => connection.isUp());
+    await connection.send('key', ['SET', 'key', 'taken']);
+    expect(promoted.cli('GET', 'key')).toBe('taken');
+    expect(logged.length).toBeLessThan(8);
   }, 30_000);
 
   test('starts without a server, and finds it when it comes', async () => {

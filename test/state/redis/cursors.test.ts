@@ -70,6 +70,16 @@ describeWithRedis('cursors in Redis', () => {
     expect(await cursors.recall('@big 39')).toBeDefined();
   });
 
+  test('that Redis refuses, because it is full, are known to all once there is room', async () => {
+    const [one, other] = [await open(), await open()];
+    server.cli('CONFIG', 'SET', 'maxmemory', '1');
+    await one.cursorsOf('a').remember('@1', { searchParams: { query: 'tea' } });
+    server.cli('CONFIG', 'SET', 'maxmemory', '0');
+    await expect
+      .poll(() => other.cursorsOf('a').recall('@1'), { timeout: 10_000 })
+      .toEqual({ searchParams: { query: 'tea' } });
+  }, 20_000);
+
   test('are known to their own replica while Redis is away, and to all once it is back', async () => {
     const [one, other] = [await open(), await open()];
     await server.kill();

@@ -43,6 +43,15 @@ describeWithRedis('datasets while Redis is in trouble', () => {
     expect(await idsIn(await other.dataset())).toEqual(['x', 'y']);
   });
 
+  test('that were added to while it was full are complete as soon as there is room', async () => {
+    const { redis, replicas } = await openReplicas(2);
+    const [one, other] = replicas as [Replica, Replica];
+    redis.cli('CONFIG', 'SET', 'maxmemory', '1');
+    await expect(add(await one.dataset(), 1, { id: 'x' })).rejects.toMatchObject(unavailable);
+    redis.cli('CONFIG', 'SET', 'maxmemory', '0');
+    await expect.poll(async () => idsIn(await other.dataset()), { timeout: 10_000 }).toEqual(['x']);
+  }, 20_000);
+
   test('keep no more than there is room for, and say so', async () => {
     const { redis, replicas } = await openReplicas(1);
     const [one] = replicas as [Replica];

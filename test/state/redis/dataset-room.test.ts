@@ -67,6 +67,21 @@ describeWithRedis('the room for datasets in Redis', () => {
     expect(ads.length + letGo.ads).toBe(100);
   });
 
+  test('is made without keeping those waiting who hold little', async () => {
+    const { dataset, datasets } = await open({ limits: { maxBytes: MB, maxBytesEach: MB } });
+    const total = () => Number(redis.cli('GET', redis.cli('--scan', '--pattern', '*:datasets-total')));
+    for (let at = 0; at < 20; at++) {
+      await add(await dataset('greedy'), at, { id: `${at}`, body: noise(100_000) });
+      if (total() + 100_000 > MB) break;
+    }
+    await datasets.close();
+    await add(await dataset('small'), 1, { id: 'x', body: noise(400_000) });
+    expect(total()).toBeGreaterThan(MB);
+    await datasets.close();
+    expect(total()).toBeLessThan(MB);
+    expect(await idsIn(await dataset('small'))).toEqual(['x']);
+  });
+
   test('is made of what has the same secret, and what others keep is left alone', async () => {
     const limits = { maxBytes: MB, maxBytesEach: MB };
     const other = await open({ secret: 'another secret, which is long enough' });

@@ -1,29 +1,16 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { type LedgerOptions, RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
-import { Waiters } from '../../../src/state/redis/waiters.ts';
+import { expect, test } from 'vitest';
+import type { RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
 import { until } from '../../support/http.ts';
-import { describeWithRedis, startRedis } from '../../support/redis-server.ts';
+import { describeWithRedis } from '../../support/redis-server.ts';
 import { asking, charged, learning, leaseOf } from '../ledger-suite.ts';
-import { joinRedis } from './fixture.ts';
-
-async function openReplicas(count: number, options?: LedgerOptions) {
-  const server = await startRedis();
-  onTestFinished(server.close);
-  const join = async () => {
-    const { redis, logged } = await joinRedis(server);
-    const waiters = new Waiters(redis.connection, redis.channelOf('changes'));
-    return { ledger: new RedisCreditLedger(redis, waiters, options), redis, logged };
-  };
-  const replicas = await Promise.all(Array.from({ length: count }, join));
-  return { server, replicas, join, ledgers: replicas.map(({ ledger }) => ledger) };
-}
+import { openLedgers } from './ledger-replicas.ts';
 
 const evaluated = /cmdstat_eval(?:sha)?:calls=\d+/g;
 const unavailable = { failure: { kind: 'unavailable', sent: false } };
 
 describeWithRedis('while Redis is away', () => {
   test('nothing is reserved and nothing reads as zero, but estimates go on with what is known', async () => {
-    const { server, ledgers } = await openReplicas(1);
+    const { server, ledgers } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('t', learning(4));
     await server.kill();
@@ -37,7 +24,7 @@ describeWithRedis('while Redis is away', () => {
   });
 
   test('a call that ends is settled once Redis is back, even if it was never away for good', async () => {
-    const { server, ledgers } = await openReplicas(2);
+    const { server, ledgers } = await openLedgers(2);
     const [one, other] = ledgers as [RedisCreditLedger, RedisCreditLedger];
     const lease = leaseOf(await one.reserve('t', asking({ credits: 5 })));
     server.pause();
@@ -52,7 +39,7 @@ describeWithRedis('while Redis is away', () => {
   }, 20_000);
 
   test('what is settled without a reservation counts once, even if it has to be sent again', async () => {
-    const { server, ledgers, replicas } = await openReplicas(1);
+    const { server, ledgers, replicas } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('t', charged(1));
     server.pause();
@@ -63,7 +50,7 @@ describeWithRedis('while Redis is away', () => {
   }, 20_000);
 
   test('a reservation that nobody knows was granted does not stay', async () => {
-    const { server, ledgers } = await openReplicas(1);
+    const { server, ledgers } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     server.pause();
     await expect(ledger.reserve('t', asking({ credits: 5 }))).rejects.toMatchObject(unavailable);
@@ -76,7 +63,7 @@ describeWithRedis('while Redis is away', () => {
 
 describeWithRedis('what waits for Redis', () => {
   test('holds no reservation that was never sent', async () => {
-    const { server, ledgers, replicas } = await openReplicas(1);
+    const { server, ledgers, replicas } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await server.kill();
     await until(() => replicas.every(({ redis }) => !redis.connection.isUp()));
@@ -89,7 +76,7 @@ describeWithRedis('what waits for Redis', () => {
   }, 20_000);
 
   test('holds so many settlements; the reservations of further ones count as lost', async () => {
-    const { server, ledgers, replicas } = await openReplicas(1, { leaseMs: 3000, maxPending: 1 });
+    const { server, ledgers, replicas } = await openLedgers(1, { leaseMs: 3000, maxPending: 1 });
     const [ledger] = ledgers as [RedisCreditLedger];
     const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4, ifLost: 5 })));
     leaseOf(await ledger.reserve('t', asking({ credits: 1 })));
@@ -106,7 +93,7 @@ describeWithRedis('what waits for Redis', () => {
 
 describeWithRedis('after Redis lost everything', () => {
   test('replicas write back the larger spending they know, prices and reservations', async () => {
-    const { server, ledgers, replicas, join } = await openReplicas(2);
+    const { server, ledgers, replicas, join } = await openLedgers(2);
     const [one, other] = ledgers as [RedisCreditLedger, RedisCreditLedger];
     await one.settle('t', learning(2));
     await other.settle('t', learning(3));
@@ -123,7 +110,7 @@ describeWithRedis('after Redis lost everything', () => {
   }, 30_000);
 
   test('what was settled while it was away is counted once', async () => {
-    const { server, ledgers, replicas } = await openReplicas(1);
+    const { server, ledgers, replicas } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('t', charged(2));
     const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4 })));
@@ -135,42 +122,9 @@ describeWithRedis('after Redis lost everything', () => {
   }, 30_000);
 });
 
-describeWithRedis('a Redis that comes back with an earlier copy', () => {
-  const afterCopy = async () => {
-    const { server, ledgers, replicas } = await openReplicas(1);
-    const [ledger] = ledgers as [RedisCreditLedger];
-    await ledger.settle('t', charged(2));
-    server.cli('SAVE');
-    const lease = leaseOf(await ledger.reserve('t', asking({ credits: 4 })));
-    const comeBack = async () => {
-      await server.restart();
-      await until(() => replicas.every(({ redis }) => redis.connection.isUp()));
-    };
-    return { server, ledger, lease, comeBack };
-  };
-
-  test('gets back reservations that are newer', async () => {
-    const { ledger, lease, comeBack } = await afterCopy();
-    await comeBack();
-    expect(await ledger.read('t')).toMatchObject({ spent: 2, reserved: 4, paidUnderWay: 1 });
-    await ledger.settle('t', charged(4), lease);
-    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
-  }, 30_000);
-
-  test('counts what was settled while it was away, once', async () => {
-    const { server, ledger, lease, comeBack } = await afterCopy();
-    await server.kill();
-    await ledger.settle('t', charged(4), lease);
-    await comeBack();
-    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
-    await ledger.settle('t', charged(4), lease);
-    expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
-  }, 30_000);
-});
-
 describeWithRedis('a reservation that was settled', () => {
   test('is not brought back by a renewal that comes too late', async () => {
-    const { server, ledgers, replicas } = await openReplicas(2);
+    const { server, ledgers, replicas } = await openLedgers(2);
     const [one, other] = ledgers as [RedisCreditLedger, RedisCreditLedger];
     const lease = leaseOf(await one.reserve('t', asking({ credits: 4 })));
     await other.settle('t', charged(4), lease);
@@ -181,9 +135,34 @@ describeWithRedis('a reservation that was settled', () => {
   });
 });
 
+describeWithRedis('a key that somebody made up', () => {
+  test('takes no room in Redis without a budget, and for a minute with one', async () => {
+    const { server, ledgers } = await openLedgers(1);
+    const [ledger] = ledgers as [RedisCreditLedger];
+    const nothing = { charged: 0, uncertain: 0, isPaidAnswer: false };
+    await ledger.read('t');
+    await ledger.settle('t', nothing);
+    expect(server.cli('DBSIZE')).toBe('0');
+    await ledger.settle('t', nothing, leaseOf(await ledger.reserve('t', asking())));
+    for (const key of server.cli('KEYS', '*').split('\n'))
+      expect(Number(server.cli('PTTL', key)), key).toBeLessThanOrEqual(60_000);
+  });
+
+  test('displaces nobody who spent something', async () => {
+    const { server, replicas, ledgers, join } = await openLedgers(1, { maxSpenders: 2, maxStrangers: 2 });
+    const [ledger] = ledgers as [RedisCreditLedger];
+    await ledger.settle('t', charged(5));
+    for (const tenant of ['a', 'b', 'c', 'd']) await ledger.read(tenant);
+    server.cli('FLUSHALL');
+    server.cli('CLIENT', 'KILL', 'USER', 'default');
+    await until(() => replicas[0]?.logged.filter((line) => line.includes('can be reached')).length === 2);
+    expect(await (await join()).ledger.read('t')).toMatchObject({ spent: 5 });
+  });
+});
+
 describeWithRedis('a Redis that is full', () => {
   test('closes budgets, keeps what was spent, and heals once there is room', async () => {
-    const { server, ledgers } = await openReplicas(1);
+    const { server, ledgers, replicas } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('t', charged(2));
     const lease = leaseOf(await ledger.reserve('t', asking({ credits: 3 })));
@@ -192,12 +171,15 @@ describeWithRedis('a Redis that is full', () => {
     await ledger.settle('t', charged(3), lease);
     server.cli('CONFIG', 'SET', 'maxmemory', '0');
     await expect.poll(() => ledger.read('t'), { timeout: 10_000 }).toMatchObject({ spent: 5, reserved: 0 });
+    const linesWith = (text: string) => replicas[0]?.logged.filter((line) => line.includes(text)).length;
+    await expect.poll(() => linesWith('takes new values again'), { timeout: 10_000 }).toBe(1);
+    expect(linesWith('takes no new values')).toBe(1);
   }, 20_000);
 });
 
 describeWithRedis('what is in Redis', () => {
   test('shows no key, no tenant and no price, and a neighbour who breaks it breaks nothing else', async () => {
-    const { server, ledgers, replicas } = await openReplicas(1);
+    const { server, ledgers, replicas } = await openLedgers(1);
     const [ledger] = ledgers as [RedisCreditLedger];
     await ledger.settle('tenant-of-someone', learning(4));
     const keys = server.cli('KEYS', '*').split('\n').toSorted();

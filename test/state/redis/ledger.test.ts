@@ -29,6 +29,13 @@ describeWithRedis('the ledger of all replicas', () => {
 
   ledgerSuite(open);
 
+  test('counts a call that ended for several replicas once', async () => {
+    const [one, other] = [await open(), await open()];
+    const lost = { id: 'lost:one', charged: 0, uncertain: 4, isPaidAnswer: false };
+    for (const ledger of [one, other, one]) await ledger.settle('t', lost);
+    expect(await one.read('t')).toMatchObject({ uncertain: 4 });
+  });
+
   test('does what one in memory does, whichever replica is asked', async () => {
     const operation = fc.oneof(
       fc.record({

@@ -1,0 +1,5 @@
+/** Logs what an operator should know. No text contains the address's password. */
+export interface StateLog {
+  warn(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+}
