@@ -24,14 +24,14 @@ export function problemText(text: string, program: Command): string {
   return `${prefix}${printable(shown.replaceAll('\n', ' '))}\n`;
 }
 
-/** The same where the word is a command, but not there. */
+/** What to say where the unknown word is a command elsewhere. */
 function knownCommand(problem: string, program: Command): string | undefined {
   const [, word] = /^unknown command '([\w-]+)'$/.exec(problem) ?? [];
   const [command] = everyCommand(program).filter((one) => one.parent && one.name() === word);
   return command && `${problem} (Did you mean ${nameOf(command)}?)`;
 }
 
-/** The same where the flag is one of other commands, or a switch with a value. */
+/** What to say where the unknown flag is one of other commands, or a switch that was given a value. */
 function knownOption(problem: string, program: Command): string | undefined {
   const [, flag, value] = /^unknown option '(--[\w-]+)(=.*)?'$/s.exec(problem) ?? [];
   const owners = everyCommand(program).filter(({ options }) => options.some(({ long }) => long === flag));
