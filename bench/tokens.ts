@@ -93,7 +93,7 @@ function searchAds(): void {
   realLimit('text per ad', sum(all, 'text') / ads.length, 110);
   realLimit('% of the raw JSON', (100 * sum(all, 'text')) / sum(all, 'raw'), 6);
   realLimit('structured / text', sum(all, 'structured') / sum(all, 'text'), 1.6);
-  limit('text of any 50', Math.max(...all.map(({ text }) => text)), BUDGET);
+  realLimit('text of any 50', Math.max(...all.map(({ text }) => text)), BUDGET);
   limit('actual / estimate', Math.max(...all.map(({ text, estimate }) => text / estimate)), 1);
   const shuffled = ads.map((_, i) => ads[(i * 53) % ads.length] ?? {}) as typeof ads;
   const mixed = chunks(shuffled).map((page) => costs(adList(page)));
