@@ -42,8 +42,7 @@ export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
       try {
         return await join(known, signal);
       } catch (error) {
-        // What another tool call may spend says nothing about this one.
-        if (!isOverBudget(error)) throw error;
+        if (!isOverMaxCredits(error)) throw error;
         leave(name, known);
       }
     }
@@ -70,5 +69,6 @@ async function join(inFlightCall: Shared, signal: AbortSignal): Promise<Answer> 
   return answer;
 }
 
-const isOverBudget = (error: unknown) =>
-  error instanceof AdLibraryError && error.failure.kind === 'credit_budget' && error.failure.sent === false;
+/** What another tool call may spend says nothing about this one. The budget of the server is the same for both. */
+const isOverMaxCredits = (error: unknown) =>
+  error instanceof AdLibraryError && error.failure.maxCredits !== undefined && error.failure.sent === false;

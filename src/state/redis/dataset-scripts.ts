@@ -29,8 +29,8 @@ export const epochAfter = (epoch: string, name: string): string =>
  * Adds parts to the log. Returns the size of the dataset in bytes, and 1 if the caller should merge it: nobody else is
  * asked to for a while.
  *
- * KEYS: about, log, base. ARGV: the name of an epoch if there is none yet, lifetime, bytes and parts at which a log is merged, how
- * long a merge may take, the parts.
+ * KEYS: about, log, base. ARGV: the name of an epoch if there is none yet, lifetime, bytes and parts at which a log is
+ * merged, how long a merge may take, the parts.
  */
 export const appendScript = script(`
 local about, log, base = KEYS[1], KEYS[2], KEYS[3]
@@ -125,8 +125,9 @@ local function bytesOf(count)
 end
 local all = ARGV[3] - first
 local count = ARGV[4] == '0' and math.ceil(all * 3 / 4) or all
-if ARGV[6] + logBytes - bytesOf(count) > tonumber(ARGV[8]) then count = all end
-logBytes = logBytes - bytesOf(count)
+local removed = bytesOf(count)
+if ARGV[6] + logBytes - removed > tonumber(ARGV[8]) then count, removed = all, bytesOf(all) end
+logBytes = logBytes - removed
 redis.call('LTRIM', log, count, -1)
 redis.call('DEL', base)
 if redis.call('EXISTS', merged) == 1 then

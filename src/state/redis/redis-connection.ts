@@ -16,9 +16,10 @@ const maxProblems = 20;
 /** How long to wait between attempts to reach Redis again, and how many fail before a new connection is made. */
 const probeEvery = 250;
 const probesPerDriver = 8;
-/** A write that leaves nothing behind. */
+/** Writes that leave nothing behind: one that takes no room, and one that does. */
 const probeKey = 'ad-library:probe';
-const probe = ['SET', probeKey, '', 'PX', '1'];
+const probe = ['DEL', probeKey];
+const roomProbe = ['SET', probeKey, '', 'PX', '1'];
 
 /**
  * The connection to Redis. A command that fails or takes too long takes it down: from then on commands are refused at
@@ -47,7 +48,7 @@ export class RedisConnection implements RedisCommands {
     this.#log = log;
     this.memory = new RedisMemory({
       info: () => soon(this.#driver?.send(undefined, ['INFO', 'memory']), slowMs),
-      write: () => this.send(probeKey, probe),
+      write: () => this.send(probeKey, roomProbe),
       log,
     });
   }

@@ -110,8 +110,8 @@ export class RedisDatasets implements Datasets {
   async close(): Promise<void> {
     await Promise.allSettled(this.#merges.values());
     await this.#room.made();
-    this.#retries.stop();
     for (const name of this.#unsent.names()) await this.#send(this.#open(name)).catch(() => {});
+    this.#retries.stop();
     this.#copies.clear();
   }
 

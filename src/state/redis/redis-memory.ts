@@ -3,8 +3,9 @@ import type { StateLog } from './state-log.ts';
 
 /** How old the last look at the memory may be, in milliseconds. */
 const goodEnoughMs = 2000;
-/** The part of the memory from which on only what is necessary is kept. */
+/** The part of the memory from which on only what is necessary is kept, and the part at which there is room again. */
 const nearlyFull = 0.8;
+const roomAgain = 0.75;
 
 export interface RedisMemoryOptions {
   /** Asks for `INFO memory`. */
@@ -41,7 +42,7 @@ export class RedisMemory {
     const field = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(info)?.[1];
     const [used, max] = [Number(field('used_memory') ?? 0), Number(field('maxmemory') ?? 0)];
     this.#checkPolicy(max > 0 ? field('maxmemory_policy') : undefined);
-    const isTight = max > 0 && used > nearlyFull * max;
+    const isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;
     if (isTight && !this.#isTight)
       this.#options.log.warn('the shared state is nearly full: answers and cursors are no longer kept in it', {
         used,
