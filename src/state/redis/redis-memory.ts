@@ -38,10 +38,10 @@ export class RedisMemory {
 
   async check(): Promise<void> {
     this.#checkedAt = performance.now();
-    const info = String(await this.#options.info());
-    const field = (name: string) => new RegExp(`^${name}:(\\S*)`, 'm').exec(info)?.[1];
-    const [used, max] = [Number(field('used_memory') ?? 0), Number(field('maxmemory') ?? 0)];
-    this.#checkPolicy(max > 0 ? field('maxmemory_policy') : undefined);
+    const lines = String(await this.#options.info()).split('\r\n');
+    const info = new Map(lines.map((line) => line.split(':') as [string, string?]));
+    const [used, max] = [Number(info.get('used_memory') ?? 0), Number(info.get('maxmemory') ?? 0)];
+    this.#checkPolicy(max > 0 ? info.get('maxmemory_policy') : undefined);
     const isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;
     if (isTight && !this.#isTight)
       this.#options.log.warn('the shared state is nearly full: answers and cursors are no longer kept in it', {
