@@ -39,7 +39,7 @@ export class RedisMemory {
   async check(): Promise<void> {
     this.#checkedAt = performance.now();
     const lines = String(await this.#options.info()).split('\r\n');
-    const info = new Map(lines.map((line) => line.split(':') as [string, string?]));
+    const info = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
     const [used, max] = [Number(info.get('used_memory') ?? 0), Number(info.get('maxmemory') ?? 0)];
     this.#checkPolicy(max > 0 ? info.get('maxmemory_policy') : undefined);
     const isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;

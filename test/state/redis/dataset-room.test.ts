@@ -50,7 +50,7 @@ describeWithRedis('the room for datasets in Redis', () => {
     }
   });
 
-  test('is shared fairly: whoever holds much gives up their own', async () => {
+  test('is shared fairly: whoever holds much gives up their own', { timeout: 60_000 }, async () => {
     const limits = { maxBytes: 4 * MB, maxBytesEach: 4 * MB };
     const [one, other] = [await open({ limits }), await open({ limits })];
     for (let tenant = 0; tenant < 10; tenant++)
