@@ -9,7 +9,9 @@ import { type Stop, type StopSignals, stopOf } from './stop.ts';
 /** What all parts of a gathering share while it is made. */
 export interface GatherRun extends StopSignals {
   allowance: CallAllowance;
+  /** As many as there is room for, which changes with the size of the ads. */
   maxAds: number;
+  askMaxAds(): Promise<number>;
   /** Ids of the ads that were read, in all parts, as `idKey` writes them. */
   read: Set<string>;
   /** Milliseconds of the slowest page so far. */
@@ -63,6 +65,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     const cursor = ended ? null : page.cursor;
     state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: timeAfter(state, run.clock()) };
     await run.save({ ...state, adIds: page.ids });
+    run.maxAds = await run.askMaxAds();
     if (run.read.size > maxCachedAds) await page.uncache?.();
     run.onPage(state.found);
     // A service inside this process leaves no time in between for anything else.
@@ -74,7 +77,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
 }
 
 function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {
-  if (read.size >= maxAds) return { reason: 'maxAds' };
+  if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
   if (isDraining()) return { reason: 'shutdown' };
   const left = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
   return left < slack * slowest ? { reason: 'deadline' } : undefined;
