@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
-import { type GatheringState, type GatheringStep, idKey } from '../state/dataset.ts';
-import { type AdList, type AdPage, smallerLimit } from './ad-list.ts';
+import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
+import { type AdList, type AdPage, type ReplayedAds, smallerLimit } from './ad-list.ts';
 import { timeAfter } from './gatherings.ts';
 import { type Stop, type StopSignals, stopOf } from './stop.ts';
 
@@ -18,6 +18,7 @@ export interface GatherRun extends StopSignals {
   slowest: number;
   clock(): number;
   deadline: number;
+  addItems(batch: ItemBatch): Promise<void>;
   save(step: GatheringStep): Promise<void>;
   /** Called after each page, with what the service says there is in this part. */
   onPage(found: number | null): void;
@@ -64,6 +65,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     const ended = !page.hasMore;
     const cursor = ended ? null : page.cursor;
     state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: timeAfter(state, run.clock()) };
+    if (page.replayed) await addReplayed(page.replayed, list, run);
     await run.save({ ...state, adIds: page.ids });
     run.maxAds = await run.askMaxAds();
     if (run.read.size > maxCachedAds) await page.uncache?.();
@@ -74,6 +76,10 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     if (cursor === null || used.has(cursor) || idle >= maxIdlePages) return { reason: 'error', error: pagesRepeat() };
     used.add(cursor);
   }
+}
+
+function addReplayed({ age, ...ads }: ReplayedAds, { operation }: AdList, { clock, addItems }: GatherRun) {
+  return addItems({ ...ads, type: 'ads', at: clock() - age, listedBy: operation });
 }
 
 function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {

@@ -84,6 +84,7 @@ async function readAll(reading: Reading, request: GatherRequest, context: ToolCo
     deadline,
     signal,
     isDraining,
+    addItems: (batch) => dataset.addItems(batch),
     save,
     onPage,
   };
