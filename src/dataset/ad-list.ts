@@ -1,6 +1,6 @@
 import type { Api } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Allowance } from '../api/send.ts';
+import type { Allowance, Answer } from '../api/send.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
 /** Where a page of a list begins, and how many ads it may hold. */
@@ -17,6 +17,15 @@ export interface AdPage {
   found: number | undefined;
   /** Takes it out of the cache of answers. */
   uncache?: (() => Promise<void>) | undefined;
+  /** Its ads, if it comes from that cache: the dataset may have lost them since. */
+  replayed?: ReplayedAds | undefined;
+}
+
+export interface ReplayedAds {
+  items: readonly unknown[];
+  requestId: string | null;
+  /** Milliseconds since they came. */
+  age: number;
 }
 
 /** Ads that the service lists page by page. */
@@ -45,9 +54,9 @@ function searched(filters: object, { api, allowance, fresh, maxLimit }: AdListOp
     maxLimit,
     async read({ limit, cursor }) {
       const body = { ...filters, limit, ...(cursor !== null && { cursor }) };
-      const { value, uncache } = await api.searchAds({ body, fresh, allowance });
-      const { items, cursor: next, hasMore, totalHits } = value;
-      return { ids: idsOf(items), cursor: next, hasMore, found: wholeNumber(totalHits), uncache };
+      const answer = await api.searchAds({ body, fresh, allowance });
+      const { items, cursor: next, hasMore, totalHits } = answer.value;
+      return { ids: idsOf(items), cursor: next, hasMore, found: wholeNumber(totalHits), ...copiesOf(answer) };
     },
   };
 }
@@ -67,10 +76,15 @@ function collected(collectionId: string, { api, allowance, fresh }: AdListOption
         cursor: next,
         hasMore,
         found: wholeNumber(collection?.adCount),
-        uncache: answer.uncache,
+        ...copiesOf(answer),
       };
     },
   };
+}
+
+function copiesOf({ uncache, raw, receipt: { age, requestId } }: Answer): Pick<AdPage, 'uncache' | 'replayed'> {
+  const { items } = raw as { items: readonly unknown[] };
+  return { uncache, ...(age !== undefined && { replayed: { items, requestId, age } }) };
 }
 
 /** An id is a UUID in the document. What is much longer is none, and would only take room. */

@@ -6,7 +6,7 @@ import { count } from '../present/list-text.ts';
 import { dayOf } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
-import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
+import { adIdsOf, countOutside, foundBy, isComplete, newestGatherings } from './gatherings.ts';
 
 /** How much of what there is an answer from the dataset rests on. */
 export const CoverageView = z.looseObject({
@@ -17,6 +17,8 @@ export const CoverageView = z.looseObject({
 export type CoverageView = {
   ads: number;
   gatherings: number;
+  /** Ads that the newest gatherings of all questions did not read. */
+  outsideAds?: number;
   /** Gatherings that are not complete, the newest first. */
   partial?: PartialView[];
   /** How many more there are. */
@@ -42,7 +44,8 @@ const ABOUT_TOKENS = 40;
 /** The newest gathering of each question counts; one that is part of another is stated with that. */
 export function viewCoverage(contents: DatasetContents): CoverageView {
   const { ads, gatherings, letGo } = contents;
-  const newest = [...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values()];
+  const newest = newestGatherings(contents);
+  const outsideAds = gatherings.length > 0 ? countOutside(contents) : 0;
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   const partial = newest
     .filter((gathering) => !parts.has(gathering.id) && !isComplete(gathering, contents))
@@ -50,6 +53,7 @@ export function viewCoverage(contents: DatasetContents): CoverageView {
   return {
     ads: ads.length,
     gatherings: gatherings.length,
+    ...(outsideAds > 0 && { outsideAds }),
     ...(partial.length > 0 && { partial: partial.slice(0, MAX_PARTIAL).map((one) => viewPartial(one, contents)) }),
     ...(partial.length > MAX_PARTIAL && { morePartial: partial.length - MAX_PARTIAL }),
     ...(letGo.ads > 0 && { removedAds: letGo.ads }),
@@ -73,15 +77,20 @@ function viewPartial(gathering: Gathering, contents: DatasetContents): PartialVi
 }
 
 /** Which gatherings an answer rests on only in part; that it rests on no gathering; or that all are complete. */
-export function coverageText({ ads, gatherings, partial = [], morePartial = 0, removedAds = 0 }: CoverageView): string {
+export function coverageText(coverage: CoverageView): string {
+  const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, removedAds = 0 } = coverage;
   const rests = `Coverage: ${count(ads, 'ad')}`;
   const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : '';
   if (ads === 0) return `${rests}: nothing is gathered yet. gather_ads and the searches fill the dataset.${removed}`;
   if (gatherings === 0) return `${rests} from searches; no gathering covers them.${removed}`;
-  if (partial.length === 0) return `${rests}; every gathering is complete.${removed}`;
+  const outside = outsideAds > 0 ? `, ${outsideText(outsideAds)}` : '';
+  if (partial.length === 0) return `${rests}${outside}; every gathering is complete.${removed}`;
   const more = morePartial > 0 ? ` And ${morePartial} more that are not complete.` : '';
-  return `${rests}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
+  return `${rests}${outside}. Not complete: ${partial.map(partialText).join('; ')}.${more}${removed}`;
 }
+
+const outsideText = (ads: number) =>
+  `${ads} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
 
 function partialText({ gathering, about, found, read, removed, gatheredAt }: PartialView): string {
   const part = found === null ? `${count(read, 'ad')} of an unknown number` : `${read} of ${found}`;

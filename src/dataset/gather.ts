@@ -1,21 +1,24 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
-import { type GatheringState, type GatheringStep, idKey } from '../state/dataset.ts';
-import { type AdList, type AdPage, smallerLimit } from './ad-list.ts';
+import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
+import { type AdList, type AdPage, type ReplayedAds, smallerLimit } from './ad-list.ts';
 import { timeAfter } from './gatherings.ts';
 import { type Stop, type StopSignals, stopOf } from './stop.ts';
 
 /** What all parts of a gathering share while it is made. */
 export interface GatherRun extends StopSignals {
   allowance: CallAllowance;
+  /** As many as there is room for, which changes with the size of the ads. */
   maxAds: number;
+  askMaxAds(): Promise<number>;
   /** Ids of the ads that were read, in all parts, as `idKey` writes them. */
   read: Set<string>;
   /** Milliseconds of the slowest page so far. */
   slowest: number;
   clock(): number;
   deadline: number;
+  addItems(batch: ItemBatch): Promise<void>;
   save(step: GatheringStep): Promise<void>;
   /** Called after each page, with what the service says there is in this part. */
   onPage(found: number | null): void;
@@ -62,7 +65,9 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     const ended = !page.hasMore;
     const cursor = ended ? null : page.cursor;
     state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: timeAfter(state, run.clock()) };
+    if (page.replayed) await addReplayed(page.replayed, list, run);
     await run.save({ ...state, adIds: page.ids });
+    run.maxAds = await run.askMaxAds();
     if (run.read.size > maxCachedAds) await page.uncache?.();
     run.onPage(state.found);
     // A service inside this process leaves no time in between for anything else.
@@ -73,8 +78,12 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
   }
 }
 
+function addReplayed({ age, ...ads }: ReplayedAds, { operation }: AdList, { clock, addItems }: GatherRun) {
+  return addItems({ ...ads, type: 'ads', at: clock() - age, listedBy: operation });
+}
+
 function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {
-  if (read.size >= maxAds) return { reason: 'maxAds' };
+  if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
   if (isDraining()) return { reason: 'shutdown' };
   const left = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
   return left < slack * slowest ? { reason: 'deadline' } : undefined;

@@ -17,7 +17,7 @@ export interface GatheringResult {
   gone: string[] | null;
   complete: boolean;
   gatheredAt: string;
-  /** Ads that were read and removed to make room. */
+  /** Ads that were read and are no longer kept. */
   missing?: number;
   sinceLast?: SinceLast;
   summary: string;

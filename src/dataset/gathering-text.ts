@@ -34,7 +34,7 @@ export function gatheringText(output: GatherOutput): string {
 function headline({ gathering, read, found, complete, stopped, gatheredAt = '', missing }: GatherOutput): string {
   const of = found === null ? 'total not stated' : `of ${found} found`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
-  const lost = missing ? ` ${missing} of them were removed to make room.` : '';
+  const lost = missing ? ` ${missing} of them are no longer kept.` : '';
   return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;
 }
 

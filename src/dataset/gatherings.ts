@@ -46,6 +46,17 @@ export const gatheringsOf = ({ gatherings }: DatasetContents, question: Gatherin
   return gatherings.filter((gathering) => gathering.question === key).reverse();
 };
 
+/** The newest gathering of each question. */
+export const newestGatherings = ({ gatherings }: DatasetContents): Gathering[] => [
+  ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
+];
+
+/** How many ads came from searches or earlier gatherings only. */
+export function countOutside(contents: DatasetContents): number {
+  const inside = new Set(newestGatherings(contents).flatMap((gathering) => [...adIdsOf(gathering, contents)]));
+  return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
+}
+
 const partsOf = ({ parts }: Gathering, { gatherings }: DatasetContents): Gathering[] =>
   gatherings.filter(({ id }) => parts.includes(id));
 

@@ -8,9 +8,8 @@ import { isoTime, jsonCell } from './cells.ts';
 import type { Row } from './columns.ts';
 import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
 import { pageRow } from './page-row.ts';
+import { PART, PART_SIZE, partsOf } from './parts.ts';
 import type { Snapshot, TableRows } from './sql/sql-pool.ts';
-
-const PART = 500;
 
 /** A dataset as SQL sees it. */
 export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents): Snapshot {
@@ -19,11 +18,14 @@ export function snapshotOf(reader: AdRowReader, tenantId: string, contents: Data
     version: contents.version,
     async *tables({ json }): AsyncGenerator<TableRows> {
       let rows: AdRows[] = [];
+      let size = 0;
       for await (const part of reader.read(tenantId, contents.ads, { json })) {
         rows.push(...part);
-        if (rows.length < PART) continue;
+        size += part.reduce((sum, { ad }) => sum + (ad.json?.length ?? 0), 0);
+        if (rows.length < PART && size < PART_SIZE) continue;
         yield* adTables(rows);
         rows = [];
+        size = 0;
       }
       yield* adTables(rows);
       yield* inParts(otherTables(contents, json));
@@ -46,23 +48,22 @@ async function* inParts(parts: Iterable<TableRows>): AsyncGenerator<TableRows> {
 }
 
 function* otherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
-  for (const ads of partsOf(contents.ads))
+  for (const ads of partsOf(contents.ads, sizeOf))
     yield { table: 'ad_versions', rows: ads.flatMap((item) => versionRows(item, json)) };
-  for (const pages of partsOf(contents.pages))
+  for (const pages of partsOf(contents.pages, sizeOf))
     yield { table: 'pages', rows: pages.map((item) => pageRow(objectOf(item), pageFacts(item, json))) };
   yield { table: 'gatherings', rows: contents.gatherings.map((gathering) => gatheringRow(gathering, contents)) };
   const spelling = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
   for (const gathering of contents.gatherings)
-    for (const ids of partsOf([...adIdsOf(gathering, contents)]))
+    for (const ids of partsOf(adIdsOf(gathering, contents), (id) => id.length))
       yield {
         table: 'gathered',
         rows: ids.map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id })),
       };
 }
 
-function* partsOf<Item>(items: readonly Item[]): Generator<Item[]> {
-  for (let start = 0; start < items.length; start += PART) yield items.slice(start, start + PART);
-}
+const sizeOf = ({ json, versions }: StoredItem): number =>
+  versions.reduce((sum, version) => sum + version.json.length, json.length);
 
 const decoder = new TextDecoder();
 

@@ -16,6 +16,8 @@ export interface Stop {
   reason: StopReason;
   /** What was thrown. */
   error?: AdLibraryError;
+  /** How many ads there was room for, if that stopped it. */
+  maxAds?: number;
 }
 
 export interface StopSignals {

@@ -17,8 +17,11 @@ export interface Dataset {
 
 /** The datasets of all tenants. */
 export interface Datasets {
-  /** The caller's dataset, with what other processes brought. */
-  of(caller: DatasetCaller): Promise<Dataset>;
+  /**
+   * The caller's dataset, with what other processes brought. What was paid for can be added even where nothing can be
+   * read.
+   */
+  of(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
   /** Ends access to a dataset with a key that the service rejects. */
   forget(tenantId: string): Promise<void>;
   close(): Promise<void>;

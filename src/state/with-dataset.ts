@@ -17,7 +17,7 @@ export function withDataset(send: Send, { datasets, now, onError }: DatasetOptio
     const answer = await send(call);
     const { type, items } = itemsIn(call, answer);
     try {
-      const dataset = await datasets.of(call);
+      const dataset = await datasets.of(call, { toAdd: true });
       const { requestId } = answer.receipt;
       await dataset.addItems({ type, items, at: now(), listedBy: call.operation.name, requestId });
     } catch (error) {

@@ -42,15 +42,14 @@ async function gatherInTurn(request: GatherRequest, context: ToolContext): Promi
 
   const known = new Map(contents.gatherings.map(({ id, adIds }) => [id, adIds]));
   const read = new Set(open.parts.flatMap(({ state }) => [...(known.get(state.id) ?? [])]));
-  const maxAds = Math.min(request.maxAds, await dataset.maxAds());
-  const stop = await readAll({ open, known, read, dataset }, { ...request, maxAds }, context);
+  const stop = await readAll({ open, known, read, dataset }, request, context);
   const after = await dataset.contents();
   const gathering = after.gatherings.find(({ id }) => id === open.whole.id);
   if (gathering === undefined || (stop.error && read.size === 0)) throw stop.error ?? nothingRead();
   const { adRows, tenantId } = context;
   const result = await resultOf(gathering, { contents: after, adRows, tenantId, since: now });
-  const isFull = stop.reason === 'maxAds' && maxAds < request.maxAds;
-  const next = isFull ? noRoom(maxAds) : hasEnded && !result.complete ? readAgain : undefined;
+  const { maxAds = request.maxAds } = stop;
+  const next = maxAds < request.maxAds ? noRoom(maxAds) : hasEnded && !result.complete ? readAgain : undefined;
   return { ...result, ...stopData(stop, context), ...(next && { next }) };
 }
 
@@ -65,24 +64,27 @@ interface Reading {
 async function readAll(reading: Reading, request: GatherRequest, context: ToolContext): Promise<Stop> {
   const { open, known, read, dataset } = reading;
   const { api, clock, deadline, signal, isDraining, onProgress, adFilters } = context;
-  const { maxCredits, maxAds, fresh } = request;
+  const { maxCredits, fresh } = request;
   const allowance = await context.allowance(maxCredits);
   const save = gatheringSaver(open, (step) => dataset.saveGathering(step));
+  const askMaxAds = async () => Math.min(request.maxAds, await dataset.maxAds());
   const onPage = (found: number | null) => {
     const isWhole = found !== null && open.parts.length === 1;
-    const total = isWhole ? Math.max(read.size, Math.min(found, maxAds)) : undefined;
+    const total = isWhole ? Math.max(read.size, Math.min(found, run.maxAds)) : undefined;
     const of = found === null ? '' : isWhole ? ` of ${found}` : '';
     onProgress?.({ progress: read.size, ...(total !== undefined && { total }), message: `${read.size} ads read${of}` });
   };
   const run: GatherRun = {
     allowance,
-    maxAds,
+    maxAds: await askMaxAds(),
+    askMaxAds,
     read,
     slowest: 0,
     clock,
     deadline,
     signal,
     isDraining,
+    addItems: (batch) => dataset.addItems(batch),
     save,
     onPage,
   };

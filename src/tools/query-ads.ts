@@ -24,12 +24,12 @@ export const queryAds = defineListTool({
     truncated: z.boolean(),
     coverage: CoverageView.optional(),
   }),
-  async run({ sql, limit, cell }, { dataset, sql: engine, resultTokens, signal }) {
+  async run({ sql, limit = 50, cell }, { dataset, sql: engine, resultTokens, signal }) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
     const coverage = viewCoverage(contents);
     const render = (shown: readonly unknown[][]) =>
-      `${rowsText({ columns, rows: shown, rowCount })}\n${coverageText(coverage)}`;
+      `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;
     const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));
     const budget = DATA_PER_TEXT * resultTokens;
     const shown = readable.slice(0, fit({ items: readable, budget, render: JSON.stringify }));

@@ -1,6 +1,7 @@
 import { AdLibraryError } from '../../api/errors.ts';
 import { Turns } from '../../workers/turns.ts';
 import { type Cell, columnsOf, type Row, type TableName } from '../columns.ts';
+import { partsOf } from '../parts.ts';
 import { DatabaseWorker, WorkerDied } from './database-worker.ts';
 import { checkOptions, explainProblem } from './explain.ts';
 import { resultLimits, type StatementLimits, statementLimits } from './limits.ts';
@@ -178,8 +179,6 @@ function withoutAnswer(cause: WorkerDied): AdLibraryError {
   return new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause });
 }
 
-const MAX_ROWS_AT_ONCE = 500;
-
 interface Loading {
   json: boolean;
   signal: AbortSignal | undefined;
@@ -200,12 +199,16 @@ async function loadAll(worker: DatabaseWorker, tables: ReturnType<Snapshot['tabl
 async function load(worker: DatabaseWorker, { table, rows }: TableRows, { json, signal }: Loading): Promise<void> {
   // A name that no row has stands for the column that is not wanted.
   const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
-  for (let start = 0; start < rows.length; start += MAX_ROWS_AT_ONCE) {
-    const part = rows.slice(start, start + MAX_ROWS_AT_ONCE) as readonly object[] as Record<string, Cell>[];
-    const cells = part.map((row) => columns.map((name) => row[name] ?? null));
-    await worker.ask({ type: 'load', table, rows: cells }, signal);
-  }
+  for (const part of partsOf(cellsOf(rows, columns), sizeOf))
+    await worker.ask({ type: 'load', table, rows: part }, signal);
 }
+
+function* cellsOf(rows: readonly object[], columns: readonly string[]): Generator<Cell[]> {
+  for (const row of rows as readonly Record<string, Cell>[]) yield columns.map((name) => row[name] ?? null);
+}
+
+const sizeOf = (cells: readonly Cell[]): number =>
+  cells.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0);
 
 async function askBatch(
   worker: DatabaseWorker,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
+import { AdLibraryError, type ErrorKind } from '../../api/errors.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
 import { MemoryDatasets, type MemoryDatasetsOptions } from '../memory-datasets.ts';
 import { FileDataset, type FileDatasetOptions } from './file-dataset.ts';
@@ -17,19 +18,27 @@ export interface FileDatasetsOptions {
 }
 
 interface KnownCaller {
+  caller: DatasetCaller;
+  /** Undefined if the account is not known. */
   dataset: Promise<FileDataset | undefined>;
+  /** Why the service did not say whose key it is. */
+  failure?: AdLibraryError | undefined;
   /** When to ask again, if the account is not known. */
   until: number;
 }
 
 const ASK_AGAIN_MS = 30_000;
 
+/** Such an answer is one: the service does not say whose key it is. After any other failure it may. */
+const answers: readonly ErrorKind[] = ['forbidden', 'not_found', 'invalid_request', 'unexpected_response'];
+
 /** Where the datasets lie in the folder that a person chose. */
 export const datasetsFolder = (files: string): string => join(files, 'datasets');
 
 /**
  * Datasets that survive the process, one for each address and account, so that a new key of the same account finds it.
- * While the account is not known they are in memory only.
+ * While the account is not known, what was paid for is in memory; while the service cannot be asked for it, nobody reads
+ * that as if it were all.
  */
 export class FileDatasets implements Datasets {
   readonly #options: FileDatasetsOptions;
@@ -41,8 +50,10 @@ export class FileDatasets implements Datasets {
     this.#memory = new MemoryDatasets(options.limits);
   }
 
-  async of(caller: DatasetCaller): Promise<Dataset> {
-    const dataset = await this.#fileDataset(caller);
+  async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
+    const known = this.#askedFor(caller, toAdd);
+    const dataset = await known.dataset;
+    if (known.failure && !toAdd) throw known.failure;
     await dataset?.sync();
     return dataset ?? this.#memory.of(caller);
   }
@@ -52,32 +63,48 @@ export class FileDatasets implements Datasets {
     await this.#memory.forget(tenantId);
   }
 
+  /** What is only in memory, because the account was not known, is written if it is known now. */
   async close(): Promise<void> {
-    for (const { dataset } of this.#known.values()) await (await dataset)?.close();
+    for (const { caller, failure, dataset } of [...this.#known.values()]) {
+      const isOnlyHere = failure !== undefined && this.#memory.nameOf(caller.tenantId) !== undefined;
+      if (isOnlyHere) await this.of(caller).catch(() => {});
+      await (await dataset)?.close();
+    }
     await this.#memory.close();
   }
 
-  async #fileDataset(caller: DatasetCaller): Promise<FileDataset | undefined> {
-    const { tenantId } = caller;
-    const known = this.#known.get(tenantId);
-    if (known && this.#options.now() < known.until) return known.dataset;
-    const requested: KnownCaller = { dataset: this.#open(caller), until: Number.POSITIVE_INFINITY };
-    this.#known.set(tenantId, requested);
-    const dataset = await requested.dataset;
-    if (dataset === undefined) requested.until = this.#options.now() + ASK_AGAIN_MS;
-    return dataset;
+  /** Whoever reads asks again after each failure; of those who add, one in a while. */
+  #askedFor(caller: DatasetCaller, toAdd: boolean): KnownCaller {
+    const known = this.#known.get(caller.tenantId);
+    if (known && this.#options.now() < known.until && (toAdd || !known.failure)) return known;
+    const asked: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
+    asked.dataset = this.#open(asked);
+    this.#known.set(caller.tenantId, asked);
+    return asked;
   }
 
-  async #open(caller: DatasetCaller): Promise<FileDataset | undefined> {
+  async #open(asked: KnownCaller): Promise<FileDataset | undefined> {
     const { folder, baseUrl, now, userIdOf, warn } = this.#options;
-    const userId = await userIdOf(caller).catch(() => undefined);
+    const userId = await userIdOf(asked.caller).catch((error: unknown) => {
+      asked.failure = failureOf(error);
+    });
     if (userId === undefined) {
+      asked.until = now() + ASK_AGAIN_MS;
       warn('the dataset is not kept in files: the service did not say whose key this is', {});
       return;
     }
     const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);
     const path = join(datasetsFolder(folder), name);
-    const { tenantId } = caller;
+    const { tenantId } = asked.caller;
     return new FileDataset({ memory: this.#memory, tenantId, folder: new SegmentFolder({ path, baseUrl, now }), warn });
   }
+}
+
+/** What a reader is shown; undefined if the service has answered. */
+function failureOf(error: unknown): AdLibraryError | undefined {
+  const kind = error instanceof AdLibraryError ? error.failure.kind : undefined;
+  if (kind === 'unauthorized') return error as AdLibraryError;
+  if (kind !== undefined && answers.includes(kind)) return;
+  const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
+  return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
 }
