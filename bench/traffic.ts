@@ -100,7 +100,8 @@ export function trafficOf({ name }: SoakCaller, seed: number): Traffic {
     [4, () => fine('whoami', {}, says(name))],
     [3, () => bad(...random.pick(badCalls))],
     [1, () => bad('search_ads', { filters: { [`nothing${searches++}`]: true } })],
-    [1, () => bad('get_ad', { adId: random.uuid() })],
+    // None of the demo's ads, whose ids are drawn by the same generator.
+    [1, () => bad('get_ad', { adId: `ffffffff-ffff-4fff-8fff-${String(searches++).padStart(12, '0')}` })],
     [1, () => bad(`no_such_tool_${searches++}`, {})],
   ];
   const drawn = kinds.flatMap(([weight, make]) => Array.from({ length: weight }, () => make));
