@@ -51,7 +51,7 @@ export class FileDatasets implements Datasets {
   }
 
   async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
-    const known = this.#askedFor(caller, toAdd);
+    const known = this.#knownFor(caller, toAdd);
     const dataset = await known.dataset;
     if (known.failure && !toAdd) throw known.failure;
     await dataset?.sync();
@@ -74,28 +74,28 @@ export class FileDatasets implements Datasets {
   }
 
   /** Whoever reads asks again after each failure; of those who add, one in a while. */
-  #askedFor(caller: DatasetCaller, toAdd: boolean): KnownCaller {
+  #knownFor(caller: DatasetCaller, toAdd: boolean): KnownCaller {
     const known = this.#known.get(caller.tenantId);
     if (known && this.#options.now() < known.until && (toAdd || !known.failure)) return known;
-    const asked: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
-    asked.dataset = this.#open(asked);
-    this.#known.set(caller.tenantId, asked);
-    return asked;
+    const opening: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
+    opening.dataset = this.#open(opening);
+    this.#known.set(caller.tenantId, opening);
+    return opening;
   }
 
-  async #open(asked: KnownCaller): Promise<FileDataset | undefined> {
+  async #open(opening: KnownCaller): Promise<FileDataset | undefined> {
     const { folder, baseUrl, now, userIdOf, warn } = this.#options;
-    const userId = await userIdOf(asked.caller).catch((error: unknown) => {
-      asked.failure = failureOf(error);
+    const userId = await userIdOf(opening.caller).catch((error: unknown) => {
+      opening.failure = failureOf(error);
     });
     if (userId === undefined) {
-      asked.until = now() + ASK_AGAIN_MS;
+      opening.until = now() + ASK_AGAIN_MS;
       warn('the dataset is not kept in files: the service did not say whose key this is', {});
       return;
     }
     const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);
     const path = join(datasetsFolder(folder), name);
-    const { tenantId } = asked.caller;
+    const { tenantId } = opening.caller;
     return new FileDataset({ memory: this.#memory, tenantId, folder: new SegmentFolder({ path, baseUrl, now }), warn });
   }
 }
