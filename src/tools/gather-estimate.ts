@@ -1,3 +1,4 @@
+import { AdLibraryError } from '../api/errors.ts';
 import { wholeNumber } from '../dataset/ad-list.ts';
 import type { GatherOutput } from '../dataset/gathering-text.ts';
 import type { GatheringQuestion } from '../dataset/gatherings.ts';
@@ -35,6 +36,13 @@ async function countSearch({ filters }: GatheringQuestion, { api }: ToolContext)
 }
 
 async function countItems(collectionId: string, { api }: ToolContext): Promise<number | null> {
-  const { value } = await api.listCollections();
-  return value.items.find(({ id }) => id?.toLowerCase() === collectionId)?.adCount ?? null;
+  const { value, raw } = await api.listCollections();
+  const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
+  // The document knows no further pages of this list.
+  const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
+  if (collection === undefined && !hasMore && !cursor) throw noCollection();
+  return wholeNumber(collection?.adCount) ?? null;
 }
+
+const noCollection = () =>
+  new AdLibraryError({ kind: 'not_found', problem: 'There is no collection with this id in the list of collections.' });

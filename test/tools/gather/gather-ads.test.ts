@@ -59,6 +59,9 @@ describe('with the local library', () => {
       estimate: { ads: adCount, pages: 1, credits: null },
       receipt: { charged: 0 },
     });
+    const none = await server.call('gather_ads', { collectionId: `${id?.slice(0, -4)}0000`, maxCredits: 0 });
+    expect(none.error).toMatchObject({ kind: 'not_found', retryable: false });
+    expect(none.text).toContain('There is no collection with this id');
     const { data } = await server.call('gather_ads', { collectionId: id, maxCredits: 20 });
     expect(data).toMatchObject({ found: adCount, read: adCount, complete: true });
   });
