@@ -45,6 +45,11 @@ describe('with the local library', () => {
     const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }];
     const first = await server.call('gather_ads', { ...german, split, maxCredits: 7 });
     expect(first.data).toMatchObject({ complete: false, stopped: 'maxCredits', receipt: { charged: 7 } });
+    const one = await server.call('gather_ads', { ...german, split: [split[1], { query: 'none' }], maxCredits: 1 });
+    expect(one.data).toMatchObject({ found: null, foundInParts: '109 found in 1 of 2 parts' });
+    expect(one.text).toMatch(/\d+ ads read, of 109 found in 1 of 2 parts; not complete/);
+    const { text } = await server.call('query_ads', { sql: 'SELECT 1' });
+    expect(text).toMatch(/\(gathered \d+ of 109 found in 1 of 2 parts, /);
     const rest = await server.call('gather_ads', { ...german, split, maxCredits: 60 });
     expect(rest.data).toMatchObject({ read: 168, complete: true, gathering: first.data.gathering });
     expect(rest.data.receipt.charged).toBeLessThanOrEqual(12);
