@@ -9,6 +9,9 @@ const maxListed = 50;
 /** Files of one name: `ads.csv`, `ads-2.csv` … */
 const maxOfOneName = 10_000;
 
+/** Where exports lie in the folder that a person chose. */
+export const exportsFolder = (files: string): string => join(files, 'exports');
+
 /** Writes files into a folder that only its owner can read. None is overwritten, and none is ever removed. */
 export function folderExports(folder: string, now: () => number): Exports {
   const files = new Map<string, ExportedFile>();
