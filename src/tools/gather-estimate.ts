@@ -16,7 +16,8 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);
   const credits = ads === null ? null : ((await allowance.costOf({ operation, items: ads, size })) ?? null);
-  const cost = credits === null ? 'at a price that is not known yet' : `for about ${credits} credits`;
+  const one = await allowance.costOf({ operation, items: 1, size: 1 });
+  const cost = credits === null ? boundText(ads ?? 0, one) : `for about ${credits} credits`;
   const scope = split
     ? ' It is about filters alone: the parts of split may match fewer ads, or the same ones twice.'
     : '';
@@ -29,6 +30,12 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
     ...{ stopped: 'estimate', estimate: { ads, pages, credits }, summary },
   };
 }
+
+/** An ad is taken to cost no more on a page than alone. */
+const boundText = (ads: number, one: number | undefined): string =>
+  one
+    ? `for at most about ${Math.ceil(one * ads)} credits, going by ${one} for 1 ad`
+    : 'at a price that is not known yet';
 
 async function countSearch({ filters }: GatheringQuestion, { api }: ToolContext): Promise<number | null> {
   const { value } = await api.searchAds({ body: { ...filters, limit: 1 } });
