@@ -27,7 +27,7 @@ import type { Resolve } from './pictures/resolve.ts';
 import type { DatasetCaller, Datasets } from './state/dataset.ts';
 import { type ExportStore, type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
-import { folderExports } from './state/folder-exports.ts';
+import { exportsFolder, folderExports } from './state/folder-exports.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { memoryState } from './state/memory-state.ts';
@@ -169,7 +169,7 @@ function openDatasets(
 function openExports({ config: { files, demo }, now, shared }: CallsOptions): ExportStore {
   if (shared) return shared.exports(now);
   if (files === undefined || demo) return new MemoryExports(now);
-  const exports = folderExports(resolve(files, 'exports'), now);
+  const exports = folderExports(exportsFolder(resolve(files)), now);
   return { of: () => exports, forget: async () => {} };
 }
 

@@ -1,9 +1,12 @@
+import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
 import { type KeptDataset, keptDatasets, removeDataset } from '../state/files/kept-files.ts';
+import { unless } from '../state/files/segment-folder.ts';
+import { exportsFolder } from '../state/folder-exports.ts';
 
-/** Deletes the datasets that are kept in files, after saying what they are. Returns the exit code. */
+/** Deletes the datasets that are kept in files, after saying what they are. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
@@ -13,6 +16,10 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   for (const dataset of kept) print(`  ${datasetText(dataset)}\n`);
   for (const { path } of kept)
     print((await removeDataset(path)) ? `Deleted all but files of other programs in ${path}\n` : `Deleted ${path}\n`);
+  const exports = exportsFolder(folder);
+  const exported = (await readdir(exports).catch(unless('ENOENT'))) ?? [];
+  if (exported.length > 0)
+    print(`${exports} keeps ${counted(exported.length, 'exported file')}: delete them yourself.\n`);
   return 0;
 }
 

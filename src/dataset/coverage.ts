@@ -6,7 +6,7 @@ import { count } from '../present/list-text.ts';
 import { dayOf } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
-import { adIdsOf, countOutside, foundBy, isComplete, newestGatherings } from './gatherings.ts';
+import { adIdsOf, countOutside, foundBy, foundInParts, isComplete, newestGatherings } from './gatherings.ts';
 
 /** How much of what there is an answer from the dataset rests on. */
 export const CoverageView = z.looseObject({
@@ -32,6 +32,8 @@ interface PartialView {
   /** What was asked for, as JSON. */
   about: string;
   found: number | null;
+  /** In words, where that is not known of all parts. */
+  foundInParts?: string;
   read: number;
   /** Ads that were read and removed to make room. */
   removed?: number;
@@ -63,6 +65,7 @@ export function viewCoverage(contents: DatasetContents): CoverageView {
 function viewPartial(gathering: Gathering, contents: DatasetContents): PartialView {
   const { id, filters, collectionId, parts, gatheredAt } = gathering;
   const about = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
+  const inParts = foundInParts(gathering, contents);
   const removed = contents.gatherings
     .filter((other) => other === gathering || parts.includes(other.id))
     .reduce((sum, { missing }) => sum + missing, 0);
@@ -70,6 +73,7 @@ function viewPartial(gathering: Gathering, contents: DatasetContents): PartialVi
     gathering: id,
     about: truncate(sanitizeLine(about), ABOUT_TOKENS),
     found: foundBy(gathering, contents),
+    ...(inParts && { foundInParts: inParts }),
     read: adIdsOf(gathering, contents).size,
     ...(removed > 0 && { removed }),
     gatheredAt: dayOf(gatheredAt) ?? '',
@@ -92,8 +96,9 @@ export function coverageText(coverage: CoverageView): string {
 const outsideText = (ads: number) =>
   `${ads} of them only from searches or earlier gatherings (to leave them out, join gathered on a gatheringId)`;
 
-function partialText({ gathering, about, found, read, removed, gatheredAt }: PartialView): string {
-  const part = found === null ? `${count(read, 'ad')} of an unknown number` : `${read} of ${found}`;
+function partialText({ gathering, about, found, foundInParts, read, removed, gatheredAt }: PartialView): string {
+  const total = found ?? foundInParts;
+  const part = total === undefined ? `${count(read, 'ad')} of an unknown number` : `${read} of ${total}`;
   const without = removed === undefined ? '' : `, ${removed} of them removed`;
   return `${gathering} ${quote(about)} (gathered ${part}${without}, ${gatheredAt})`;
 }

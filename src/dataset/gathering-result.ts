@@ -3,7 +3,7 @@ import { sanitizeLine } from '../present/text.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
 import type { Row } from './columns.ts';
-import { adIdsOf, changesOf, foundBy, isComplete } from './gatherings.ts';
+import { adIdsOf, changesOf, foundBy, foundInParts, isComplete } from './gatherings.ts';
 import { type GatheredRows, type SummaryRow, summarize, summaryRow } from './summary.ts';
 import { summaryText } from './summary-text.ts';
 
@@ -11,6 +11,8 @@ import { summaryText } from './summary-text.ts';
 export interface GatheringResult {
   gathering: string;
   found: number | null;
+  /** In words, where that is not known of all parts. */
+  foundInParts?: string;
   read: number;
   added: number;
   updated: number;
@@ -47,6 +49,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
   const ids = adIdsOf(gathering, contents);
   const { added, updated, fresh, gone, before } = changesOf(gathering, contents, since);
   const rows = await rowsOf(ids, options);
+  const inParts = foundInParts(gathering, contents);
   const missing = ids.size - rows.ads.length;
   const sinceLast = before !== null &&
     fresh &&
@@ -59,6 +62,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
   return {
     gathering: gathering.id,
     found: foundBy(gathering, contents),
+    ...(inParts && { foundInParts: inParts }),
     read: ids.size,
     added: added.length,
     updated: updated.length,

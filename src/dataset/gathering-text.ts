@@ -31,8 +31,10 @@ export function gatheringText(output: GatherOutput): string {
     .join('\n');
 }
 
-function headline({ gathering, read, found, complete, stopped, gatheredAt = '', missing }: GatherOutput): string {
-  const of = found === null ? 'total not stated' : `of ${found} found`;
+function headline(output: GatherOutput): string {
+  const { gathering, read, found, foundInParts, complete, stopped, gatheredAt = '', missing } = output;
+  const total = found === null ? foundInParts : `${found} found`;
+  const of = total === undefined ? 'total not stated' : `of ${total}`;
   const state = complete ? `complete, last read ${minute(gatheredAt)}` : `not complete, stopped: ${stopped}`;
   const lost = missing ? ` ${missing} of them are no longer kept.` : '';
   return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;

@@ -80,6 +80,15 @@ export function foundBy(gathering: Gathering, contents: DatasetContents): number
   return parts.reduce<number | null>((sum, { found }) => (sum === null || found === null ? null : sum + found), 0);
 }
 
+/** In words, where only some parts say what there is: what those say. */
+export function foundInParts(gathering: Gathering, contents: DatasetContents): string | undefined {
+  if (foundBy(gathering, contents) !== null) return;
+  const totals = partsOf(gathering, contents).flatMap((part) => part.found ?? []);
+  if (totals.length === 0) return;
+  const sum = totals.reduce((all, total) => all + total, 0);
+  return `${sum} found in ${totals.length} of ${gathering.parts.length} parts`;
+}
+
 export interface GatheringChanges {
   /** Ads that were not in the dataset before. */
   added: string[];

@@ -1,7 +1,7 @@
 import { canonical } from '../api/send.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { isoTime } from './cells.ts';
-import { adIdsOf, countOutside, foundBy, isComplete } from './gatherings.ts';
+import { adIdsOf, countOutside, foundBy, foundInParts, isComplete } from './gatherings.ts';
 
 interface MethodsNote {
   contents: DatasetContents;
@@ -50,7 +50,7 @@ function tableRow(gathering: Gathering, contents: DatasetContents): string {
     id,
     `\`${question.replace(/[`|\n\r]/g, ' ')}\``,
     isoTime(gatheredAt),
-    foundBy(gathering, contents) ?? 'not stated',
+    foundBy(gathering, contents) ?? foundInParts(gathering, contents) ?? 'not stated',
     adIdsOf(gathering, contents).size,
     isComplete(gathering, contents) ? 'yes' : 'no',
   ];

@@ -17,6 +17,7 @@ import { explainError } from './explain-error.ts';
 import { readArguments } from './read-arguments.ts';
 import {
   collectReceipts,
+  earlierCostText,
   nothingSent,
   type Receipts,
   type ReceiptView,
@@ -77,7 +78,10 @@ interface Outcome {
 
 export async function callTool(server: ServerContext, call: ToolCall): Promise<ToolResult> {
   const started = server.now();
-  const { result, facts } = await answered(server, call).catch((thrown) => failed(server, call, thrown));
+  const receipts = collectReceipts();
+  const { result, facts } = await answered(server, call, receipts).catch((thrown) =>
+    failed(server, call, { thrown, receipts }),
+  );
   const ms = server.now() - started;
   // The service may send the key back anywhere; it must reach no result and no log.
   const withoutKey = keyMasker(call.apiKey);
@@ -88,7 +92,7 @@ export async function callTool(server: ServerContext, call: ToolCall): Promise<T
 /** Never log unknown tool names: they are caller input. */
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
-async function answered(server: ServerContext, call: ToolCall): Promise<Outcome> {
+async function answered(server: ServerContext, call: ToolCall, receipts: Receipts): Promise<Outcome> {
   const tool = server.tools.has(call.name) && allTools.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
@@ -97,7 +101,6 @@ async function answered(server: ServerContext, call: ToolCall): Promise<Outcome>
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
   return withDeadline({ signals, ms }, async (signal) => {
     const { apiKey, tenantId, onProgress } = call;
-    const receipts = collectReceipts();
     const context = contextOf({ apiKey, tenantId, signal, onReceipt: receipts.add, onFailure: receipts.addFailure });
     // A tool that asks the service nothing would serve any key that somebody makes up.
     const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
@@ -197,24 +200,28 @@ function withBoardMeta(
   return { ...result, _meta: { [boardKey]: { tool: tool.name, ...tool.forBoard(data), receipt, ...marked } } };
 }
 
-function failed(server: ServerContext, call: ToolCall, thrown: unknown): Outcome {
+function failed(
+  server: ServerContext,
+  call: ToolCall,
+  { thrown, receipts }: { thrown: unknown; receipts: Receipts },
+): Outcome {
   const isExpected = thrown instanceof AdLibraryError;
   if (!isExpected)
     server.log.error('a tool failed', {
       tool: loggedName(server, call),
       error: keyMasker(call.apiKey)(stackOf(thrown)),
     });
-  const { result, error } = errorResult(server, thrown);
+  const { result, error } = errorResult(server, thrown, earlierCostText(receipts));
   const { status, requestId } = error;
   // A cancelled call is not a network failure.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
-  return { result, facts: { kind, status, requestId, charged: isExpected ? thrown.failure.charged : undefined } };
+  return { result, facts: { kind, status, requestId, charged: receipts.atLeast() || undefined } };
 }
 
 /** The result that reports an error, and the facts in it. */
-export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown) {
+export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown, cost = '') {
   const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }));
-  const text = [notice, explanation].filter(Boolean).join('\n');
+  const text = [notice, explanation, cost].filter(Boolean).join('\n');
   const result: ToolResult = {
     content: [{ type: 'text', text }],
     isError: true,

@@ -51,6 +51,12 @@ export function receiptSumText(receipt: ReceiptView & { calls: number }, atLeast
   return `Credits: ${made}${left}${requestId === null ? '' : `. Last request ${word(requestId)}`}`;
 }
 
+/** The same for one that failed, if the calls before had a cost. */
+export function earlierCostText(receipts: Receipts): string {
+  const [sum, atLeast] = [receipts.sum(), receipts.atLeast()];
+  return sum.calls > 1 && atLeast > 0 ? receiptSumText(sum, atLeast) : '';
+}
+
 function sourceText(age: number | undefined, requestId: string | null): string {
   if (age !== undefined) return ` (cached ${ageText(age)})`;
   return requestId === null ? '' : ' (shared with an identical call)';

@@ -4,7 +4,7 @@ import { FairStore } from './fair-store.ts';
 export interface ExportedFile {
   /** The address under which a host reads it as a resource. */
   uri: string;
-  /** Without folders: `ads.csv`. */
+  /** Without folders, as it was written: `ads.csv`, `ads-2.csv`. */
   name: string;
   mimeType: string;
   bytes: number;
@@ -17,6 +17,8 @@ export interface ExportedFile {
 
 export interface NewFile {
   name: string;
+  /** How the name of the file ends that comes beside it: where files are numbered, that must be free, too. */
+  besideEnding?: string;
   mimeType: string;
   /** Writes the file in parts; each is taken before the next is made. */
   write(take: (bytes: Uint8Array) => Promise<void>): Promise<unknown>;

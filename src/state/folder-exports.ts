@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { mkdir, open, readFile, rm } from 'node:fs/promises';
-import { extname, join } from 'node:path';
+import { basename, extname, join } from 'node:path';
 import { type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
 
 const maxBytes = 1024 * 1024 * 1024;
@@ -8,6 +9,9 @@ const maxListed = 50;
 /** Files of one name: `ads.csv`, `ads-2.csv` … */
 const maxOfOneName = 10_000;
 
+/** Where exports lie in the folder that a person chose. */
+export const exportsFolder = (files: string): string => join(files, 'exports');
+
 /** Writes files into a folder that only its owner can read. None is overwritten, and none is ever removed. */
 export function folderExports(folder: string, now: () => number): Exports {
   const files = new Map<string, ExportedFile>();
@@ -15,9 +19,10 @@ export function folderExports(folder: string, now: () => number): Exports {
   const readable = () => [...files.values()].filter(({ at }) => now() - at < exportTtl);
   return {
     maxBytes,
-    async create({ name, mimeType, write }) {
+    async create({ mimeType, ...newFile }) {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      const { path, bytes } = await writeNew(folder, name, write);
+      const { path, bytes } = await writeNew(folder, newFile);
+      const name = basename(path);
       const at = now();
       const file = { uri: uriOf(name, at), name, mimeType, bytes, at, path, content: () => readFile(path) };
       files.set(file.uri, file);
@@ -29,8 +34,10 @@ export function folderExports(folder: string, now: () => number): Exports {
   };
 }
 
-async function writeNew(folder: string, name: string, write: NewFile['write']) {
-  const { handle, path } = await openNew(folder, name);
+type Named = Pick<NewFile, 'name' | 'besideEnding'>;
+
+async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
+  const { handle, path } = await openNew(folder, named);
   let bytes = 0;
   try {
     await write(async (part) => {
@@ -48,12 +55,14 @@ async function writeNew(folder: string, name: string, write: NewFile['write']) {
 }
 
 /** Opens a file that was not there before, so that a link in its place is not followed. */
-async function openNew(folder: string, name: string) {
+async function openNew(folder: string, { name, besideEnding }: Named) {
   const extension = extname(name);
+  const stem = name.slice(0, -extension.length);
   for (let number = 1; ; number++) {
-    const numbered = number === 1 ? name : `${name.slice(0, -extension.length)}-${number}${extension}`;
-    const path = join(folder, numbered);
+    const numbered = join(folder, number === 1 ? stem : `${stem}-${number}`);
+    const path = `${numbered}${extension}`;
     try {
+      if (besideEnding && existsSync(`${numbered}${besideEnding}`) && number < maxOfOneName) continue;
       return { handle: await open(path, 'wx', 0o600), path };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxOfOneName) throw error;

@@ -10,6 +10,8 @@ import { defineListTool, type ResourceLink } from './define-tool.ts';
 
 const mimeTypes: Record<ExportFormat, string> = { csv: 'text/csv', jsonl: 'application/jsonl' };
 
+const noteEnding = '-methods.md';
+
 export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export gathered ads',
@@ -35,6 +37,7 @@ export const exportAds = defineListTool({
     let rows = 0;
     const file = await exports.create({
       name: `${name}.${format}`,
+      besideEnding: noteEnding,
       mimeType: mimeTypes[format],
       write: (take) =>
         context.sql().export(contents, { sql, signal }, async (exported) => {
@@ -43,7 +46,7 @@ export const exportAds = defineListTool({
         }),
     });
     const note = await exports.create({
-      name: `${name}-methods.md`,
+      name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
       mimeType: 'text/markdown',
       write: (take) => take(Buffer.from(methodsNote({ contents, sql, rows, now, version }))),
     });

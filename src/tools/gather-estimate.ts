@@ -1,3 +1,4 @@
+import { AdLibraryError } from '../api/errors.ts';
 import { wholeNumber } from '../dataset/ad-list.ts';
 import type { GatherOutput } from '../dataset/gathering-text.ts';
 import type { GatheringQuestion } from '../dataset/gatherings.ts';
@@ -15,7 +16,8 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);
   const credits = ads === null ? null : ((await allowance.costOf({ operation, items: ads, size })) ?? null);
-  const cost = credits === null ? 'at a price that is not known yet' : `for about ${credits} credits`;
+  const one = await allowance.costOf({ operation, items: 1, size: 1 });
+  const cost = credits === null ? boundText(ads ?? 0, one) : `for about ${credits} credits`;
   const scope = split
     ? ' It is about filters alone: the parts of split may match fewer ads, or the same ones twice.'
     : '';
@@ -29,12 +31,25 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
   };
 }
 
+/** An ad is taken to cost no more on a page than alone. */
+const boundText = (ads: number, one: number | undefined): string =>
+  one
+    ? `for at most about ${Math.ceil(one * ads)} credits, going by ${one} for 1 ad`
+    : 'at a price that is not known yet';
+
 async function countSearch({ filters }: GatheringQuestion, { api }: ToolContext): Promise<number | null> {
   const { value } = await api.searchAds({ body: { ...filters, limit: 1 } });
   return wholeNumber(value.totalHits) ?? null;
 }
 
 async function countItems(collectionId: string, { api }: ToolContext): Promise<number | null> {
-  const { value } = await api.listCollections();
-  return value.items.find(({ id }) => id?.toLowerCase() === collectionId)?.adCount ?? null;
+  const { value, raw } = await api.listCollections();
+  const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
+  // The document knows no further pages of this list.
+  const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
+  if (collection === undefined && !hasMore && !cursor) throw noCollection();
+  return wholeNumber(collection?.adCount) ?? null;
 }
+
+const noCollection = () =>
+  new AdLibraryError({ kind: 'not_found', problem: 'There is no collection with this id in the list of collections.' });

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { datasetsFolder, FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { exportsFolder, folderExports } from '../../src/state/folder-exports.ts';
 import { add } from '../state/add-items.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -68,6 +69,17 @@ test('empties the dataset of a server that is running, which goes on', async () 
   await add(await running.of(caller), 100, { id: 'new' });
   for (const datasets of [running, datasetIn(folder)])
     expect((await (await datasets.of(caller)).contents()).ads.map(({ id }) => id)).toEqual(['new']);
+});
+
+test('leaves exported files, and says where they are', async () => {
+  const folder = newFolder();
+  const exports = folderExports(exportsFolder(folder), Date.now);
+  for (const name of ['ads.csv', 'ads-methods.md'])
+    await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
+  const { code, printed } = await clear(folder);
+  expect(code).toBe(0);
+  expect(printed).toContain(`${exportsFolder(folder)} keeps 2 exported files: delete them yourself.\n`);
+  expect(await readdir(exportsFolder(folder))).toHaveLength(2);
 });
 
 test('needs a folder', async () => {

@@ -53,6 +53,26 @@ test('no file is overwritten and no link is followed', async ({ start, folder })
   expect(readFileSync(target, 'utf8')).toBe('mine');
 });
 
+test('an export and its note have one number, and are called what they were written as', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 1 });
+  for (const [format, stem] of [
+    ['csv', 'tea'],
+    ['csv', 'tea-2'],
+    ['jsonl', 'tea-3'],
+  ]) {
+    const sql = `SELECT '${stem}' AS name`;
+    const { data, text, raw } = await server.call('export_ads', { name: 'tea', format, sql });
+    expect(text).toContain(`${stem}.${format}: 1 row`);
+    expect(text).toContain(`${stem}-methods.md beside it`);
+    const names = raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.name] : []));
+    expect(names).toEqual([`${stem}.${format}`, `${stem}-methods.md`]);
+    const { contents } = await server.client.readResource({ uri: data.methods as string });
+    expect(contents).toMatchObject([{ text: expect.stringContaining(sql) }]);
+    expect(readFileSync(join(folder, 'exports', `${stem}-methods.md`), 'utf8')).toContain(sql);
+  }
+});
+
 test('an export that fails leaves no file behind', async ({ start, folder }) => {
   const server = await start({ files: folder });
   await server.call('search_ads', { limit: 1 });

@@ -45,6 +45,11 @@ describe('with the local library', () => {
     const split = [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }];
     const first = await server.call('gather_ads', { ...german, split, maxCredits: 7 });
     expect(first.data).toMatchObject({ complete: false, stopped: 'maxCredits', receipt: { charged: 7 } });
+    const one = await server.call('gather_ads', { ...german, split: [split[1], { query: 'none' }], maxCredits: 1 });
+    expect(one.data).toMatchObject({ found: null, foundInParts: '109 found in 1 of 2 parts' });
+    expect(one.text).toMatch(/\d+ ads read, of 109 found in 1 of 2 parts; not complete/);
+    const { text } = await server.call('query_ads', { sql: 'SELECT 1' });
+    expect(text).toMatch(/\(gathered \d+ of 109 found in 1 of 2 parts, /);
     const rest = await server.call('gather_ads', { ...german, split, maxCredits: 60 });
     expect(rest.data).toMatchObject({ read: 168, complete: true, gathering: first.data.gathering });
     expect(rest.data.receipt.charged).toBeLessThanOrEqual(12);
@@ -59,6 +64,9 @@ describe('with the local library', () => {
       estimate: { ads: adCount, pages: 1, credits: null },
       receipt: { charged: 0 },
     });
+    const none = await server.call('gather_ads', { collectionId: `${id?.slice(0, -4)}0000`, maxCredits: 0 });
+    expect(none.error).toMatchObject({ kind: 'not_found', retryable: false });
+    expect(none.text).toContain('There is no collection with this id');
     const { data } = await server.call('gather_ads', { collectionId: id, maxCredits: 20 });
     expect(data).toMatchObject({ found: adCount, read: adCount, complete: true });
   });
@@ -81,6 +89,7 @@ describe('with the local library', () => {
       receipt: { charged: 1, calls: 1 },
     });
     expect(unknown.data.estimate).toEqual({ ads: 267, pages: 3, credits: null });
+    expect(unknown.text).toContain('267 ads in 3 pages, for at most about 267 credits, going by 1 for 1 ad');
     await server.call('search_ads', { limit: 50 });
     const known = await server.call('gather_ads', { filters: { countries: ['AT'] }, split: [{}, {}], maxCredits: 0 });
     const { ads, pages, credits } = known.data.estimate as { ads: number; pages: number; credits: number };
