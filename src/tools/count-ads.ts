@@ -23,7 +23,6 @@ interface CountOutput {
   stopped?: string;
   error?: string;
   problem?: string;
-  /** How to count the rest. */
   next?: string;
 }
 
