@@ -37,8 +37,8 @@ export const datasetsFolder = (files: string): string => join(files, 'datasets')
 
 /**
  * Datasets that survive the process, one for each address and account, so that a new key of the same account finds it.
- * While the account is not known, what was paid for is in memory; while the service cannot be requested for it, nobody reads
- * that as if it were all.
+ * While the account is not known, what was paid for is in memory; while the service fails to say it, nobody reads that
+ * as if it were all.
  */
 export class FileDatasets implements Datasets {
   readonly #options: FileDatasetsOptions;
