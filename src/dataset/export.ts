@@ -48,7 +48,13 @@ const BYTE_ORDER_MARK = '\ufeff';
 
 /** RFC 4180; a text that a spreadsheet would run as a formula starts with an apostrophe. */
 const csvOf = (rows: readonly (readonly Cell[])[]): string =>
-  stringify(rows as Cell[][], { record_delimiter: 'windows', quoted_match: /[\r\n]/, escape_formulas: true });
+  stringify(
+    rows.map((row) => row.map(quotedLineFeed)),
+    { record_delimiter: 'windows', quoted_match: /[\r\n]/, escape_formulas: true },
+  );
+
+/** The library knows all other characters that spreadsheets skip before a formula. */
+const quotedLineFeed = (cell: Cell): Cell => (typeof cell === 'string' && cell.startsWith('\n') ? `'${cell}` : cell);
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows

@@ -106,7 +106,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   timeout: {
     retry: 'now',
     happened: 'The service did not answer in time.',
-    next: 'If it happens again, ask for less (a smaller limit) or try later.',
+    next: 'If it happens again, ask for less or try later.',
   },
   busy: {
     retry: 'now',
@@ -153,7 +153,7 @@ const budgetReserved = {
 const tightWindow = {
   retry: 'later' as const,
   happened: 'The call costs more credits than its usage window has left.',
-  next: 'Ask for less now (a smaller limit), or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
+  next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
 /** What still works without credits. */

@@ -10,6 +10,8 @@ import { adFilters, checkQuestion, fresh, split } from './params.ts';
 /** Of all parts together. */
 const maxNotes = 10;
 
+const moreCredits = 'To count the rest, call again with a larger maxCredits.';
+
 interface CountOutput {
   total: number | null;
   /** If the total comes from a gathering: when that was made. */
@@ -21,6 +23,7 @@ interface CountOutput {
   stopped?: string;
   error?: string;
   problem?: string;
+  next?: string;
 }
 
 export const countAds = defineTool({
@@ -58,9 +61,10 @@ export const countAds = defineTool({
       ...(rest !== undefined && { rest }),
       ...(stop && { stopped: stop.reason }),
       ...(problem && { error: problem.kind, problem: problem.text }),
+      ...(stop?.reason === 'maxCredits' && { next: moreCredits }),
     };
   },
-  render: ({ total, gatheredAt, counts, notes = [], rest, stopped, problem }) =>
+  render: ({ total, gatheredAt, counts, notes = [], rest, stopped, problem, next }) =>
     [
       total === null
         ? 'The service does not say how many ads match.'
@@ -72,6 +76,7 @@ export const countAds = defineTool({
       }),
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
+      next,
     ]
       .filter(Boolean)
       .join('\n'),

@@ -41,7 +41,7 @@ describe('a usage limit', () => {
     upstream.credits = json(creditStatus(usage(399)));
     const { text } = await server.call('search_ads');
     expect(text).toContain('hourly window 399 of 400');
-    expect(text).toContain('smaller limit');
+    expect(text).toContain('Ask for less now');
     upstream.does(documented);
     expect((await server.call('search_ads', { limit: 1 })).isError).toBe(false);
   });

@@ -27,7 +27,7 @@ describe('CSV', () => {
     );
   });
 
-  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1', '=cmd|"/C calc"!A0'])(
+  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '\n=1', '＝1', '=cmd|"/C calc"!A0'])(
     'makes the formula %j harmless',
     async (formula) => {
       const text = await exported('csv', ['a'], [[formula]]);

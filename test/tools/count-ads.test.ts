@@ -87,6 +87,8 @@ describe('with the local library', () => {
     expect(data).toMatchObject({ total: 267, stopped: 'maxCredits', receipt: { charged: 4 } });
     expect((data.counts as { total: number | null }[]).filter(({ total }) => total !== null)).toHaveLength(3);
     expect(text).toContain('Stopped (maxCredits)');
+    expect(text).toContain('To count the rest, call again with a larger maxCredits.');
+    expect(data.next).toBe('To count the rest, call again with a larger maxCredits.');
     const none = await server.call('count_ads', { filters: { countries: ['FR'] }, maxCredits: 0 });
     expect(none.error).toMatchObject({ kind: 'credit_budget' });
     expect(none.text).toContain('maxCredits');

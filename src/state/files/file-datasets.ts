@@ -29,16 +29,16 @@ interface KnownCaller {
 
 const ASK_AGAIN_MS = 30_000;
 
-/** Such an answer is one: the service does not say whose key it is. After any other failure it may. */
-const answers: readonly ErrorKind[] = ['forbidden', 'not_found', 'invalid_request', 'unexpected_response'];
+/** Failures that are answers: the service does not say whose key it is. After any other it may say so later. */
+const finalAnswers: readonly ErrorKind[] = ['forbidden', 'not_found', 'invalid_request', 'unexpected_response'];
 
 /** Where the datasets lie in the folder that a person chose. */
 export const datasetsFolder = (files: string): string => join(files, 'datasets');
 
 /**
  * Datasets that survive the process, one for each address and account, so that a new key of the same account finds it.
- * While the account is not known, what was paid for is in memory; while the service cannot be asked for it, nobody reads
- * that as if it were all.
+ * While the account is not known, what was paid for is in memory; while the service fails to say it, nobody reads that
+ * as if it were all.
  */
 export class FileDatasets implements Datasets {
   readonly #options: FileDatasetsOptions;
@@ -51,7 +51,7 @@ export class FileDatasets implements Datasets {
   }
 
   async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
-    const known = this.#knownFor(caller, toAdd);
+    const known = this.#knownOrNew(caller, toAdd);
     const dataset = await known.dataset;
     if (known.failure && !toAdd) throw known.failure;
     await dataset?.sync();
@@ -73,29 +73,29 @@ export class FileDatasets implements Datasets {
     await this.#memory.close();
   }
 
-  /** Whoever reads asks again after each failure; of those who add, one in a while. */
-  #knownFor(caller: DatasetCaller, toAdd: boolean): KnownCaller {
+  /** After a failure, whoever reads asks again; whoever adds waits a while, since it would take time each time. */
+  #knownOrNew(caller: DatasetCaller, toAdd: boolean): KnownCaller {
     const known = this.#known.get(caller.tenantId);
     if (known && this.#options.now() < known.until && (toAdd || !known.failure)) return known;
-    const opening: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
-    opening.dataset = this.#open(opening);
-    this.#known.set(caller.tenantId, opening);
-    return opening;
+    const requested: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
+    requested.dataset = this.#open(requested);
+    this.#known.set(caller.tenantId, requested);
+    return requested;
   }
 
-  async #open(opening: KnownCaller): Promise<FileDataset | undefined> {
+  async #open(requested: KnownCaller): Promise<FileDataset | undefined> {
     const { folder, baseUrl, now, userIdOf, warn } = this.#options;
-    const userId = await userIdOf(opening.caller).catch((error: unknown) => {
-      opening.failure = failureOf(error);
+    const userId = await userIdOf(requested.caller).catch((error: unknown) => {
+      requested.failure = failureOf(error);
     });
     if (userId === undefined) {
-      opening.until = now() + ASK_AGAIN_MS;
+      requested.until = now() + ASK_AGAIN_MS;
       warn('the dataset is not kept in files: the service did not say whose key this is', {});
       return;
     }
     const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);
     const path = join(datasetsFolder(folder), name);
-    const { tenantId } = opening.caller;
+    const { tenantId } = requested.caller;
     return new FileDataset({ memory: this.#memory, tenantId, folder: new SegmentFolder({ path, baseUrl, now }), warn });
   }
 }
@@ -104,7 +104,7 @@ export class FileDatasets implements Datasets {
 function failureOf(error: unknown): AdLibraryError | undefined {
   const kind = error instanceof AdLibraryError ? error.failure.kind : undefined;
   if (kind === 'unauthorized') return error as AdLibraryError;
-  if (kind !== undefined && answers.includes(kind)) return;
+  if (kind !== undefined && finalAnswers.includes(kind)) return;
   const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
 }

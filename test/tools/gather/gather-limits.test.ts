@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import '../../support/seed.ts';
 import { serveAds } from '../../support/ad-service.ts';
-import { creditStatus, json } from '../../support/faulty-upstream.ts';
+import { creditStatus, json, refusal, usage } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -67,6 +67,15 @@ test("the server's budget applies as well, and is named as what stopped it", asy
   expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET');
   const nothing = await server.call('gather_ads', { filters: { a: 1 }, maxCredits: 1000 });
   expect(nothing.error).toMatchObject({ kind: 'credit_budget' });
+});
+
+test('a usage window with too little room names no argument that the tool lacks', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 300);
+  upstream.credits = json(creditStatus({ ...usage(395), isLimitReached: false }));
+  service.instead = ({ number }) => (number === 2 ? refusal(429) : undefined);
+  const { data, text } = await server.call('gather_ads', { maxCredits: 100 });
+  expect(data).toMatchObject({ read: 100, stopped: 'usage_limit' });
+  expect(text).toContain('Ask for less now, or repeat the call');
 });
 
 test('where charges are not stated, the text says so, and the balance counts', async ({ upstream, server }) => {
