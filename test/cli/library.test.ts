@@ -221,7 +221,7 @@ test('a served demo says its key and its address, and ends when it is asked to',
 /** Runs the command where no file may grow past so many kilobytes, as if the disk were full. */
 function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
   const { command: node, args } = command(['library', ...words, ...at(database)]);
-  const limited = ['-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
+  const limited = ['--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
   const env = { PATH: process.env.PATH };
   return promisify(execFile)('bash', limited, { timeout: 15_000, env }).then(
     ({ stderr }) => ({ code: 0, stderr }),
