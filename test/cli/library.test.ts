@@ -222,8 +222,7 @@ test('a served demo says its key and its address, and ends when it is asked to',
 function runOnFullDisk(database: string, kilobytes: number, words: readonly string[]) {
   const { command: node, args } = command(['library', ...words, ...at(database)]);
   const limited = ['--norc', '-c', `trap '' XFSZ; ulimit -f ${kilobytes}; exec "$@"`, 'bash', node, ...args];
-  const env = { PATH: process.env.PATH };
-  return promisify(execFile)('bash', limited, { timeout: 15_000, env }).then(
+  return promisify(execFile)('bash', limited, { timeout: 15_000, env: { PATH: process.env.PATH } }).then(
     ({ stderr }) => ({ code: 0, stderr }),
     ({ code, stderr }) => ({ code, stderr }),
   );
