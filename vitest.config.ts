@@ -4,6 +4,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/support/seed.ts'],
+    // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 20_000,
     coverage: {

@@ -18,13 +18,16 @@ const files = ['src', 'bench', 'scripts'].flatMap((folder) =>
     .map((file) => join(folder, file)),
 );
 
-test.each(files)('%s names things in the words of the field', (file) => {
-  const program = parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' });
-  const names = new Set([basename(file, '.ts').replace(/-(\w)/g, (_, first: string) => first.toUpperCase())]);
-  collectNames(program, names);
-  expect(
-    [...names].filter((name) => superlative.test(name) || wordsOf(name).some((word) => privateWords.test(word))),
-  ).toEqual([]);
+test('code names things in the words of the field', () => {
+  const found = files.flatMap((file) => {
+    const program = parseAst(readFileSync(join(root, file), 'utf8'), { lang: 'ts' });
+    const names = new Set([basename(file, '.ts').replace(/-(\w)/g, (_, first: string) => first.toUpperCase())]);
+    collectNames(program, names);
+    return [...names]
+      .filter((name) => superlative.test(name) || wordsOf(name).some((word) => privateWords.test(word)))
+      .map((name) => `${file}: ${name}`);
+  });
+  expect(found).toEqual([]);
 });
 
 function collectNames(node: unknown, names: Set<string>): void {
