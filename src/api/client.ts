@@ -2,8 +2,7 @@ import { knownError } from './abort.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
 import { type Operation, type OperationName, operations } from './operations.ts';
 import type { AnswerOf } from './response-schemas.ts';
-import type { Answer, Call, Receipt, Send } from './send.ts';
-import { fingerprint } from './send.ts';
+import { type Answer, type Call, fingerprint, type Receipt, type Send } from './send.ts';
 
 /** The parameters of an operation, and how to answer it. */
 export type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance'>>;

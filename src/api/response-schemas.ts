@@ -11,8 +11,6 @@ import {
   UsageLimit,
 } from './resource-schemas.ts';
 
-/** The documented resources as they are read from an answer. */
-
 type LenientShape<Shape extends z.ZodRawShape, Essential> = {
   [Key in keyof Shape]: Key extends Essential ? Shape[Key] : z.ZodCatch<z.ZodOptional<Shape[Key]>>;
 };

@@ -47,7 +47,7 @@ const ABOUT_TOKENS = 40;
 export function viewCoverage(contents: DatasetContents): CoverageView {
   const { ads, gatherings, letGo } = contents;
   const newest = newestGatherings(contents);
-  const outsideAds = gatherings.length > 0 ? countOutside(contents) : 0;
+  const outsideAds = countOutside(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   const partial = newest
     .filter((gathering) => !parts.has(gathering.id) && !isComplete(gathering, contents))

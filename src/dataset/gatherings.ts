@@ -51,8 +51,9 @@ export const newestGatherings = ({ gatherings }: DatasetContents): Gathering[] =
   ...new Map(gatherings.map((gathering) => [gathering.question, gathering])).values(),
 ];
 
-/** How many ads came from searches or earlier gatherings only. */
+/** How many ads came from searches or earlier gatherings only; 0 where nothing was gathered. */
 export function countOutside(contents: DatasetContents): number {
+  if (contents.gatherings.length === 0) return 0;
   const inside = new Set(newestGatherings(contents).flatMap((gathering) => [...adIdsOf(gathering, contents)]));
   return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
 }

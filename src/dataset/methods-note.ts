@@ -15,7 +15,7 @@ interface MethodsNote {
 /** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
 export function methodsNote({ contents, sql, rows, now, version }: MethodsNote): string {
   const { ads, pages, gatherings, letGo } = contents;
-  const outside = gatherings.length > 0 ? countOutside(contents) : 0;
+  const outside = countOutside(contents);
   return `# How these ads were gathered
 
 Exported ${isoTime(now)} by ad-library-mcp ${version}: ${rows} rows from ${ads.length} ads and ${pages.length} pages.

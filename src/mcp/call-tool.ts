@@ -3,13 +3,13 @@ import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import type { Receipt } from '../api/send.ts';
-import { boardTools } from '../board/board-tools.ts';
+import { allTools } from '../board/board-tools.ts';
 import { boardKey } from '../board/payload.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Exports } from '../state/exports.ts';
-import { toolName, tools } from '../tools/catalog.ts';
+import { toolName } from '../tools/catalog.ts';
 import type { Rendered, Tool, ToolDescription } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import type { DescribedTool } from './describe-tool.ts';
@@ -31,7 +31,7 @@ import { untrustedText } from './untrusted-text.ts';
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
 const RECEIPT_TOKENS = 160;
 
-const allTools = new Map([...tools, ...boardTools].map((tool) => [tool.name, tool]));
+const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
 /** What all calls of this process share. */
 export interface ServerContext {
@@ -93,7 +93,7 @@ export async function callTool(server: ServerContext, call: ToolCall): Promise<T
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
 async function answered(server: ServerContext, call: ToolCall, receipts: Receipts): Promise<Outcome> {
-  const tool = server.tools.has(call.name) && allTools.get(call.name);
+  const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   const contextOf = await server.calls();

@@ -2,9 +2,8 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { filtersExtension } from '../../src/api/search-filters.ts';
-
+import { allTools } from '../../src/board/board-tools.ts';
 import { version } from '../../src/version.ts';
-import { listedTools } from '../support/listed-tools.ts';
 import { startServer } from '../support/server.ts';
 import { startService } from '../support/service.ts';
 
@@ -104,7 +103,7 @@ test.each<[string, RequestListener]>([
   ['describes a list that is none', described({ length: 1, 0: filter })],
 ])('a service that %s leaves the filters unknown', async (_, answer) => {
   const { tools, text } = await listedWith(answer);
-  expect(tools).toHaveLength(listedTools.length);
+  expect(tools).toHaveLength(allTools.length);
   expect(text).toContain(unknown);
   expect(text).not.toContain('SAY THIS');
 });

@@ -8,9 +8,9 @@ import { promisify } from 'node:util';
 import { strFromU8, unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packBundle } from '../../scripts/bundle.ts';
+import { allTools } from '../../src/board/board-tools.ts';
 import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
-import { listedTools } from '../support/listed-tools.ts';
 
 const { name, bytes } = packBundle();
 const files = unzipSync(bytes);
@@ -78,7 +78,7 @@ test('it carries the licences of what is read beside the code, and of what that 
 
 test('its demo answers every tool from the unpacked files alone', async () => {
   const client = await startedByHost({ demo: 'true', credit_budget: '50' });
-  expect(await client.listTools()).toHaveLength(listedTools.length);
+  expect(await client.listTools()).toHaveLength(allTools.length);
   for (const { name, result } of await makeDemoCalls(client.call)) {
     expect([name, result.isError]).toEqual([name, false]);
     expect(result.text).toContain('DEMO DATA');
@@ -89,7 +89,7 @@ test('its demo answers every tool from the unpacked files alone', async () => {
 
 test('with nothing entered it starts, and names the fields to fill in', async () => {
   const client = await startedByHost({ demo: 'false', read_only: 'true' });
-  expect(await client.listTools()).toHaveLength(listedTools.length - 1);
+  expect(await client.listTools()).toHaveLength(allTools.length - 1);
   const { text, error } = await client.call('search_ads');
   expect(error).toMatchObject({ kind: 'no_api_key' });
   for (const field of ['api_key', 'base_url', 'demo']) expect(text).toContain(`"${form[field]?.title}"`);
@@ -100,7 +100,7 @@ test.each(['2.5', 'null', '-1', 'viel'])(
   'with the budget %s it starts, calls nothing, and says why',
   async (budget) => {
     const client = await startedByHost({ demo: 'true', credit_budget: budget });
-    expect(await client.listTools()).toHaveLength(listedTools.length);
+    expect(await client.listTools()).toHaveLength(allTools.length);
     for (const tool of ['search_ads', 'whoami']) {
       const { text, isError } = await client.call(tool);
       expect(isError).toBe(true);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import { allTools } from '../../src/board/board-tools.ts';
 import type { TestClient } from './clients.ts';
-import { listedTools } from './listed-tools.ts';
 
-const toolNames = listedTools.map(({ name }) => name);
+const toolNames = allTools.map(({ name }) => name);
 
 /** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
 export function testClient(connect: (args: string[]) => Promise<TestClient>): void {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { listedTools } from '../support/listed-tools.ts';
+import { allTools } from '../../src/board/board-tools.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const names = listedTools.map(({ name }) => name);
+const names = allTools.map(({ name }) => name);
 
 test('there is one tool for each of the ten operations, those for research, and those that only the board calls', () => {
   expect([...listed.keys()]).toEqual(names);

@@ -8,7 +8,6 @@ import type { CallClaims, CallOutcome, Claim, OnLost } from '../../api/with-clai
 import { memoryOf } from '../fair-store.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
-
 import type { Redis } from './open-redis.ts';
 import { batches, type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
 import type { Removals } from './removals.ts';

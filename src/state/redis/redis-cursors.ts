@@ -52,7 +52,6 @@ export class RedisCursors {
   readonly #redis: Redis;
   readonly #own: (tenantId: string) => CursorMemory;
   readonly #unsent = new LRUCache<string, Unsent>({ maxSize: MAX_UNSENT, sizeCalculation: ({ bytes }) => bytes });
-
   readonly #retries: Renewals;
 
   constructor(redis: Redis, own: (tenantId: string) => CursorMemory) {

@@ -3,11 +3,11 @@ import { PassThrough } from 'node:stream';
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type App, openApp } from '../../../src/app.ts';
+import { allTools } from '../../../src/board/board-tools.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { versionKey } from '../../../src/serve/messages.ts';
 import { serveStdio } from '../../../src/serve/stdio/serve-stdio.ts';
-import { listedTools } from '../../support/listed-tools.ts';
 
 let app: App;
 let logged: string[];
@@ -71,13 +71,13 @@ test('a client that opens in the old era stays in it', async () => {
   const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
   const answers = await session(initialize, initialized, request(2, 'tools/list'), request(3, 'ping'));
   expect(answers[1]).toMatchObject({ result: { protocolVersion: LATEST_PROTOCOL_VERSION } });
-  expect(toolsOf(answers[2])).toHaveLength(listedTools.length);
+  expect(toolsOf(answers[2])).toHaveLength(allTools.length);
   expect(answers[3]).toMatchObject({ result: {} });
 });
 
 test('a client that opens in the new era stays in it', async () => {
   const answers = await session(modern(1, 'tools/list'), modern(2, 'tools/list'), request(3, 'tools/list'));
-  expect(toolsOf(answers[1])).toHaveLength(listedTools.length);
+  expect(toolsOf(answers[1])).toHaveLength(allTools.length);
   expect(toolsOf(answers[2])).toEqual(toolsOf(answers[1]));
   expect(answers[3]).toHaveProperty('error');
 });

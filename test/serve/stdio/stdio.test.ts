@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { describe, expect } from 'vitest';
+import { allTools } from '../../../src/board/board-tools.ts';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
 import { delays, json, paid } from '../../support/faulty-upstream.ts';
 import { test } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
-import { listedTools } from '../../support/listed-tools.ts';
 import { command, run, start } from '../../support/process.ts';
 import type { TestService } from '../../support/service.ts';
 
@@ -15,7 +15,7 @@ describe.each(clientKinds)('a %s client over stdio', (kind) => {
 
   test('without key or address lists the tools and is told what to set', async () => {
     const client = await connectStdio(kind, []);
-    expect(await client.listTools()).toHaveLength(listedTools.length);
+    expect(await client.listTools()).toHaveLength(allTools.length);
     const { text, isError, error } = await client.call('search_ads');
     expect(isError).toBe(true);
     expect(error).toMatchObject({ kind: 'no_api_key', retryable: false });
