@@ -1,7 +1,6 @@
 import { Command, CommanderError, Option, type OptionValues } from 'commander';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
-import { addHelp, importHelp, style } from './help.ts';
-import { everyCommand, problemText } from './wrong-use.ts';
+import { addHelp, everyCommand, importHelp, problemText, style } from './help.ts';
 
 /** The command to run, with the settings from its flags. */
 export type Job =

@@ -2,13 +2,11 @@ import { openApp, toolNames } from '../app.ts';
 import { missingSettings, readConfig, SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { unknownVariables } from '../config/unknown-variables.ts';
-import { createLog, logCalls } from '../log/log.ts';
+import { createLog, logCalls, printable } from '../log/log.ts';
 import { masked } from '../log/mask-key.ts';
-import { printable } from '../log/printable.ts';
 import { serveStdio } from '../serve/stdio/serve-stdio.ts';
 import { version } from '../version.ts';
 import type { Job } from './parse.ts';
-import { stopRequested } from './stop-signals.ts';
 
 /** How long to wait for answers in flight at shutdown, in milliseconds. */
 const drainDeadline = 10_000;
@@ -17,6 +15,9 @@ const stdioDrain = 2000;
 
 /** Bytes of unread log; beyond them, lines are dropped. */
 const maxUnreadLog = 1024 * 1024;
+
+/** Two SIGINTs within this time, in milliseconds, are one: npm passes on what the terminal has sent already. */
+const sameInterrupt = 500;
 
 // A reader who has gone, as in `--help | head`, is no failure; over stdio, that ends the session.
 process.stdout.on('error', () => {});
@@ -138,4 +139,23 @@ type ListenError = NodeJS.ErrnoException & { address?: string; port?: number };
 
 function reasonOf({ code, message, address, port }: ListenError): string {
   return code === 'EADDRINUSE' ? `port ${port} of ${address} is in use: choose another one with --port` : message;
+}
+
+/**
+ * Resolves on SIGINT or SIGTERM. After that a SIGTERM changes nothing, because supervisors repeat it and have SIGKILL
+ * to insist. A SIGINT ends the process at once: whoever presses Ctrl-C again has decided not to wait.
+ */
+function stopRequested(): Promise<void> {
+  return new Promise((resolve) => {
+    let since: number | undefined;
+    process.on('SIGTERM', () => {
+      since ??= performance.now();
+      resolve();
+    });
+    process.on('SIGINT', () => {
+      since ??= performance.now();
+      if (performance.now() - since > sameInterrupt) process.exit(130);
+      resolve();
+    });
+  });
 }

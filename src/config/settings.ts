@@ -1,8 +1,16 @@
 import * as z from 'zod';
 import { logLevels } from '../log/log.ts';
-import { mediaHosts } from './media-hosts.ts';
-import { baseUrl, filtersFile, hostName, hostNames, names, onOff, wholeNumber } from './setting-values.ts';
-import { stateAddress } from './state-address.ts';
+import {
+  baseUrl,
+  filtersFile,
+  hostName,
+  hostNames,
+  mediaHosts,
+  names,
+  onOff,
+  stateAddress,
+  wholeNumber,
+} from './setting-values.ts';
 
 /** A setting: its environment variable, its flag if it has one, and its type. */
 export interface Setting<Schema extends z.ZodType = z.ZodType> {

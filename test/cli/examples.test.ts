@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { examples } from '../../src/cli/examples.ts';
+import { examples } from '../../src/cli/help.ts';
 import { command } from '../support/process.ts';
 import { runLine } from '../support/run-line.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { examples } from '../../src/cli/examples.ts';
+import { examples } from '../../src/cli/help.ts';
 import { readCommand } from '../../src/cli/parse.ts';
 import { settings } from '../../src/config/settings.ts';
 
