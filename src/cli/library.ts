@@ -13,7 +13,7 @@ import {
 import { defaultConfig } from '../library/config.ts';
 import { describeFilters } from '../library/filters.ts';
 import { type KeyOptions, wrongOption } from '../library/keys.ts';
-import type { LeaseTiming } from '../library/lease.ts';
+import type { LockTiming } from '../library/lock.ts';
 import type { Library } from '../library/open.ts';
 import type { IndexProgress } from '../library/reindex.ts';
 import { importOutcome, importText, indexLine, keysText, progressLine, storedText } from '../library/report.ts';
@@ -38,7 +38,7 @@ export interface LibraryCommandOptions {
   /** How long to wait then for answers in flight, in milliseconds. */
   drainDeadline: number;
   /** For tests, which cannot wait as long as the default. */
-  timing?: LeaseTiming;
+  timing?: LockTiming;
 }
 
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;

@@ -3,8 +3,8 @@ import * as z from 'zod';
 import { isSame } from './cursor.ts';
 import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
+import type { Owner } from './lock.ts';
 import type { Library } from './open.ts';
-import type { Owner } from './owner-note.ts';
 
 /**
  * How commands in other processes reach a database that is being served: a few routes outside `/v1`, open to whoever

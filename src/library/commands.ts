@@ -2,16 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
-import { locateDatabase } from './database-files.ts';
 import { openDemoLibrary } from './demo.ts';
 import type { ImportReport } from './import-report.ts';
 import type { KeyInfo, KeyOptions } from './keys.ts';
-import { type LeaseOptions, takeLease } from './lease.ts';
+import { DatabaseInUse, type LockOptions, locateDatabase, lockDatabase } from './lock.ts';
 import { type Library, type LibraryOptions, type LibrarySize, openLibrary } from './open.ts';
-import { DatabaseInUse } from './owner-note.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
-export type DatabaseOptions = Pick<LeaseOptions, 'timing' | 'onWait'> &
+export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> &
   Pick<LibraryOptions, 'onIndex'> & {
     /** A file, or `:memory:`. */
     database: string;
@@ -156,9 +154,9 @@ async function openOwned(
     return { database, library, token, announce: () => {}, close: library.close };
   }
   const { timing, onWait, onIndex } = target;
-  const { announce, check, release } = await takeLease(database, { token, timing, onWait, onLost });
+  const { announce, check, release } = await lockDatabase(database, { token, timing, onWait, onLost });
   try {
-    const library = await openLibrary({ ...options, onIndex, checkLease: check });
+    const library = await openLibrary({ ...options, onIndex, checkLock: check });
     const close = () => {
       try {
         library.close();

@@ -1,4 +1,4 @@
-import { LeaseLost } from './lease.ts';
+import { DatabaseLost } from './lock.ts';
 import { applicationId, migrations } from './migrations.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
@@ -19,8 +19,8 @@ export type Database = {
   unsynced(work: () => void): void;
   /** Returns when everything is on disk. */
   sync(): void;
-  /** @throws LeaseLost when the file belongs to another process by now; FileReplaced when it is gone */
-  checkLease(): void;
+  /** @throws DatabaseLost when the file belongs to another process by now, or is gone */
+  checkLock(): void;
   close(): void;
 };
 
@@ -39,10 +39,10 @@ const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll
  *
  * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
  * mode, needs an exclusive lock.
- * @param checkLease throws when the caller is that process no longer
+ * @param checkLock throws when the caller is that process no longer
  * @throws Error when the file is no library, or was written by a newer version.
  */
-export async function openDatabase(path: string, checkLease = () => {}): Promise<Database> {
+export async function openDatabase(path: string, checkLock = () => {}): Promise<Database> {
   // Loaded on demand: most processes never open a library.
   const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
   const connection = new engine.Database(path);
@@ -56,10 +56,10 @@ export async function openDatabase(path: string, checkLease = () => {}): Promise
     if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
     throw error;
   }
-  return wrap(connection, checkLease);
+  return wrap(connection, checkLock);
 }
 
-function wrap(connection: Connection, checkLease: () => void): Database {
+function wrap(connection: Connection, checkLock: () => void): Database {
   const statements = new Map<string, Statement>();
 
   function prepared(sql: string): Statement {
@@ -79,13 +79,13 @@ function wrap(connection: Connection, checkLease: () => void): Database {
 
   function transaction<Result>(work: () => Result): Result {
     if (connection.inTransaction) return work();
-    checkLease();
+    checkLock();
     connection.exec('BEGIN IMMEDIATE');
     try {
       const result = work();
       connection.exec('COMMIT');
       // Again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
-      checkLease();
+      checkLock();
       return result;
     } catch (error) {
       if (connection.inTransaction) connection.exec('ROLLBACK');
@@ -112,11 +112,11 @@ function wrap(connection: Connection, checkLease: () => void): Database {
       }
     },
     sync: () => connection.exec('PRAGMA wal_checkpoint'),
-    checkLease,
+    checkLock,
     close() {
-      const lost = thrownBy(checkLease);
+      const lost = thrownBy(checkLock);
       // Closing would delete the write-ahead log of the new owner.
-      if (lost instanceof LeaseLost) return;
+      if (lost instanceof DatabaseLost && lost.hasNewOwner) return;
       for (const statement of statements.values()) statement.finalize();
       statements.clear();
       // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.

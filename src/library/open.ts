@@ -20,7 +20,7 @@ export type LibraryOptions = {
   config?: Partial<LibraryConfig>;
   random?: Random;
   /** Throws when another process has taken over the file. */
-  checkLease?: () => void;
+  checkLock?: () => void;
   /** Hears how far the records of a file of an older version are indexed again. */
   onIndex?: ((progress: IndexProgress) => void) | undefined;
   /** Receives errors that callers only see as a 500. */
@@ -43,13 +43,13 @@ export type LibrarySize = { ads: number; pages: number };
 const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 
 /**
- * Opens a local library. No other process may use the file: commands.ts takes its lease first (lease.ts).
+ * Opens a local library. No other process may use the file: commands.ts locks it first (lock.ts).
  * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions): Promise<Library & { context: ServiceContext }> {
   const { database: path, now, random = systemRandom, onError = () => {} } = options;
   const config = { ...defaultConfig, ...options.config };
-  const database = await openDatabase(path, options.checkLease);
+  const database = await openDatabase(path, options.checkLock);
   const collections = collectionsIn(database, random.uuid);
   const keys = keysIn({ database, config, collections, now, random });
   const context: ServiceContext = {

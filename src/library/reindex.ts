@@ -11,7 +11,7 @@ export interface IndexProgress {
   of: number;
 }
 
-/** Records per transaction: the owner of the file renews its lease between two. */
+/** Records per transaction: the owner of the file renews its lock between two. */
 const batchSize = 200;
 
 const kinds = ['pages', 'ads'] as const;

@@ -27,7 +27,7 @@ const endpoints = Object.values(operations).map(({ path, ...operation }) => ({
 
 /**
  * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
- * (404, 405), lease (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
+ * (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
  * windows (402, 429). Only a 200 is charged.
  */
 export function serviceOf(parts: ServiceParts): Hono {
@@ -62,7 +62,7 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   if (request.method !== method) return errorResponse(wrongMethod(request.method, [method]), parts, { Allow: method });
   const { context, keys } = parts;
   // First: a process that lost its database must not judge keys by stale data.
-  context.database.checkLease();
+  context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   requireScope(caller, name, context);
   const present = presenterFor(context.records, context.config, new URL(request.url).origin);

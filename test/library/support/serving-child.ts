@@ -4,7 +4,7 @@ import { readCommand } from '../../../src/cli/parse.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/log/log.ts';
 
-/** Runs `library serve` with the lease timing of the test. */
+/** Runs `library serve` with the lock's timing of the test. */
 const { database, timing } = JSON.parse(process.env.CHILD_ARGS ?? '{}');
 const job = readCommand(['library', 'serve', '--port', '0', '--database', database], '1.2.3') as LibraryJob;
 const say = (text: string) => {
