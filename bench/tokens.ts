@@ -6,9 +6,8 @@
  */
 import { defaultConfig } from '../src/library/config.ts';
 import { describeFilters } from '../src/library/filters.ts';
+import { instructions } from '../src/mcp/catalog.ts';
 import { describeTool } from '../src/mcp/describe-tool.ts';
-import { filterHints } from '../src/mcp/filter-descriptions.ts';
-import { instructions } from '../src/mcp/instructions.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import {
   accountText,
@@ -176,7 +175,7 @@ function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools.map(describeTool), {
       withOutput: true,
-      ...(demo && { filterHints: filterHints(describeFilters(defaultConfig)) }),
+      ...(demo && { filters: describeFilters(defaultConfig) }),
     });
   const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));
   const read = (demo: boolean, some = list(demo)) =>

@@ -11,7 +11,6 @@ import { logCalls, type OnCall, printable } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import type { DescribedTool } from './mcp/describe-tool.ts';
 import { describedTools } from './mcp/described-tools.ts';
-import { prompts } from './prompts/prompts.ts';
 import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
 import { version } from './version.ts';
 
@@ -103,7 +102,7 @@ export async function openApp({
     draining: draining.signal,
     closing: closing.signal,
   };
-  const catalog = createCatalog({ server, prompts, version, searchFilters });
+  const catalog = createCatalog({ server, version, searchFilters });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     credentials: { apiKey: upstream.key, tenantId: 'own' },

@@ -1,4 +1,4 @@
-/** Words in the order of how much they are like `word`: those that hold it, or that it holds, come first. */
+/** Words in the order of how much they are like `word`: what one of them has besides the other counts less than a slip. */
 export function nearestFirst(word: string, words: readonly string[]): string[] {
   const distances = new Map(words.map((other) => [other, distance(word, other)]));
   return [...distances.keys()].sort((left, right) => (distances.get(left) ?? 0) - (distances.get(right) ?? 0));
@@ -8,7 +8,7 @@ function distance(from: string, to: string): number {
   const [left, right] = [from.toLowerCase(), to.toLowerCase()];
   const contained = left !== '' && right !== '' && (left.includes(right) || right.includes(left));
   const edits = editDistance(left.slice(0, maxCompared), right.slice(0, maxCompared));
-  return contained ? edits / 1000 : edits;
+  return contained ? edits / 3 : edits;
 }
 
 /** The time is quadratic. */
@@ -16,7 +16,7 @@ const maxCompared = 60;
 
 /** Whether a word is so near that it may have been meant. */
 export const isNear = (word: string, other: string): boolean =>
-  distance(word, other) < Math.max(word.length, other.length) / 2;
+  distance(word, other) <= Math.max(word.length, other.length) / 2;
 
 /** Levenshtein distance. */
 function editDistance(from: string, to: string): number {

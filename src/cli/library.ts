@@ -113,13 +113,12 @@ async function serve(
 ): Promise<number> {
   const { host, port, allowedHosts } = config;
   const stopped = stopRequested();
+  let bound = '';
   // Requests have no time limit: an import through this server can take long.
   const listen = async (fetch: Library['fetch']) => {
-    const { address, close } = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), {
-      host,
-      port,
-      requestMs: 0,
-    });
+    const listener = await listenOn(onlyForHosts(allowedHosts ?? [host], fetch), { host, port, requestMs: 0 });
+    const { address, close } = listener;
+    bound = listener.bound;
     return { address, close: () => close(drainDeadline) };
   };
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
@@ -128,7 +127,7 @@ async function serve(
     : serveLibrary({ ...target, listen, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   if (served.stored) say(`ad-library-mcp: ${storedText(served.stored)}\n`);
-  say(`ad-library-mcp: library on ${served.url}\n`);
+  say(`ad-library-mcp: library on ${bound}\n`);
   const lost = await Promise.race([stopped, served.lost]);
   if (lost) say(`ad-library-mcp: ${lost.message}\n`);
   await served.close();

@@ -119,7 +119,7 @@ async function serveCallers(config: Config): Promise<number> {
   // Before anybody is told that it listens: whoever reads that may ask it to stop at once.
   const stopped = stopRequested();
   const server = await serveHttp(config, say);
-  say(`ad-library-mcp: listening on ${server.address}/mcp\n`);
+  say(`ad-library-mcp: listening on ${server.bound}/mcp\n`);
   await stopped;
   await server.close(drainDeadline);
   return 0;

@@ -50,7 +50,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     await close({ http, listener, app }, deadlineMs);
     shared?.close();
   };
-  return { address: listener.address, close: closeAll };
+  return { ...listener, close: closeAll };
 }
 
 /** What all replicas share, if an address says where. */

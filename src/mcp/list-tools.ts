@@ -1,7 +1,8 @@
+import type { OperationName } from '../api/operations.ts';
+import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
 import { boardUri } from '../board/board-resource.ts';
 import type { ToolDescription } from '../tools/define-tool.ts';
 import type { DescribedTool, ObjectSchema } from './describe-tool.ts';
-import type { ArgumentHints } from './filter-descriptions.ts';
 
 /** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
 export interface ListedTool {
@@ -17,16 +18,20 @@ export interface ListedTool {
 export interface ListOptions {
   /** False where results have no structured content: then no output schemas are listed. */
   withOutput: boolean;
-  /** By tool name, where the filter keys are known. */
-  filterHints?: Readonly<Record<string, ArgumentHints>> | undefined;
+  /** The filter keys, where they are known. */
+  filters?: SearchFilters | undefined;
 }
 
-export function listTools(tools: Iterable<DescribedTool>, { withOutput, filterHints = {} }: ListOptions): ListedTool[] {
-  return [...tools].map((tool) => ({
+export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters }: ListOptions): ListedTool[] {
+  const listed = [...tools];
+  const namesOf = (operation: OperationName) =>
+    listed.filter((tool) => takesFilters(tool) && tool.operations.includes(operation)).map(({ name }) => name);
+  const hints = argumentHints(filters, { ads: namesOf('searchAds'), pages: namesOf('searchPages') });
+  return listed.map((tool) => ({
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: withHints(tool.inputSchema, filterHints[tool.name]),
+    inputSchema: withHints(tool.inputSchema, hints.get(tool.name)),
     ...(withOutput && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...listedBoard(tool),
@@ -39,21 +44,142 @@ function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: R
   return showsBoard ? { _meta: { ui: { resourceUri: boardUri }, 'ui/resourceUri': boardUri } } : {};
 }
 
-function withHints(listed: ObjectSchema, hints: ArgumentHints = unknownFilters): ObjectSchema {
-  const { filters, limit, ...others } = listed.properties as Record<string, object>;
-  // Tools without pages of their own point to search_ads.
-  if (filters === undefined || limit === undefined) return listed;
-  const described = { ...filters, description: hints.filters };
-  return { ...listed, properties: { filters: described, limit: { ...limit, ...limitHints(hints.limit) }, ...others } };
-}
+const takesFilters = ({ inputSchema }: DescribedTool) => 'filters' in (inputSchema.properties as object);
 
-const unknownFilters: ArgumentHints = {
-  filters:
-    "Keys as in the service's documentation, sent unchanged. An unknown key may be refused, or ignored and charged.",
-  limit: undefined,
-};
+function withHints(listed: ObjectSchema, hints: ArgumentHints | undefined): ObjectSchema {
+  if (hints === undefined) return listed;
+  const { filters, limit, ...others } = listed.properties as Record<string, object>;
+  const described = { filters: { ...filters, description: hints.filters } };
+  const limited = limit && { limit: { ...limit, ...limitHints(hints.limit) } };
+  return { ...listed, properties: { ...described, ...limited, ...others } };
+}
 
 const limitHints = (limit: ArgumentHints['limit']) => ({
   ...(limit?.default !== undefined && { description: `Items per page, default ${limit.default}` }),
   ...(limit?.maximum !== undefined && { maximum: limit.maximum }),
 });
+
+/** What the arguments of a search take. */
+interface ArgumentHints {
+  filters: string;
+  limit?: SearchFilter | undefined;
+}
+
+const unknownFilters =
+  "Keys as in the service's documentation, sent unchanged. An unknown key may be refused, or ignored and charged.";
+
+/** By tool name. The first tool that takes filters of ads describes them, and the others point to it. */
+function argumentHints(
+  { ads = [], pages = [], ...rules }: Partial<SearchFilters> = {},
+  takes: { ads: string[]; pages: string[] },
+): Map<string, ArgumentHints> {
+  const [first, ...others] = takes.ads;
+  const ofAds = ads.length > 0 ? hintsOf(ads, rulesText(ads, rules)) : { filters: unknownFilters };
+  const pageRules = ads.length > 0 && first ? `The rest as in ${first}.` : rulesText(pages, rules);
+  const ofPages = pages.length > 0 ? hintsOf(pages, pageRules) : { filters: unknownFilters };
+  return new Map([
+    ...(first ? [[first, ofAds] as const] : []),
+    ...others.map((name) => [name, { filters: `as in ${first}` }] as const),
+    ...takes.pages.map((name) => [name, ofPages] as const),
+  ]);
+}
+
+function hintsOf(described: readonly SearchFilter[], rules: string): ArgumentHints {
+  const filters = described.filter(({ key }) => key !== 'limit');
+  return {
+    filters: `Keys: ${entriesOf(filters)}. ${rules}`.trimEnd(),
+    limit: described.find(({ key }) => key === 'limit'),
+  };
+}
+
+function rulesText(filters: readonly SearchFilter[], { inclusive, ignoresCase }: Omit<SearchFilters, 'ads' | 'pages'>) {
+  const has = (type: SearchFilter['type']) => filters.some((filter) => filter.type === type);
+  const rules = [
+    has('strings') && 'lists match any of their values',
+    inclusive && 'From and To include the bound',
+    ignoresCase && 'case is ignored',
+    has('query') && 'of words all must occur, "phrase" is exact, -word excludes, even alone',
+  ].filter((rule) => rule !== false && rule !== undefined);
+  const [first = '', ...others] = rules;
+  return first === '' ? '' : `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join('; ')}.`;
+}
+
+/** Keys with the same form stand together: `advertiser, bylines (words)`. */
+function entriesOf(filters: readonly SearchFilter[]): string {
+  const pairs = boundPairs(filters);
+  const groups = new Map<string, string[]>();
+  for (const filter of filters) {
+    const stem = pairs.get(filter.key);
+    const form = stem === undefined ? formOf(filter, filters, pairs) : `From/To ${formOf(filter, filters, pairs)}`;
+    const names = groups.get(form) ?? [];
+    const name = stem ?? filter.key;
+    if (!names.includes(name)) groups.set(form, [...names, name]);
+  }
+  return [...groups].map(([form, names]) => groupText(form, names)).join('; ');
+}
+
+function groupText(form: string, [first = '', ...others]: string[]): string {
+  const [, bound = '', type = ''] = /^(From\/To )?(.*)$/s.exec(form) ?? [];
+  const inParentheses = type === '' ? '' : ` (${type})`;
+  if (bound === '') return `${[first, ...others].join(', ')}${inParentheses}`;
+  return `${first}From/To${others.length > 0 ? `, likewise ${others.join(', ')}` : ''}${inParentheses}`;
+}
+
+/** The stem of each key that has its counterpart: `startedAt` of `startedAtFrom` and `startedAtTo`. */
+function boundPairs(filters: readonly SearchFilter[]): Map<string, string> {
+  const keys = new Set(filters.map(({ key }) => key));
+  const stems = filters.flatMap(({ key }) => {
+    const [, stem] = /^(.+)(?:From|To)$/.exec(key) ?? [];
+    return stem !== undefined && keys.has(`${stem}From`) && keys.has(`${stem}To`) ? [[key, stem] as const] : [];
+  });
+  return new Map(stems);
+}
+
+const typeTexts: Record<SearchFilter['type'], string> = {
+  query: 'words',
+  string: '',
+  strings: 'list',
+  integer: 'number',
+  number: 'number',
+  boolean: 'true/false',
+  date: 'date',
+  filters: 'object of these keys',
+};
+
+function formOf(filter: SearchFilter, filters: readonly SearchFilter[], pairs: ReadonlyMap<string, string>): string {
+  const { type, note, fields, example, default: usual } = filter;
+  const values = valuesText(filter, filters, pairs);
+  const shown = values ?? (example === undefined || fields ? undefined : `e.g. ${JSON.stringify(example)}`);
+  const typed = fields ? `${typeTexts[type]} in ${fields.join(', ')}` : typeTexts[type];
+  const form = [typed, shown, rangeText(filter)].filter(Boolean).join(': ');
+  return [form, usual !== undefined && `default ${usual}`, note].filter(Boolean).join('; ');
+}
+
+function rangeText({ minimum, maximum }: SearchFilter): string | undefined {
+  if (minimum === undefined) return maximum === undefined ? undefined : `at most ${maximum}`;
+  return maximum === undefined ? `at least ${minimum}` : `${minimum} to ${maximum}`;
+}
+
+/** The values, in fewer words where they repeat the names of all lists or all bounds. */
+function valuesText(
+  { key, values, open }: SearchFilter,
+  filters: readonly SearchFilter[],
+  pairs: ReadonlyMap<string, string>,
+): string | undefined {
+  if (values === undefined) return undefined;
+  const left = new Set(values);
+  const lists = filters.filter((filter) => filter.type === 'strings' && filter.key !== key).map((filter) => filter.key);
+  const texts: string[] = [];
+  for (const [names, text] of [
+    [lists, 'any list key'],
+    [[...new Set(pairs.values())], 'any name before From/To'],
+  ] as const) {
+    if (names.length < minRepeated || !names.every((name) => left.has(name))) continue;
+    texts.push(text);
+    for (const name of names) left.delete(name);
+  }
+  return [...texts, ...left, ...(open ? ['or others'] : [])].join(', ');
+}
+
+/** Fewer names are as short as the words that stand for them. */
+const minRepeated = 4;

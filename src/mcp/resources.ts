@@ -1,3 +1,4 @@
+import { AdLibraryError } from '../api/errors.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import { untrustedWord } from './untrusted-text.ts';
 
@@ -32,7 +33,10 @@ export async function readResource(
       `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour; export_ads makes a new one.`,
     );
   if (file.bytes > maxBytes) throw notFound(`${file.name} has ${file.bytes} bytes, too many to send. ${whereOf(file)}`);
-  const text = Buffer.from(await file.content()).toString();
+  const content = await file.content().catch((error) => {
+    throw error instanceof AdLibraryError ? notFound(error.message) : error;
+  });
+  const text = Buffer.from(content).toString();
   return { contents: [{ uri: file.uri, mimeType: file.mimeType, text }] };
 }
 

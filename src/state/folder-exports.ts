@@ -1,6 +1,7 @@
-import { existsSync } from 'node:fs';
-import { mkdir, open, readFile, rm } from 'node:fs/promises';
+import { constants, existsSync } from 'node:fs';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
 
 const maxBytes = 1024 * 1024 * 1024;
@@ -20,11 +21,12 @@ export function folderExports(folder: string, now: () => number): Exports {
   return {
     maxBytes,
     async create({ mimeType, ...newFile }) {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      const { path, bytes } = await writeNew(folder, newFile);
+      const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
+        throw cannotWrite(folder, error);
+      });
       const name = basename(path);
       const at = now();
-      const file = { uri: uriOf(name, at), name, mimeType, bytes, at, path, content: () => readFile(path) };
+      const file = { uri: uriOf(name, at), name, mimeType, bytes, at, path, content: () => readWritten(path, bytes) };
       files.set(file.uri, file);
       for (const uri of files.keys()) if (files.size > maxListed) files.delete(uri);
       return file;
@@ -37,6 +39,7 @@ export function folderExports(folder: string, now: () => number): Exports {
 type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 
 async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const { handle, path } = await openNew(folder, named);
   let bytes = 0;
   try {
@@ -68,4 +71,37 @@ async function openNew(folder: string, { name, besideEnding }: Named) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxOfOneName) throw error;
     }
   }
+}
+
+/** Reads the file that was written, and nothing that was put in its place since. */
+async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
+  // Windows knows neither; a pipe would be waited for.
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const handle = await open(path, flags).catch(() => undefined);
+  try {
+    const found = await handle?.stat();
+    if (handle && found?.isFile() && found.size === bytes) return await handle.readFile();
+  } finally {
+    await handle?.close();
+  }
+  const problem = `${path} is no longer the file that was written. Export it again.`;
+  throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
+}
+
+const reasons: Record<string, string> = {
+  EEXIST: 'a file is in the way',
+  ENOTDIR: 'a file is in the way',
+  EACCES: 'this server may not write there',
+  EPERM: 'this server may not write there',
+  EROFS: 'this server may not write there',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+};
+
+/** What fails besides the file system is not of this folder. */
+function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
+  if (error.syscall === undefined) return error;
+  return invalidRequest(
+    `No file can be written in ${folder}: ${reasons[error.code ?? ''] ?? error.code}. Tell the user.`,
+  );
 }

@@ -60,3 +60,21 @@ test('a library that is served says which file that is, and what it holds', asyn
   await run(['library', 'import', '-', '--database', database], { input });
   expect(await served()).toBe(`ad-library-mcp: ${database} holds 1 ad and 2 pages`);
 });
+
+test.each([
+  [['http'], 'listening on http://%:\\d+/mcp'],
+  [['library', 'serve'], 'library on http://%:\\d+'],
+])('%j says on which host it listens, as it was asked to', async (words, line) => {
+  for (const [host, named] of [
+    ['0.0.0.0', '0.0.0.0'],
+    ['127.0.0.1', '127.0.0.1'],
+    ['::1', '[::1]'],
+  ] as const) {
+    const serving = start([...words, '--demo', '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
+    await serving.says(
+      new RegExp(`^ad-library-mcp: ${line.replace('%', () => named.replace(/[[\].]/g, '\\$&'))}$`, 'm'),
+    );
+    serving.child.kill();
+    await serving.ended;
+  }
+});

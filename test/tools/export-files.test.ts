@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -71,6 +73,36 @@ test('an export and its note have one number, and are called what they were writ
     expect(contents).toMatchObject([{ text: expect.stringContaining(sql) }]);
     expect(readFileSync(join(folder, 'exports', `${stem}-methods.md`), 'utf8')).toContain(sql);
   }
+});
+
+test.for(['a link', 'a folder', 'a pipe', 'a longer file', 'nothing'] as const)(
+  '%s in the place of an export is not read, and the answer says so',
+  async (place, { start, folder }) => {
+    const server = await start({ files: folder });
+    await server.call('search_ads', { limit: 1 });
+    const { data } = await server.call('export_ads', { name: 'tea' });
+    const file = data.file as string;
+    const target = join(folder, 'target');
+    // As long as the export, so that the length alone does not give it away.
+    writeFileSync(target, 'mine'.padEnd(data.bytes as number));
+    if (place === 'a longer file') writeFileSync(file, ' ', { flag: 'a' });
+    else rmSync(file);
+    if (place === 'a link') symlinkSync(target, file);
+    if (place === 'a folder') mkdirSync(file);
+    if (place === 'a pipe') execFileSync('mkfifo', [file]);
+    await expect(server.client.readResource({ uri: data.uri as string })).rejects.toThrow(
+      `${file} is no longer the file that was written. Export it again.`,
+    );
+  },
+);
+
+test('a folder that cannot be written to is named with the reason', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 1 });
+  writeFileSync(join(folder, 'exports'), '');
+  const { text, error } = await server.call('export_ads', {});
+  expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+  expect(text).toContain(`No file can be written in ${join(folder, 'exports')}: a file is in the way.`);
 });
 
 test('an export that fails leaves no file behind', async ({ start, folder }) => {

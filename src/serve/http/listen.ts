@@ -6,6 +6,8 @@ import { type ConnectionBounds, serveConnections } from './connections.ts';
 export interface Listener {
   /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
   address: string;
+  /** The same with the host that was bound, which may be all addresses. */
+  bound: string;
   /** Stops taking connections; resolves when the open ones are done or the deadline has passed. */
   close(deadlineMs: number): Promise<void>;
 }
@@ -63,6 +65,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   const name = everywhere ? '127.0.0.1' : hostInAddress(host);
   return {
     address: `http://${name}:${taken.port}`,
+    bound: `http://${hostInAddress(host)}:${taken.port}`,
     close: (deadlineMs) =>
       new Promise((resolve) => {
         const late = setTimeout(() => server.closeAllConnections(), deadlineMs);

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
+import { hostInAddress } from './listen.ts';
 import { errorResponse } from './refuse.ts';
 
 export interface AllowedNames {
@@ -19,8 +20,19 @@ type Names = Pick<AllowedNames, 'host' | 'allowedHosts'>;
 export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames): MiddlewareHandler {
   const hosts = hostsOf(names);
   const origins = [...allowedOrigins];
-  return async ({ req }, next) =>
-    wrongHost(req.header('host'), hosts) ?? wrongOrigin(req.header('origin'), origins) ?? next();
+  const isOwn = ownLoopbackOrigin(names.host);
+  return async ({ req }, next) => {
+    const [host, origin] = [req.header('host'), req.header('origin')];
+    return wrongHost(host, hosts) ?? (isOwn(origin, host) ? undefined : wrongOrigin(origin, origins)) ?? next();
+  };
+}
+
+/** Whether an origin is the address that the request was sent to, on a server that only this machine reaches. */
+function ownLoopbackOrigin(bound = 'localhost') {
+  const loopback = localhostAllowedHostnames();
+  const isBound = loopback.includes(hostInAddress(bound));
+  return (origin: string | undefined, host: string | undefined): boolean =>
+    isBound && origin === `http://${host}` && validateHostHeader(host, loopback).ok;
 }
 
 /** For probes: orchestrators use the address of the machine, and DNS rebinding attacks need a name. */

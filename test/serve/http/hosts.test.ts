@@ -38,3 +38,26 @@ test.for([
   expect(text).toContain(setting);
   expect(text).not.toContain('evil');
 });
+
+test('a page of the origin that a request was sent to may call, where only this machine reaches the server', async ({
+  server,
+  onTestFinished,
+}) => {
+  const open = await startHttp({ demo: true, host: '0.0.0.0', allowedHosts: ['127.0.0.1', 'ads.example'] });
+  onTestFinished(() => open.close(0));
+  const statusOf = async ({ origin, port }: HttpServer, from: string, host = `127.0.0.1:${port}`) => {
+    const headers = { ...goodHeaders(), host, origin: from };
+    return (await keepAlive(origin).send({ headers, body: JSON.stringify(callOf('whoami')) })).status;
+  };
+  for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
+    const own = `${name}:${server.port}`;
+    expect(await statusOf(server, `http://${own}`, own), name).toBe(200);
+    expect(await statusOf(server, `https://${own}`, own), name).toBe(403);
+    expect(await statusOf(server, `http://${name}:${server.port + 1}`, own), name).toBe(403);
+    expect(await statusOf(server, `http://${name}`, own), name).toBe(403);
+  }
+  expect(await statusOf(server, 'null')).toBe(403);
+  expect(await statusOf(server, 'http://evil.example', 'evil.example')).toBe(403);
+  expect(await statusOf(open, `http://127.0.0.1:${open.port}`)).toBe(403);
+  expect(await statusOf(open, 'http://ads.example', 'ads.example')).toBe(403);
+});
