@@ -13,7 +13,7 @@ import type { Config } from './config/settings.ts';
 import { openAllowance, withAllowance } from './credits/allowance.ts';
 import { type AskCredits, creditsAsker } from './credits/ask-credits.ts';
 import type { CreditLedger } from './credits/credit-ledger.ts';
-import { maxCostOf, quote } from './credits/prices.ts';
+import { costOf, maxCostOf, quote } from './credits/prices.ts';
 import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
 import { type BudgetOptions, withBudget } from './credits/with-budget.ts';
@@ -117,9 +117,9 @@ export function openCalls(options: CallsOptions): OpenCalls {
     version,
     exports: () => exports.of(caller.tenantId),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
-    priceOf: async (list, { limit, cursor }) => {
-      const query = { ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-      return quote((await state.ledger.estimate(caller.tenantId)).prices, { operation: operations[list], query }).price;
+    priceOf: async (list, items) => {
+      const cost = costOf((await state.ledger.estimate(caller.tenantId)).prices, operations[list], items);
+      return cost?.least === cost?.most ? cost?.most : undefined;
     },
     allowance: (maxCredits) => {
       const own = memoryCreditLedger({ now: options.now, maxStrangers: 1 });

@@ -4,7 +4,7 @@ import type { Allowance, Answer, Call, Send } from '../api/send.ts';
 import { fits, used } from './admission.ts';
 import type { AskCredits } from './ask-credits.ts';
 import type { CreditLedger } from './credit-ledger.ts';
-import { dearestOf, maxCostOf, type PricedCall, type Prices, quote } from './prices.ts';
+import { type Cost, costOf, dearestOf, maxCostOf, type PricedCall, type Prices, quote } from './prices.ts';
 import { withBudget } from './with-budget.ts';
 
 /** What one tool call may spend, however many calls of the API it makes. */
@@ -14,8 +14,8 @@ export interface CallAllowance extends Allowance {
    * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
    */
   pageSize(page: { operation: ListName; max: number }): Promise<number>;
-  /** The cost of reading so many items in pages of that size; undefined if a price is not known. */
-  costOf(pages: { operation: ListName; items: number; size: number }): Promise<number | undefined>;
+  /** The cost of reading so many items in pages of that size; undefined if no charge was seen. */
+  costOf(pages: { operation: ListName; items: number; size: number }): Promise<Cost | undefined>;
 }
 
 type ListName = 'searchAds' | 'listCollectionItems';
@@ -53,9 +53,14 @@ export async function openAllowance(options: AllowanceOptions): Promise<CallAllo
     pageSize,
     costOf: async ({ operation, items, size }) => {
       const { prices } = await own.read(tenantId);
-      const priceOf = (limit: number) => (limit === 0 ? 0 : quote(prices, pageOf(operations[operation], limit)).price);
-      const [full, last] = [priceOf(Math.min(size, items)), priceOf(items % size)];
-      return full === undefined || last === undefined ? undefined : Math.floor(items / size) * full + last;
+      const costOfPage = (limit: number) => costOf(prices, operations[operation], limit);
+      const [pages, rest] = [Math.floor(items / size), items % size];
+      const [full, last] = [costOfPage(size), rest === 0 ? { least: 0, most: 0 } : costOfPage(rest)];
+      if (full === undefined || last === undefined) return undefined;
+      const isKnown = full.least === full.most && last.least === last.most;
+      // The last page is asked for like the others: where it is open what counts, it may cost as much.
+      const lastAtMost = isKnown || rest === 0 ? last.most : full.most;
+      return { least: pages * full.least + last.least, most: pages * full.most + lastAtMost };
     },
   };
 }

@@ -50,8 +50,10 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
   if (charged === 0 && (count === 0 || added === false)) return;
   const table: PriceTable = prices.get(call.operation.name) ?? { bySize: new Map() };
   prices.set(call.operation.name, table);
-  if (hasMore === true && !isSized(call)) table.page = count;
-  const size = sizeOf(call, table);
+  const isUnsizedRest = isContinued(call) && !isSized(call);
+  if (hasMore === true && !isSized(call) && !isUnsizedRest) table.page = count;
+  const { page = call.operation.defaultLimit ?? 0 } = table;
+  const size = isUnsizedRest && count <= page ? page : sizeOf(call, table);
   if (size === undefined) {
     table.unsized = withCharge(table.unsized, { items: count, charged });
     return;
@@ -85,31 +87,70 @@ export function quote(prices: Prices, call: PricedCall): Quote {
   return { price: high === atLeast ? atLeast : undefined, atLeast };
 }
 
+/** What a page costs: from `least` to `most`, which are the same where all charges seen agree. */
+export interface Cost {
+  least: number;
+  most: number;
+}
+
+/**
+ * What a page of so many items costs, by every charge seen for the operation; undefined if none was. This is for
+ * readers: budgets reserve by `quote`, which wants more evidence.
+ */
+export function costOf(prices: Prices, { name }: Pick<Operation, 'name'>, items: number): Cost | undefined {
+  const { bySize, unsized } = prices.get(name) ?? { bySize: new Map<number, SizePrice>() };
+  const exact = bySize.get(items);
+  if (exact?.items === items) return { least: exact.any, most: exact.any };
+  // An answer without items tells nothing about prices.
+  const sized = [...bySize].filter(([, one]) => one.items > 0);
+  const came = [...sized.map(([, one]) => one), ...(unsized?.items ? [unsized] : [])];
+  if (came.length === 0) return undefined;
+  // Services charge for the items that came, or for those that were asked for.
+  const rules = [
+    ...fittingRules(came.map(({ items: size, charged }) => ({ size, charged }))),
+    ...fittingRules(sized.map(([size, { charged }]) => ({ size, charged }))),
+  ];
+  const costs = rules.map((rule) => priceBy(rule, items));
+  if (costs.length > 0) return { least: Math.min(...costs), most: Math.max(...costs) };
+  const paid = came.filter(({ charged }) => charged > 0);
+  return { least: 0, most: Math.min(...paid.map((one) => one.charged * Math.ceil(items / one.items))) };
+}
+
 /** Group sizes in price rules that charge for each started group of items. */
 const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 
 /** The lowest and highest price of a size by all rules that fit. */
 function byRules(table: PriceTable, size: number): [low?: number, high?: number] {
-  const prices = fittingRules(table).map((rule) => priceBy(rule, size));
+  const prices = fittingRules(fullPages(table)).map((rule) => priceBy(rule, size));
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
 /** The rule of the charges seen, if only one fits them. */
 export function ruleOf(table: PriceTable): PriceRule | undefined {
-  const [rule, other] = fittingRules(table);
+  const [rule, other] = fittingRules(fullPages(table));
   return other === undefined ? rule : undefined;
 }
 
-/** All rules that match at least two sizes: flat, or per started group. */
-function fittingRules({ bySize }: PriceTable): PriceRule[] {
-  const seen = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ items, charged }] : []));
+interface SizeCharge {
+  size: number;
+  charged: number;
+}
+
+/** What full pages were charged; none unless two sizes were seen. */
+function fullPages({ bySize }: PriceTable): SizeCharge[] {
+  const full = [...bySize].flatMap(([size, { items, charged }]) => (items === size ? [{ size, charged }] : []));
+  return full.length < 2 ? [] : full;
+}
+
+/** All rules that match the charges: flat, or per started group. */
+function fittingRules(seen: readonly SizeCharge[]): PriceRule[] {
   const [first] = seen;
-  if (first === undefined || seen.length < 2) return [];
+  if (first === undefined) return [];
   const areWhole = seen.every(({ charged }) => Number.isInteger(charged));
-  const perGroup = groups.map((perItems) => ({ credits: first.charged / Math.ceil(first.items / perItems), perItems }));
+  const perGroup = groups.map((perItems) => ({ credits: first.charged / Math.ceil(first.size / perItems), perItems }));
   return [{ credits: first.charged }, ...perGroup].filter(
     (rule) =>
-      seen.every(({ items, charged }) => near(priceBy(rule, items), charged)) &&
+      seen.every(({ size, charged }) => near(priceBy(rule, size), charged)) &&
       (!areWhole || Number.isInteger(priceBy(rule, 1))),
   );
 }

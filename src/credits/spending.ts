@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { type OperationName, operations } from '../api/operations.ts';
 import type { CreditAccount } from './credit-ledger.ts';
-import { dearestOf, type PriceRule, pricesSeen, ruleOf } from './prices.ts';
+import { isPaid, type PriceRule, pricesSeen, ruleOf } from './prices.ts';
 
 /** What this process spent and saved for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
@@ -13,7 +14,7 @@ export const Spending = z.looseObject({
   prices: z.looseObject({}).describe('by operation: credits charged, by number of items'),
 });
 export type Spending = z.infer<typeof Spending> & {
-  prices: Record<string, { items: number; charged: number }[]>;
+  prices: Record<string, SizeCharge[]>;
   /** By operation: the rule that all its charges follow, if there is one. */
   rules: Record<string, PriceRule>;
 };
@@ -36,9 +37,9 @@ export function spendingOf(account: CreditAccount, budget: number | undefined): 
   };
 }
 
-/** An operation that was never charged has no price to show. */
+/** An operation that the document does not gate, and that never charged, has no price to show. */
 const pricedOperations = ({ prices }: CreditAccount) =>
-  [...prices].filter(([operation]) => (dearestOf(prices, operation) ?? 0) > 0);
+  [...prices].filter(([operation]) => isPaid(operations[operation as OperationName], prices));
 
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
@@ -48,12 +49,17 @@ export function spendingText(spending: Spending): string {
   const unspent = Math.max(0, (budget ?? 0) - charged - (uncertain ?? 0));
   const limit = budget === undefined ? '' : `; budget ${budget}, ${unspent} left`;
   const learned = Object.entries(prices).flatMap(([operation, seen]) =>
-    seen.length > 0 ? `${operation} ${ruleText(rules[operation])}${seen.map(priceText).join(', ')}` : [],
+    seen.length > 0 ? `${operation} ${pricesText(seen, rules[operation])}` : [],
   );
   return [
     `this server since it started: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
     learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
+}
+
+function pricesText(seen: readonly SizeCharge[], rule: PriceRule | undefined): string {
+  if (seen.every(({ charged }) => charged === 0)) return 'free';
+  return ruleText(rule) + seen.map(priceText).join(', ');
 }
 
 /** `1 for each 10 items begun`, before the charges that show it. */
@@ -64,5 +70,9 @@ function ruleText(rule: PriceRule | undefined): string {
   return `${credits} for each ${each}, as seen: `;
 }
 
-const priceText = ({ items, charged }: { items: number; charged: number }) =>
-  `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
+interface SizeCharge {
+  items: number;
+  charged: number;
+}
+
+const priceText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;

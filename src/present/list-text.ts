@@ -57,6 +57,12 @@ function footer({ cursor, credits, hasMore }: ListFrame, isCut: boolean): string
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
 }
 
+/** `free`, `about 10 credits`, `at most about 30 credits`. */
+export function creditsText({ least, most }: { least: number; most: number }): string {
+  if (most === 0) return 'free';
+  return `${least === most ? '' : 'at most '}about ${count(Math.round(most * 1e6) / 1e6, 'credit')}`;
+}
+
 function restText(credits: number | undefined): string {
   if (credits === 0) return 'The rest of this page is free with cursor';
   return `The rest of this page${credits === undefined ? '' : ` costs about ${count(credits, 'credit')}`} with cursor`;
@@ -64,7 +70,7 @@ function restText(credits: number | undefined): string {
 
 function nextText(credits: number | undefined): string {
   if (credits === undefined) return 'More with cursor';
-  return `Next page: about ${count(credits, 'credit')}, with cursor`;
+  return `Next page: ${creditsText({ least: credits, most: credits })}, with cursor`;
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */

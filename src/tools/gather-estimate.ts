@@ -2,7 +2,7 @@ import { AdLibraryError } from '../api/errors.ts';
 import { wholeNumber } from '../dataset/ad-list.ts';
 import type { GatherOutput } from '../dataset/gathering-text.ts';
 import type { GatheringQuestion } from '../dataset/gatherings.ts';
-import { count } from '../present/list-text.ts';
+import { count, creditsText } from '../present/list-text.ts';
 import { maxPageSize } from './filter-values.ts';
 import type { ToolContext } from './tool-context.ts';
 
@@ -15,27 +15,21 @@ export async function estimate(question: GatheringQuestion, context: ToolContext
   const pages = ads === null ? null : Math.ceil(ads / size);
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);
-  const credits = ads === null ? null : ((await allowance.costOf({ operation, items: ads, size })) ?? null);
-  const one = await allowance.costOf({ operation, items: 1, size: 1 });
-  const cost = credits === null ? boundText(ads ?? 0, one) : `for about ${credits} credits`;
+  const cost = ads === null ? undefined : await allowance.costOf({ operation, items: ads, size });
+  const credits = cost && cost.least === cost.most ? cost.most : null;
+  const price = cost ? `${cost.most === 0 ? '' : 'for '}${creditsText(cost)}` : 'at a price that is not known yet';
   const scope = split
     ? ' It is about filters alone: the parts of split may match fewer ads, or the same ones twice.'
     : '';
   const summary =
     ads === null
       ? 'The service does not say how many ads there are.'
-      : `Estimate: ${count(ads, 'ad')} in ${count(pages ?? 0, 'page')}, ${cost}.${scope}`;
+      : `Estimate: ${count(ads, 'ad')} in ${count(pages ?? 0, 'page')}, ${price}.${scope}`;
   return {
     ...{ gathering: null, found: ads, read: 0, added: 0, updated: 0, gone: null, complete: false },
     ...{ stopped: 'estimate', estimate: { ads, pages, credits }, summary },
   };
 }
-
-/** An ad is taken to cost no more on a page than alone. */
-const boundText = (ads: number, one: number | undefined): string =>
-  one
-    ? `for at most about ${Math.ceil(one * ads)} credits, going by ${one} for 1 ad`
-    : 'at a price that is not known yet';
 
 async function countSearch({ filters }: GatheringQuestion, { api }: ToolContext): Promise<number | null> {
   const { value } = await api.searchAds({ body: { ...filters, limit: 1 } });

@@ -1,7 +1,7 @@
 import { type PageListing, rememberCursor, type SearchParams } from './cursor.ts';
 import type { Paging } from './cut-page.ts';
 import { fitPage, type ListPage, type PagePrices } from './cut-page.ts';
-import type { ItemViews, ListAnswer } from './item-views.ts';
+import { type ItemViews, itemsOf, type ListAnswer } from './item-views.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
 import type { PriceOf, ToolContext } from './tool-context.ts';
 
@@ -36,14 +36,14 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   return page;
 }
 
-/** A page that is cached is free. */
+/** A page that is cached is free. The next one is asked for like this one. */
 async function pricesAfter(
-  { list, position: { limit, serviceCursor } }: PageListing,
-  { value: { cursor }, cacheId }: ListAnswer,
+  { list, position: { limit } }: PageListing,
+  answer: ListAnswer,
   priceOf: PriceOf,
 ): Promise<PagePrices> {
-  const rest = cacheId === undefined ? await priceOf(list, { limit, cursor: serviceCursor }) : 0;
-  return { rest, next: cursor === null ? undefined : await priceOf(list, { limit, cursor }) };
+  const price = await priceOf(list, limit ?? itemsOf(answer).length);
+  return { rest: answer.cacheId === undefined ? price : 0, next: answer.value.cursor === null ? undefined : price };
 }
 
 /** What the board needs of a page of a list, and of the one after it. */

@@ -64,13 +64,8 @@ export interface ToolContext extends CallerContext {
   offers(tool: string): boolean;
 }
 
-/** The expected cost of a page of a list, in credits; undefined if it is not known yet. */
-export type PriceOf = (list: OperationName, page: RequestedPage) => Promise<number | undefined>;
-
-interface RequestedPage {
-  limit: number | undefined;
-  cursor: string | undefined;
-}
+/** The cost of a page of a list with so many items, in credits; undefined if the charges seen do not agree on it. */
+export type PriceOf = (list: OperationName, items: number) => Promise<number | undefined>;
 
 /** How far a long call is. It grows with each report. */
 export interface Progress {

@@ -28,6 +28,8 @@ export class AdService {
   /** Changes an answer. */
   change: (answer: Answer, search: Search) => object = (answer) => answer;
   statesCharges = true;
+  /** Ads of a page if the call asks for no number. */
+  usualLimit = 20;
 
   constructor(count: number) {
     this.ads = Array.from({ length: count }, (_, index) => adOf(index));
@@ -37,7 +39,11 @@ export class AdService {
     (request.url?.endsWith('/v1/credits') ? json(creditStatus()) : this.answer(body))(request, response);
 
   answer(body: string): Behaviour {
-    const { limit = 20, cursor, ...filters } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
+    const {
+      limit = this.usualLimit,
+      cursor,
+      ...filters
+    } = JSON.parse(body || '{}') as { limit?: number; cursor?: string };
     const search = { number: this.searches.length + 1, limit, cursor, filters };
     this.searches.push(search);
     const fault = this.instead(search);

@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { AdService, type Search } from '../support/ad-service.ts';
 import { json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 import { uuidOf } from '../support/uuid-of.ts';
@@ -54,4 +56,76 @@ upstreamTest('the last page has no price after it', async ({ upstream, server })
     ),
   );
   expect((await server.call('search_ads', { limit: 1 })).data).not.toHaveProperty('nextPage');
+});
+
+/** Credits for each group of items begun; 0 credits for a free account. */
+const aPrice = fc.record({
+  credits: fc.constantFrom(0, 1, 3),
+  perItems: fc.constantFrom(1, 5, 10, 25, 1000),
+  isByAsked: fc.boolean(),
+});
+const aCall = fc.record({
+  tool: fc.constantFrom('search_ads', 'count_ads', 'gather_ads'),
+  limit: fc.option(fc.integer({ min: 1, max: 120 }), { nil: undefined }),
+});
+
+const asked = (limit: number): Search => ({ number: 1, limit, cursor: undefined, filters: {} });
+
+test('a free account reads free everywhere', async ({ service, start }) => {
+  const { call } = await start({ apiKey: service.createKey({ unmetered: true }) });
+  const estimate = await call('gather_ads', { maxCredits: 0 });
+  expect(estimate.text).toMatch(/Estimate: \d+ ads in \d+ pages, free\./);
+  expect(estimate.data.estimate).toMatchObject({ credits: 0 });
+  const { text, data } = await call('search_ads');
+  expect(text).toContain('Next page: free, with cursor:');
+  expect(data.nextPage).toEqual({ credits: 0 });
+  expect((await call('get_credits')).text).toContain('prices seen: search_ads free');
+});
+
+describe('whatever was read before, at whatever price', () => {
+  upstreamTest(
+    'what a next page is expected to cost is what it costs, and an estimate is right or the most it can be',
+    async ({ upstream, start }) => {
+      await fc.assert(
+        fc.asyncProperty(
+          aPrice,
+          fc.integer({ min: 15, max: 60 }),
+          fc.array(aCall, { maxLength: 5 }),
+          async ({ credits, perItems, isByAsked }, usual, earlier) => {
+            const service = new AdService(230);
+            service.usualLimit = usual;
+            service.price = (came, { limit }) =>
+              came === 0 ? 0 : Math.ceil((isByAsked ? limit : came) / perItems) * credits;
+            upstream.does(service.behaviour);
+            const server = await start({ creditBudget: 1e6 });
+            for (const { tool, limit } of earlier) {
+              const sized = { ...(limit && { limit }) };
+              const args = { search_ads: sized, count_ads: {}, gather_ads: { maxAds: limit ?? 200, maxCredits: 1e5 } };
+              expect((await server.call(tool, args[tool as keyof typeof args])).isError).toBe(false);
+            }
+            const { text, data } = await server.call('search_ads', { filters: { other: true } });
+            expect(data.nextPage).toEqual({ credits: data.receipt.charged });
+            expect(text).not.toContain('about 0');
+            if (credits === 0) expect(text).toContain('Next page: free, with cursor');
+            const next = await server.call('search_ads', { filters: { other: true }, cursor: data.cursor });
+            expect(data.nextPage).toEqual({ credits: next.data.receipt.charged });
+
+            const estimated = await server.call('gather_ads', { filters: { third: true }, maxCredits: 0 });
+            const { estimate } = estimated.data as unknown as { estimate: { credits: number | null } };
+            const gathered = await server.call('gather_ads', { filters: { third: true }, maxCredits: 1e6 });
+            const { charged } = gathered.data.receipt;
+            const most = Number(/at most about ([\d,]+) credit/.exec(estimated.text)?.[1]?.replaceAll(',', ''));
+            if (estimate.credits === null) expect(most).toBeGreaterThanOrEqual(charged);
+            // The last page is asked for like the others, and may cost as much.
+            else expect(charged - estimate.credits).toBeLessThanOrEqual(isByAsked ? service.price(100, asked(100)) : 0);
+            if (estimate.credits !== null) expect(estimate.credits).toBeLessThanOrEqual(charged);
+            if (credits === 0) expect(estimated.text).toContain(' free');
+            await server.close();
+          },
+        ),
+        { numRuns: 25 },
+      );
+    },
+    120_000,
+  );
 });

@@ -89,7 +89,7 @@ describe('with the local library', () => {
       receipt: { charged: 1, calls: 1 },
     });
     expect(unknown.data.estimate).toEqual({ ads: 267, pages: 3, credits: null });
-    expect(unknown.text).toContain('267 ads in 3 pages, for at most about 267 credits, going by 1 for 1 ad');
+    expect(unknown.text).toContain('267 ads in 3 pages, for at most about 300 credits');
     await server.call('search_ads', { limit: 50 });
     const known = await server.call('gather_ads', { filters: { countries: ['AT'] }, split: [{}, {}], maxCredits: 0 });
     const { ads, pages, credits } = known.data.estimate as { ads: number; pages: number; credits: number };
