@@ -1,7 +1,8 @@
+import { Resolver } from 'node:dns/promises';
+import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { withDeadline } from '../api/abort.ts';
-import { type GuardedAgent, NotPublic } from './guarded-agent.ts';
-import { type MediaHosts, whyForbidden } from './media-rule.ts';
+import type { Agent } from 'undici';
+import { raceAbort, withDeadline } from '../api/abort.ts';
 
 /** Pictures that this process serves itself: those whose address begins with `address`. */
 export interface OwnPictures {
@@ -22,7 +23,7 @@ export interface FetchLimits {
   notPublicMs: number;
 }
 
-export interface FetchOptions {
+interface FetchOptions {
   hosts: MediaHosts;
   /** Opened with the first request. */
   agent(): Promise<GuardedAgent>;
@@ -111,3 +112,148 @@ function reasonOf(error: unknown, { maxBytes, fetchMs }: FetchLimits): string {
   if (code.includes('CERT') || code.startsWith('ERR_TLS')) return "its host's certificate is not valid";
   return 'its host could not be reached, or broke off';
 }
+
+export type GuardedAgent = Agent;
+
+/** A host that does not exist, or whose address is not public. Nobody may learn which. */
+class NotPublic extends Error {
+  override readonly name = 'NotPublic';
+}
+
+interface GuardOptions {
+  hosts: MediaHosts;
+  resolve: Resolve;
+  /** How long a name may take to be found, in milliseconds. */
+  resolveMs: number;
+}
+
+/**
+ * An agent whose connections lead to public addresses only, unless the rule lists the host by name: whatever a name
+ * resolved to before, what counts is the address that the connection is made to.
+ */
+export async function openGuardedAgent({ hosts, ...options }: GuardOptions): Promise<GuardedAgent> {
+  // It is CommonJS: only the default export exists both bundled and unbundled.
+  const { Agent, buildConnector } = (await import('undici')).default;
+  const toListed = buildConnector({});
+  const toPublic = buildConnector({ lookup: publicLookup(options) });
+  return new Agent({
+    connect: (target, callback) => {
+      const host = bare(target.hostname);
+      const port = Number(target.port || (target.protocol === 'https:' ? 443 : 80));
+      if (isListed(hosts, { host, port })) return toListed(target, callback);
+      // Nothing is looked up for an address.
+      if (isIP(host) !== 0 && isInside(host)) return callback(new NotPublic(), null);
+      toPublic(target, callback);
+    },
+    // Whoever fetches sets the time. Undici's timers are coarse.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+/** Fails with `NotPublic` if any address of a name is not public. */
+const publicLookup =
+  ({ resolve, resolveMs }: Omit<GuardOptions, 'hosts'>): LookupFunction =>
+  (host, { all }, callback) => {
+    const found = withDeadline({ signals: [], ms: resolveMs }, (signal) => raceAbort(resolve(host, signal), signal));
+    found
+      .catch(() => [])
+      .then((addresses) => {
+        const [first] = addresses;
+        if (first === undefined || addresses.some(isInside)) callback(new NotPublic(), '');
+        else if (all)
+          callback(
+            null,
+            addresses.map((address) => ({ address, family: isIP(address) })),
+          );
+        else callback(null, first, isIP(first));
+      });
+  };
+
+/** Where pictures may be fetched from. */
+export interface MediaHosts {
+  /** Every public host, over https. */
+  public: boolean;
+  /** Hosts that may also lie inside a network or use http; without a port, on every port. */
+  listed: readonly { host: string; port?: number }[];
+}
+
+/** Whether a host is named by the rule itself, so that it may lie inside. */
+const isListed = ({ listed }: MediaHosts, { host, port }: { host: string; port: number }): boolean =>
+  listed.some((entry) => bare(entry.host) === bare(host) && (entry.port ?? port) === port);
+
+/** Why the rule allows no request to an address; undefined if it does, as far as the address itself tells. */
+function whyForbidden(url: URL, hosts: MediaHosts): string | undefined {
+  const { protocol, hostname, username, password } = url;
+  if (protocol !== 'https:' && protocol !== 'http:') return 'not a web address';
+  if (username || password) return 'its address holds a user name';
+  if (isListed(hosts, { host: hostname, port: portOf(url) })) return undefined;
+  if (!hosts.public) return 'its host is not in AD_LIBRARY_MEDIA_HOSTS';
+  if (protocol !== 'https:') return 'its address is not https';
+  return portOf(url) === 443 ? undefined : 'its port is not 443';
+}
+
+const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80));
+
+/** An IPv6 address without its brackets. */
+const bare = (host: string): string => host.replace(/^\[(.*)\]$/, '$1');
+
+/** IPv4 addresses that are not public hosts (RFC 6890 and the IANA registry of special-purpose addresses). */
+const reserved: readonly (readonly [network: string, prefix: number])[] = [
+  ['0.0.0.0', 8], // this network, and unspecified
+  ['10.0.0.0', 8], // private
+  ['100.64.0.0', 10], // behind a carrier
+  ['127.0.0.0', 8], // loopback
+  ['169.254.0.0', 16], // link-local, where clouds serve credentials
+  ['172.16.0.0', 12], // private
+  ['192.0.0.0', 24], // protocols
+  ['192.0.2.0', 24], // documentation
+  ['192.88.99.0', 24], // 6to4 relays
+  ['192.168.0.0', 16], // private
+  ['198.18.0.0', 15], // benchmarks
+  ['198.51.100.0', 24], // documentation
+  ['203.0.113.0', 24], // documentation
+  ['224.0.0.0', 4], // multicast
+  ['240.0.0.0', 4], // reserved, and broadcast
+];
+
+const inside = new BlockList();
+for (const [network, prefix] of reserved) {
+  inside.addSubnet(network, prefix, 'ipv4');
+  // The same inside an IPv6 address: mapped, and behind NAT64.
+  for (const start of ['::ffff:', '64:ff9b::']) inside.addSubnet(`${start}${network}`, 96 + prefix, 'ipv6');
+}
+inside.addSubnet('2001::', 23, 'ipv6'); // protocols, Teredo among them
+inside.addSubnet('2001:db8::', 32, 'ipv6'); // documentation
+inside.addSubnet('2002::', 16, 'ipv6'); // 6to4, which holds an IPv4 address
+inside.addSubnet('3fff::', 20, 'ipv6'); // documentation
+
+/** All other IPv6 addresses are local, private, multicast or not given out. */
+const public6 = new BlockList();
+public6.addSubnet('2000::', 3, 'ipv6');
+public6.addSubnet('::ffff:0.0.0.0', 96, 'ipv6');
+public6.addSubnet('64:ff9b::', 96, 'ipv6');
+
+/** Whether an address is anything but that of a public host. */
+export function isInside(address: string): boolean {
+  const family = isIP(address);
+  // One with a zone (`fe80::1%eth0`) belongs to a link.
+  if (family === 0 || address.includes('%')) return true;
+  if (family === 4) return inside.check(address, 'ipv4');
+  return !public6.check(address, 'ipv6') || inside.check(address, 'ipv6');
+}
+
+/** The addresses of a host name; none if it has none. */
+export type Resolve = (host: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/**
+ * Asks the DNS alone, because names from outside have no business in the hosts file. Unlike `dns.lookup`, a query can be
+ * cancelled and takes no thread, so slow servers of names delay nothing else in this process.
+ */
+export const resolveInDns: Resolve = async (host, signal) => {
+  signal.throwIfAborted();
+  const resolver = new Resolver({ timeout: 1000, tries: 2 });
+  signal.addEventListener('abort', () => resolver.cancel(), { once: true });
+  const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+};

@@ -1,16 +1,25 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { raceAbort, withDeadline } from '../api/abort.ts';
 import { FairStore } from '../state/fair-store.ts';
 import { Turns } from '../workers/turns.ts';
-import { CallerPictures, type PictureParts } from './caller-pictures.ts';
-import { CoalescedWork } from './coalesced-work.ts';
-import { type FetchLimits, fetchPicture, type OwnPictures } from './fetch-picture.ts';
-import { type GuardedAgent, openGuardedAgent } from './guarded-agent.ts';
-import type { MediaHosts } from './media-rule.ts';
-import { PictureWorkers, type WorkerLimits } from './picture-workers.ts';
-import type { Pictures } from './pictures.ts';
-import { type Resolve, resolveInDns } from './resolve.ts';
+import {
+  type Fetched,
+  type FetchLimits,
+  fetchPicture,
+  type GuardedAgent,
+  type MediaHosts,
+  type OwnPictures,
+  openGuardedAgent,
+  type Resolve,
+  resolveInDns,
+} from './fetch-picture.ts';
+import { readHeader } from './picture-header.ts';
+import { type Drawn, PictureWorkers, type WorkerLimits } from './picture-workers.ts';
+import type { Pictures, Sheet, SheetOptions, SheetTile, Thumbnail, ThumbnailOptions } from './pictures.ts';
+import { type DrawnTile, gridOf } from './sheet.ts';
 
-export interface PictureLimits extends FetchLimits, WorkerLimits {
+interface PictureLimits extends FetchLimits, WorkerLimits {
   /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
   maxFetches: number;
   maxFetchesPerTenant: number;
@@ -90,3 +99,169 @@ export function openPictures(options: PictureOptions): OpenPictures {
     },
   };
 }
+
+/** What the pictures of all callers share. */
+interface PictureParts {
+  fetch(address: string, signal: AbortSignal): Promise<Fetched>;
+  /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
+  fetches: Turns;
+  underWay: CoalescedWork<Thumbnail>;
+  workers: PictureWorkers;
+  kept: FairStore<Uint8Array>;
+  /** By content and size. */
+  thumbnails: LRUCache<string, Uint8Array>;
+  /** By content: what could not be decoded is not tried again at once. */
+  failed: LRUCache<string, Failure>;
+  random(): number;
+}
+
+type Failure = Extract<Drawn, { failed: unknown }>['failed'];
+
+type MakeOptions = Pick<ThumbnailOptions, 'side' | 'signal'>;
+
+/** Decoding more takes so much memory that the thread is not kept. */
+const heavyPixels = 8_000_000;
+
+const failures = {
+  damaged: 'the picture is damaged',
+  slow: 'decoding it takes too long',
+  ended: 'decoding it failed',
+} as const;
+
+class CallerPictures implements Pictures {
+  readonly #tenantId: string;
+  readonly #parts: PictureParts;
+
+  constructor(tenantId: string, parts: PictureParts) {
+    this.#tenantId = tenantId;
+    this.#parts = parts;
+  }
+
+  async thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
+    const make = (wanted: AbortSignal) => this.#make(address, { side, signal: wanted });
+    try {
+      return await this.#parts.underWay.do(`${this.#tenantId} ${side} ${address}`, timeUp, make);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (timeUp.aborted) return { reason: 'there was no time left for it', isLate: true };
+      throw error;
+    }
+  }
+
+  async sheet(tiles: readonly SheetTile[], { signal, waitMs }: SheetOptions): Promise<Sheet> {
+    const { side } = gridOf(tiles.length);
+    const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
+      Promise.all(
+        tiles.map(async (tile): Promise<DrawnTile> => {
+          const { number, label } = tile;
+          if ('reason' in tile) return { number, label, reason: tile.reason };
+          return { number, label, ...(await this.thumbnail(tile.address, { side, signal, timeUp })) };
+        }),
+      ),
+    );
+    const word = wordAt(this.#parts.random());
+    const sheet = await this.#parts.workers.draw({ type: 'sheet', word, tiles: drawn }, this.#turn(signal));
+    if ('failed' in sheet) throw new Error(`The sheet could not be drawn: ${sheet.failed}.`);
+    return { jpeg: sheet.jpeg, tiles: drawn.map(outcomeOf) };
+  }
+
+  #turn = (signal: AbortSignal) => ({ tenantId: this.#tenantId, signal });
+
+  async #make(address: string, options: MakeOptions): Promise<Thumbnail> {
+    const end = await this.#parts.fetches.take(this.#tenantId, options.signal);
+    try {
+      const fetched = await this.#fetch(address, options.signal);
+      return 'reason' in fetched ? fetched : await this.#shrink(fetched.bytes, options);
+    } finally {
+      end();
+    }
+  }
+
+  async #fetch(address: string, signal: AbortSignal): Promise<Fetched> {
+    const { kept, fetch } = this.#parts;
+    const known = kept.get(this.#tenantId, address);
+    if (known) return { bytes: known };
+    const fetched = await fetch(address, signal);
+    if ('bytes' in fetched) kept.set(this.#tenantId, address, { value: fetched.bytes, bytes: fetched.bytes.length });
+    return fetched;
+  }
+
+  async #shrink(bytes: Uint8Array, { side, signal }: MakeOptions): Promise<Thumbnail> {
+    const { thumbnails, failed, workers } = this.#parts;
+    const header = readHeader(bytes);
+    if ('reason' in header) return header;
+    const { format, width, height } = header;
+    const content = createHash('sha256').update(bytes).digest('base64');
+    const name = `${content} ${side}`;
+    const known = thumbnails.get(name);
+    if (known) return { jpeg: known };
+    const failedBefore = failed.get(content);
+    if (failedBefore) return { reason: failures[failedBefore] };
+    const isHeavy = width * height > heavyPixels;
+    const made = await workers.draw({ type: 'thumbnail', format, bytes, side }, { ...this.#turn(signal), isHeavy });
+    if ('failed' in made) {
+      failed.set(content, made.failed);
+      return { reason: failures[made.failed] };
+    }
+    thumbnails.set(name, made.jpeg);
+    return made;
+  }
+}
+
+const outcomeOf = (tile: DrawnTile) =>
+  'reason' in tile ? { number: tile.number, reason: tile.reason } : { number: tile.number };
+
+interface Running<Value> {
+  result: Promise<Value>;
+  abort: AbortController;
+  callers: number;
+}
+
+/** Whoever asks for the same at the same time shares one promise. The work ends early once the last of them has left. */
+class CoalescedWork<Value> {
+  readonly #running = new Map<string, Running<Value>>();
+
+  async do(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    signal.throwIfAborted();
+    const running = this.#running.get(name) ?? this.#start(name, work);
+    running.callers++;
+    try {
+      return await raceAbort(running.result, signal);
+    } finally {
+      running.callers--;
+      if (running.callers === 0) {
+        this.#running.delete(name);
+        running.abort.abort(signal.reason);
+      }
+    }
+  }
+
+  #start(name: string, work: (signal: AbortSignal) => Promise<Value>): Running<Value> {
+    const abort = new AbortController();
+    const running = { result: work(abort.signal), abort, callers: 0 };
+    this.#running.set(name, running);
+    return running;
+  }
+}
+
+/** Short nouns that nobody takes for one another, and that hardly stand in an ad. */
+const words = `
+ACORN ALMOND ANCHOR ANVIL APRON ARCHER AVOCADO BADGER BALCONY BAMBOO BANJO BARLEY BEACON BEAVER BISON BLANKET BOULDER
+BRIDGE BUFFALO BUTTON CACTUS CAMEL CANARY CANDLE CANOE CANYON CARROT CASTLE CEDAR CELLO CHERRY CHIMNEY CIRCUS CLARINET
+CLOVER COBRA COCONUT COMET COMPASS CORAL COTTAGE CRANE CRATER CRICKET CUSTARD DAGGER DAISY DOLPHIN DONKEY DRAGON DRUM
+EAGLE EASEL ELBOW EMBER FALCON FEATHER FERRY FIDDLE FJORD FLAMINGO FLUTE FOSSIL FOUNTAIN GALAXY GARLIC GAZELLE GEYSER
+GINGER GIRAFFE GLACIER GOBLIN GONDOLA GOOSE GRANITE GUITAR HAMMER HAMSTER HARBOR HARP HAZEL HEDGEHOG HELMET HERON
+HORNET ICEBERG IGLOO ISLAND IVORY JAGUAR JASMINE JIGSAW JUNGLE KAYAK KETTLE KITTEN LADDER LAGOON LANTERN LAVENDER LEMON
+LEOPARD LILAC LIZARD LOBSTER LOCKET MAGNET MAGPIE MALLET MANGO MAPLE MARBLE MEADOW MEDAL METEOR MITTEN MONSOON MOOSE
+MUFFIN MUSEUM MUSTARD NECTAR NEEDLE NUTMEG OASIS OBELISK OCTOPUS OLIVE ONION ORCHARD ORCHID OSTRICH OTTER OYSTER PADDLE
+PANTHER PAPAYA PARROT PEACOCK PEBBLE PELICAN PENGUIN PEPPER PIANO PIGEON PILLOW PIRATE PLANET PLUM POPPY PRETZEL PUDDLE
+PUFFIN PUMPKIN PYRAMID QUARRY RABBIT RACCOON RADISH RAVEN RHUBARB RIBBON ROBIN ROOSTER SADDLE SAFFRON SALMON SCARF
+SEAGULL SHAMROCK SLEIGH SPARROW SPIDER STATUE SUNDIAL SWALLOW TEAPOT TEMPLE THIMBLE THUNDER TIGER TOUCAN TRACTOR TROMBONE
+TROUT TULIP TUNNEL TURNIP TURTLE UMBRELLA VALLEY VIOLET VIOLIN VOLCANO WAGON WALNUT WALRUS WEASEL WHISTLE WILLOW WINDMILL
+WIZARD WOMBAT YOGURT ZEBRA ZEPPELIN
+`
+  .trim()
+  .split(/\s+/);
+
+/** @param random from 0 to less than 1 */
+const wordAt = (random: number): string => words[Math.floor(random * words.length)] ?? 'LANTERN';

@@ -1,7 +1,8 @@
+import type { Worker } from 'node:worker_threads';
 import { raceAbort } from '../api/abort.ts';
+import { startWorker } from '../workers/start-worker.ts';
 import { Turns } from '../workers/turns.ts';
-import type { DrawRequest } from './messages.ts';
-import { PictureWorker } from './picture-worker.ts';
+import type { DrawReply, DrawRequest } from './sheet.ts';
 
 export interface WorkerLimits {
   maxWorkers: number;
@@ -11,7 +12,7 @@ export interface WorkerLimits {
   idleMs: number;
 }
 
-export interface DrawOptions {
+interface DrawOptions {
   tenantId: string;
   signal: AbortSignal;
   /** Ends the thread afterwards, because WebAssembly never gives back the memory it took. */
@@ -82,5 +83,57 @@ export class PictureWorkers {
     this.#idle.delete(worker);
     this.#all.delete(worker);
     worker.end();
+  }
+}
+
+/** Undefined where the picture cannot be decoded; `slow` and `ended` where the thread gave no answer. */
+type DrawResult = DrawReply | 'slow' | 'ended';
+
+const source = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
+
+/** Loading the thread. */
+const startMs = 20_000;
+
+/** One thread that decodes and draws: a request is answered before the next is sent. */
+class PictureWorker {
+  readonly #worker: Worker;
+  readonly #started: Promise<DrawResult>;
+  #settle: ((result: DrawResult) => void) | undefined;
+  alive = true;
+
+  constructor() {
+    this.#worker = startWorker<DrawReply>(source, {
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
+      onMessage: (reply) => this.#settle?.(reply),
+      onEnd: () => this.end(),
+    });
+    this.#started = this.#nextResult(startMs);
+  }
+
+  /** A thread that takes longer than it may is ended. */
+  async ask(request: DrawRequest, maxMs: number): Promise<DrawResult> {
+    await this.#started;
+    if (!this.alive) return 'ended';
+    this.#worker.postMessage(request);
+    return this.#nextResult(maxMs);
+  }
+
+  end(): void {
+    this.alive = false;
+    this.#settle?.('ended');
+    void this.#worker.terminate();
+  }
+
+  #nextResult(maxMs: number): Promise<DrawResult> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        resolve('slow');
+        this.end();
+      }, maxMs);
+      this.#settle = (result) => {
+        clearTimeout(timer);
+        resolve(result);
+      };
+    });
   }
 }

@@ -1,10 +1,20 @@
 import { parentPort } from 'node:worker_threads';
 import { Canvas } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../raster/codecs.ts';
-import type { Raster } from '../raster/raster.ts';
-import { drawSheet } from './draw-sheet.ts';
-import type { DrawReply, DrawRequest } from './messages.ts';
+import type { Colour } from '../raster/paint.ts';
+import type { Raster, Rect } from '../raster/raster.ts';
+import { drawText, linesOf, textWidth } from '../raster/text.ts';
 import type { PictureFormat } from './picture-header.ts';
+import {
+  type DrawnTile,
+  type DrawReply,
+  type DrawRequest,
+  gap,
+  gridOf,
+  headHeight,
+  labelHeight,
+  sheetWidth,
+} from './sheet.ts';
 
 /**
  * The thread in which pictures from outside are decoded: it has no environment, no standard output, little memory, and is
@@ -44,3 +54,105 @@ parentPort?.on('message', (request: DrawRequest) => {
 });
 // Ready for the first request.
 parentPort?.postMessage(undefined);
+
+const paper: Colour = [236, 238, 242];
+const card: Colour = [247, 248, 250];
+const ink: Colour = [24, 28, 38];
+const faint: Colour = [104, 112, 128];
+const absent: Colour = [214, 218, 225];
+
+const maxBytes = 200_000;
+/** Pixels of a tile without a picture, in a row without pictures. */
+const absentHeight = 150;
+
+interface Tile {
+  drawn: DrawnTile;
+  picture: Raster | undefined;
+}
+
+/** Numbered pictures in rows as high as their highest, under a line with the word. */
+async function drawSheet({ word, tiles }: { word: string; tiles: readonly DrawnTile[] }): Promise<Uint8Array> {
+  const { columns, side } = gridOf(tiles.length);
+  const all: Tile[] = [];
+  for (const drawn of tiles) all.push({ drawn, picture: 'jpeg' in drawn ? await decodeJpeg(drawn.jpeg) : undefined });
+  const rows = Array.from({ length: Math.ceil(all.length / columns) }, (_, row) => {
+    const inRow = all.slice(row * columns, (row + 1) * columns);
+    return { tiles: inRow, height: labelHeight + Math.max(...inRow.map((tile) => heightOf(tile, side))) };
+  });
+  const height = headHeight + rows.reduce((sum, row) => sum + row.height + gap, 0);
+  const canvas = new Canvas(sheetWidth, height, paper);
+  drawHead(canvas, word, tiles.length);
+  let y = headHeight;
+  for (const row of rows) {
+    row.tiles.forEach((tile, column) => {
+      drawTile(canvas, tile, { x: gap + column * (side + gap), y, width: side, height: row.height });
+    });
+    y += row.height + gap;
+  }
+  return smallEnough(canvas);
+}
+
+function heightOf({ picture }: Tile, side: number): number {
+  if (picture === undefined) return Math.min(side, absentHeight);
+  return Math.max(1, Math.round(picture.height * scaleFor(picture, side)));
+}
+
+/** Small pictures are made larger, though not much. */
+const scaleFor = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
+
+function drawHead(canvas: Canvas, word: string, count: number): void {
+  const y = headHeight - 20;
+  drawText(canvas, 'word:', { x: gap, y, size: 26, colour: faint });
+  drawText(canvas, word, { x: gap + textWidth('word: ', { size: 26 }), y, size: 30, bold: true, colour: ink });
+  const note = count === 1 ? '1 ad' : `${count} ads`;
+  const x = sheetWidth - gap - textWidth(note, { size: 22 });
+  drawText(canvas, note, { x, y, size: 22, colour: faint });
+}
+
+function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect): void {
+  canvas.fillRect(area, picture ? card : absent);
+  drawLabel(canvas, drawn, area);
+  const inside = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
+  if (picture) canvas.draw(picture, centred(picture, inside), 'contain');
+  else if ('reason' in drawn) drawReason(canvas, `not shown: ${drawn.reason}`, inside);
+}
+
+function centred(picture: Raster, { x, y, width, height }: Rect): Rect {
+  const scale = Math.min(scaleFor(picture, width), height / picture.height);
+  const size = { width: Math.max(1, picture.width * scale), height: Math.max(1, picture.height * scale) };
+  return { x: x + (width - size.width) / 2, y: y + (height - size.height) / 2, ...size };
+}
+
+/** The number in a box of its own, outside of the picture. */
+function drawLabel(canvas: Canvas, { number, label }: DrawnTile, { x, y, width }: Rect): void {
+  const size = 22;
+  const text = String(number);
+  const box = Math.max(labelHeight + 6, textWidth(text, { size, bold: true }) + 20);
+  canvas.fillRect({ x, y, width: box, height: labelHeight }, ink);
+  const start = x + (box - textWidth(text, { size, bold: true })) / 2;
+  drawText(canvas, text, { x: start, y: y + 25, size, bold: true, colour: card });
+  if (label === undefined) return;
+  drawText(canvas, label, { x: x + box + 10, y: y + 23, size: 17, colour: faint, maxWidth: width - box - 20 });
+}
+
+function drawReason(canvas: Canvas, text: string, { x, y, width, height }: Rect): void {
+  const size = 18;
+  const lineHeight = 25;
+  const maxLines = Math.max(1, Math.floor((height - 10) / lineHeight));
+  const lines = linesOf(text, { size, maxWidth: width - 32, maxLines });
+  const top = y + (height - lines.length * lineHeight) / 2 + size;
+  for (const [at, line] of lines.entries()) {
+    const start = x + (width - textWidth(line, { size })) / 2;
+    drawText(canvas, line, { x: start, y: top + at * lineHeight, size, colour: ink });
+  }
+}
+
+/** Photographs fit at a good quality, noise at a poor one. */
+async function smallEnough(canvas: Canvas): Promise<Uint8Array> {
+  let jpeg = await encodeJpeg(canvas, 82);
+  for (const quality of [68, 52, 36, 20, 8]) {
+    if (jpeg.length <= maxBytes) break;
+    jpeg = await encodeJpeg(canvas, quality);
+  }
+  return jpeg;
+}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { MediaHosts } from '../../src/pictures/media-rule.ts';
+import type { MediaHosts } from '../../src/pictures/fetch-picture.ts';
 import { until } from '../support/http.ts';
 import { endless, startPictureHost } from '../support/picture-host.ts';
 import { jpegOf } from './sample-pictures.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isInside } from '../../src/pictures/inside-addresses.ts';
+import { isInside } from '../../src/pictures/fetch-picture.ts';
 
 const inside4 = [
   '0.0.0.0',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { gap, gridOf, headHeight, labelHeight } from '../../src/pictures/sheet-layout.ts';
+import { gap, gridOf, headHeight, labelHeight } from '../../src/pictures/sheet.ts';
 import { decodeJpeg } from '../../src/raster/codecs.ts';
 import type { Raster } from '../../src/raster/raster.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
