@@ -2,8 +2,7 @@ import { landingDomainOf } from '../present/ad.ts';
 import { isTemplate, linkOf } from '../present/cards.ts';
 import { type Fields, isObject, objects } from '../present/copy-fields.ts';
 import { mediaCounts } from '../present/creative.ts';
-import { domainOf } from '../present/landing.ts';
-import { dayOf, runOf } from '../present/running.ts';
+import { runOf } from '../present/running.ts';
 import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
 import { dateCell, flagCell, idCell, isoTime, jsonCell, numberCell, textCell, textsOf } from './cells.ts';
 import type { AdRow, Row } from './columns.ts';
@@ -88,11 +87,11 @@ function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
   const { gatheredAt, firstGatheredAt = gatheredAt, language = null, variant = null } = facts;
   const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
   return {
-    landingDomain: landingDomainOf(ad) ?? domainOf(ad.displayUrl) ?? null,
+    landingDomain: landingDomainOf(ad) ?? null,
     daysRunning: daysRunning ?? null,
     active: flagCell(stillRunning),
     firstLine: firstLineOf(copy),
-    startedMonth: dayOf(ad.startedAt)?.slice(0, 7) ?? null,
+    startedMonth: dateCell(ad.startedAt)?.slice(0, 7) ?? null,
     text: wholeText(copy),
     language,
     variant,

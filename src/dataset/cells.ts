@@ -1,3 +1,5 @@
+import { timeOf } from '../present/running.ts';
+
 /**
  * Values of the service made cells. Any field may be missing or of another type than its document says: then the cell
  * is null.
@@ -24,12 +26,10 @@ export const numberCell = (value: unknown): number | null =>
 
 export const flagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 
-/** ISO text in UTC, so that dates compare as texts do; as it came where it is that already. */
+/** `2026-06-01T00:00:00.000Z`, whatever the service writes, so that dates compare as texts do. */
 export function dateCell(value: unknown): string | null {
-  if (typeof value !== 'string') return null;
-  const time = Date.parse(value);
-  if (Number.isNaN(time)) return null;
-  return UTC.test(value) ? value : isoTime(time);
+  const time = timeOf(value);
+  return time === undefined ? null : isoTime(time);
 }
 
 /** Milliseconds as ISO text. */
@@ -44,5 +44,3 @@ export function listCell(value: unknown): string | null {
   const texts = textsOf(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
-
-const UTC = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/;

@@ -1,4 +1,4 @@
-import { quote, word } from '../present/fence.ts';
+import { isWord, quote, word } from '../present/fence.ts';
 
 export interface ResultRows {
   columns: readonly string[];
@@ -12,7 +12,9 @@ export interface ResultRows {
 /** The rows of a statement, one on each line, with what third parties wrote in quotes. */
 export function rowsText({ columns, rows, rowCount, limit }: ResultRows): string {
   const head = columns.map(word).join(' | ');
-  const lines = rows.map((row) => row.map(cellText).join(' | '));
+  // One text of a column in quotes puts all of them in quotes.
+  const quoted = columns.map((_, index) => rows.some((row) => needsQuotes(row[index])));
+  const lines = rows.map((row) => row.map((cell, index) => cellText(cell, quoted[index] === true)).join(' | '));
   return [countText(rows.length, rowCount, limit), head, ...lines].join('\n');
 }
 
@@ -25,9 +27,8 @@ function countText(shown: number, rowCount: number | null, limit: number): strin
   return `The first ${shown} of ${of} rows${next}:`;
 }
 
-function cellText(cell: unknown): string {
-  if (typeof cell === 'number') return String(Number(cell.toPrecision(12)));
-  if (typeof cell !== 'string') return String(cell);
-  // Quoted, so that it is told from what is missing.
-  return cell === 'null' || cell === '' ? quote(cell) : word(cell);
-}
+const cellText = (cell: unknown, quoted: boolean): string =>
+  quoted && typeof cell === 'string' ? quote(cell) : String(cell);
+
+/** `null`, too, so that it is told from what is missing. */
+const needsQuotes = (cell: unknown): boolean => typeof cell === 'string' && (cell === 'null' || !isWord(cell));

@@ -1,24 +1,14 @@
 import type { Ad } from '../api/resource-schemas.ts';
-import { flag, missing, type RecordType, textsIn, time } from './record-type.ts';
-
-const day = 86_400_000;
-
-/**
- * Calendar days in UTC from `startedAt` to `endDate`, or to `lastSeenAt` if there is none. Results count them in the same
- * way, so the number in a result matches the filter.
- */
-function daysRunning(ad: Ad): number | null {
-  const start = time(ad.startedAt);
-  const end = time(ad.endDate) ?? time(ad.lastSeenAt);
-  return start === null || end === null || end < start ? null : Math.floor(end / day) - Math.floor(start / day);
-}
+import { landingDomainOf } from '../present/ad.ts';
+import { runOf, timeOf } from '../present/running.ts';
+import { flag, missing, type RecordType, textsIn } from './record-type.ts';
 
 /** The longest valid domain. Without a limit, the parents of a longer text could fill the memory. */
 const maxDomainLength = 253;
 
 /** `www.example.com` is found by itself, by `example.com` and by `com`. */
-function domainAndParents(domain: string | null | undefined): string[] {
-  if (!domain || domain.length > maxDomainLength) return [];
+function domainAndParents(domain: string | undefined): string[] {
+  if (domain === undefined || domain.length > maxDomainLength) return [];
   const labels = domain.split('.').filter(Boolean);
   return labels.map((_, at) => labels.slice(at).join('.'));
 }
@@ -41,6 +31,8 @@ const cardText = (cards: Ad['cards']) =>
 const languageAndParent = (language: string) => [language, ...language.split(/[-_]/, 1)];
 
 /** A number in a field that the API does not name. */
+/** The number of a day. */
+const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
 
 const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
@@ -104,7 +96,7 @@ const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       about: 'domain the ad leads to, subdomains included',
       note: 'and subdomains',
       example: ['example.com'],
-      of: (ad) => domainAndParents(ad.website?.siteDomain ?? ad.displayUrl),
+      of: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
     },
     {
       key: 'currency',
@@ -122,10 +114,17 @@ const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
     },
   ],
   measures: [
-    { key: 'startedAt', about: 'when the ad started', date: true, value: (ad) => time(ad.startedAt) },
-    { key: 'lastSeenAt', about: 'when the ad was last seen', date: true, value: (ad) => time(ad.lastSeenAt) },
-    { key: 'endDate', about: 'when the ad ended', date: true, value: (ad) => time(ad.endDate) },
-    { key: 'daysRunning', about: 'days from startedAt to endDate, else to lastSeenAt', value: daysRunning },
+    { key: 'startedAt', about: 'when the ad started', date: true, value: (ad) => timeOf(ad.startedAt) },
+    { key: 'lastSeenAt', about: 'when the ad was last seen', date: true, value: (ad) => timeOf(ad.lastSeenAt) },
+    { key: 'endDate', about: 'when the ad ended', date: true, value: (ad) => timeOf(ad.endDate) },
+    {
+      key: 'daysRunning',
+      about: 'days from startedAt to endDate if past, else lastSeenAt; 0 on the same day',
+      value: (ad) => runOf(ad, Number.POSITIVE_INFINITY).daysRunning,
+      /** An end that is still to come does not count yet. */
+      sql: (asOf) =>
+        `CASE WHEN ads."endDate" > ${asOf} THEN nullif(max(${dayOf('lastSeenAt')} - ${dayOf('startedAt')}, -1), -1) ELSE ads."daysRunning" END`,
+    },
     { key: 'duplicates', about: 'number of ads with the same creative', value: (ad) => ad.duplicates },
     { key: 'audienceReach', about: 'people reached', value: (ad) => ad.audienceReach },
     {
@@ -159,7 +158,7 @@ const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       key: 'productCreatedAt',
       about: 'when the product was first listed',
       date: true,
-      value: (ad) => time(ad.productCreatedAt),
+      value: (ad) => timeOf(ad.productCreatedAt),
     },
   ],
 };

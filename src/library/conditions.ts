@@ -59,13 +59,18 @@ function instant(text: string, upper: boolean): number {
   return Date.parse(text) + (wholeDay ? day - 1 : 0);
 }
 
-function rangeConditions({ key, low }: Measure, { recordType, filters }: Search): Condition[] {
+/** What a measure is at the time of a search. */
+export const columnOf = ({ name }: RecordType, { key, sql }: Measure, asOf: number): string =>
+  sql?.(asOf) ?? `${name}."${key}"`;
+
+function rangeConditions(measure: Measure, { recordType, filters, asOf }: Search): Condition[] {
+  const { key, low } = measure;
   const bound = (end: 'From' | 'To', sql: string): Condition[] => {
     const value = filters[key + end];
     if (value === undefined) return [];
     return [{ sql, values: [typeof value === 'string' ? instant(value, end === 'To') : Number(value)] }];
   };
-  const column = `${recordType.name}."${key}"`;
+  const column = columnOf(recordType, measure, asOf);
   const lowColumn = `${recordType.name}."${key}Low"`;
   const lowest = low ? `coalesce(${lowColumn}, ${column})` : column;
   const highest = low ? `coalesce(${column}, ${lowColumn})` : column;

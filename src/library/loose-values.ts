@@ -1,3 +1,5 @@
+import { timeOf } from '../present/running.ts';
+
 /** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
 export type Json = Record<string, unknown>;
 
@@ -33,7 +35,7 @@ export function numeric(value: unknown): number | undefined {
 /** Unix seconds, unix milliseconds or a date text. */
 export function time(value: unknown): string | undefined {
   const number = numeric(value);
-  const date = new Date(number === undefined ? (text(value) ?? '') : number < 1e11 ? number * 1000 : number);
+  const date = new Date((number === undefined ? timeOf(value) : number < 1e11 ? number * 1000 : number) ?? Number.NaN);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
 

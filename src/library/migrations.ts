@@ -71,4 +71,6 @@ export const migrations = [
   CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`,
   'ALTER TABLE keys ADD COLUMN unmetered INTEGER NOT NULL DEFAULT 0;',
   `${['ads', 'pages'].map(withBylines).join('')}${['impressions', 'audienceSize'].map(newMeasure).join('')}`,
+  // Domains and times are read in another way.
+  ['ads', 'pages'].map((name) => `INSERT INTO ${name}_text (${name}_text) VALUES ('delete-all');`).join(''),
 ];

@@ -1,5 +1,6 @@
 import type { Page } from '../api/resource-schemas.ts';
-import { flag, missing, type RecordType, textsIn, time } from './record-type.ts';
+import { timeOf } from '../present/running.ts';
+import { flag, missing, type RecordType, textsIn } from './record-type.ts';
 
 const parts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
   tags: [
@@ -29,7 +30,7 @@ const parts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
     { key: 'pageIgFollowers', about: 'Instagram followers', value: (page) => page.pageIgFollowers },
     { key: 'trend', about: 'trend score', value: (page) => page.trend },
     { key: 'performance', about: 'performance score', value: (page) => page.performance },
-    { key: 'pageCreatedAt', about: 'when the page was made', date: true, value: (page) => time(page.pageCreatedAt) },
+    { key: 'pageCreatedAt', about: 'when the page was made', date: true, value: (page) => timeOf(page.pageCreatedAt) },
   ],
 };
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset } from '../api/resource-schemas.ts';
+import { domainOf } from '../present/landing.ts';
 import {
   camelCased,
   first,
@@ -143,7 +144,7 @@ function creative(value: Json, snapshot: Json): Json {
     displayFormat: text(snapshot.displayFormat)?.toUpperCase(),
     media: mediaOf(snapshot),
     cards: list(snapshot.cards).map(object),
-    website: withoutAbsent({ siteDomain: domainOf(link) ?? domainOf(caption && `https://${caption}`) }),
+    website: withoutAbsent({ siteDomain: domainOf(link) ?? domainOf(caption) }),
   };
 }
 
@@ -219,12 +220,4 @@ function mediaOf(snapshot: Json): MediaAsset[] {
     ...pictures(snapshot.cards, 'CARD_THUMB'),
     ...(portrait ? [{ type: 'PA_PP', url: portrait, nr: null }] : []),
   ];
-}
-
-function domainOf(link: string | undefined): string | undefined {
-  try {
-    return link ? new URL(link).hostname.replace(/^www\./, '') || undefined : undefined;
-  } catch {
-    return undefined;
-  }
 }

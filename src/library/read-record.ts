@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { Ad, Page } from '../api/resource-schemas.ts';
 import { isPathId, maxIdLength } from '../api/send.ts';
+import { timeOf } from '../present/running.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';
 import { maxRecordLength, type Piece, tooLong } from './piece.ts';
@@ -82,8 +83,7 @@ function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, 
   }
   for (const key of dates) {
     const date = result.data[key];
-    if (typeof date === 'string' && Number.isNaN(Date.parse(date)))
-      throw new Error(`${key}: not an ISO 8601 date-time`);
+    if (typeof date === 'string' && timeOf(date) === undefined) throw new Error(`${key}: not an ISO 8601 date-time`);
   }
   return result.data;
 }

@@ -15,6 +15,8 @@ export type Measure<Item = unknown> = {
   date?: boolean;
   value(item: Item): number | null | undefined;
   low?(item: Item): number | null | undefined;
+  /** Its value at a time, in Unix milliseconds, where that is not the column's. */
+  sql?(asOf: number): string;
 };
 
 export type Tag<Item = unknown> = {
@@ -50,12 +52,6 @@ export type RecordType<Item = unknown> = {
   tags: Tag<Item>[];
   measures: Measure<Item>[];
 };
-
-/** Unix milliseconds, or null if absent or not a date. */
-export function time(text: string | null | undefined): number | null {
-  const value = text ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(value) ? null : value;
-}
 
 export const flag = (value: boolean | null | undefined) => [value == null ? null : String(value)];
 

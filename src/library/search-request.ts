@@ -43,7 +43,7 @@ function writeCursor(
   { kind, filters, limit, asOf, totalHits, after }: CursorState & { kind: ItemType },
 ) {
   const held = JSON.stringify(filters).length > maxFilters ? checksumOf(filters) : filters;
-  const content: Content = [limit, totalHits, ...after, filters.active === undefined ? 0 : asOf, held];
+  const content: Content = [limit, totalHits, ...after, asOf, held];
   return cursors.write(listOf(kind), content);
 }
 

@@ -1,4 +1,4 @@
-import { conditionsOf, type Search } from './conditions.ts';
+import { columnOf, conditionsOf, type Search } from './conditions.ts';
 import type { Database } from './database.ts';
 
 /** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
@@ -43,7 +43,9 @@ export function findPage(database: Database, search: Search, limit: number, afte
   return { numbers: page.map((row) => row.number), hasMore: rows.length > limit, position };
 }
 
-function direction({ recordType, filters }: Search) {
-  const column = `${recordType.name}."${filters.sort ?? recordType.measures[0]?.key}"`;
+function direction({ recordType, filters, asOf }: Search) {
+  const [newest] = recordType.measures;
+  const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? newest;
+  const column = measure ? columnOf(recordType, measure, asOf) : `${recordType.name}.number`;
   return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
 }

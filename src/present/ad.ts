@@ -127,10 +127,14 @@ function isTruncated(view: string | undefined, text: unknown): boolean {
 const minTokensOf = (text: unknown) =>
   typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0;
 
-/** Where an ad leads, whatever it shows. */
+/** Where an ad leads; only without any link it is what the ad displays. */
 export function landingDomainOf(ad: Fields): string | undefined {
-  const site = isObject(ad.website) ? domainOf(ad.website.siteDomain) : undefined;
-  return site ?? domainOf(ad.offerLink) ?? domainOf(linkOf(objects(ad.cards)[0]));
+  const { website, offerLink, cards, displayUrl } = ad;
+  const links = [isObject(website) && website.siteDomain, offerLink, linkOf(objects(cards)[0]), displayUrl];
+  for (const link of links) {
+    const domain = domainOf(link);
+    if (domain !== undefined) return domain;
+  }
 }
 
 /** The address that the ad displays is only shown if the ad leads elsewhere. */
@@ -139,7 +143,7 @@ function addLanding(view: AdView, ad: Fields): void {
   const shown = domainOf(ad.displayUrl);
   const differs = shown !== undefined && landingDomain !== undefined && !related(shown, landingDomain);
   add(view, {
-    landingDomain: landingDomain ?? shown,
+    landingDomain,
     displayUrl: differs ? textOf(ad.displayUrl, 16) : undefined,
   });
 }

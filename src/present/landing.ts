@@ -1,34 +1,41 @@
 import { truncate } from './fit.ts';
 import { sanitizeLine } from './text.ts';
 
+/**
+ * What a browser would open, as it reads addresses: `https:/host`, `https://host\\@other` and tabs inside included.
+ * `host/path` and `//host/path` count as https. Undefined for what leads to no host of the web.
+ */
+export function addressOf(text: unknown): URL | undefined {
+  if (typeof text !== 'string') return;
+  const plain = text.replace(IGNORED, '');
+  const isWhole = SCHEME.test(plain) && !HOST_AND_PORT.test(plain);
+  if (!isWhole && !HOST_FIRST.test(plain)) return;
+  const whole = isWhole ? plain : `https://${plain}`;
+  if (LONG_HOST.test(whole) || !URL.canParse(whole)) return;
+  const url = new URL(whole);
+  return WEB.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
+}
+
 /** The host of an address, without `www.`; undefined if it has none. */
 export function domainOf(address: unknown): string | undefined {
-  if (typeof address !== 'string') return;
-  const host = HOST.exec(address.slice(0, MAX_HOST))?.[1]?.toLowerCase();
-  return host !== undefined && host.length <= MAX_NAME ? sanitizeLine(host) || undefined : undefined;
+  const host = addressOf(address)?.hostname.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
+  return host !== undefined && host.length <= MAX_NAME ? host : undefined;
 }
 
 /**
- * An address as a person would share it: without tracking parameters and unfilled macros (`{{ad.name}}`), with readable
- * letters instead of percent codes, at most `tokens` long.
+ * An address as a person would share it: without tracking parameters, unfilled macros (`{{ad.name}}`) and user names,
+ * with readable letters instead of percent codes where it stays the same address, at most `tokens` long.
  */
 export function cleanAddress(address: unknown, tokens: number): string | undefined {
-  if (typeof address !== 'string' || address.trim() === '') return;
-  const whole = address.slice(0, MAX_ADDRESS);
-  // The rest is neither cleaned nor shown. If it belongs to a fragment, nothing is missing.
-  const beyond = whole.includes('#') ? 0 : address.length - whole.length;
-  const [beforeHash = ''] = whole.split('#', 1);
-  const mark = beforeHash.indexOf('?');
-  const path = mark < 0 ? beforeHash : beforeHash.slice(0, mark);
-  const query =
-    mark < 0
-      ? ''
-      : beforeHash
-          .slice(mark + 1)
-          .split('&')
-          .filter(isWorthKeeping)
-          .join('&');
-  return truncate(sanitizeLine(readable(query ? `${path}?${query}` : path)), tokens, beyond) || undefined;
+  if (typeof address !== 'string') return;
+  const url = addressOf(address);
+  if (url === undefined) {
+    const start = sanitizeLine(address.slice(0, MAX_ADDRESS));
+    return start && truncate(start, tokens, Math.max(0, address.length - MAX_ADDRESS));
+  }
+  url.username = url.password = url.hash = '';
+  url.search = url.search.slice(1).split('&').filter(isWorthKeeping).join('&');
+  return truncate(readable(url.href), tokens);
 }
 
 /** When a signed address stops working, in milliseconds since the epoch, if the address says so. */
@@ -42,11 +49,17 @@ export function expiryOf(address: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second) + 1000 * Number(seconds[1]);
 }
 
-const MAX_HOST = 1000;
+/** What a browser leaves out of an address, wherever it stands. */
+const IGNORED = /^[\p{Cc} ]+|[\t\n\r]/gu;
+const SCHEME = /^[a-z][a-z\d+.-]*:/i;
+const HOST_AND_PORT = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
+const HOST_FIRST = /^(?:[\\/]{2}|[^\\/?#])/;
+/** No name is that long, and to read one of foreign letters takes the square of its length. */
+const LONG_HOST = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
+const WEB = /^https?:$/;
 /** DNS: a name has at most 253 characters. */
 const MAX_NAME = 253;
 const MAX_ADDRESS = 4000;
-const HOST = /^\s*(?:[a-z][a-z0-9+.-]*:)?(?:\/\/)?(?:[^/?#@\s]*@)?(?:www\.)?([^/?#:@\s]*[^/?#:@\s.])/i;
 
 const TRACKING =
   /^(?:utm_|af_|hsa_|mtm_|pk_|matomo_|fb_|ad_|adset|campaign|nt_|tracking|site_?source|placement|sub_id|is_retargeting|is_reengagement|advertising_id|idfa$|og_tag|yg_type|routing_short|[gf]bclid|gclid|dclid|gbraid|wbraid|msclkid|ttclid|twclid|igsh|li_fat_id|mc_[ce]id|_hs|ref_src|srsltid|yclid|scid$|epik$)/i;
@@ -54,10 +67,12 @@ const MACRO = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
 const isWorthKeeping = (parameter: string) => parameter !== '' && !TRACKING.test(parameter) && !MACRO.test(parameter);
 
-function readable(address: string): string {
+function readable(href: string): string {
+  if (href.length > MAX_ADDRESS) return href;
   try {
-    return decodeURI(address).replace(/\s/g, '%20');
+    const text = sanitizeLine(decodeURI(href).replace(/\s/g, '%20'));
+    return new URL(text).href === href ? text : href;
   } catch {
-    return address;
+    return href;
   }
 }

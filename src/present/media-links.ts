@@ -1,7 +1,6 @@
 import { type Fields, textOf } from './copy-fields.ts';
-import { expiryOf } from './landing.ts';
+import { addressOf, expiryOf } from './landing.ts';
 import { dayOf } from './running.ts';
-import { sanitizeLine } from './text.ts';
 import { estimateTokens } from './tokens.ts';
 
 export interface MediaLink {
@@ -20,7 +19,7 @@ export interface LinkWriter {
 }
 
 /** Longer addresses are useless to a reader, and a cut one would not work. */
-const WEB_ADDRESS = /^https?:\/\/.{1,2000}$/i;
+const MAX_ADDRESS = 2000;
 /** The type, the date and the names of the fields. */
 const LINK_TOKENS = 24;
 
@@ -46,8 +45,10 @@ export function linkWriter(tokens: number, now: number): LinkWriter {
 }
 
 function mediaLink(asset: Fields, now: number): MediaLink | undefined {
-  const url = typeof asset.url === 'string' && WEB_ADDRESS.test(asset.url) ? sanitizeLine(asset.url) : '';
-  if (url === '') return;
+  const address = addressOf(asset.url);
+  // A user name in front of the host would hide it.
+  if (address === undefined || address.href.length > MAX_ADDRESS || address.username + address.password !== '') return;
+  const url = address.href;
   const type = textOf(asset.type, 12) ?? 'media';
   const expiry = expiryOf(url);
   const day = dayOf(expiry);

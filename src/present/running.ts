@@ -46,18 +46,39 @@ export function dayOf(date: unknown): string | undefined {
 
 /** Days from one day or date-time to another; undefined if the second is earlier. */
 export function daysBetween(from: string, to: string): number | undefined {
-  const between = days(Date.parse(from), Date.parse(to));
+  const [start, end] = [timeOf(from), timeOf(to)];
+  const between = start === undefined || end === undefined ? -1 : days(start, end);
   return between >= 0 ? between : undefined;
 }
 
-const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T[\d:.]+Z)?$/;
+/**
+ * Milliseconds since the epoch, the same on every machine: a time without an offset is UTC. Undefined if it is no date,
+ * or one in a year of other than four digits.
+ */
+export function timeOf(date: unknown): number | undefined {
+  if (typeof date !== 'string' || date.length > MAX_DATE) return;
+  const time = Date.parse(inUtc(date.trim()));
+  return time >= FIRST_TIME && time <= LAST_TIME ? time : undefined;
+}
+
+function inUtc(text: string): string {
+  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = ISO.exec(text) ?? [];
+  if (day !== undefined) return `${day}T${time.replace(',', '.')}${hours === undefined ? zone : `${hours}:${minutes}`}`;
+  // `1 June 2025`, `Sun, 01 Jun 2025 00:30:00 GMT`: what holds no year could be any text.
+  if (!YEAR.test(text)) return '';
+  return ZONE.test(text) ? text : `${text} UTC`;
+}
+
+const MAX_DATE = 100;
+const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
+const YEAR = /\b\d{4}\b/;
+const ZONE = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
+const FIRST_TIME = Date.parse('0000-01-01T00:00:00Z');
+const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
+
+const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 const MAX_DAYS_SINCE_SEEN = 2;
 const DAY = 86_400_000;
 const MAX_TIME = 8.64e15;
 
 const days = (from: number, to: number) => Math.floor(to / DAY) - Math.floor(from / DAY);
-
-function timeOf(date: unknown): number | undefined {
-  const time = typeof date === 'string' ? Date.parse(date) : Number.NaN;
-  return Number.isNaN(time) ? undefined : time;
-}

@@ -128,6 +128,42 @@ test('days running are calendar days, as in results', async () => {
   expect(runOf(late, served.clock.now).daysRunning).toBe(1);
 });
 
+test('days running are those that results show, on every page and in every zone, an end to come not yet counted', async () => {
+  const { TZ } = process.env;
+  const day = 86_400_000;
+  const own = await serveLibrary();
+  const today = own.clock.now;
+  const days = fc.option(fc.integer({ min: -20, max: 20 }), { nil: undefined });
+  const [dates = []] = fc.sample(fc.array(fc.tuple(days, days, days), { minLength: 120, maxLength: 120 }), 1);
+  const without = (from: number | undefined) =>
+    from === undefined ? null : new Date(today + from * day).toISOString().replace('Z', '');
+  const all = dates.map(([start, seen, end], index) => ({
+    id: uuid(index),
+    startedAt: without(start),
+    lastSeenAt: without(seen),
+    endDate: without(end),
+  }));
+  try {
+    process.env.TZ = 'Asia/Tokyo';
+    await own.load(...all);
+    process.env.TZ = 'America/Los_Angeles';
+    for (const ran of [0, 1, 5, 12]) {
+      const wanted = { daysRunningFrom: ran, daysRunningTo: ran, sort: 'daysRunning', limit: 3 };
+      const { items } = await searchAll(own, '/v1/ads/search', own.key(), wanted);
+      const shown = all.filter((_, index) => {
+        const [start = Number.NaN, seen, end] = dates[index] ?? [];
+        return ((end !== undefined && end <= 0 ? end : seen) ?? Number.NaN) - start === ran;
+      });
+      expect(items.map(({ id }: { id: string }) => id).toSorted()).toEqual(shown.map(({ id }) => id));
+      for (const ad of shown) expect(runOf(ad, today).daysRunning).toBe(ran);
+    }
+  } finally {
+    process.env.TZ = TZ;
+    if (TZ === undefined) delete process.env.TZ;
+    await own.close();
+  }
+});
+
 describe('searchPages', () => {
   test('filters by languages and technologies, and finds by name', async () => {
     await served.load(

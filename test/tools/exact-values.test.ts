@@ -1,0 +1,192 @@
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { adOf, serveAds } from '../support/ad-service.ts';
+import type { Upstream } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest, type Start } from '../support/fixtures.ts';
+
+/** What the service sends reaches a reader as it is: in the text as in the data, in SQL as in the views. */
+const test = freshUpstreamTest();
+test.beforeEach(({ upstream }) => {
+  upstream.credits = undefined;
+});
+
+interface Read {
+  start: Start;
+  upstream: Upstream;
+  fields: readonly object[];
+  sql: string;
+}
+
+/** The ads of a new service, searched for, and the rows of a statement about them: as text and as data. */
+async function rowsOf({ start, upstream, fields, sql }: Read) {
+  const server = await start({ resultTokens: 100_000 });
+  serveAds(upstream, 0).ads = fields.map((some, index) => adOf(index, some));
+  const { data: list, text: listed } = await server.call('search_ads', { limit: 100 });
+  const { data, text } = await server.call('query_ads', { sql, limit: 1000, cell: 20_000 });
+  const rows = data.rows as (string | number | null)[][];
+  const lines = text.split('\n').slice(2, 2 + rows.length);
+  const { data: last } = await server.call('get_ad', { adId: adOf(fields.length - 1).id, seen: true });
+  await server.stop();
+  return { items: list.items, listed, last: last.ad, rows, lines, cells: lines.map((line) => line.split(' | ')) };
+}
+
+const listsOf = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLength: 90, maxLength: 90 });
+/** Each starts a server. */
+const few = { numRuns: 2, endOnFailure: true };
+const inOrder = 'ORDER BY rowid';
+
+describe('numbers', () => {
+  const number = fc.oneof(
+    fc.maxSafeInteger(),
+    fc.integer({ min: 1e12, max: Number.MAX_SAFE_INTEGER }),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+  );
+  const id = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
+
+  test('whole or not, are the same in text and data, and so are ids', async ({ start, upstream }) => {
+    await fc.assert(
+      fc.asyncProperty(listsOf(fc.tuple(number, id)), async (all) => {
+        const fields = all.map(([audienceReach, pageId]) => ({ audienceReach, pageId }));
+        const sql = `SELECT audienceReach, pageId FROM ads ${inOrder}`;
+        const { rows, cells } = await rowsOf({ start, upstream, fields, sql });
+        expect(rows).toEqual(all.map(([value, page]) => [value + 0, page]));
+        for (const [index, [value, page]] of cells.entries()) {
+          expect(Number(value)).toBe((all[index]?.[0] ?? 0) + 0);
+          expect(page).toBe(all[index]?.[1]);
+          if (Number.isSafeInteger(rows[index]?.[0])) expect(value).toMatch(/^-?\d+$/);
+        }
+      }),
+      few,
+    );
+  });
+
+  test('are quoted as texts where one text of the column is', async ({ start, upstream }) => {
+    const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
+    const fields = names.map((pageName) => ({ page: { pageName } }));
+    const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
+    const { lines } = await rowsOf({ start, upstream, fields, sql });
+    expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
+  });
+});
+
+describe('times', () => {
+  const two = (value: number) => String(value).padStart(2, '0');
+  const clock = fc.tuple(fc.nat(23), fc.nat(59), fc.option(fc.nat(59), { nil: undefined }));
+  const part = { day: fc.tuple(fc.integer({ min: 1980, max: 2060 }), fc.nat(11), fc.integer({ min: 1, max: 28 })) };
+  const fraction = fc.option(fc.nat(999), { nil: undefined });
+  const offset = fc.option(fc.integer({ min: -14 * 60, max: 14 * 60 }), { nil: undefined });
+  /** A time in one of the ways services write it, and when it is. */
+  const written = fc
+    .record({
+      ...part,
+      clock,
+      fraction,
+      offset,
+      blank: fc.constantFrom('T', ' '),
+      form: fc.nat(3),
+      short: fc.boolean(),
+    })
+    .map(({ day: [year, month, day], clock: [hour, minute, second], fraction, offset, blank, form, short }) => {
+      const date = `${year}-${two(month + 1)}-${two(day)}`;
+      if (short) return { text: date, time: Date.UTC(year, month, day) };
+      const millis = second === undefined ? undefined : fraction;
+      const seconds =
+        second === undefined
+          ? ''
+          : `:${two(second)}${millis === undefined ? '' : `.${String(millis).padStart(3, '0')}`}`;
+      const away = Math.abs(offset ?? 0);
+      const [hours, minutes] = [two(Math.floor(away / 60)), two(away % 60)];
+      const zones = ['Z', `${hours}:${minutes}`, `${hours}${minutes}`, away % 60 === 0 ? hours : `${hours}:${minutes}`];
+      const sign = (offset ?? 0) < 0 ? '-' : '+';
+      const zone = offset === undefined ? '' : form === 0 ? 'Z' : `${sign}${zones[form]}`;
+      const minutesAway = offset === undefined || form === 0 ? 0 : offset;
+      return {
+        text: `${date}${blank}${two(hour)}:${two(minute)}${seconds}${zone}`,
+        time: Date.UTC(year, month, day, hour, minute, second ?? 0, millis ?? 0) - minutesAway * 60_000,
+      };
+    });
+
+  test('are UTC where they have no offset, on every machine, and compare as texts in SQL', async ({
+    start,
+    upstream,
+  }) => {
+    const { TZ } = process.env;
+    const zones = ['Asia/Tokyo', 'America/Los_Angeles'];
+    try {
+      await fc.assert(
+        fc.asyncProperty(listsOf(written), async (all) => {
+          process.env.TZ = zones.shift();
+          const fields = all.map(({ text }) => ({ startedAt: text, lastSeenAt: text, page: { pageName: text } }));
+          const sql = `SELECT startedAt, startedMonth, daysRunning FROM ads ${inOrder}`;
+          const { rows, items, listed } = await rowsOf({ start, upstream, fields, sql });
+          const times = all.map(({ time }) => new Date(time).toISOString());
+          expect(rows).toEqual(times.map((time) => [time, time.slice(0, 7), 0]));
+          expect(items.map(({ startedAt }) => startedAt)).toEqual(all.map(({ text }) => text));
+          for (const time of times) expect(listed).toContain(`${time.slice(0, 10)}–${time.slice(0, 10)} (0 days`);
+        }),
+        few,
+      );
+    } finally {
+      process.env.TZ = TZ;
+      if (TZ === undefined) delete process.env.TZ;
+    }
+  });
+
+  test('that are none are null, whatever stands there', async ({ start, upstream }) => {
+    const value = fc.oneof(fc.jsonValue(), fc.string(), fc.constantFrom('soon', '+012025-01-01T00:00:00Z', '0', '99'));
+    await fc.assert(
+      fc.asyncProperty(listsOf(value), async (all) => {
+        const fields = all.map((startedAt) => ({ startedAt }));
+        const { rows } = await rowsOf({ start, upstream, fields, sql: `SELECT startedAt FROM ads ${inOrder}` });
+        for (const [time] of rows) expect(time ?? '2026-01-01T00:00:00.000Z').toMatch(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
+      }),
+      few,
+    );
+  });
+});
+
+describe('addresses', () => {
+  const host = fc.constantFrom('evil.example', 'WWW.Evil.example', 'evil.example.', 'bücher.example', '192.0.2.7');
+  const other = fc.constantFrom('paypal.com', 'www.paypal.com', 'user:secret');
+  const address = fc
+    .record({
+      scheme: fc.constantFrom('https:', 'HTTP:', ' \u0001https:', 'ht\ttps:'),
+      slashes: fc.constantFrom('', '/', '//', '///', '\\', '\\\\', '/\\', '\n//'),
+      user: fc.option(other, { nil: undefined }),
+      host,
+      inside: fc.constantFrom('', '\t', '\n', '\r'),
+      port: fc.constantFrom('', ':8443', ':443'),
+      rest: fc.constantFrom(
+        '',
+        '/',
+        '\\@paypal.com/login',
+        '/@paypal.com',
+        '?@paypal.com',
+        '#@paypal.com',
+        '/a b/%5C%2f',
+      ),
+    })
+    .map(({ scheme, slashes, user, host, inside, port, rest }) => {
+      const at = user === undefined ? '' : `${user}@`;
+      return `${scheme}${slashes}${at}${host.slice(0, 3)}${inside}${host.slice(3)}${port}${rest}`;
+    });
+
+  test('lead where a browser goes, in the list, in SQL and in the link', async ({ start, upstream }) => {
+    await fc.assert(
+      fc.asyncProperty(listsOf(address), async (all) => {
+        const fields = all.map((offerLink) => ({ offerLink, media: [{ type: 'THUMB', url: offerLink }] }));
+        const sql = `SELECT landingDomain FROM ads ${inOrder}`;
+        const { items, last, rows } = await rowsOf({ start, upstream, fields, sql });
+        const opened = all.map((text) => new URL(text));
+        const domains = opened.map(({ hostname }) => hostname.replace(/^www\.|\.$/g, ''));
+        expect(rows).toEqual(domains.map((domain) => [domain]));
+        expect(items.map(({ landingDomain }) => landingDomain)).toEqual(domains);
+        const { landingUrl, mediaLinks = [] } = last as { landingUrl?: string; mediaLinks?: { url: string }[] };
+        const { host, href, username } = opened.at(-1) ?? new URL('https://none.example');
+        expect(new URL(landingUrl ?? '').host).toBe(host);
+        expect(mediaLinks.map(({ url }) => url)).toEqual(username === '' ? [href] : []);
+      }),
+      few,
+    );
+  });
+});
