@@ -1,7 +1,257 @@
+import { setImmediate } from 'node:timers/promises';
+import * as z from 'zod';
+import { withDeadline } from '../api/abort.ts';
+import { invalidRequest } from '../api/errors.ts';
+import { adRows } from '../dataset/ad-row.ts';
+import { isoTime } from '../dataset/cells.ts';
+import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
+import type { Pictures } from '../pictures/pictures.ts';
+import { pictureOf } from '../present/ad-picture.ts';
+import { add, type Fields } from '../present/copy-fields.ts';
+import { creativeOf } from '../present/creative.ts';
+import { count } from '../present/list-text.ts';
+import { sanitize, sanitizeLine } from '../present/text.ts';
+import { type Dataset, type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
+import { objectOf } from '../state/item-history.ts';
 import { tools } from '../tools/catalog.ts';
-import type { Tool } from '../tools/define-tool.ts';
-import { boardAds } from './board-ads.ts';
-import { boardPictures } from './board-pictures.ts';
+import { defineTool, readOnly, type Tool } from '../tools/define-tool.ts';
+import { isOfPage } from './board-resource.ts';
+import type { BoardAd, BoardAds, BoardCard, BoardGathering, BoardPicture, BoardPictures } from './payload.ts';
+
+/** Bytes of one call: hosts pass a result through several windows. */
+const maxBytes = 500_000;
+/** The tools that the view calls besides those that only it calls. */
+const viewTools = ['search_ads', 'list_collections', 'add_collection_item'];
+
+/** The word of the page that calls. Models do not have it, and where they are handed all of a result, they get no data. */
+const page = z.string().max(100).optional();
+const onlyBoard = 'This tool answers only the board, which shows ads to the person.';
+
+/** What a browser can filter at once, and what one call may ask for. */
+const maxAds = 10_000;
+const maxIds = 2000;
+/** Ids that are not known are sent back. */
+const maxIdLength = 200;
+
+const boardAds = defineTool({
+  name: 'board_ads',
+  title: 'Ads for the board',
+  description: 'Only the board calls it.',
+  annotations: { ...readOnly, openWorldHint: false },
+  operations: [],
+  onlyForBoard: true,
+  input: z.strictObject({
+    gathering: z.string().max(maxIdLength).optional(),
+    ids: z.array(z.string().max(maxIdLength)).max(maxIds).optional(),
+    detail: z.enum(['brief', 'full']).optional(),
+    page,
+  }),
+  output: z.looseObject({}),
+  async run({ gathering: id, ids = [], detail = 'brief', page }, { dataset, now, offers }): Promise<Partial<BoardAds>> {
+    if (!(await isOfPage(page))) return {};
+    const contents = await (await dataset()).contents();
+    const gathering = id === undefined ? undefined : gatheringOf(id, contents);
+    const wanted = gathering === undefined ? ids.map(idKey) : [...adIdsOf(gathering, contents)];
+    return {
+      asOf: isoTime(now),
+      offered: viewTools.filter(offers),
+      ...(gathering && { gathering: viewGathering(gathering, contents) }),
+      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), detail, contents)),
+    };
+  },
+  render: ({ ads, left = [] }) =>
+    ads ? `${count(ads.length, 'ad')} for the board, ${left.length} more to come.` : onlyBoard,
+});
+
+function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
+  const gathering = gatherings.find((candidate) => candidate.id === id);
+  if (gathering !== undefined) return gathering;
+  throw invalidRequest(
+    'There is no such gathering. It was removed to make room, or belongs to another key. gather_ads makes it again.',
+  );
+}
+
+const viewGathering = (gathering: Gathering, contents: DatasetContents): BoardGathering => ({
+  id: gathering.id,
+  found: foundBy(gathering, contents),
+  read: adIdsOf(gathering, contents).size,
+  complete: isComplete(gathering, contents),
+  gatheredAt: isoTime(gathering.gatheredAt),
+});
+
+/** As many of the ads as fit into a call, in the order asked for. */
+async function adsThatFit(
+  wanted: readonly string[],
+  detail: Detail,
+  contents: DatasetContents,
+): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
+  const keys = new Set(wanted);
+  const stored = new Map<string, StoredItem>();
+  for (const item of contents.ads) if (keys.has(idKey(item.id))) stored.set(idKey(item.id), item);
+  const known = wanted.flatMap((key) => stored.get(key) ?? []);
+  const ads: BoardAd[] = [];
+  let room = maxBytes - known.length * 40;
+  for (const item of known) {
+    const ad = boardAd(item, detail);
+    room -= Buffer.byteLength(JSON.stringify(ad));
+    if (room < 0 && ads.length > 0) break;
+    ads.push(ad);
+    // Others get their turn in between.
+    if (ads.length % 50 === 0) await setImmediate();
+  }
+  return {
+    ads,
+    left: known.slice(ads.length).map(({ id }) => id),
+    missing: wanted.filter((key) => !stored.has(key)),
+  };
+}
+
+/** In characters. One ad has to fit into a call, whatever its advertiser wrote. */
+const maxCopy = 10_000;
+const maxLine = 300;
+const maxCardBody = 1000;
+const maxCards = 20;
+const maxWords = 60;
+
+type Detail = 'brief' | 'full';
+
+/** A stored ad as the board shows it: what it filters, sorts and draws by, and in full what its drawer holds as well. */
+function boardAd(item: StoredItem, detail: Detail): BoardAd {
+  const fields = objectOf(item) as Fields;
+  const { ad, countries, platforms, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
+  const view: BoardAd = { id: item.id };
+  add(view, {
+    pageName: line(ad.pageName),
+    headline: line(ad.headline),
+    firstLine: line(ad.firstLine),
+    startedAt: ad.startedAt ?? undefined,
+    lastSeenAt: ad.lastSeenAt ?? undefined,
+    endDate: ad.endDate ?? undefined,
+    daysRunning: ad.daysRunning ?? undefined,
+    active: ad.active === null ? undefined : ad.active === 1,
+    displayFormat: line(ad.displayFormat),
+    creative: creativeOf(fields),
+    ctaType: line(ad.ctaType),
+    countries: words(countries.map(({ country }) => country)),
+    duplicates: ad.duplicates ?? undefined,
+    audienceReach: ad.audienceReach ?? undefined,
+  });
+  const title = line(cards[0]?.title);
+  if (detail === 'brief' && title) add(view, { cards: [{ title }] });
+  if (detail === 'full')
+    add(view, {
+      body: copy(ad.body, maxCopy),
+      linkDescription: copy(ad.linkDescription, maxLine),
+      publisherPlatform: words(platforms.map(({ platform }) => platform)),
+      adSpendMin: ad.adSpendMin ?? undefined,
+      adSpendMax: ad.adSpendMax ?? undefined,
+      currency: line(fields.currency),
+      landingDomain: line(ad.landingDomain),
+      landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
+      cards: cards.length > 0 ? cards.slice(0, maxCards).map(boardCard) : undefined,
+    });
+  return view;
+}
+
+function boardCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
+  const card: BoardCard = {};
+  add(card, { title: line(title), body: copy(body, maxCardBody) });
+  return card;
+}
+
+const line = (value: unknown): string | undefined =>
+  typeof value === 'string' ? sanitizeLine(clip(value, maxLine)) || undefined : undefined;
+
+const copy = (text: string | null, max: number): string | undefined =>
+  text === null ? undefined : sanitize(clip(text, max)).trim() || undefined;
+
+function words(texts: readonly (string | null)[]): string[] | undefined {
+  const kept = texts.slice(0, maxWords).flatMap((text) => line(text) ?? []);
+  return kept.length > 0 ? kept : undefined;
+}
+
+/** Says how much is missing, and cuts no character in two. */
+function clip(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const kept = text.slice(0, max).replace(/[\ud800-\udbff]$/, '');
+  return `${kept}… (+${text.length - kept.length} characters)`;
+}
+
+/** Undefined for any other address, and for one that hides its host behind a user name. */
+function httpsAddress(address: string | null | undefined): string | undefined {
+  if (!address || address.length > 2000 || !URL.canParse(address)) return undefined;
+  const { protocol, username, password, href } = new URL(address);
+  return protocol === 'https:' && username === '' && password === '' ? href : undefined;
+}
+
+/** Pixels of a card on a dense screen. */
+const side = 400;
+const maxPictures = 24;
+
+const boardPictures = defineTool({
+  name: 'board_pictures',
+  title: 'Pictures for the board',
+  description: 'Only the board calls it.',
+  annotations: readOnly,
+  operations: [],
+  onlyForBoard: true,
+  // An id, and the number of a card.
+  input: z.strictObject({
+    ids: z
+      .array(z.string().max(maxIdLength + 20))
+      .min(1)
+      .max(maxPictures),
+    page,
+  }),
+  output: z.looseObject({}),
+  async run({ ids, page }, { now, signal, deadline, clock, ...context }): Promise<Partial<BoardPictures>> {
+    if (!(await isOfPage(page))) return {};
+    const [dataset, pictures] = [await context.dataset(), await context.pictures()];
+    // One slow picture must not take all others of the call with it.
+    const ms = (deadline - clock()) / 2;
+    const all = await withDeadline({ signals: [signal], ms }, (timeUp) =>
+      Promise.all([...new Set(ids)].map((id) => boardPicture(id, { dataset, pictures, now, signal, timeUp }))),
+    );
+    return picturesThatFit(all);
+  },
+  render: ({ pictures, left = [] }) =>
+    pictures ? `${count(pictures.length, 'picture')} for the board, ${left.length} more to come.` : onlyBoard,
+});
+
+interface PictureSource {
+  dataset: Dataset;
+  pictures: Pictures;
+  now: number;
+  signal: AbortSignal;
+  /** Aborts when there is no more time for pictures. */
+  timeUp: AbortSignal;
+}
+
+const idAndCard = /^([^#]*)(?:#([1-9]\d{0,3}))?$/;
+
+/** @param id of an ad, with `#2` at its end for its second card */
+async function boardPicture(id: string, source: PictureSource): Promise<BoardPicture> {
+  const { dataset, pictures, now, signal, timeUp } = source;
+  const [found, adId = '', card] = idAndCard.exec(id) ?? [];
+  if (found === undefined) return { id, reason: 'what follows # is not the number of a card, from 1 to 9999' };
+  const item = await dataset.item('ads', adId);
+  if (item === undefined) return { id, reason: 'the ad is not in the dataset' };
+  const picture = pictureOf(objectOf(item), { now, ...(card && { card: Number(card) }) });
+  const shown = 'reason' in picture ? picture : await pictures.thumbnail(picture.address, { side, signal, timeUp });
+  if ('reason' in shown) return { id, ...shown };
+  return { id, src: `data:image/jpeg;base64,${Buffer.from(shown.jpeg).toString('base64')}` };
+}
+
+function picturesThatFit(all: readonly BoardPicture[]): BoardPictures {
+  const pictures: BoardPicture[] = [];
+  let room = maxBytes;
+  for (const picture of all) {
+    room -= JSON.stringify(picture).length;
+    if (room < 0 && pictures.length > 0) break;
+    pictures.push(picture);
+  }
+  return { pictures, left: all.slice(pictures.length).map(({ id }) => id) };
+}
 
 /** The tools that only the board calls, offered with any tool that shows it. */
 export const boardTools: readonly Tool[] = [boardAds, boardPictures];

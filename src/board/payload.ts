@@ -3,13 +3,11 @@
 /** Where a result holds what the board reads: in its `_meta`, under this key. */
 export const boardKey = 'ad-library/board';
 
-/** An ad with everything the board shows. Kept fields have the API's names; what is missing is left out. */
+/** An ad on the board. Kept fields have the API's names; what is missing is left out. */
 export interface BoardAd {
   id: string;
   pageName?: string;
   headline?: string;
-  body?: string;
-  linkDescription?: string;
   /** What a reader sees first. */
   firstLine?: string;
   startedAt?: string;
@@ -23,16 +21,20 @@ export interface BoardAd {
   creative?: string;
   ctaType?: string;
   countries?: string[];
-  publisherPlatform?: string[];
   duplicates?: number;
   audienceReach?: number;
+  /** In brief at most one, for its title. */
+  cards?: BoardCard[];
+  // All below in full alone.
+  body?: string;
+  linkDescription?: string;
+  publisherPlatform?: string[];
   adSpendMin?: number;
   adSpendMax?: number;
   currency?: string;
   landingDomain?: string;
   /** Only an https address. */
   landingUrl?: string;
-  cards?: BoardCard[];
 }
 
 export interface BoardCard {
@@ -77,7 +79,7 @@ export interface BoardPicture {
   isLate?: true;
 }
 
-/** What a tool that shows the board says to it, beside what the host passes on of its result. */
+/** What a tool that shows the board says to it: ids and numbers, since some clients hand it to their model. */
 export interface BoardContext {
   tool?: string;
   ids?: string[];
@@ -87,9 +89,11 @@ export interface BoardContext {
   cursor?: string | null;
   /** What the next page is expected to cost, where that is known. */
   nextCredits?: number;
+  /** What was asked for is only what reading all ads would take. */
+  estimate?: { ads: number | null; pages: number | null; credits: number | null };
   totalHits?: number;
   collections?: { id: string; name?: string }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
-  notice?: string;
+  isDemo?: boolean;
 }

@@ -184,16 +184,19 @@ interface ToolOutcome {
   notice: string | undefined;
 }
 
-/** Adds what the board reads, which is the same in every output mode and reaches no model. */
+/**
+ * Adds what the board reads, the same in every output mode. Some clients hand it to their model: it is small, ids and
+ * numbers, except for what the page of the board asks for.
+ */
 function withBoardMeta(
   result: ToolResult,
   { tool, rendered: { data, text }, receipt, notice }: ToolOutcome,
 ): ToolResult {
-  const marked = notice && { notice };
+  const marked = notice && { isDemo: true };
   if (tool.onlyForBoard)
     return {
       content: [{ type: 'text', text }],
-      ...(result.structuredContent && { structuredContent: { receipt, ...marked } }),
+      ...(result.structuredContent && { structuredContent: { receipt, ...(notice && { notice }) } }),
       _meta: { [boardKey]: { ...data, ...marked } },
     };
   if (tool.forBoard === undefined) return result;

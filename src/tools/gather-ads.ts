@@ -13,7 +13,10 @@ export const gatherAds = defineTool({
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
   severalCalls: true,
   showsBoard: true,
-  forBoard: (data) => ({ gathering: (data as { gathering: string | null }).gathering }),
+  forBoard: (data) => {
+    const { gathering, estimate } = data as { gathering: string | null; estimate?: object };
+    return { gathering, ...(estimate && { estimate }) };
+  },
   reportsProgress: true,
   input: z.strictObject({
     filters: adFilters,

@@ -15,7 +15,7 @@ inChromium('what can be done on the board', () => {
 
   test('selected ads go to the conversation by their ids alone', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 30 ads');
     await shown.board.getByLabel('Select: Offer 1').check();
     await shown.board.getByLabel('Select: Offer 4').check();
     await button(shown, 'Ask about them').click();
@@ -34,7 +34,7 @@ inChromium('what can be done on the board', () => {
 
   test('selected ads are saved to a collection of the member', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 30 ads');
     await shown.board.getByLabel('Select: Offer 1').check();
     await shown.board.getByLabel('Select: Offer 2').check();
     const { data } = await (await boards.service.start()).call('list_collections');
@@ -53,7 +53,7 @@ inChromium('what can be done on the board', () => {
 
   test('where the server only reads, nothing can be saved', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } }, { readOnly: true });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 30 ads');
     await shown.board.getByLabel('Select: Offer 1').check();
     await button(shown, 'Ask about them').waitFor();
     expect(await button(shown, 'Save …').count()).toBe(0);
@@ -61,7 +61,7 @@ inChromium('what can be done on the board', () => {
 
   test('a landing page opens through the host, and its host is shown first', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 30 ads');
     await button(shown, 'Offer 3').click();
     await button(shown, 'Open shop.example ↗').click();
     await expect.poll(() => shown.messages('ui/open-link')).toHaveLength(1);
@@ -71,16 +71,16 @@ inChromium('what can be done on the board', () => {
 
   test('what a host refuses is said in a word', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 30 ads');
     await shown.page.evaluate('window.refusing = { "ui/message": "Not now.", "ui/open-link": "Not allowed." }');
     await shown.board.getByLabel('Select: Offer 1').check();
     await button(shown, 'Ask about them').click();
     await status(shown, 'The conversation did not take them: Not now.');
   });
 
-  test('a call that was cancelled or failed shows its first line', async () => {
-    const shown = await boards.show({ tool: 'search_ads', args: { filters: { colour: 'red' } } });
-    await status(shown, /^The call is not valid/);
+  test('a call that was cancelled says so', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 of 30 ads');
     await shown.notify('ui/notifications/tool-cancelled', { reason: 'x' });
     await status(shown, 'The call was cancelled.');
   });
@@ -91,8 +91,8 @@ inChromium('what can be done on the board', () => {
       args: { limit: 6 },
       passOn: (result) => ('items' in Object(result.structuredContent) ? withoutMeta(result) : result),
     });
-    await reads(shown, '6 ads');
-    expect(shown.calls[0]).toEqual({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
+    await reads(shown, '6 of 30 ads');
+    expect(shown.calls[0]).toMatchObject({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
   });
 
   test('ads that the server keeps no longer are shown as the result lists them', async () => {
@@ -102,7 +102,7 @@ inChromium('what can be done on the board', () => {
       args: { limit: 6 },
       passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(idOf(3), lost)),
     });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 30 ads');
     expect(shown.calls[0]?.arguments.ids).toContain(lost);
     await shown.board.getByLabel('Select: Offer 3').check();
     expect(await shown.board.locator('.card', { hasText: 'Offer 3' }).textContent()).toContain(
@@ -112,16 +112,21 @@ inChromium('what can be done on the board', () => {
 
   const withoutCalls = "window.refusing = { 'tools/call': 'Not now.' }";
   test.each([
-    ['drops it from every result', { passOn: withoutMeta }, 'The host did not pass on the ads.'],
-    ['makes no calls', { passOn: withoutMeta, script: withoutCalls }, 'Not now.'],
-    ['makes no calls, and drops nothing', { script: withoutCalls }, 'Not now.'],
+    [
+      'drops it from every result',
+      { passOn: withoutMeta },
+      /^The ads could not be read\. The host did not pass on the ads/,
+    ],
+    ['makes no calls', { passOn: withoutMeta, script: withoutCalls }, /Not now\.$/],
+    ['makes no calls, and drops nothing', { script: withoutCalls }, /Not now\.$/],
   ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
     const listed = await boards.show({ tool: 'search_ads', args: { limit: 6 }, ...host });
-    await reads(listed, '6 ads');
+    await reads(listed, '6 of 30 ads');
     await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
     await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
     expect(await button(listed, /^More ads/).count()).toBe(0);
     const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
-    await status(bare, problem);
+    await bare.board.getByRole('alert').getByText(problem).waitFor();
+    await button(bare, 'Try again').waitFor();
   });
 });

@@ -1,21 +1,28 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BoardAds, BoardContext, BoardPictures } from '../../src/board/payload.ts';
-import { type BoardService, idOf, someAds, startBoardService } from '../support/board/board-service.ts';
+import { type BoardService, idOf, someAds, startBoardService, wordIn } from '../support/board/board-service.ts';
 import { startPictureHost } from '../support/picture-host.ts';
 import type { TestServer } from '../support/server.ts';
 
 let service: BoardService;
 let server: TestServer;
+/** The word of the page of the board. */
+let page: string;
+const wordOf = async ({ client }: Pick<TestServer, 'client'>) => {
+  const { contents } = await client.readResource({ uri: 'ui://ad-library/board' });
+  return wordIn((contents[0] as { text: string }).text);
+};
 beforeAll(async () => {
   service = await startBoardService(someAds(30));
   server = await service.start();
+  page = await wordOf(server);
 });
 afterAll(() => service.close());
 
 const meta = <Data>({ raw }: { raw: { _meta?: Record<string, unknown> | undefined } }) =>
   raw._meta?.['ad-library/board'] as Data;
 const board = async <Data>(name: string, args: object, client: Pick<TestServer, 'call'> = server) => {
-  const result = await client.call(name, { ...args });
+  const result = await client.call(name, { page, ...args });
   expect(result.text.split('\n')).toHaveLength(1);
   return meta<Data>(result);
 };
@@ -34,7 +41,7 @@ test.each(['both', 'text', 'structured'] as const)(
     const viewed = await own.call('view_ads', { adIds: ids.slice(0, 2) });
     expect(meta<BoardContext>(viewed).ids).toEqual(ids.slice(0, 2));
 
-    const shown = await own.call('board_ads', { ids });
+    const shown = await own.call('board_ads', { ids, page });
     expect(meta<BoardAds>(shown).ads.map(({ id }) => id)).toEqual(ids);
     expect(shown.text).toBe('7 ads for the board, 0 more to come.');
     expect(Object.keys(shown.data)).toEqual(output === 'text' ? [] : ['receipt']);
@@ -51,16 +58,98 @@ test('board_ads costs nothing, and names what the dataset does not have', async 
   expect([missing, left]).toEqual([['nowhere'], []]);
   expect(offered).toEqual(['search_ads', 'list_collections', 'add_collection_item']);
   expect(service.requests.length).toBe(before);
-  expect(ads[1]).toMatchObject({
+  const facts = {
     pageName: 'Copperquill',
     firstLine: 'First line of offer 2.',
     daysRunning: 7,
     active: true,
     creative: '3 cards',
+  };
+  expect(ads[1]).toMatchObject({ ...facts, cards: [{ title: 'Card 1 of 2' }] });
+  expect(Object.keys(ads[1] ?? {})).not.toContain('body');
+  const whole = await board<BoardAds>('board_ads', { ids: [idOf(2)], detail: 'full' });
+  expect(whole.ads[0]).toMatchObject({
+    ...facts,
+    body: 'First line of offer 2.\nIts second line.',
     landingUrl: 'https://shop.example/offer/2',
     cards: [{ title: 'Card 1 of 2', body: 'Card text 1' }, {}, {}],
   });
 });
+
+test('the tools of the board answer without the word of its page in one sentence, and with no data', async () => {
+  const other = await startBoardService(someAds(3));
+  for (const each of [await service.start(), await other.start(), await server.as(service.apiKey)])
+    expect(await wordOf(each)).toBe(page);
+  await other.close();
+  expect(page).toMatch(/^\w{8,}$/);
+  for (const output of ['both', 'text', 'structured'] as const) {
+    const own = await service.start({ output });
+    const { ids } = meta<BoardContext>(await own.call('search_ads', { limit: 5 }));
+    const gathered = meta<BoardContext>(await own.call('gather_ads', { maxAds: 30, maxCredits: 30 }));
+    const before = service.requests.length + service.pictures.length;
+    for (const word of [{}, { page: '' }, { page: 'x' }, { page: page.slice(1) }])
+      for (const [name, args] of [
+        ['board_ads', { ids }],
+        ['board_ads', { gathering: gathered.gathering }],
+        ['board_ads', {}],
+        ['board_pictures', { ids }],
+      ] as const) {
+        const { raw, text } = await own.call(name, { ...args, ...word });
+        expect(text).toBe('This tool answers only the board, which shows ads to the person.');
+        expect(raw._meta).toEqual({ 'ad-library/board': {} });
+        expect(JSON.stringify(raw).length).toBeLessThan(300);
+      }
+    expect(service.requests.length + service.pictures.length).toBe(before);
+  }
+});
+
+test('what other tools say to the board holds nothing that an advertiser wrote', async () => {
+  const another = await startBoardService(someAds(30));
+  for (const output of ['both', 'text', 'structured'] as const) {
+    const own = await another.start({ output });
+    const { ids = [] } = meta<BoardContext>(await own.call('search_ads', { limit: 30, detail: 'full' }));
+    const collectionId = meta<BoardContext>(await own.call('list_collections')).collections?.[0]?.id;
+    await own.call('add_collection_item', { collectionId, itemType: 'ads', itemId: ids[0] });
+    for (const [name, args] of [
+      ['search_ads', { limit: 30, detail: 'full' }],
+      ['gather_ads', { maxAds: 30, maxCredits: 0 }],
+      ['gather_ads', { maxAds: 30, maxCredits: 30 }],
+      ['view_ads', { adIds: ids.slice(0, 12) }],
+      ['list_collection_items', { collectionId, itemType: 'ads' }],
+      ['list_collection_items', { collectionId, itemType: 'pages' }],
+      ['get_ad', { adId: ids[0] }],
+      ['query_ads', { sql: 'SELECT * FROM ads' }],
+    ] as const) {
+      const { raw } = await own.call(name, { ...args });
+      expect(raw.isError).not.toBe(true);
+      const said = JSON.stringify(raw._meta ?? {});
+      expect(said).not.toMatch(/offer|line|card|heron|stridemoor|copperquill|shop/i);
+      expect(said.length).toBeLessThan(400 + 40 * ids.length);
+    }
+  }
+  await another.close();
+});
+
+test('board_ads gives every ad of a large gathering once, in calls of bounded size', async () => {
+  const own = await startBoardService(someAds(2600));
+  const large = await own.start();
+  const gathered = await large.call('gather_ads', { maxAds: 10_000, maxCredits: 5000 });
+  const { gathering } = meta<BoardContext>(gathered);
+  const read: string[] = [];
+  let asked: object = { gathering };
+  let { left } = { left: [''] };
+  while (left.length > 0) {
+    const answer = await board<BoardAds>('board_ads', asked, large);
+    expect(JSON.stringify(answer).length).toBeLessThan(510_000);
+    expect(answer.ads.length).toBeGreaterThan(0);
+    read.push(...answer.ads.map(({ id }) => id));
+    left = [...answer.left, ...left.slice(2000)].filter((id) => id !== '');
+    asked = { ids: left.slice(0, 2000) };
+  }
+  expect(read).toHaveLength(2600);
+  expect(read.toSorted()).toEqual(Array.from({ length: 2600 }, (_, index) => idOf(index)).toSorted());
+  await own.close();
+}, 60_000);
 
 test('board_ads gives a gathering, and says that one is not there', async () => {
   const gathered = await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
@@ -68,7 +157,7 @@ test('board_ads gives a gathering, and says that one is not there', async () => 
   const { gathering, ads } = await board<BoardAds>('board_ads', { gathering: id });
   expect(gathering).toMatchObject({ id, found: 30, read: 30, complete: true });
   expect(ads).toHaveLength(30);
-  const unknown = await server.call('board_ads', { gathering: 'g0' });
+  const unknown = await server.call('board_ads', { gathering: 'g0', page });
   expect(unknown.isError).toBe(true);
   expect(unknown.text).toContain('gather_ads makes it again');
 });
@@ -124,7 +213,7 @@ test('without a tool that shows it there is no board', async () => {
 
 test('ids that nobody has are bounded in number and length', async () => {
   const refused = async (name: string, args: object) => {
-    const { isError, text } = await server.call(name, { ...args });
+    const { isError, text } = await server.call(name, { page, ...args });
     expect([isError, text.length < 500]).toEqual([true, true]);
   };
   await refused('board_ads', { ids: Array.from({ length: 2001 }, (_, index) => `${index}`) });

@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { wordIn } from '../support/board/board-service.ts';
 import { clientKinds, connectHttp, connectStdio, type TestClient } from '../support/clients.ts';
 import { keepAlive, startHttp } from '../support/http.ts';
 import { serveHttp } from '../support/process.ts';
@@ -31,7 +32,7 @@ async function findsBoard(client: TestClient): Promise<void> {
 
   const { data } = await client.call('search_ads', { limit: 2 });
   const ids = data.items.map(({ id }) => id);
-  const given = (await client.call('board_ads', { ids })).raw._meta?.['ad-library/board'];
+  const given = (await client.call('board_ads', { ids, page: wordIn(page.text) })).raw._meta?.['ad-library/board'];
   expect(given).toMatchObject({ ads: ids.map((id) => ({ id })), left: [], missing: [] });
 }
 

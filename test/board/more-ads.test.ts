@@ -15,14 +15,14 @@ inChromium('more ads of a search', () => {
 
   test('take a second click, on a button that names the price', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 12 } });
-    await reads(shown, '12 ads');
+    await reads(shown, '12 of 30 ads');
     await button(shown, 'More ads for about 2 credits …').click();
     await button(shown, 'Cancel').click();
     await button(shown, 'More ads for about 2 credits …').click();
     await button(shown, 'Search for about 2 credits').waitFor();
     expect(paid(shown)).toEqual([]);
     await button(shown, 'Search for about 2 credits').click();
-    await reads(shown, '24 ads');
+    await reads(shown, '24 of 30 ads');
     await status(shown, /^2 credits charged, [\d,]+ left\.$/);
     expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } }]);
     await button(shown, /^More ads/).click();
@@ -44,18 +44,22 @@ inChromium('more ads of a search', () => {
 
   test('a search that fails says why, and can be tried again', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
-    await reads(shown, '5 ads');
+    await reads(shown, '5 of 30 ads');
     await button(shown, /^More ads/).click();
     await button(shown, /^Search for/).click();
-    await status(shown, /budget/i);
+    const problem = shown.board.getByRole('alert');
+    await problem.getByText(/budget/i).waitFor();
     await button(shown, /^More ads/).waitFor();
+    await button(shown, 'Try again').click();
+    await button(shown, /^Search for/).waitFor();
+    expect(paid(shown)).toHaveLength(1);
   });
 
   test('come without `fresh`, so that what is kept is not paid again', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 7, fresh: true } });
     await button(shown, /^More ads/).click();
     await button(shown, /^Search/).click();
-    await reads(shown, '14 ads');
+    await reads(shown, '14 of 30 ads');
     expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 7, cursor: expect.any(String) } }]);
   });
 
@@ -76,7 +80,7 @@ inChromium('more ads of a search', () => {
   test('are asked for anew with each result', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 9 } });
     const { raw } = await (await boards.service.start()).call('search_ads', { limit: 10 });
-    for (const title of ['10 ads', '10 ads']) {
+    for (const title of ['10 of 30 ads', '10 of 30 ads']) {
       await button(shown, /^More ads/).click();
       await button(shown, 'Cancel').waitFor();
       await shown.notify('ui/notifications/tool-result', raw);

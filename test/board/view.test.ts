@@ -47,13 +47,13 @@ inChromium('the board in a host', () => {
 
   test.each(['text', 'structured'] as const)('shows the same where the output is %s', async (output) => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { output });
-    await reads(shown, '5 ads');
+    await reads(shown, '5 of 90 ads');
     expect(await titles(shown)).toEqual(['Offer 0', 'Offer 1', 'Offer 2', 'Offer 3', 'Offer 4']);
   });
 
   test('shows the ads of view_ads and of a collection', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 3 } });
-    await reads(shown, '3 ads');
+    await reads(shown, '3 of 90 ads');
     const server = await boards.service.start();
     await server.call('search_ads', { limit: 9 });
     const { data } = await server.call('list_collections');
@@ -117,7 +117,7 @@ inChromium('the board in a host', () => {
 
   test('opens the whole ad in a drawer, by keyboard alone, and gives the focus back', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
-    await reads(shown, '6 ads');
+    await reads(shown, '6 of 90 ads');
     const { board, page } = shown;
     await board.getByRole('button', { name: 'Offer 2', exact: true }).focus();
     await page.keyboard.press('Enter');

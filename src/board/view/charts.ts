@@ -1,59 +1,78 @@
 import type { BoardAd } from '../payload.ts';
 import { byId, el, svg } from './elements.ts';
-import { filtered } from './facets.ts';
-import type { View } from './state.ts';
+import { type View, wholeOf } from './state.ts';
 import { count, label, month, number } from './words.ts';
 
-/** What the ads that the filters leave look like together. */
+/** What the ads that the filters leave look like together, and of what they are only a part. */
 export function drawCharts({ state }: View): void {
-  const ads = filtered(state.ads, state.chosen);
+  const { ads, shown, asOf } = state;
   const charts = byId('charts');
-  charts.hidden = state.ads.length < 2;
+  const whole = ads.length < 2 ? undefined : wholeOf(state);
+  byId('part').textContent = whole === undefined ? '' : partText(shown.length, whole);
+  charts.hidden = ads.length < 2;
   if (charts.hidden) return;
   // Where they are wider than the frame, a keyboard has to scroll them.
   charts.tabIndex = matchMedia('(max-width: 640px)').matches ? 0 : -1;
-  const shown = [
-    launches(ads, state.asOf.slice(0, 7)),
-    runs(ads),
-    shares('Format', ads, 'displayFormat'),
-    shares('Call to action', ads, 'ctaType'),
+  const all = [
+    launches(shown, asOf),
+    runs(shown),
+    shares('Format', shown, 'displayFormat'),
+    shares('Call to action', shown, 'ctaType'),
   ];
-  charts.replaceChildren(...shown.filter((chart) => chart !== undefined));
+  charts.replaceChildren(...all.filter((chart) => chart !== undefined));
 }
+
+const partText = (shown: number, whole: number): string =>
+  whole === Number.POSITIVE_INFINITY
+    ? `Charts of the ${count(shown, 'ad')} shown. There are more, which may look different.`
+    : `Charts of the ${count(shown, 'ad')} shown, out of ${number(whole)}. The others may look different.`;
 
 interface Column {
   name: string;
   ads: number;
 }
 
-function launches(ads: readonly BoardAd[], thisMonth: string): HTMLElement | undefined {
-  const counts = countsOf(ads.map(({ startedAt }) => startedAt?.slice(0, 7)));
-  const names = [...counts.keys()].filter((name) => name <= thisMonth).sort();
-  const last = names.at(-1);
-  if (last === undefined) return undefined;
-  const columns = monthsUpTo(last, names[0] ?? last).map((name) => ({ name, ads: counts.get(name) ?? 0 }));
-  const peak = columns.reduce((top, column) => (column.ads > top.ads ? column : top));
+/** Ads by the month they started, in at most two years. Those of earlier months stand in the first column. */
+function launches(ads: readonly BoardAd[], asOf: string): HTMLElement | undefined {
+  const months = ads.map(({ startedAt }) => monthNumber(startedAt)).filter((month) => !Number.isNaN(month));
+  if (months.length === 0) return undefined;
+  const earliest = months.reduce((least, month) => Math.min(least, month));
+  const latest = months.reduce((most, month) => Math.max(most, month));
+  const to = Math.min(latest, monthNumber(asOf) || latest);
+  // At least a year, so that a few months do not look like many.
+  const length = Math.min(24, Math.max(12, to - earliest + 1));
+  const columns = Array.from({ length }, (_, index) => ({ name: monthName(to - length + 1 + index), ads: 0 }));
+  for (const month of months) {
+    const column = columns[Math.min(length - 1, Math.max(0, month - to + length - 1))];
+    if (column) column.ads++;
+  }
+  const [first, last] = [columns[0], columns[length - 1]];
+  if (first && earliest <= to - length) first.name += ' or earlier';
+  if (last && latest > to) last.name += ' or later';
+  const peak = columns.reduce((top, column) => Math.max(top, column.ads), 0);
   return chart({
     title: 'Launches by month',
-    note: `peak ${number(peak.ads)}`,
-    figure: columnChart(columns, (name) => month(name)),
-    ends: [month(columns[0]?.name ?? last), month(last)],
+    note: [`peak ${number(peak)}`, unknown(ads.length - months.length)],
+    figure: columnChart(columns),
+    ends: [first?.name ?? '', last?.name ?? ''],
   });
 }
 
-/** The months from the first one on: at least a year, so that a few do not look like many, and at most two. */
-function monthsUpTo(last: string, first: string): string[] {
-  const numberOf = (name: string) => Number(name.slice(0, 4)) * 12 + Number(name.slice(5, 7)) - 1;
-  const to = numberOf(last);
-  const length = Math.min(24, Math.max(12, to - numberOf(first) + 1));
-  const months = Array.from({ length }, (_, index) => to - index).reverse();
-  return months.map((at) => `${Math.floor(at / 12)}-${String((at % 12) + 1).padStart(2, '0')}`);
+/** Months since the year 0; NaN where there is no date. */
+function monthNumber(iso: string | undefined): number {
+  const date = new Date(iso ?? '');
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
+
+const monthName = (at: number): string =>
+  month(`${String(Math.floor(at / 12)).padStart(4, '0')}-${String((at % 12) + 1).padStart(2, '0')}`);
+
+const unknown = (ads: number): string => (ads > 0 ? `${number(ads)} unknown` : '');
 
 function runs(ads: readonly BoardAd[]): HTMLElement | undefined {
   const days = ads.flatMap(({ daysRunning }) => daysRunning ?? []).sort((a, b) => a - b);
-  const [max, median] = [days.at(-1), days[Math.floor(days.length / 2)]];
-  if (max === undefined || median === undefined) return undefined;
+  const max = days.at(-1);
+  if (max === undefined) return undefined;
   const width = Math.max(1, Math.ceil((max + 1) / 12));
   const columns = Array.from({ length: Math.ceil((max + 1) / width) }, (_, index) => ({
     name: width === 1 ? count(index, 'day') : `${index * width} to ${(index + 1) * width - 1} days`,
@@ -65,10 +84,16 @@ function runs(ads: readonly BoardAd[]): HTMLElement | undefined {
   }
   return chart({
     title: 'Days running',
-    note: `median ${number(median)}`,
-    figure: columnChart(columns, (name) => name, 'run'),
+    note: [`median ${number(medianOf(days))}`, unknown(ads.length - days.length)],
+    figure: columnChart(columns, 'run'),
     ends: ['0', number(max)],
   });
+}
+
+/** Of an even number of values, what lies halfway between the two in the middle. */
+function medianOf(sorted: readonly number[]): number {
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
 }
 
 const maxShares = 4;
@@ -77,18 +102,20 @@ function shares(title: string, ads: readonly BoardAd[], field: 'displayFormat' |
   const counts = [...countsOf(ads.map((ad) => ad[field]))].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return undefined;
   const named = counts.length <= maxShares ? maxShares : maxShares - 1;
-  const others = counts.slice(named).reduce((sum, [, ads]) => sum + ads, 0);
-  const parts = counts.slice(0, named).map(([name, ads]) => ({ name: label(name), ads }));
-  if (others > 0) parts.push({ name: 'Others', ads: others });
-  const sum = parts.reduce((all, { ads }) => all + ads, 0);
-  const rows = parts.map(({ name, ads }) => {
-    const bar = svg('svg', { viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
-    bar.append(
-      svg('rect', { width: 100, height: 6 }),
-      svg('rect', { class: 'bar', width: (100 * ads) / sum, height: 6 }),
-    );
-    return el('li', {}, el('span', { class: 'name' }, name), bar, el('b', {}, number(ads)));
-  });
+  const sum = (values: readonly [string, number][]) => values.reduce((all, [, ads]) => all + ads, 0);
+  const parts: [string, number][] = [
+    ...counts.slice(0, named).map(([name, ads]): [string, number] => [label(name), ads]),
+    ['Others', sum(counts.slice(named))],
+    ['Not stated', ads.length - sum(counts)],
+  ];
+  const rows = parts
+    .filter(([, part]) => part > 0)
+    .map(([name, part]) => {
+      const bar = svg('svg', { viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+      const width = (100 * part) / ads.length;
+      bar.append(svg('rect', { width: 100, height: 6 }), svg('rect', { class: 'bar', width, height: 6 }));
+      return el('li', {}, el('span', { class: 'name' }, name), bar, el('b', {}, number(part)));
+    });
   return el('figure', { class: 'chart' }, el('figcaption', {}, title), el('ul', { class: 'shares' }, ...rows));
 }
 
@@ -99,15 +126,15 @@ function countsOf(values: readonly (string | undefined)[]): Map<string, number> 
 }
 
 /** Columns side by side. A screen reader gets them as one sentence. */
-function columnChart(columns: readonly Column[], read: (name: string) => string, kind = 'launch'): SVGElement {
+function columnChart(columns: readonly Column[], kind = 'launch'): SVGElement {
   const max = columns.reduce((top, { ads }) => Math.max(top, ads), 1);
   const width = 100 / columns.length;
   const gap = Math.min(1.2, width / 5);
-  const sentence = columns.filter(({ ads }) => ads > 0).map(({ name, ads }) => `${read(name)}: ${ads}`);
+  const sentence = columns.filter(({ ads }) => ads > 0).map(({ name, ads }) => `${name}: ${ads}`);
   const bars = columns.map(({ name, ads }, index) => {
     const height = ads === 0 ? 0.6 : Math.max(1.5, (40 * ads) / max);
     const box = { x: index * width + gap / 2, y: 40 - height, width: width - gap, height };
-    return svg('rect', { class: ads === 0 ? 'none' : kind, ...box }, svg('title', {}, `${read(name)}: ${number(ads)}`));
+    return svg('rect', { class: ads === 0 ? 'none' : kind, ...box }, svg('title', {}, `${name}: ${number(ads)}`));
   });
   return svg(
     'svg',
@@ -124,7 +151,7 @@ function columnChart(columns: readonly Column[], read: (name: string) => string,
 
 interface ChartParts {
   title: string;
-  note: string;
+  note: string[];
   figure: SVGElement;
   ends: [string, string];
 }
@@ -133,7 +160,7 @@ const chart = ({ title, note, figure, ends: [first, last] }: ChartParts): HTMLEl
   el(
     'figure',
     { class: 'chart' },
-    el('figcaption', {}, title, el('span', {}, note)),
+    el('figcaption', {}, title, el('span', {}, note.filter(Boolean).join(', '))),
     figure,
     el('p', { class: 'ends' }, el('span', {}, first), el('span', {}, last)),
   );

@@ -1,31 +1,56 @@
 import type { BoardAd } from '../payload.ts';
-import { formatOf, monogramOf, runOf, stateOf, titleOf } from './ad-words.ts';
-import { askAbout } from './ask.ts';
-import { runBar } from './cards.ts';
 import { button, byId, el } from './elements.ts';
-import type { AdList } from './list.ts';
-import { canSave, openSave } from './save.ts';
+import { askAbout, canSave, openSave } from './frame.ts';
+import { type AdList, runBar } from './list.ts';
 import { problemOf, type View } from './state.ts';
-import { country, day, label, number, round } from './words.ts';
+import { country, day, formatOf, label, monogramOf, number, round, runOf, stateOf, titleOf } from './words.ts';
 
 /** The whole ad beside the others. A modal dialog keeps the focus, and gives it back. */
 export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): void } {
   const drawer = byId<HTMLDialogElement>('drawer');
+  /** Ads with everything, of which the board has only the facts at first. */
+  const whole = new Map<string, BoardAd>();
+  /** The ad that is shown. */
+  let current: BoardAd | undefined;
+
   const open = (ad: BoardAd) => {
-    const step = (by: 1 | -1) => {
-      const next = list.neighbour(ad, by);
-      if (next) open(next);
-    };
+    current = ad;
+    const [before, after] = [list.neighbour(ad, -1), list.neighbour(ad, 1)];
+    const step = (to: BoardAd | undefined) => to && open(to);
     drawer.onkeydown = ({ key }) => {
-      if (key === 'ArrowLeft') step(-1);
-      if (key === 'ArrowRight') step(1);
+      if (key === 'ArrowLeft') step(before);
+      if (key === 'ArrowRight') step(after);
     };
-    const back = button('‹', () => step(-1), { class: 'icon', 'aria-label': 'Previous ad' });
-    const next = button('›', () => step(1), { class: 'icon', 'aria-label': 'Next ad' });
-    back.disabled = list.neighbour(ad, -1) === undefined;
-    next.disabled = list.neighbour(ad, 1) === undefined;
+    const back = button('‹', () => step(before), { class: 'icon', 'aria-label': 'Previous ad' });
+    const next = button('›', () => step(after), { class: 'icon', 'aria-label': 'Next ad' });
+    back.disabled = before === undefined;
+    next.disabled = after === undefined;
     const close = button('×', () => drawer.close(), { class: 'icon', 'aria-label': 'Close' });
-    drawer.replaceChildren(el('nav', {}, back, next, close), ...contentOf(ad, view));
+    const picture = pictureOf(ad, view);
+    let rest: HTMLElement[] = [];
+    const fill = (problem?: HTMLElement) => {
+      for (const part of rest) part.remove();
+      const known = whole.get(ad.id);
+      rest = contentOf(known ?? ad, view, { isWhole: known !== undefined, problem });
+      drawer.append(...rest);
+    };
+    /** The ads beside it as well, so that a step shows them at once. */
+    const read = async () => {
+      const ids = [ad, after, before].flatMap((wanted) => (wanted && !whole.has(wanted.id) ? wanted.id : []));
+      if (ids.length === 0) return;
+      try {
+        const { ads } = await view.server.ads({ ids, detail: 'full' });
+        for (const read of ads) whole.set(read.id, read);
+        if (current === ad) fill();
+      } catch (error) {
+        const again = button('Try again', () => void read());
+        const text = el('p', {}, `The rest of the ad could not be read. ${problemOf(error)}`);
+        if (current === ad && !whole.has(ad.id)) fill(el('div', { class: 'problem', role: 'alert' }, text, again));
+      }
+    };
+    drawer.replaceChildren(el('nav', {}, back, next, close), picture);
+    fill();
+    void read();
     drawer.scrollTop = 0;
     if (!drawer.open) drawer.showModal();
     close.focus();
@@ -37,19 +62,24 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
   return { open };
 }
 
-function contentOf(ad: BoardAd, view: View): HTMLElement[] {
+interface Filling {
+  isWhole: boolean;
+  problem: HTMLElement | undefined;
+}
+
+function contentOf(ad: BoardAd, view: View, { isWhole, problem }: Filling): HTMLElement[] {
   const { headline, body, linkDescription } = ad;
   const title = el('h2', { id: 'drawer-title', dir: 'auto' }, titleOf(ad));
   const copy = [body, headline === titleOf(ad) ? undefined : headline, linkDescription]
     .filter((text) => text !== undefined)
     .map((text) => el('p', { class: 'copy', dir: 'auto' }, text));
   return [
-    pictureOf(ad, view),
     el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
     title,
     actionsOf(ad, view),
     ...copy,
-    cardsOf(ad, view),
+    problem,
+    isWhole ? cardsOf(ad, view) : undefined,
     runBar(ad, view.state.axis),
     factsOf(ad),
   ].filter((part) => part !== undefined);
@@ -102,7 +132,7 @@ function actionsOf(ad: BoardAd, view: View): HTMLElement {
 function factsOf(ad: BoardAd): HTMLElement {
   const { startedAt, lastSeenAt, endDate, countries, publisherPlatform, audienceReach, duplicates } = ad;
   const facts: [string, string | undefined][] = [
-    ['Ran', [runOf(ad), stateOf(ad)].filter(Boolean).join(', ')],
+    ['Ran', [runOf(ad), stateOf(ad) || 'unknown whether it still runs'].filter(Boolean).join(', ')],
     ['Started', startedAt && day(startedAt)],
     ['Last seen', lastSeenAt && day(lastSeenAt)],
     ['Ends', endDate && day(endDate)],

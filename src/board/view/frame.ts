@@ -1,10 +1,8 @@
-import { askAbout } from './ask.ts';
+import { isWord } from '../../present/fence.ts';
+import type { BoardContext } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
-import { filtered } from './facets.ts';
-import { createMore } from './more.ts';
-import { canSave, openSave } from './save.ts';
-import { type SortName, sortNames, sortTitle } from './sorting.ts';
-import type { View } from './state.ts';
+import { type SortName, sortNames, sortTitle } from './list.ts';
+import { type Problem, problemOf, type View, wholeOf } from './state.ts';
 import { count, day, number } from './words.ts';
 
 /** What stands above and below the ads: title, sorting, status, and what can be done with the selected ones. */
@@ -20,24 +18,52 @@ export function createFrame(view: View): { draw(): void } {
   });
   return {
     draw: () => {
-      const { ads, chosen, selected, mode, status } = view.state;
-      const shown = filtered(ads, chosen).length;
-      byId('title').textContent =
-        shown === ads.length ? count(ads.length, 'ad') : `${number(shown)} of ${count(ads.length, 'ad')}`;
+      const { state } = view;
+      const { ads, selected, mode, status, context, problem } = state;
+      const line = context.estimate && !context.gathering ? estimateText(context, context.estimate) : undefined;
+      document.body.classList.toggle('line', line !== undefined);
+      byId('title').textContent = line ?? title(view);
       byId('subtitle').textContent = subtitle(view);
-      byId('notice').textContent = view.state.context.notice ? 'Demo data' : '';
+      byId('notice').textContent = context.isDemo ? 'Demo data' : '';
       byId('status').textContent = status;
+      refill(byId('problem'), ...(problem ? problemParts(problem) : []));
       for (const each of modes) each.control.setAttribute('aria-pressed', String(each.mode === mode));
-      sort.value = view.state.sort;
+      sort.value = state.sort;
       byId('tools').hidden = ads.length === 0;
       const selection = byId('selection');
       selection.hidden = selected.size === 0;
       refill(selection, ...(selected.size > 0 ? selectionControls(view) : []));
       const next = more.buttons();
       refill(byId('more'), ...next);
-      byId('footer').classList.toggle('idle', selected.size === 0 && next.length === 0 && status === '');
+      const isIdle = selected.size === 0 && next.length === 0 && status === '' && problem === undefined;
+      byId('footer').classList.toggle('idle', isIdle);
     },
   };
+}
+
+/** How many ads are here, and of how many they are a part. */
+function title({ state }: View): string {
+  const { ads, shown, problem } = state;
+  const whole = wholeOf(state);
+  if (ads.length === 0 && problem) return 'No ads came';
+  if (shown.length < ads.length) return `${number(shown.length)} of ${count(ads.length, 'ad')}`;
+  return whole === undefined || whole === Number.POSITIVE_INFINITY
+    ? count(ads.length, 'ad')
+    : `${number(ads.length)} of ${count(whole, 'ad')}`;
+}
+
+/** `146 ads in 2 pages, about 15 credits` */
+function estimateText({ isDemo }: BoardContext, estimate: NonNullable<BoardContext['estimate']>): string {
+  const { ads, pages, credits } = estimate;
+  if (ads === null) return 'The service does not say how many ads there are.';
+  const size = `${count(ads, isDemo ? 'demo ad' : 'ad')}${pages === null ? '' : ` in ${count(pages, 'page')}`}`;
+  return `${size}, ${credits === null ? 'at an unknown price' : credits === 0 ? 'free' : `about ${count(credits, 'credit')}`}`;
+}
+
+function problemParts({ text, again }: Problem): HTMLElement[] {
+  const explained = el('p', { dir: 'auto' }, text);
+  if (again === undefined) return [explained, el('p', {}, 'To try again, ask in the conversation.')];
+  return [explained, button('Try again', again, { class: 'primary', 'data-key': 'again' })];
 }
 
 function selectionControls(view: View): HTMLElement[] {
@@ -65,9 +91,9 @@ function subtitle({ state }: View): string {
     ...filterWords(args.filters),
     gathering &&
       `${number(gathering.read)} read${gathering.found === null ? '' : ` of ${number(gathering.found)} found`}`,
-    gathering?.found === null && !gathering.complete && 'not complete',
+    gathering && !gathering.complete && 'not complete',
     gathering === undefined && totalHits !== undefined && `${number(totalHits)} found`,
-    coming > 0 && `${number(coming)} more to come`,
+    coming.length > 0 && `${number(coming.length)} more to come`,
     missing.length > 0 && `${number(missing.length)} no longer kept`,
     asOf !== '' && `as of ${day(gathering?.gatheredAt ?? asOf)}`,
   ];
@@ -86,4 +112,146 @@ function filterWords(filters: unknown): string[] {
         : `${key} ${Array.isArray(value) ? value.join(', ') : value}`,
     )
     .map((text) => text.slice(0, 80));
+}
+
+/** The next page of a search. It takes a second click, on a button that names the price. */
+export function createMore(view: View): { buttons(): HTMLElement[] } {
+  /** Of the result whose next page is to be confirmed: another result starts anew. */
+  let confirming: BoardContext | undefined;
+  let isBusy = false;
+
+  const price = () => {
+    const { nextCredits } = view.state.context;
+    if (nextCredits === undefined) return ' at an unknown price';
+    return nextCredits === 0 ? ', free as long as the page is kept' : ` for about ${count(nextCredits, 'credit')}`;
+  };
+  const confirm = (context?: BoardContext) => {
+    confirming = context;
+    view.update({});
+  };
+  const load = async () => {
+    confirming = undefined;
+    isBusy = true;
+    view.update({ status: 'Searching …', problem: undefined });
+    try {
+      const { args, context } = view.state;
+      // What was fresh for the first page would be paid again on the next ones.
+      const { fresh: _fresh, ...search } = args;
+      const next = await view.server.search({ ...search, cursor: context.cursor });
+      const { nextCredits: _, ...before } = context;
+      view.update({ context: { ...before, ...next } });
+      await view.load(next.ids ?? []);
+      view.update({ status: paidText(next.receipt) });
+    } catch (error) {
+      view.update({ status: '', problem: { text: problemOf(error), again: () => confirm(view.state.context) } });
+    }
+    isBusy = false;
+    view.update({});
+  };
+  return {
+    buttons: () => {
+      const { context, offered } = view.state;
+      if (!context.cursor || context.tool !== 'search_ads' || !offered.includes('search_ads')) return [];
+      if (isBusy) return [button('Searching …', () => {}, { disabled: true })];
+      if (confirming !== context)
+        return [button(`More ads${price()} …`, () => confirm(context), { 'data-key': 'more' })];
+      return [
+        // It takes the focus, so that a key held down pays nothing. Nor does a double click.
+        button('Cancel', () => confirm(), { 'data-key': 'more' }),
+        button(`Search${price()}`, ({ detail }) => detail < 2 && void load(), {
+          class: 'primary',
+          'data-key': 'search',
+        }),
+      ];
+    },
+  };
+}
+
+function paidText(receipt: { charged: number | null; remaining: number | null } | undefined): string {
+  const { charged = null, remaining = null } = receipt ?? {};
+  const paid = charged === null ? 'The service did not say what it charged' : `${count(charged, 'credit')} charged`;
+  return `${paid}${remaining === null ? '' : `, ${number(remaining)} left`}.`;
+}
+
+const block = (text: string) => [{ type: 'text', text }];
+
+/** Hands ads to the conversation: our own words, and ids that hold no sentence; nothing that an advertiser wrote. */
+export async function askAbout(view: View, all: readonly string[]): Promise<void> {
+  const ids = all.filter(isWord);
+  if (ids.length === 0) return view.update({ status: 'The conversation does not take the ids of these ads.' });
+  const left = all.length - ids.length;
+  const text = `Tell me about ${ids.length === 1 ? 'this ad' : `these ${ids.length} ads`} from the board: ${ids.join(', ')}`;
+  try {
+    const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
+    if (isError === true) throw new Error('The host refused.');
+    const without = left === 0 ? '' : `, without ${number(left)} whose ids it does not take`;
+    view.update({ status: `${count(ids.length, 'ad')} handed to the conversation${without}.` });
+  } catch (error) {
+    view.update({ status: `The conversation did not take them: ${problemOf(error)}` });
+  }
+}
+
+/** Asks the conversation to repeat a call that failed: only there is the answer read as well, and a price agreed to. */
+export async function askToTryAgain(view: View): Promise<void> {
+  const text =
+    'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.';
+  try {
+    const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
+    if (isError === true) throw new Error('The host refused.');
+    view.update({ status: 'The conversation was asked to try again.' });
+  } catch (error) {
+    view.update({ status: `The conversation did not take it: ${problemOf(error)}` });
+  }
+}
+
+/** Lets the model know what is selected, for its next turn. */
+export function reportSelection(view: View): void {
+  const ids = [...view.state.selected].filter(isWord);
+  const text = ids.length === 0 ? 'No ad is selected on the board.' : `Selected on the board: ${ids.join(', ')}`;
+  view.host.request('ui/update-model-context', { content: block(text) }).catch(() => {
+    // Hosts need not keep a context. The button hands the ads over all the same.
+  });
+}
+
+export const canSave = ({ state: { offered } }: View): boolean =>
+  offered.includes('list_collections') && offered.includes('add_collection_item');
+
+/** Asks for a collection, and saves ads to it. */
+export async function openSave(view: View, ids: readonly string[]): Promise<void> {
+  const dialog = byId<HTMLDialogElement>('save');
+  const message = el('p', { role: 'status' }, 'Reading your collections …');
+  const close = button('Cancel', () => dialog.close());
+  const title = el('h2', { id: 'save-title' }, `Save ${count(ids.length, 'ad')} to a collection`);
+  const choices = el('div', { class: 'choices' });
+  dialog.replaceChildren(title, message, choices, el('div', { class: 'actions' }, close));
+  dialog.showModal();
+  try {
+    const collections = await view.server.collections();
+    message.textContent = collections.length === 0 ? 'You have no collection yet.' : '';
+    for (const { id, name } of collections) {
+      const choice = button(name ?? id, () => void save(id), { dir: 'auto' });
+      choices.append(choice);
+    }
+  } catch (error) {
+    message.textContent = problemOf(error);
+  }
+
+  const save = async (collectionId: string) => {
+    choices.replaceChildren();
+    let added = 0;
+    let done = 0;
+    try {
+      for (const id of ids) {
+        message.textContent = `Saving ${done + 1} of ${ids.length} …`;
+        if (await view.server.save(collectionId, id)) added++;
+        done++;
+      }
+      dialog.close();
+      const known = done - added;
+      const already = known === 0 ? '' : `, ${known === done ? 'all' : known} of them there already`;
+      view.update({ status: `${count(done, 'ad')} saved${already}.` });
+    } catch (error) {
+      message.textContent = `${done} of ${ids.length} saved. ${problemOf(error)}`;
+    }
+  };
 }

@@ -1,3 +1,6 @@
+import { type BoardAd, type BoardAds, type BoardContext, type BoardPictures, boardKey } from '../payload.ts';
+import { byId } from './elements.ts';
+
 /** The host as the view sees it: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
 export interface Host {
   request(method: string, params: object): Promise<Message>;
@@ -39,5 +42,165 @@ export function connectHost(handlers: Handlers): Host {
         waiting.set(id, { resolve, reject });
         send({ id, method, params });
       }),
+  };
+}
+
+/** The tools of the server that the board calls through its host. */
+export interface Server {
+  ads(wanted: { gathering: string } | { ids: readonly string[]; detail?: 'full' }): Promise<BoardAds>;
+  pictures(ids: readonly string[]): Promise<BoardPictures>;
+  search(args: object): Promise<BoardContext>;
+  collections(): Promise<NonNullable<BoardContext['collections']>>;
+  save(collectionId: string, adId: string): Promise<boolean>;
+}
+
+export function serverBehind(host: Host): Server {
+  /** By this word the server knows that its board calls, and not a model. */
+  const page = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
+  const call = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
+    const result = await host.request('tools/call', { name, arguments: args });
+    if (result.isError === true) throw new Error(explanationIn(result));
+    return boardMeta(result) as Answer;
+  };
+  return {
+    ads: async (wanted) => {
+      const answer = await call<BoardAds>('board_ads', { ...wanted, page });
+      if (!Array.isArray(answer.ads))
+        throw new Error('The host did not pass on the ads, or the server has been updated since this board was drawn.');
+      return answer;
+    },
+    pictures: (ids) => call<BoardPictures>('board_pictures', { ids, page }),
+    search: (args) => call('search_ads', args),
+    collections: async () => (await call('list_collections', {})).collections ?? [],
+    save: async (collectionId, itemId) =>
+      (await call('add_collection_item', { collectionId, itemType: 'ads', itemId })).added === true,
+  };
+}
+
+/** What a result holds for the board; nothing if a host dropped it. */
+const boardMeta = (result: Message): BoardContext =>
+  ((result._meta as Message | undefined)?.[boardKey] as BoardContext | undefined) ?? {};
+
+const demoLine = /^DEMO DATA:[^\n]*(?:\n|$)/;
+
+/** What the result of a failed call explains, without the line that every result of demo data begins with. */
+export const explanationIn = (result: Message): string =>
+  textOf(result).replace(demoLine, '').trim().slice(0, maxExplanation) || 'The call failed, and nobody says why.';
+
+/** In characters. Longer than any text of the server. */
+const maxExplanation = 5000;
+
+export const isDemo = (result: Message): boolean => boardMeta(result).isDemo === true || demoLine.test(textOf(result));
+
+function textOf({ content }: Message): string {
+  const [block] = Array.isArray(content) ? content : [];
+  return typeof block?.text === 'string' ? block.text : '';
+}
+
+/** What a tool's result says to the board; of a host that drops that part, what its data says. */
+export function contextOf(result: Message): BoardContext {
+  const context = boardMeta(result);
+  if (context.tool !== undefined) return context;
+  const { gathering, itemType, estimate, totalHits } = dataOf(result);
+  return {
+    ids: listed(result).map(({ id }) => String(id)),
+    ...(typeof gathering === 'string' && { gathering }),
+    ...(typeof totalHits === 'number' && { totalHits }),
+    ...(itemType === 'pages' && { isPages: true }),
+    ...(estimate ? { estimate: estimate as NonNullable<BoardContext['estimate']> } : {}),
+  };
+}
+
+/** The fields of a list that the board shows, with their types. */
+const fields: Partial<Record<keyof BoardAd, 'string' | 'number'>> = {
+  pageName: 'string',
+  headline: 'string',
+  body: 'string',
+  startedAt: 'string',
+  lastSeenAt: 'string',
+  endDate: 'string',
+  daysRunning: 'number',
+  displayFormat: 'string',
+  creative: 'string',
+  ctaType: 'string',
+  duplicates: 'number',
+  audienceReach: 'number',
+  landingDomain: 'string',
+};
+
+/** Ads as a result lists them: all there is of those that the server does not give, as after a restart. */
+export function adsIn(result: Message): BoardAd[] {
+  return listed(result).map((item) => {
+    const known = { ...item, lastSeenAt: item.lastSeenAt ?? item.lastSeen } as Message;
+    const kept = Object.entries(fields).filter(([name, type]) => typeof known[name] === type);
+    const ad: BoardAd = { id: String(item.id), ...Object.fromEntries(kept.map(([name]) => [name, known[name]])) };
+    const firstLine = ad.body?.split('\n', 1)[0];
+    const { stillRunning: active, countries } = item;
+    return {
+      ...ad,
+      ...(firstLine && { firstLine }),
+      ...(typeof active === 'boolean' && { active }),
+      ...(Array.isArray(countries) && { countries: countries.map(String) }),
+    };
+  });
+}
+
+const dataOf = ({ structuredContent }: Message): Message => (structuredContent as Message | undefined) ?? {};
+
+function listed(result: Message): Message[] {
+  const { items, tiles, itemType } = dataOf(result);
+  const all = Array.isArray(items) && itemType !== 'pages' ? items : Array.isArray(tiles) ? tiles : [];
+  return all.filter((item) => typeof item?.id === 'string');
+}
+
+/** Variables of the host that the page's own colours and fonts fall back from. */
+const hostVariable = /^--(?:color|font|border|shadow)-[a-z\d-]+$/;
+
+/** Takes on the host's theme and colours (MCP Apps, *Theming*). Its font files would come from outside, so they do not. */
+export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
+  const root = document.documentElement;
+  if (theme === 'light' || theme === 'dark') root.style.colorScheme = theme;
+  const variables = (styles as { variables?: Record<string, unknown> } | undefined)?.variables ?? {};
+  for (const [name, value] of Object.entries(variables))
+    if (typeof value === 'string' && hostVariable.test(name)) root.style.setProperty(name, value);
+  for (const [side, pixels] of Object.entries((safeAreaInsets as object | undefined) ?? {}))
+    if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
+}
+
+/** In a conversation the board scrolls within itself rather than push everything else away. */
+const maxInline = 820;
+
+/** Tells the host how much room the board wants, and offers the whole window where the host can give it. */
+export function followSize(host: Host): { follow(context: Message): void } {
+  let max = maxInline;
+  let reported = '';
+  const report = () => {
+    const width = Math.ceil(document.documentElement.clientWidth);
+    const height = Math.min(max, Math.ceil(document.body.getBoundingClientRect().height));
+    if (reported === `${width} ${height}`) return;
+    reported = `${width} ${height}`;
+    host.notify('ui/notifications/size-changed', { width, height });
+  };
+  new ResizeObserver(report).observe(document.body);
+  const expand = byId('expand');
+  let mode = 'inline';
+  expand.addEventListener('click', () => {
+    const wanted = mode === 'fullscreen' ? 'inline' : 'fullscreen';
+    host.request('ui/request-display-mode', { mode: wanted }).then(setMode, () => {
+      expand.hidden = true;
+    });
+  });
+  const setMode = (context: Message) => {
+    if (typeof context.mode === 'string') mode = context.mode;
+    expand.textContent = mode === 'fullscreen' ? 'Close' : 'Expand';
+  };
+  return {
+    follow: ({ containerDimensions, displayMode, availableDisplayModes }) => {
+      const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
+      if (typeof maxHeight === 'number' && maxHeight > 0) max = Math.min(maxHeight, maxInline);
+      if (Array.isArray(availableDisplayModes)) expand.hidden = !availableDisplayModes.includes('fullscreen');
+      setMode({ mode: displayMode });
+      report();
+    },
   };
 }

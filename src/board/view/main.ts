@@ -1,23 +1,28 @@
 import type { BoardAd, BoardAds } from '../payload.ts';
-import { reportSelection } from './ask.ts';
 import { drawCharts } from './charts.ts';
-import { createChips } from './chips.ts';
 import { createDrawer } from './drawer.ts';
-import { createFrame } from './frame.ts';
-import { connectHost, type Message } from './host.ts';
-import { createList } from './list.ts';
-import { adsIn, contextOf } from './listed-ads.ts';
-import { createPictures } from './pictures.ts';
-import { serverBehind, textOf } from './server.ts';
-import { followSize } from './size.ts';
+import { createChips, filtered } from './filters.ts';
+import { askToTryAgain, createFrame, reportSelection } from './frame.ts';
+import {
+  adsIn,
+  applyTheme,
+  connectHost,
+  contextOf,
+  explanationIn,
+  followSize,
+  isDemo,
+  type Message,
+  serverBehind,
+} from './host.ts';
+import { axisOf, createList, createPictures } from './list.ts';
 import { emptyState, problemOf, type State, type View } from './state.ts';
-import { applyTheme } from './theme.ts';
-import { axisOf } from './time-axis.ts';
 
 /** How many ads are asked for in one call; the server sends as many of them as fit. */
-const perCall = 400;
+const perCall = 1000;
 
 let state: State = emptyState;
+/** Whether the host takes messages for the conversation. */
+let canAsk = false;
 const host = connectHost({
   'ui/notifications/tool-input': (params) => view.update({ args: (params.arguments as State['args']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
@@ -33,10 +38,11 @@ const view: View = {
   update: (change) => {
     const before = state;
     state = { ...state, ...change };
+    if (state.ads !== before.ads || state.chosen !== before.chosen) state.shown = filtered(state.ads, state.chosen);
     draw(before);
   },
   openAd: (ad) => drawer.open(ad),
-  load: loadAds,
+  load: (ids) => reading(() => loadAds(ids)),
   server,
   host,
   pictures: createPictures(server),
@@ -49,13 +55,11 @@ const size = followSize(host);
 
 /** Draws again what depends on what has changed. */
 function draw(before: State): void {
-  const { ads, chosen, sort, mode, selected } = state;
-  const isOther = ads !== before.ads || chosen !== before.chosen;
-  if (isOther) {
-    drawCharts(view);
-    chips.draw();
-  }
+  const { shown, sort, mode, selected } = state;
+  const isOther = shown !== before.shown;
+  if (isOther) chips.draw();
   if (isOther || sort !== before.sort || mode !== before.mode || selected !== before.selected) list.draw();
+  if (isOther || state.coming !== before.coming || state.context !== before.context) drawCharts(view);
   if (selected !== before.selected) reportSelection(view);
   frame.draw();
 }
@@ -66,16 +70,27 @@ function takeContext(context: Message): void {
 }
 
 async function showResult(result: Message): Promise<void> {
-  const context = contextOf(result);
-  if (result.isError === true) return view.update({ status: textOf(result) });
+  const context = { ...contextOf(result), isDemo: isDemo(result) };
+  view.update({ context, problem: undefined });
+  if (result.isError === true)
+    return view.update({
+      status: '',
+      problem: { text: explanationIn(result), again: canAsk ? () => void askToTryAgain(view) : undefined },
+    });
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
-  view.update({ context, status: 'Reading the ads …' });
+  if (context.estimate && !context.gathering) return view.update({ status: '' });
+  await reading(() => (context.gathering ? loadGathering(context.gathering) : loadListed(result, context.ids ?? [])));
+}
+
+/** Says what is going on while ads are read, and offers to try again what fails; what has come by then is kept. */
+async function reading(read: () => Promise<void>): Promise<void> {
+  view.update({ status: 'Reading the ads …', problem: undefined });
   try {
-    if (context.gathering) await loadGathering(context.gathering);
-    else await loadListed(result, context.ids ?? []);
+    await read();
     view.update({ status: state.ads.length === 0 ? 'There are no ads to show.' : '' });
   } catch (error) {
-    view.update({ status: problemOf(error) });
+    const again = () => void reading(state.coming.length > 0 ? () => loadAds(state.coming) : read);
+    view.update({ status: '', problem: { text: `The ads could not be read. ${problemOf(error)}`, again } });
   }
 }
 
@@ -86,43 +101,60 @@ async function loadListed(result: Message, ids: readonly string[]): Promise<void
   const others = adsIn(result).filter(({ id }) => !shown.has(id.toLowerCase()));
   if (others.length === 0 && problem !== undefined) throw problem;
   const left = new Set(others.map(({ id }) => id.toLowerCase()));
-  if (others.length > 0) add(others, { coming: 0, missing: state.missing.filter((id) => !left.has(id)) });
+  if (others.length > 0) add(others, { coming: [], missing: state.missing.filter((id) => !left.has(id)) });
 }
 
 async function loadGathering(id: string): Promise<void> {
-  const { gathering, left, ...first } = await server.ads({ gathering: id });
-  view.update({ gathering, sort: 'days' });
-  show(first, left.length);
-  await loadAds(left);
+  const first = await server.ads({ gathering: id });
+  view.update({ gathering: first.gathering, sort: 'days' });
+  show([first], first.left);
+  await loadAds(first.left);
 }
 
+/** Draws the first ads at once, and all others together: a list that moves with every portion cannot be read. */
 async function loadAds(ids: readonly string[]): Promise<void> {
+  let come: BoardAds[] = [];
   let left = [...ids];
-  while (left.length > 0) {
-    const answer = await server.ads({ ids: left.slice(0, perCall) });
-    left = [...answer.left, ...left.slice(perCall)];
-    // Nothing of what was asked for: the rest would not come either.
-    if (answer.ads.length === 0 && answer.left.length > 0) break;
-    show(answer, left.length);
+  try {
+    while (left.length > 0) {
+      const answer = await server.ads({ ids: left.slice(0, perCall) });
+      if (answer.ads.length === 0 && answer.left.length > 0) throw new Error('The server gives none of them.');
+      left = [...answer.left, ...left.slice(perCall)];
+      come.push(answer);
+      if (state.ads.length > 0) view.update({ coming: left });
+      else {
+        show(come, left);
+        come = [];
+      }
+    }
+  } finally {
+    show(come, left);
   }
 }
 
-function show({ ads, missing, asOf, offered }: Omit<BoardAds, 'left'>, coming: number): void {
-  add(ads, { coming, missing: [...state.missing, ...missing], asOf, offered });
+function show(answers: readonly BoardAds[], coming: readonly string[]): void {
+  const missing = [...state.missing, ...answers.flatMap((answer) => answer.missing)];
+  const { asOf, offered } = answers.at(-1) ?? state;
+  add(
+    answers.flatMap(({ ads }) => ads),
+    { coming, missing, asOf, offered },
+  );
 }
 
 /** Adds ads to those that are shown. */
 function add(more: readonly BoardAd[], change: Partial<State>): void {
   const known = new Set(state.ads.map(({ id }) => id));
-  const ads = [...state.ads, ...more.filter(({ id }) => !known.has(id))];
-  view.update({ ...change, ads, axis: axisOf(ads, change.asOf ?? state.asOf) });
+  const others = more.filter(({ id }) => !known.has(id));
+  const ads = [...state.ads, ...others];
+  view.update({ ...change, ...(others.length > 0 && { ads, axis: axisOf(ads, change.asOf ?? state.asOf) }) });
 }
 
-const { hostContext } = await host.request('ui/initialize', {
+const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   protocolVersion: '2026-01-26',
   appInfo: { name: 'ad-library-board', version: '1.0.0' },
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
+canAsk = (hostCapabilities as Message | undefined)?.message !== undefined;
 takeContext((hostContext as Message | undefined) ?? {});
 host.notify('ui/notifications/initialized', {});
 frame.draw();

@@ -1,3 +1,5 @@
+import type { BoardAd } from '../payload.ts';
+
 /** Our words for values of the service, and numbers as people read them. */
 
 const numbers = new Intl.NumberFormat('en');
@@ -40,3 +42,29 @@ export function month(yearAndMonth: string): string {
 /** The same beside other months, where only January needs its year. */
 export const shortMonth = (yearAndMonth: string): string =>
   yearAndMonth.endsWith('-01') ? month(yearAndMonth) : month(yearAndMonth).slice(0, -5);
+
+/** How an ad is called: by its headline, or by what stands in for it. */
+export const titleOf = ({ headline, firstLine, cards, pageName }: BoardAd): string =>
+  [headline, firstLine, cards?.[0]?.title, pageName].find((text) => text && !text.includes('{{')) ?? 'Ad without words';
+
+/** `Video · 15 s`; just the cards of an ad with cards, and nothing for a picture, which can be seen. */
+export function formatOf({ displayFormat, creative }: BoardAd): string {
+  const format = displayFormat === undefined || displayFormat === 'IMAGE' ? undefined : label(displayFormat);
+  return [creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ');
+}
+
+export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === undefined ? '' : count(daysRunning, 'day'));
+
+export const stateOf = ({ active }: BoardAd): string => (active === undefined ? '' : active ? 'running' : 'ended');
+
+/** `running`, `ended`, or when it was last seen: all that is known of the others. */
+export const stateText = (ad: BoardAd): string =>
+  stateOf(ad) || (ad.lastSeenAt === undefined ? 'state unknown' : `seen ${day(ad.lastSeenAt)}`);
+
+/** The first letter of an advertiser, and a colour that stays the same for it. */
+export function monogramOf({ pageName, id }: BoardAd): { initial: string; hue: number } {
+  const name = pageName ?? id;
+  let hash = 7;
+  for (const character of name) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) % 360;
+  return { initial: pageName === undefined ? '' : ([...pageName][0] ?? '').toUpperCase(), hue: hash };
+}

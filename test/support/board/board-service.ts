@@ -69,6 +69,9 @@ export async function startBoardService(ads: (mediaUrl: string) => readonly obje
   };
 }
 
+/** The word in the page of the board. */
+export const wordIn = (page: string): string => /<meta name="ad-library-page" content="([^"]+)"/.exec(page)?.[1] ?? '';
+
 const advertisers = ['Quiet Heron Sleep', 'Stridemoor', 'Copperquill'];
 const formats = ['IMAGE', 'VIDEO', 'CAROUSEL'];
 const daysAgo = (days: number) => new Date(now - days * 86_400_000).toISOString();
