@@ -32,7 +32,7 @@ afterAll(() => {
 });
 
 /** Its types are those of a browser. */
-const module = new URL('../../src/board/view/list.ts', import.meta.url).href;
+const module = new URL('../../src/board/view/pictures.ts', import.meta.url).href;
 const { createPictures } = (await import(module)) as {
   createPictures(server: { pictures(ids: string[]): Promise<BoardPictures> }): { frame(id: string): Frame };
 };

@@ -1,8 +1,7 @@
 import { isWord } from '../../present/fence.ts';
 import type { BoardContext } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
-import { type SortName, sortNames, sortTitle } from './list.ts';
-import { type Problem, problemOf, type View, wholeOf } from './state.ts';
+import { type Problem, problemOf, type SortName, sortNames, sortTitle, type View, wholeOf } from './state.ts';
 import { count, day, number } from './words.ts';
 
 /** What stands above and below the ads: title, sorting, status, and what can be done with the selected ones. */

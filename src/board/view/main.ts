@@ -1,7 +1,7 @@
 import type { BoardAd, BoardAds } from '../payload.ts';
 import { drawCharts } from './charts.ts';
 import { createDrawer } from './drawer.ts';
-import { createChips, filtered } from './filters.ts';
+import { createChips } from './filters.ts';
 import { askToTryAgain, createFrame, reportSelection } from './frame.ts';
 import {
   adsIn,
@@ -14,8 +14,9 @@ import {
   type Message,
   serverBehind,
 } from './host.ts';
-import { axisOf, createList, createPictures } from './list.ts';
-import { emptyState, problemOf, type State, type View } from './state.ts';
+import { createList } from './list.ts';
+import { createPictures } from './pictures.ts';
+import { axisOf, emptyState, filtered, problemOf, type State, type View } from './state.ts';
 
 /** How many ads are asked for in one call; the server sends as many of them as fit. */
 const perCall = 1000;

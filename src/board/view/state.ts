@@ -1,7 +1,7 @@
 import type { BoardAd, BoardContext, BoardGathering } from '../payload.ts';
-import type { Chosen } from './filters.ts';
 import type { Host, Server } from './host.ts';
-import type { Pictures, SortName, TimeAxis } from './list.ts';
+import type { Pictures } from './pictures.ts';
+import { country, label, month } from './words.ts';
 
 /** All that the board shows. */
 export interface State {
@@ -80,4 +80,162 @@ export function wholeOf({ ads, args, context, gathering, coming, missing }: Stat
   if (whole > ads.length || here > ads.length) return Math.max(whole, here);
   const hasMore = gathering ? !gathering.complete : Boolean(cursor || args.cursor);
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
+}
+
+/** A property to filter by: the values of an ad, and how one reads. */
+interface Facet {
+  title: string;
+  values(ad: BoardAd): readonly string[];
+  read(value: string): string;
+  /** By value rather than by how many ads have it. */
+  inOrder?: true;
+}
+
+const one = (value: string | undefined) => (value === undefined ? [] : [value]);
+const same = (value: string) => value;
+
+export const facets = {
+  state: {
+    title: 'State',
+    values: ({ active }) => [active === undefined ? 'Unknown' : active ? 'Running' : 'Ended'],
+    read: same,
+    inOrder: true,
+  },
+  format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: label },
+  cta: { title: 'Call to action', values: ({ ctaType }) => one(ctaType), read: label },
+  advertiser: { title: 'Advertiser', values: ({ pageName }) => one(pageName), read: same },
+  country: { title: 'Country', values: ({ countries = [] }) => countries, read: country },
+  month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: month, inOrder: true },
+} satisfies Record<string, Facet>;
+
+export type FacetName = keyof typeof facets;
+export const facetNames = Object.keys(facets) as FacetName[];
+
+/** The chosen values: any of those of one facet, and all facets together. */
+export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
+
+/** The facets with chosen values of which an ad has none, as bits. */
+function lackedBy(ad: BoardAd, chosen: Chosen): number {
+  let lacked = 0;
+  for (const [index, name] of facetNames.entries()) {
+    const wanted = chosen[name];
+    if (wanted?.size && !facets[name].values(ad).some((value) => wanted.has(value))) lacked |= 1 << index;
+  }
+  return lacked;
+}
+
+export const filtered = (ads: readonly BoardAd[], chosen: Chosen): BoardAd[] =>
+  ads.filter((ad) => lackedBy(ad, chosen) === 0);
+
+export interface FacetValue {
+  facet: FacetName;
+  value: string;
+  text: string;
+  ads: number;
+  isChosen: boolean;
+}
+
+/** The values of each facet with the number of ads that choosing each would show beside the other facets. */
+export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue[][] {
+  const lacked = ads.map((ad) => lackedBy(ad, chosen));
+  return facetNames.map((facet, index) => {
+    const { values, read, inOrder }: Facet = facets[facet];
+    const counts = new Map<string, number>();
+    for (const [at, ad] of ads.entries()) {
+      const isCounted = ((lacked[at] ?? 0) & ~(1 << index)) === 0;
+      for (const value of values(ad)) counts.set(value, (counts.get(value) ?? 0) + Number(isCounted));
+    }
+    const all = [...counts].map(([value, ads]) => {
+      const isChosen = chosen[facet]?.has(value) === true;
+      return { facet, value, text: read(value), ads, isChosen };
+    });
+    return all.sort(inOrder ? (a, b) => (a.value < b.value ? 1 : -1) : (a, b) => b.ads - a.ads);
+  });
+}
+
+/** Chosen values with one more, or without it. */
+export function toggled(chosen: Chosen, facet: FacetName, value: string): Chosen {
+  const values = new Set(chosen[facet]);
+  if (!values.delete(value)) values.add(value);
+  return { ...chosen, [facet]: values };
+}
+
+const descending = (value: (ad: BoardAd) => number | string | undefined) => (a: BoardAd, b: BoardAd) => {
+  const [left, right] = [value(a), value(b)];
+  if (left === right) return 0;
+  if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
+  return left < right ? 1 : -1;
+};
+
+const names = new Intl.Collator('en');
+
+/** Ways to order ads, with their names. Ads that lack a value come last. */
+const orders = {
+  relevance: ['As listed', () => 0],
+  days: ['Days running', descending(({ daysRunning }) => daysRunning)],
+  newest: ['Newest first', descending(({ startedAt }) => startedAt)],
+  duplicates: ['Copies of the ad', descending(({ duplicates }) => duplicates)],
+  reach: ['Reach', descending(({ audienceReach }) => audienceReach)],
+  advertiser: ['Advertiser', (a: BoardAd, b: BoardAd) => names.compare(a.pageName ?? '￿', b.pageName ?? '￿')],
+} satisfies Record<string, [string, (a: BoardAd, b: BoardAd) => number]>;
+
+export type SortName = keyof typeof orders;
+export const sortNames = Object.keys(orders) as SortName[];
+export const sortTitle = (name: SortName): string => orders[name][0];
+export const sorted = (ads: readonly BoardAd[], name: SortName): BoardAd[] => [...ads].sort(orders[name][1]);
+
+/** One axis for the runs of all ads, so that bars can be compared. */
+export interface TimeAxis {
+  from: number;
+  to: number;
+}
+
+/** A run as fractions of the axis; undefined if its dates are not known. */
+export interface Bar {
+  start: number;
+  length: number;
+  /** It began before the axis does. */
+  isCut: boolean;
+}
+
+const DAY = 86_400_000;
+
+export const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
+
+/** When an ad was last known to run. */
+const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
+
+/** Ends today at the latest, where that is known. Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
+export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
+  const end = dayOf(today) || Number.POSITIVE_INFINITY;
+  const isPast = (time: number) => time <= end;
+  const starts = ads.map(({ startedAt }) => dayOf(startedAt)).filter(isPast);
+  const ends = ads.map(endOf).filter(isPast);
+  starts.sort((a, b) => a - b);
+  const to = ends.reduce((latest, time) => Math.max(latest, time), starts.at(-1) ?? 0);
+  const [first = to] = starts;
+  const most = starts[Math.floor(starts.length / 20)] ?? to;
+  const from = to - first > 2 * (to - most) ? most : first;
+  return { from: Math.min(from, to - 7 * DAY), to };
+}
+
+export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
+  const start = dayOf(ad.startedAt);
+  const end = Math.max(start, endOf(ad) || start);
+  if (Number.isNaN(start) || end < from || start > to) return undefined;
+  const at = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
+  return { start: at(start), length: at(end) - at(start), isCut: start < from };
+}
+
+/** The first days of months on the axis, at most twelve of them. */
+export function monthsOn({ from, to }: TimeAxis): { at: number; name: string }[] {
+  const first = new Date(from);
+  const all: { at: number; name: string }[] = [];
+  for (let month = first.getUTCMonth() + 1; all.length < 600; month++) {
+    const time = Date.UTC(first.getUTCFullYear(), month);
+    if (time > to) break;
+    all.push({ at: (time - from) / (to - from), name: new Date(time).toISOString().slice(0, 7) });
+  }
+  const step = Math.ceil(all.length / 12);
+  return all.filter((_, index) => index % step === 0);
 }

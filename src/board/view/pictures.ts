@@ -1,0 +1,79 @@
+import { el } from './elements.ts';
+import type { Server } from './host.ts';
+
+/** Pictures asked for in one call, and calls under way at once. */
+const perCall = 12;
+const maxCalls = 2;
+
+export interface Pictures {
+  /** A frame that fills with the picture of that id when it comes into sight. */
+  frame(id: string, hue: number, initial: string): HTMLElement;
+}
+
+/**
+ * Asks for pictures a few at a time, those in sight last asked first: a reader has scrolled on from the others. A picture
+ * of a call that failed is asked for again when its frame next comes into sight.
+ */
+export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
+  const known = new Map<string, string | undefined>();
+  const frames = new Map<string, Set<HTMLElement>>();
+  let waiting: string[] = [];
+  let calls = 0;
+
+  const show = (id: string, src: string | undefined) => {
+    known.set(id, src);
+    for (const frame of frames.get(id) ?? []) {
+      observer.unobserve(frame);
+      fill(frame, src);
+    }
+    frames.delete(id);
+  };
+  const askNext = async (): Promise<void> => {
+    if (calls >= maxCalls || waiting.length === 0) return;
+    const ids = waiting.slice(-perCall).reverse();
+    waiting = waiting.slice(0, -perCall);
+    calls++;
+    try {
+      const { pictures, left } = await server.pictures(ids);
+      for (const { id, src, isLate } of pictures) {
+        if (isLate) frames.delete(id);
+        else show(id, src?.startsWith('data:image/jpeg;base64,') ? src : undefined);
+      }
+      if (pictures.length === 0) throw new Error('The same call would be made for ever.');
+      waiting.push(...left.toReversed());
+    } catch {
+      for (const id of ids) frames.delete(id);
+    }
+    calls--;
+    void askNext();
+  };
+  const observer = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        const frame = target as HTMLElement;
+        const { id = '' } = frame.dataset;
+        if (!known.has(id) && !frames.has(id)) waiting.push(id);
+        frames.set(id, (frames.get(id) ?? new Set()).add(frame));
+        if (known.has(id)) show(id, known.get(id));
+      }
+      for (let call = 0; call < maxCalls; call++) void askNext();
+    },
+    { root: document, rootMargin: '300px' },
+  );
+  return {
+    frame: (id, hue, initial) => {
+      const frame = el('div', { class: 'frame', 'data-id': id }, el('span', { 'aria-hidden': 'true' }, initial));
+      frame.style.setProperty('--hue', String(hue));
+      observer.observe(frame);
+      return frame;
+    },
+  };
+}
+
+function fill(frame: HTMLElement, src: string | undefined): void {
+  if (src === undefined || frame.querySelector('img')) return;
+  const image = el('img', { alt: '', src });
+  image.addEventListener('load', () => frame.classList.add('filled'), { once: true });
+  frame.append(image);
+}
