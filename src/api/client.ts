@@ -5,7 +5,7 @@ import type { AnswerOf } from './response-schemas.ts';
 import { type Answer, type Call, fingerprint, type Receipt, type Send } from './send.ts';
 
 /** The parameters of an operation, and how to answer it. */
-export type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance'>>;
+export type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance' | 'around'>>;
 
 export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
@@ -57,12 +57,12 @@ interface ApiCall {
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
   const { tenantId, signal, onReceipt, onFailure } = caller;
-  const { path = {}, query = {}, body, fresh = false, seen = false, allowance } = request;
+  const { path = {}, query = {}, body, fresh = false, seen = false, allowance, around } = request;
   const key = keyOf(caller, baseUrl);
   try {
     const called = { operation, path, query, ...(body && { body }) };
     const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId };
-    const answer = await send({ ...called, ...identity, signal, fresh, seen, allowance });
+    const answer = await send({ ...called, ...identity, signal, fresh, seen, allowance, around });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {

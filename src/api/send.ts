@@ -27,6 +27,8 @@ export interface Call {
   transit?: Transit;
   /** What the tool call that makes it may spend. */
   allowance?: Allowance | undefined;
+  /** Sends it where it is carried out, which goes on after its caller has left. */
+  around?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
 /** A limit of credits for all calls of one tool call. */

@@ -1,12 +1,16 @@
-import type { Api } from '../api/client.ts';
+import type { Api, ApiAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Allowance, Answer } from '../api/send.ts';
+import type { Allowance, Answer, Call } from '../api/send.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
 /** Where a page of a list begins, and how many ads it may hold. */
 export interface PageRequest {
   limit: number;
   cursor: string | null;
+  /** Called with the page as soon as the service has sent it, even if nobody waits for it any more. */
+  onPage(page: AdPage): Promise<void>;
+  /** Called with each request that may be paid for; it settles when that has ended. */
+  onRequest(request: Promise<unknown>): void;
 }
 
 export interface AdPage {
@@ -49,36 +53,58 @@ export const adListOf = (question: GatheringQuestion, options: AdListOptions): A
     : collected(question.collectionId, options);
 
 function searched(filters: object, { api, allowance, fresh, maxLimit }: AdListOptions): AdList {
+  const pageOf = async (answer: ApiAnswer<'searchAds'>): Promise<AdPage> => {
+    const { items, cursor, hasMore } = answer.value;
+    return { ids: idsOf(items), cursor, hasMore, found: totalOf(answer), ...copiesOf(answer) };
+  };
   return {
     operation: 'searchAds',
     maxLimit,
-    async read({ limit, cursor }) {
+    async read({ limit, cursor, ...page }) {
       const body = { ...filters, limit, ...(cursor !== null && { cursor }) };
-      const answer = await api.searchAds({ body, fresh, allowance });
-      const { items, cursor: next, hasMore, totalHits } = answer.value;
-      return { ids: idsOf(items), cursor: next, hasMore, found: wholeNumber(totalHits), ...copiesOf(answer) };
+      return pageOf(await api.searchAds({ body, fresh, allowance, around: handedTo(page, pageOf) }));
     },
   };
 }
 
 function collected(collectionId: string, { api, allowance, fresh }: AdListOptions): AdList {
+  const pageOf = async (answer: ApiAnswer<'listCollectionItems'>): Promise<AdPage> => {
+    // Loaded with the first call, like everything that reads answers.
+    const { readAds } = await import('../api/read-items.ts');
+    const { cursor, hasMore, collection } = answer.value;
+    return {
+      ids: idsOf(readAds(answer)),
+      cursor,
+      hasMore,
+      found: wholeNumber(collection?.adCount),
+      ...copiesOf(answer),
+    };
+  };
   return {
     operation: 'listCollectionItems',
     maxLimit: 100,
-    async read({ limit, cursor }) {
+    async read({ limit, cursor, ...page }) {
       const query = { itemType: 'ads', limit, ...(cursor !== null && { cursor }) };
-      const answer = await api.listCollectionItems({ path: { collectionId }, query, fresh, allowance });
-      // Loaded with the first call, like everything that reads answers.
-      const { readAds } = await import('../api/read-items.ts');
-      const { cursor: next, hasMore, collection } = answer.value;
-      return {
-        ids: idsOf(readAds(answer)),
-        cursor: next,
-        hasMore,
-        found: wholeNumber(collection?.adCount),
-        ...copiesOf(answer),
-      };
+      const path = { collectionId };
+      return pageOf(await api.listCollectionItems({ path, query, fresh, allowance, around: handedTo(page, pageOf) }));
     },
+  };
+}
+
+/** What goes wrong with the page is for whoever waits for it. */
+function handedTo<Received extends Answer>(
+  { onPage, onRequest }: Pick<PageRequest, 'onPage' | 'onRequest'>,
+  pageOf: (answer: Received) => Promise<AdPage>,
+): Call['around'] {
+  return (send) => {
+    const request = send().then(async (answer) => {
+      await pageOf(answer as Received)
+        .then(onPage)
+        .catch(() => {});
+      return answer;
+    });
+    onRequest(request);
+    return request;
   };
 }
 
@@ -111,3 +137,9 @@ const isAboutLimit = (text: string): boolean =>
 /** A number of things as a service states it; undefined for what cannot be one. */
 export const wholeNumber = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
+/** How many ads match, as the service says with some of them; undefined if it says fewer than came. */
+export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
+  const total = wholeNumber(totalHits);
+  return total !== undefined && total >= items.length ? total : undefined;
+}

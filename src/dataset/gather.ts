@@ -3,7 +3,6 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/allowance.ts';
 import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
 import { type AdList, type AdPage, type ReplayedAds, smallerLimit } from './ad-list.ts';
-import { timeAfter } from './gatherings.ts';
 import { type Stop, type StopSignals, stopOf } from './stop.ts';
 
 /** What all parts of a gathering share while it is made. */
@@ -20,6 +19,8 @@ export interface GatherRun extends StopSignals {
   deadline: number;
   addItems(batch: ItemBatch): Promise<void>;
   save(step: GatheringStep): Promise<void>;
+  /** Called with each page that is asked for: it goes on even if the caller leaves. */
+  onRequest(settled: Promise<unknown>): void;
   /** Called after each page, with what the service says there is in this part. */
   onPage(found: number | null): void;
 }
@@ -47,56 +48,88 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
   const own = new Set(start.adIds);
   let idle = 0;
   const used = new Set([state.cursor]);
+  const take = async ({ ids, found, hasMore, cursor }: AdPage) => {
+    const before = own.size;
+    for (const id of ids.map(idKey)) {
+      own.add(id);
+      run.read.add(id);
+    }
+    idle = own.size > before ? 0 : idle + 1;
+    state = {
+      ...state,
+      found: found ?? state.found,
+      // Of what was forgotten since nobody knows whether it is listed again.
+      listed: Math.max(state.listed, before) + own.size - before,
+      ended: !hasMore,
+      cursor: hasMore ? (cursor ?? state.cursor) : null,
+      step: state.step + 1,
+      gatheredAt: run.clock(),
+    };
+    await run.save({ ...state, adIds: ids });
+  };
+  const deadEnd = async (error: AdLibraryError): Promise<Stop> => {
+    // Whoever calls with `fresh` then begins anew.
+    if (state.fresh && state.step > 0) await run.save({ ...state, fresh: false, step: state.step + 1, adIds: [] });
+    return { reason: 'error', error, leadsNowhere: true };
+  };
   for (;;) {
     const limit = reachedLimit(run);
     if (limit) return limit;
     let page: AdPage;
     try {
-      page = await readPage(state.cursor, list, run);
+      page = await readPage({ cursor: state.cursor, take }, list, run);
     } catch (error) {
-      return stopOf(error, run);
+      const stop = stopOf(error, run);
+      return stop.error && isRejected(stop.error) ? deadEnd(stop.error) : stop;
     }
-    const before = own.size;
-    for (const id of page.ids.map(idKey)) {
-      own.add(id);
-      run.read.add(id);
-    }
-    idle = own.size > before ? 0 : idle + 1;
-    const ended = !page.hasMore;
-    const cursor = ended ? null : page.cursor;
-    state = { ...state, found: page.found ?? state.found, ended, cursor, gatheredAt: timeAfter(state, run.clock()) };
-    if (page.replayed) await addReplayed(page.replayed, list, run);
-    await run.save({ ...state, adIds: page.ids });
     run.maxAds = await run.askMaxAds();
     if (run.read.size > maxCachedAds) await page.uncache?.();
     run.onPage(state.found);
     // A service inside this process leaves no time in between for anything else.
     await nextTurn();
-    if (ended) return { reason: 'end' };
-    if (cursor === null || used.has(cursor) || idle >= maxIdlePages) return { reason: 'error', error: pagesRepeat() };
-    used.add(cursor);
+    if (state.ended) return { reason: 'end' };
+    if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat());
+    used.add(state.cursor);
   }
 }
+
+/** The service does not take what a page was asked with. */
+export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
+  kind === 'invalid_request' || kind === 'not_found';
 
 function addReplayed({ age, ...ads }: ReplayedAds, { operation }: AdList, { clock, addItems }: GatherRun) {
   return addItems({ ...ads, type: 'ads', at: clock() - age, listedBy: operation });
 }
 
-function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {
+export function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {
   if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
   if (isDraining()) return { reason: 'shutdown' };
   const left = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
   return left < slack * slowest ? { reason: 'deadline' } : undefined;
 }
 
-async function readPage(cursor: string | null, list: AdList, run: GatherRun): Promise<AdPage> {
+interface WantedPage {
+  cursor: string | null;
+  /** Called once with the page, even if the caller has left: it was paid for. */
+  take(page: AdPage): Promise<void>;
+}
+
+async function readPage({ cursor, take }: WantedPage, list: AdList, run: GatherRun): Promise<AdPage> {
   const { allowance, maxAds, read, clock } = run;
+  let taken: Promise<void> | undefined;
+  const takeOnce = (page: AdPage) => {
+    taken ??= take(page);
+    return taken;
+  };
   for (;;) {
     const max = Math.min(list.maxLimit, maxAds - read.size);
     const limit = await allowance.pageSize({ operation: list.operation, max });
     const began = clock();
     try {
-      return await list.read({ limit, cursor });
+      const page = await list.read({ limit, cursor, onPage: takeOnce, onRequest: run.onRequest });
+      if (page.replayed) await addReplayed(page.replayed, list, run);
+      await takeOnce(page);
+      return page;
     } catch (error) {
       const smaller = smallerLimit(error, limit);
       if (smaller === undefined) throw error;

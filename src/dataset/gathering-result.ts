@@ -3,7 +3,7 @@ import { sanitizeLine } from '../present/text.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
 import type { Row } from './columns.ts';
-import { adIdsOf, changesOf, foundBy, foundInParts, isComplete } from './gatherings.ts';
+import { adIdsOf, differences, foundBy, foundInParts, isComplete, lastComplete } from './gatherings.ts';
 import { type GatheredRows, type SummaryRow, summarize, summaryRow } from './summary.ts';
 import { summaryText } from './summary-text.ts';
 
@@ -37,40 +37,44 @@ export interface ResultOptions {
   contents: DatasetContents;
   adRows: AdRowReader;
   tenantId: string;
-  /** When this tool call started. */
-  since: number;
+  /** What there was before this call, and the ids of the ads that it has read. */
+  before: DatasetContents;
+  brought: ReadonlySet<string>;
 }
 
 /** Ids that are listed; the others are counted. */
 const maxGone = 40;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
-  const { contents, since } = options;
+  const { contents, before, brought } = options;
   const ids = adIdsOf(gathering, contents);
-  const { added, updated, fresh, gone, before } = changesOf(gathering, contents, since);
+  const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
+  const earlier = new Map(before.ads.map(({ id, since }) => [idKey(id), since]));
   const rows = await rowsOf(ids, options);
   const inParts = foundInParts(gathering, contents);
   const missing = ids.size - rows.ads.length;
-  const sinceLast = before !== null &&
-    fresh &&
-    gone && {
-      gatheredAt: isoDate(before),
-      fresh: fresh.length,
-      updated: changesOf(gathering, contents, gathering.startedAt).updated.length,
-      gone: gone.length,
-    };
+  const isWhole = isComplete(gathering, contents);
+  const last = isWhole ? lastComplete(gathering, contents) : undefined;
+  const changes = last && differences(last, gathering, contents);
   return {
     gathering: gathering.id,
     found: foundBy(gathering, contents),
     ...(inParts && { foundInParts: inParts }),
     read: ids.size,
-    added: added.length,
-    updated: updated.length,
-    gone: gone?.slice(0, maxGone).map(cleanId) ?? null,
-    complete: isComplete(gathering, contents),
+    added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
+    updated: read.filter(({ id, since }) => since !== (earlier.get(idKey(id)) ?? since)).length,
+    gone: changes?.gone.slice(0, maxGone).map(cleanId) ?? null,
+    complete: isWhole,
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
-    ...(sinceLast && { sinceLast }),
+    ...(changes && {
+      sinceLast: {
+        gatheredAt: isoDate(last.gatheredAt),
+        fresh: changes.fresh.length,
+        updated: changes.updated.length,
+        gone: changes.gone.length,
+      },
+    }),
     summary: summaryText(summarize(rows)),
   };
 }

@@ -13,14 +13,18 @@ export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gathe
   problem?: string;
   /** How to continue. */
   next?: string;
+  /** What came of an earlier one. */
+  note?: string;
   estimate?: { ads: number | null; pages: number | null; credits: number | null };
 }
 
 export function gatheringText(output: GatherOutput): string {
-  const { estimate, summary, gathering, added, updated, sinceLast, gone, problem, next } = output;
-  if (estimate || gathering === null) return [summary, next].filter(Boolean).join('\n');
+  const { estimate, summary, gathering, added, updated, sinceLast, gone, problem, next, note } = output;
+  if (gathering === null) return [summary, next].filter(Boolean).join('\n');
   return [
     headline(output),
+    estimate && 'Estimate: 0 credits, since everything is read.',
+    note,
     problem,
     next,
     `This call added ${count(added, 'ad')} to the dataset and updated ${updated}.`,
@@ -50,6 +54,9 @@ const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 /** What to do when the service refuses to continue from where a gathering stands. */
 export const startOver =
   'If the service no longer takes its own cursor, start over with fresh: true, which is charged again.';
+
+export const beginsAnew =
+  'The last one with fresh: true was stopped and is more than a day old, so this one started over.';
 
 export const readAgain = 'To have them again, call with fresh: true, which is charged again.';
 

@@ -19,26 +19,84 @@ export const questionKey = ({ filters = {}, split, collectionId }: GatheringQues
 export const partsOfQuestion = ({ filters = {}, split, collectionId }: GatheringQuestion): GatheringQuestion[] =>
   split?.map((part) => ({ filters: { ...filters, ...part } })) ?? [{ filters, collectionId }];
 
-/** A gathering that starts now. Two that start at the same time with the same question are one. */
-export function newGathering(question: GatheringQuestion, at: number): GatheringState {
+/** The question with each part once, however often it is named. */
+export function withoutRepeats(question: GatheringQuestion): GatheringQuestion {
+  const keys = partsOfQuestion(question).map(questionKey);
+  const split = question.split?.filter((_, index) => keys.indexOf(keys[index] ?? '') === index);
+  return { ...question, split };
+}
+
+/** A gathering that starts now. Two that start as the same in the order of the dataset, with the same question, are one. */
+export function newGathering(
+  question: GatheringQuestion,
+  at: number,
+  { order = at, fresh = false }: Partial<Pick<GatheringState, 'order' | 'fresh'>> = {},
+): GatheringState {
   const key = questionKey(question);
   const { filters = {}, split, collectionId = null } = question;
   return {
-    id: `g${hash('sha256', `${key} ${at}`).slice(0, 10)}`,
+    id: `g${hash('sha256', `${key} ${order}`).slice(0, 10)}`,
     question: key,
     filters: collectionId === null ? { ...filters, ...(split && { split }) } : null,
     collectionId,
+    fresh,
     parts: [],
     found: null,
+    listed: 0,
     ended: false,
     cursor: null,
+    order,
+    step: 0,
     startedAt: at,
     gatheredAt: at,
   };
 }
 
-/** When a gathering reads more: later than before, even if another process read that by a clock that was fast. */
-export const timeAfter = ({ gatheredAt }: GatheringState, now: number): number => Math.max(now, gatheredAt + 1);
+export interface GatheringPart {
+  question: GatheringQuestion;
+  state: GatheringState;
+}
+
+/** A gathering as it stands: where it goes on in each of its parts. */
+export interface OpenGathering {
+  /** Of a gathering without `split` the same as its only part. */
+  whole: GatheringState;
+  parts: GatheringPart[];
+}
+
+/** Goes on with the newest gathering of the question, or starts all over. */
+export function openGathering(
+  question: GatheringQuestion,
+  contents: DatasetContents,
+  { fresh, now }: { fresh: boolean; now: number },
+): OpenGathering {
+  const [newest] = fresh ? [] : gatheringsOf(contents, question);
+  // Later than all others, even if those began by a clock that was fast.
+  const order = contents.gatherings.reduce((next, one) => Math.max(next, one.order + 1), now);
+  const state = newest ? stateOf(newest) : newGathering(question, now, { order, fresh });
+  if (question.split === undefined) return { whole: state, parts: [{ question, state }] };
+  const parts = partsOfQuestion(question).map((part) => ({ question: part, state: partOf(part, state, contents) }));
+  const ids = parts.map((part) => part.state.id);
+  const hasOthers = state.ended && state.parts.join() !== ids.join();
+  const whole = hasOthers ? newGathering(question, now, { order }) : state;
+  return { whole: { ...whole, parts: ids, ended: whole.ended && parts.every((part) => part.state.ended) }, parts };
+}
+
+/**
+ * Where a part goes on: with a complete gathering of it if there is one, of whatever age, or else with what the whole
+ * has begun. What is begun with `fresh` takes nothing that was begun before.
+ */
+function partOf(
+  question: GatheringQuestion,
+  { fresh, order, startedAt, parts }: GatheringState,
+  contents: DatasetContents,
+): GatheringState {
+  const all = gatheringsOf(contents, question).filter((one) => !fresh || one.order >= order);
+  const best = all.find(({ complete }) => complete) ?? all.find(({ id }) => parts.includes(id)) ?? all[0];
+  return best ? stateOf(best) : newGathering(question, startedAt, { order, fresh });
+}
+
+const stateOf = ({ adIds: _, missing: __, complete: ___, ...state }: Gathering): GatheringState => state;
 
 /** All gatherings of a question, the newest first. */
 export const gatheringsOf = ({ gatherings }: DatasetContents, question: GatheringQuestion): Gathering[] => {
@@ -74,10 +132,11 @@ export function isComplete(gathering: Gathering, contents: DatasetContents): boo
   return gathering.ended && parts.length === new Set(gathering.parts).size && parts.every(({ complete }) => complete);
 }
 
-/** What the service says there is; the sum of the parts, and null unless all of them say it. */
+/** What the service says there is; the sum of the parts, and null unless all of them are there and say it. */
 export function foundBy(gathering: Gathering, contents: DatasetContents): number | null {
   if (gathering.parts.length === 0) return gathering.found;
   const parts = partsOf(gathering, contents);
+  if (parts.length < new Set(gathering.parts).size) return null;
   return parts.reduce<number | null>((sum, { found }) => (sum === null || found === null ? null : sum + found), 0);
 }
 
@@ -90,38 +149,34 @@ export function foundInParts(gathering: Gathering, contents: DatasetContents): s
   return `${sum} found in ${totals.length} of ${gathering.parts.length} parts`;
 }
 
-export interface GatheringChanges {
-  /** Ads that were not in the dataset before. */
-  added: string[];
-  /** Ads whose content has changed. */
+/** How a gathering differs from an earlier one. */
+export interface Differences {
+  /** Ads that the earlier one did not have. */
+  fresh: string[];
+  /** Ads whose content has changed since that one read them, whoever saw it first. */
   updated: string[];
-  /** Ads that the last gathering of the same question did not have. Null unless both are complete. */
-  fresh: string[] | null;
-  /** Ads of that gathering which this one did not see. Null unless both are complete. */
-  gone: string[] | null;
-  /** When that gathering was made. */
-  before: number | null;
+  /** Ads of the earlier one that this one did not see. */
+  gone: string[];
 }
 
-/**
- * What a gathering brought since a time, and how it differs from the last complete one of the same question that was
- * started before it.
- */
-export function changesOf(gathering: Gathering, contents: DatasetContents, since: number): GatheringChanges {
+/** The last complete gathering of the same question before this one. */
+export function lastComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
+  const { question, order } = gathering;
+  const earlier = contents.gatherings.filter((other) => other.question === question && other.order < order);
+  return earlier.findLast((other) => isComplete(other, contents));
+}
+
+export function differences(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
   const ids = adIdsOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
-  const earlier = contents.gatherings.filter(
-    (other) => other.question === gathering.question && other.startedAt < gathering.startedAt,
-  );
-  const before = earlier.findLast((other) => isComplete(other, contents));
-  const comparable = before !== undefined && isComplete(gathering, contents);
-  const beforeIds = before === undefined ? new Set<string>() : adIdsOf(before, contents);
+  const times = new Map<string, number>();
+  const partsBefore = before.parts.length === 0 ? [before] : partsOf(before, contents);
+  for (const { adIds, gatheredAt } of partsBefore)
+    for (const id of adIds) times.set(id, Math.max(gatheredAt, times.get(id) ?? 0));
   return {
-    added: idsOf(read.filter(({ firstAt }) => firstAt >= since)),
-    updated: idsOf(read.filter((ad) => ad.firstAt < since && ad.since >= since)),
-    fresh: comparable ? idsOf(read.filter(({ id }) => !beforeIds.has(idKey(id)))) : null,
-    gone: comparable ? [...beforeIds].filter((id) => !ids.has(id)) : null,
-    before: before?.gatheredAt ?? null,
+    fresh: idsOf(read.filter(({ id }) => !times.has(idKey(id)))),
+    updated: idsOf(read.filter(({ id, since }) => since > (times.get(idKey(id)) ?? Infinity))),
+    gone: [...times.keys()].filter((id) => !ids.has(id)),
   };
 }
 

@@ -16,6 +16,8 @@ export interface Stop {
   reason: StopReason;
   /** What was thrown. */
   error?: AdLibraryError;
+  /** What it stopped at will not go away: to go on brings nothing. */
+  leadsNowhere?: true;
   /** How many ads there was room for, if that stopped it. */
   maxAds?: number;
 }

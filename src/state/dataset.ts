@@ -81,30 +81,48 @@ export interface GatheringState {
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
+  /** Begun with `fresh`, and nothing speaks against going on with it. */
+  fresh: boolean;
   /** If it has several parts: the ids of their gatherings, which hold what was read. */
   parts: readonly string[];
   /** What the service says there is. */
   found: number | null;
+  /** How many different ads the service has listed. */
+  listed: number;
   /** The last page was reached. */
   ended: boolean;
   /** Where the service goes on. */
   cursor: string | null;
+  /** Grows with each gathering and with each step of one, whatever clocks say. */
+  order: number;
+  step: number;
   startedAt: number;
   /** When it last read something. */
   gatheredAt: number;
 }
 
-export interface GatheringStep extends GatheringState {
+export interface GatheringStep extends Omit<GatheringState, keyof AddedFields>, AddedFields {
   /** Ids of the ads that this step read. */
   adIds: readonly string[];
 }
 
+/** What earlier versions did not write. */
+interface AddedFields {
+  fresh?: boolean | undefined;
+  listed?: number | undefined;
+  order?: number | undefined;
+  step?: number | undefined;
+}
+
+/** A gathering as it is kept. One of several parts is as old as the oldest of them. */
 export interface Gathering extends GatheringState {
+  /** What the service says there is, unless it listed more. */
+  found: number | null;
   /** Ids of all ads that were read, in lower case. */
   adIds: ReadonlySet<string>;
   /** Ads that were read, and are no longer kept for want of room. */
   missing: number;
-  /** The last page was reached, and all ads are kept. */
+  /** The last page was reached, and every ad that was listed is kept. */
   complete: boolean;
 }
 

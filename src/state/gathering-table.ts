@@ -18,8 +18,9 @@ const GATHERING_BYTES = 1024;
 /** An id in a set. */
 const ID_BYTES = 128;
 
-/** The gatherings of a dataset. The oldest are removed when there are too many. */
+/** The gatherings of a dataset. Those that were read longest ago are removed when there are too many. */
 export class GatheringTable {
+  /** The one that was read longest ago first. */
   readonly #entries = new Map<string, Entry>();
   readonly #ads: KeptAds;
   bytes = 0;
@@ -33,20 +34,38 @@ export class GatheringTable {
     return this.#entries.size;
   }
 
-  /** The oldest first. */
+  /** The one that began first is first. */
   all(): Gathering[] {
     return [...this.#entries.values()]
-      .sort((left, right) => left.state.startedAt - right.state.startedAt)
+      .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
       .map(({ state, adIds }) => {
         let missing = 0;
         for (const id of adIds) if (this.#ads.get(id) === undefined) missing++;
-        return { ...state, adIds, missing, complete: state.ended && missing === 0 };
+        const isBelievable = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
+        return {
+          ...state,
+          found: isBelievable ? state.found : null,
+          gatheredAt: this.#timeOf(state),
+          adIds,
+          missing,
+          complete: state.ended && missing === 0 && adIds.size >= state.listed,
+        };
       });
   }
 
+  #timeOf({ parts, gatheredAt }: GatheringState): number {
+    const times = parts.flatMap((id) => this.#entries.get(id)?.state.gatheredAt ?? []);
+    return times.length === 0 ? gatheredAt : Math.min(...times);
+  }
+
+  /** What brings it back as it is, in any order. */
+  steps(): GatheringStep[] {
+    return [...this.#entries.values()].map(({ state, adIds }) => ({ ...state, adIds: [...adIds] }));
+  }
+
   /** Takes a step in, in whatever order steps come; the same one twice changes nothing. Returns whether it did. */
-  save({ adIds, ...step }: GatheringStep): boolean {
-    const state = stateOf(step);
+  save({ adIds, ...record }: GatheringStep): boolean {
+    const state = stateOf(record);
     const known = this.#entries.get(state.id);
     const ids = new Set(known?.adIds);
     for (const id of adIds) ids.add(idKey(id));
@@ -55,8 +74,21 @@ export class GatheringTable {
     const bytes = GATHERING_BYTES + 2 * JSON.stringify(newest).length + ID_BYTES * ids.size;
     this.bytes += bytes - (known?.bytes ?? 0);
     this.#entries.set(state.id, { state: newest, adIds: ids, bytes });
+    this.#keepLongest(newest);
     while (this.#entries.size > MAX_GATHERINGS || this.bytes > MAX_BYTES) this.removeOldest();
     return true;
+  }
+
+  /** What is being read is the last to be removed, with what it is a part of, and all parts of that. */
+  #keepLongest({ id, parts }: GatheringState): void {
+    const wholes = [...this.#entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
+    const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
+    for (const name of new Set(read)) {
+      const entry = this.#entries.get(name);
+      if (entry === undefined) continue;
+      this.#entries.delete(name);
+      this.#entries.set(name, entry);
+    }
   }
 
   /** False if there is nothing to remove. */
@@ -71,14 +103,17 @@ export class GatheringTable {
   }
 }
 
-/** Without what else a record holds. */
-function stateOf(step: GatheringState): GatheringState {
-  const { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt } = step;
-  return { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt };
+/** Without what else a record holds, and with what one of an earlier version lacks. */
+function stateOf(record: Omit<GatheringStep, 'adIds'>): GatheringState {
+  const { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt } = record;
+  const { fresh = false, listed = 0, order = startedAt, step = 0 } = record;
+  const about = { id, question, filters, collectionId, fresh, parts };
+  return { ...about, found, listed, ended, cursor, order, step, startedAt, gatheredAt };
 }
 
 /** One that ended is not opened again by a step that another process made at the same time. */
 function isLater(state: GatheringState, known: GatheringState): boolean {
+  if (state.step !== known.step) return state.step > known.step;
   if (state.gatheredAt !== known.gatheredAt) return state.gatheredAt > known.gatheredAt;
   return !known.ended && !isDeepStrictEqual(state, known);
 }

@@ -59,8 +59,7 @@ export class MemoryDataset {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#items[kind].all())
         for (const version of [...versions, item]) yield { ...item, ...version, kind };
-    for (const { missing: _missing, complete: _complete, adIds, ...state } of this.#gatherings.all())
-      yield { ...state, adIds: [...adIds], kind: 'gathering' };
+    for (const step of this.#gatherings.steps()) yield { ...step, kind: 'gathering' };
   }
 
   contents(): DatasetContents {

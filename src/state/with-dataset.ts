@@ -13,7 +13,7 @@ export interface DatasetOptions {
 
 /** Adds the ads and pages of every answer that the service sent to the caller's dataset. */
 export function withDataset(send: Send, { datasets, now, onError }: DatasetOptions): Send {
-  return gatedOnly(send, async (call) => {
+  const sendAndAdd: Send = async (call) => {
     const answer = await send(call);
     const { type, items } = itemsIn(call, answer);
     try {
@@ -24,7 +24,8 @@ export function withDataset(send: Send, { datasets, now, onError }: DatasetOptio
       onError(error);
     }
     return answer;
-  });
+  };
+  return gatedOnly(send, (call) => (call.around ? call.around(() => sendAndAdd(call)) : sendAndAdd(call)));
 }
 
 /**

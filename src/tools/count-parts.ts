@@ -1,4 +1,4 @@
-import { wholeNumber } from '../dataset/ad-list.ts';
+import { totalOf } from '../dataset/ad-list.ts';
 import { foundBy, gatheringsOf, isComplete } from '../dataset/gatherings.ts';
 import { type Stop, stopOf } from '../dataset/stop.ts';
 import { serviceNotes } from '../present/list-text.ts';
@@ -75,8 +75,8 @@ async function counter({ maxCredits, fresh }: Omit<CountRequest, 'filters' | 'pa
   return async (filters: Filters): Promise<Count> => {
     const gathered = contents && gatheredCount(filters, contents, now);
     if (gathered) return gathered;
-    const { value, raw } = await api.searchAds({ body: { ...filters, limit: 1 }, fresh, allowance });
-    return { filters, total: wholeNumber(value.totalHits) ?? null, ...serviceNotes(raw) };
+    const answer = await api.searchAds({ body: { ...filters, limit: 1 }, fresh, allowance });
+    return { filters, total: totalOf(answer) ?? null, ...serviceNotes(answer.raw) };
   };
 }
 

@@ -3,13 +3,15 @@ import { canonical } from '../../src/api/send.ts';
 import { viewCoverage } from '../../src/dataset/coverage.ts';
 import {
   adIdsOf,
-  changesOf,
+  differences,
   foundBy,
   gatheringsOf,
   isComplete,
+  lastComplete,
   newGathering,
   partsOfQuestion,
 } from '../../src/dataset/gatherings.ts';
+import type { Dataset } from '../../src/state/dataset.ts';
 import { add, gather, newDataset } from './datasets.ts';
 
 const tea = { filters: { query: 'tea', countries: ['DE'] } };
@@ -65,6 +67,14 @@ test('a gathering of several parts is the sum of them, each ad once', async () =
 });
 
 describe('what changed', () => {
+  const readIn = async (dataset: Dataset) => {
+    const contents = await dataset.contents();
+    const [last] = gatheringsOf(contents, tea);
+    if (!last) throw new Error('a gathering');
+    const before = lastComplete(last, contents);
+    return { before: before?.startedAt, changes: before && differences(before, last, contents) };
+  };
+
   test('since the last complete gathering of the same question: new, changed, gone', async () => {
     const dataset = await newDataset();
     await gather(dataset, newGathering(tea, 10), [
@@ -81,30 +91,19 @@ describe('what changed', () => {
       { id: 'known' },
       { id: 'new' },
     ] as never);
-    const contents = await dataset.contents();
-    const [last] = gatheringsOf(contents, tea);
-    expect(last && changesOf(last, contents, 20)).toEqual({
-      added: ['new'],
-      updated: ['Changes'],
-      fresh: ['known', 'new'],
-      gone: ['goes'],
+    expect(await readIn(dataset)).toEqual({
       before: 10,
+      changes: { fresh: ['known', 'new'], updated: ['Changes'], gone: ['goes'] },
     });
   });
 
-  test('is not known unless both are complete', async () => {
+  test('is compared with complete ones only', async () => {
     const dataset = await newDataset();
-    const first = newGathering(tea, 10);
-    await dataset.saveGathering({ ...first, cursor: 'next', adIds: ['a', 'b'] });
+    await dataset.saveGathering({ ...newGathering(tea, 10), cursor: 'next', adIds: ['a', 'b'] });
     await gather(dataset, newGathering(tea, 20), [{ id: 'a' }]);
-    const changes = async () => {
-      const contents = await dataset.contents();
-      const [last] = gatheringsOf(contents, tea);
-      return last && changesOf(last, contents, last.startedAt);
-    };
-    expect(await changes()).toMatchObject({ fresh: null, gone: null, before: null });
+    expect(await readIn(dataset)).toEqual({ before: undefined, changes: undefined });
     await dataset.saveGathering({ ...newGathering(tea, 30), cursor: 'next', adIds: ['a'] });
-    expect(await changes()).toMatchObject({ fresh: null, gone: null, before: 20 });
+    expect((await readIn(dataset)).before).toBe(20);
   });
 });
 

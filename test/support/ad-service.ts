@@ -20,11 +20,15 @@ export class AdService {
   ads: ServedAd[];
   /** What it has charged, as it knows itself, and for which searches. */
   charged = 0;
+  /** Ads that it has sent, counted each time. */
+  served = 0;
   searches: Search[] = [];
   /** What a page of so many ads costs. */
   price = (limit: number, _search: Search): number => Math.ceil(limit / 10);
   /** Done in place of an answer, where it gives something to do. */
   instead: (search: Search) => Behaviour | undefined = () => undefined;
+  /** The ads that match; by default all. */
+  matching = (_filters: Record<string, unknown>): ServedAd[] => this.ads;
   /** Changes an answer. */
   change: (answer: Answer, search: Search) => object = (answer) => answer;
   statesCharges = true;
@@ -49,11 +53,13 @@ export class AdService {
     const fault = this.instead(search);
     if (fault) return fault;
     const start = Number(cursor ?? 0);
-    const items = this.ads.slice(start, start + limit);
-    const hasMore = start + limit < this.ads.length;
+    const ads = this.matching(filters);
+    const items = ads.slice(start, start + limit);
+    const hasMore = start + limit < ads.length;
+    this.served += items.length;
     const price = this.price(items.length, search);
     this.charged += price;
-    const answer = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: this.ads.length };
+    const answer = { items, cursor: hasMore ? String(start + limit) : null, hasMore, totalHits: ads.length };
     return json(this.change(answer, search), this.statesCharges ? { headers: paid(price) } : {});
   }
 }
