@@ -79,6 +79,19 @@ export const tables = {
   gathered: { gatheringId: 'text', adId: 'text' },
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
+/** What columns of `ads` hold where their name does not say it. */
+const meanings: { [Name in keyof typeof tables.ads]?: string } = {
+  landingDomain: 'host that its link opens',
+  daysRunning: 'startedAt to endDate if past, else to lastSeenAt; same day: 0',
+  active: '1, 0, null: unknown',
+  firstLine: "body's first line, else a card's",
+  text: 'headline, body and cards, each once',
+  language: 'detected; null of templates and little text',
+  variant: 'same for nearly the same copy',
+  videoCount: 'null: no media came',
+  imageCount: 'likewise',
+};
+
 export type ColumnType = 'text' | 'numeric';
 export type TableName = keyof typeof tables;
 export type Cell = string | number | null;
@@ -92,3 +105,9 @@ export type PageRow = Row<'pages'> & { pageId: string };
 
 export const tableNames = Object.keys(tables) as TableName[];
 export const columnsOf = (table: TableName): string[] => Object.keys(tables[table]);
+
+/** The columns of `ads` that the API does not name, and what they hold: the one place where that is described. */
+export function describedColumns(): { name: string; meaning: string | undefined }[] {
+  const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
+  return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: meanings[name] }));
+}

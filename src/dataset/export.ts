@@ -46,15 +46,22 @@ export async function writeExport(exported: SqlExport, target: ExportTarget): Pr
 /** So that spreadsheets read UTF-8. */
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** RFC 4180; a text that a spreadsheet would run as a formula starts with an apostrophe. */
+/** RFC 4180, and in quotes whatever one of the separators of spreadsheets would cut. */
 const csvOf = (rows: readonly (readonly Cell[])[]): string =>
   stringify(
-    rows.map((row) => row.map(quotedLineFeed)),
-    { record_delimiter: 'windows', quoted_match: /[\r\n]/, escape_formulas: true },
+    rows.map((row) => row.map(withoutFormula)),
+    { record_delimiter: 'windows', quoted_match: /[;|\t\r\n]/ },
   );
 
-/** The library knows all other characters that spreadsheets skip before a formula. */
-const quotedLineFeed = (cell: Cell): Cell => (typeof cell === 'string' && cell.startsWith('\n') ? `'${cell}` : cell);
+/**
+ * An apostrophe before what a spreadsheet would run as a formula. With another list separator than ours it sees no
+ * quotes, and begins cells inside of a text; there a line `- of a list` that calls nothing stays as it is.
+ */
+const withoutFormula = (cell: Cell): Cell =>
+  typeof cell === 'string' ? cell.replace(FORMULA, "'").replace(FORMULA_WITHIN, "$1'") : cell;
+
+const FORMULA = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
+const FORMULA_WITHIN = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*$)/gm;
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows

@@ -1,6 +1,7 @@
 import { canonical } from '../api/send.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { isoTime } from './cells.ts';
+import { describedColumns } from './columns.ts';
 import { adIdsOf, countOutside, foundBy, foundInParts, isComplete } from './gatherings.ts';
 
 interface MethodsNote {
@@ -32,8 +33,11 @@ ${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gath
 
 - "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.
 - Each ad is in its newest version. A field that a later answer left out keeps its earlier value.
-- \`daysRunning\` counts from \`startedAt\` to \`endDate\`, or else to \`lastSeenAt\`. \`active\` is empty where the dates do not tell.
-- \`language\` is detected from the text and empty for templates and short texts. \`variant\` groups ads of an advertiser with nearly the same copy.
+${describedColumns()
+  .flatMap(({ name, meaning }) => (meaning === undefined ? [] : `- \`${name}\`: ${meaning}.\n`))
+  .join(
+    '',
+  )}- \`duplicates\`: copies of the ad, itself included. Dates are in UTC; one that came without an offset counts as UTC.
 - Reach, spend, revenue, trend and performance are the service's own estimates; its document does not define them.
 - An ad that is no longer found has not necessarily ended.
 `;

@@ -15,11 +15,11 @@ export function summaryText(summary: Summary, maxTokens = 700): string {
 }
 
 function linesOf(summary: Summary, share: number): string[] {
-  const { active, variants } = summary;
+  const { active, known, variants } = summary;
   const line = (label: string, breakdown: Breakdown, show: (value: string) => string) =>
     `${label} (${breakdown.distinct}): ${valuesText(breakdown, { share, show })}`;
   return [
-    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} of which neither is known.`,
+    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} unknown.`,
     line('Advertisers', summary.advertisers, quote),
     line('Formats', summary.formats, constant),
     line('Calls to action', summary.callsToAction, constant),
@@ -28,6 +28,7 @@ function linesOf(summary: Summary, share: number): string[] {
     line('Countries (an ad may count for several)', summary.countries, word),
     line('Languages of the copy', summary.languages, word),
     spreadText(summary.daysRunning),
+    `Known of so many ads: reach ${known.reach}, spend ${known.spend}, revenue ${known.revenue}`,
     `Variants (copy nearly the same): ${variants.distinct}; ads without copy: ${variants.adsWithoutCopy}`,
     line('First lines', summary.firstLines, quote),
   ];

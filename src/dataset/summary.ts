@@ -41,6 +41,8 @@ export interface Summary {
   countries: Breakdown;
   languages: Breakdown;
   daysRunning: Spread;
+  /** Ads that tell it at all. */
+  known: { reach: number; spend: number; revenue: number };
   firstLines: Breakdown;
   variants: { distinct: number; adsWithoutCopy: number };
 }
@@ -59,6 +61,11 @@ const COLUMNS = [
   'daysRunning',
   'firstLine',
   'variant',
+  'audienceReach',
+  'adSpendMin',
+  'adSpendMax',
+  'revenueMin',
+  'revenueMax',
 ] as const satisfies (keyof AdRow)[];
 
 export type SummaryRow = Pick<AdRow, (typeof COLUMNS)[number]>;
@@ -77,10 +84,11 @@ export function summarize({ ads, countries }: GatheredRows): Summary {
       ads.map((ad) => ad[column] as string | null),
       max,
     );
-  const known = new Set(ads.map(({ id }) => id));
-  const placed = countries.filter(({ id }) => id !== null && known.has(id));
-  const nowhere = known.size - new Set(placed.map(({ id }) => id)).size;
+  const ids = new Set(ads.map(({ id }) => id));
+  const placed = countries.filter(({ id }) => id !== null && ids.has(id));
+  const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
   const variants = ads.flatMap(({ variant }) => (variant === null ? [] : [variant]));
+  const known = (of: (ad: SummaryRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
   const active = (state: number | null) => ads.filter((ad) => ad.active === state).length;
   return {
     ads: ads.length,
@@ -100,6 +108,11 @@ export function summarize({ ads, countries }: GatheredRows): Summary {
     countries: breakdown([...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)], 12),
     languages: of('language', 12),
     daysRunning: spreadOf(ads.map(({ daysRunning }) => daysRunning)),
+    known: {
+      reach: known(({ audienceReach }) => audienceReach),
+      spend: known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax),
+      revenue: known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax),
+    },
     firstLines: of('firstLine', 6),
     variants: { distinct: new Set(variants).size, adsWithoutCopy: ads.length - variants.length },
   };
@@ -115,14 +128,12 @@ const VALUE_TOKENS = 24;
 
 function breakdown(values: readonly (string | null)[], max: number, order: Order = commonestFirst): Breakdown {
   const numbers = new Map<string | null, number>();
-  for (const value of values) {
-    const line = value === null ? null : truncate(sanitizeLine(value.slice(0, MAX_CHARS)), VALUE_TOKENS) || null;
-    numbers.set(line, (numbers.get(line) ?? 0) + 1);
-  }
+  for (const value of values) numbers.set(value, (numbers.get(value) ?? 0) + 1);
   const none = numbers.get(null);
   numbers.delete(null);
-  const sorted = [...numbers].map(([value, ads]) => ({ value, ads })).sort(order);
-  const listed = sorted.slice(0, max);
+  const sorted = [...numbers].map(([value, ads]) => ({ value: value ?? '', ads })).sort(order);
+  // Cut only now: values that differ behind the cut are different ones.
+  const listed = sorted.slice(0, max).map(({ value, ads }) => ({ value: shortened(value), ads }));
   const left = sorted.slice(max);
   return {
     distinct: sorted.length,
@@ -131,7 +142,12 @@ function breakdown(values: readonly (string | null)[], max: number, order: Order
   };
 }
 
-/** Longer values differ in what nobody is shown. */
+function shortened(value: string): string {
+  const start = sanitizeLine(value.slice(0, MAX_CHARS));
+  return truncate(start, VALUE_TOKENS, Math.max(0, value.length - MAX_CHARS));
+}
+
+/** The rest is not even read. */
 const MAX_CHARS = 400;
 
 function spreadOf(values: readonly (number | null)[]): Spread {

@@ -125,7 +125,7 @@ const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       sql: (asOf) =>
         `CASE WHEN ads."endDate" > ${asOf} THEN nullif(max(${dayOf('lastSeenAt')} - ${dayOf('startedAt')}, -1), -1) ELSE ads."daysRunning" END`,
     },
-    { key: 'duplicates', about: 'number of ads with the same creative', value: (ad) => ad.duplicates },
+    { key: 'duplicates', about: 'copies of the ad, itself included', value: (ad) => ad.duplicates },
     { key: 'audienceReach', about: 'people reached', value: (ad) => ad.audienceReach },
     {
       key: 'adSpend',

@@ -23,8 +23,8 @@ const parts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
   ],
   measures: [
     { key: 'adsAmount', about: 'number of ads', value: (page) => page.adsAmount },
-    { key: 'adsTotalDuplicates', about: 'duplicates over all ads', value: (page) => page.adsTotalDuplicates },
-    { key: 'averageDuplicates', about: 'duplicates per ad', value: (page) => page.averageDuplicates },
+    { key: 'adsTotalDuplicates', about: 'copies over all ads', value: (page) => page.adsTotalDuplicates },
+    { key: 'averageDuplicates', about: 'copies per ad', value: (page) => page.averageDuplicates },
     { key: 'audienceReach', about: 'people reached', value: (page) => page.audienceReach },
     { key: 'pageLikes', about: 'likes of the page', value: (page) => page.pageLikes },
     { key: 'pageIgFollowers', about: 'Instagram followers', value: (page) => page.pageIgFollowers },

@@ -1,6 +1,6 @@
 import type { AdView } from './ad-view.ts';
 import { codes, constant, quote, word } from './fence.ts';
-import { COUNTRY, count } from './list-text.ts';
+import { COUNTRY, copies, count } from './list-text.ts';
 import { dayOf, daysBetween } from './running.ts';
 
 /** The abbreviations that are usual in advertising. */
@@ -18,7 +18,7 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
     [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),
     runFact(ad, asOf),
-    ad.duplicates === undefined ? undefined : count(ad.duplicates, 'duplicate'),
+    ad.duplicates === undefined ? undefined : copies(ad.duplicates),
     ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
     range('spend est.', [ad.adSpendMin, ad.adSpendMax], ad),
     range('revenue est.', [ad.revenueMin, ad.revenueMax], ad),

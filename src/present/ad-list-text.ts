@@ -76,7 +76,8 @@ function byAdvertiser(rows: readonly Row[]): Group[] {
   return groups;
 }
 
-const advertiserOf = ({ ad }: Row) => ad.pageId ?? ad.pageName;
+/** A page that changed its name has two of them, and both are shown. */
+const advertiserOf = ({ ad }: Row) => JSON.stringify([ad.pageId, ad.pageName]);
 
 function sharedBy(rows: readonly Row[]): Set<string> {
   const [first, ...others] = rows;

@@ -38,7 +38,10 @@ const CARD_PICTURE = /^CARD(?!_VID)/i;
 const cardCount = ({ cards }: Fields, media: Fields[]) =>
   Math.max(Array.isArray(cards) ? cards.filter(isObject).length : 0, pieces(media, /^CARD/i).length);
 
-/** How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. */
+/**
+ * How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. Null
+ * where the answer brought none of the ad's media.
+ */
 export function mediaCounts(ad: Fields) {
   const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
   const cards = cardCount(ad, media);
@@ -46,6 +49,7 @@ export function mediaCounts(ad: Fields) {
   const cardVideos = new Set(pieces(media, CARD_VIDEO).map(positionOf));
   const cardImages = pieces(media, CARD_PICTURE).filter((asset) => !cardVideos.has(positionOf(asset)));
   const stills = videos > 0 || cards > 0 ? 0 : pieces(media, OWN_PICTURE).length;
+  if (pieces(media, /^(?!PA_)/i).length === 0) return { cardCount: cards, videoCount: null, imageCount: null };
   return { cardCount: cards, videoCount: videos + cardVideos.size, imageCount: stills + cardImages.length };
 }
 

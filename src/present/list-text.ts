@@ -50,7 +50,11 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
 export const COUNTRY = /^[A-Z]{2}$/;
 
 /** `1 ad`, `2 ads`. */
-export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
+  `${number} ${number === 1 ? noun : nouns}`;
+
+/** What `duplicates` counts: the ad itself is one of them. */
+export const copies = (number: number): string => count(number, 'copy', 'copies');
 
 function footer({ cursor, credits, hasMore }: ListFrame, isCut: boolean): string {
   if (cursor) return `\n\n${isCut ? restText(credits) : nextText(credits)}:\n${cursor}`;

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { add, type Detail, type Fields, FULL_TOKENS, idOf, type Kept, keep, objects } from './copy-fields.ts';
 import { codes, quote, word } from './fence.ts';
 import { fullBlocks, fullItem, fullText } from './full.ts';
-import { COUNTRY, count, framed, type ListFrame } from './list-text.ts';
+import { COUNTRY, copies, count, framed, type ListFrame } from './list-text.ts';
 import { dayOf } from './running.ts';
 
 /** The schema of a page that clients see; see `AdView`. */
@@ -97,7 +97,7 @@ export function pageText(page: PageView, detail: Detail = 'standard', budget = F
     .join('\n');
 }
 
-const SUMS = 'Duplicates and avg leave out ads without a count';
+const SUMS = 'Copies and avg leave out ads without a count';
 
 const hasSum = ({ adsTotalDuplicates: sum, averageDuplicates: mean }: PageView) =>
   sum !== undefined || mean !== undefined;
@@ -113,7 +113,7 @@ function factsOf(page: PageView): string[] {
   const day = (label: string, date: string | undefined) => date && `${label} ${dayOf(date) ?? word(date)}`;
   return [
     page.adsAmount === undefined ? undefined : count(page.adsAmount, 'ad'),
-    page.adsTotalDuplicates === undefined ? undefined : count(page.adsTotalDuplicates, 'duplicate'),
+    page.adsTotalDuplicates === undefined ? undefined : copies(page.adsTotalDuplicates),
     page.averageDuplicates === undefined ? undefined : `avg ${page.averageDuplicates}`,
     number(page.pageLikes, 'likes'),
     number(page.pageIgFollowers, 'IG followers'),

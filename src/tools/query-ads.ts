@@ -1,15 +1,19 @@
 import * as z from 'zod';
+import { describedColumns } from '../dataset/columns.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { rowsText } from '../dataset/rows-text.ts';
 import { DATA_PER_TEXT } from '../present/copy-fields.ts';
 import { fit } from '../present/fit.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 
+const ownColumns = describedColumns()
+  .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
+  .join(', ');
+
 export const queryAds = defineListTool({
   name: 'query_ads',
   title: 'Query gathered ads',
-  description:
-    'One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates, audienceReach …) and landingDomain, daysRunning (to endDate, else lastSeenAt), active (1, 0, null: unknown), firstLine, startedMonth, text, language, variant (nearly the same copy; exact: DISTINCT text), cardCount, videoCount, imageCount, firstGatheredAt, gatheredAt, json. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId). Missing is null. A wrong name lists all columns.',
+  description: `One SQLite SELECT over what was gathered (also median, percentile, JSON). ads: the fields of the API (pageName, headline, body, startedAt, lastSeenAt, endDate, ctaType, displayFormat, duplicates (copies, itself included), audienceReach …) and ${ownColumns}. ad_countries(id, country), ad_platforms(id, platform), ad_cards(id, number, title, body, url), ad_versions, pages, gatherings, gathered(gatheringId, adId). Missing is null. A wrong name lists all columns.`,
   annotations: { ...readOnly, openWorldHint: false },
   operations: [],
   input: z.strictObject({

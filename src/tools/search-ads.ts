@@ -10,7 +10,7 @@ export const searchAds = defineListTool({
   name: 'search_ads',
   title: 'Search ads',
   description:
-    'Search ads. Shows advertiser, start of the copy, call to action, format, dates, days running, duplicates, reach and landing domain.',
+    'Search ads. Shows advertiser, start of the copy, call to action, format, dates, days running, copies, reach and landing domain.',
   annotations: readOnly,
   operations: ['searchAds'],
   showsBoard: true,

@@ -9,8 +9,7 @@ import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
 export const searchPages = defineListTool({
   name: 'search_pages',
   title: 'Search advertiser pages',
-  description:
-    'Search advertiser pages. Shows name, number of ads, duplicates, likes, followers, countries and languages.',
+  description: 'Search advertiser pages. Shows name, number of ads, copies, likes, followers, countries and languages.',
   annotations: readOnly,
   operations: ['searchPages'],
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),

@@ -82,8 +82,8 @@ test('a template says nothing: neither the first line nor the language comes fro
 test.each([
   [{ type: 'VID', nr: 0 }, { type: 'THUMB', nr: 0 }, 1, 0],
   [{ type: 'THUMB', nr: 0 }, { type: 'THUMB', nr: 0 }, 0, 1],
-  [{ type: 'PA_PP' }, { type: 7 }, 0, 0],
-])('of %j and %j there are %i videos and %i images', (first, second, videoCount, imageCount) => {
+  [{ type: 'PA_PP' }, { type: 7 }, null, null],
+])('of %j and %j there are %s videos and %s images', (first, second, videoCount, imageCount) => {
   expect(adRows({ media: [first, second] }, { gatheredAt }).ad).toMatchObject({ cardCount: 0, videoCount, imageCount });
 });
 

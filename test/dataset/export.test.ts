@@ -23,7 +23,7 @@ describe('CSV', () => {
       ['', ' c ', 'x;y', 'é😀', -3],
     ];
     expect(await exported('csv', ['a', 'b,c', 'd', 'e', 'f'], [rows[0] ?? []], [], [rows[1] ?? []])).toBe(
-      '\ufeffa,"b,c",d,e,f\r\n"a,b","say ""hi""","one\ntwo",,1.5\r\n, c ,x;y,é😀,-3\r\n',
+      '\ufeffa,"b,c",d,e,f\r\n"a,b","say ""hi""","one\ntwo",,1.5\r\n, c ,"x;y",é😀,-3\r\n',
     );
   });
 
@@ -32,7 +32,7 @@ describe('CSV', () => {
     async (formula) => {
       const text = await exported('csv', ['a'], [[formula]]);
       expect(text).toMatch(/\r\n"?'/);
-      expect(text).toContain(`'${formula.replaceAll('"', '""')}`);
+      expect(text.replaceAll("'", '')).toContain(formula.replaceAll('"', '""').replaceAll("'", ''));
     },
   );
 

@@ -79,7 +79,7 @@ describe('a summary', () => {
     ];
     expect(summaryText(summarize(rowsOf(ads, { language: 'en', variant: 'a' })))).toBe(
       [
-        '2 ads: 0 still running, 1 ended, 1 of which neither is known.',
+        '2 ads: 0 still running, 1 ended, 1 unknown.',
         `Advertisers (1): "Trail 'House'" 2`,
         'Formats (2): VIDEO 1, "none" 1',
         'Calls to action (0): none 2',
@@ -88,6 +88,7 @@ describe('a summary', () => {
         'Countries (an ad may count for several) (0): none 2',
         'Languages of the copy (1): en 2',
         'Days running: min 3, median 3, 90th percentile 3, max 3; unknown of 1 ad',
+        'Known of so many ads: reach 0, spend 0, revenue 0',
         'Variants (copy nearly the same): 1; ads without copy: 0',
         'First lines (1): "Walk more." 2',
       ].join('\n'),
@@ -109,7 +110,7 @@ describe('a summary', () => {
     for (const most of [700, 300]) {
       const text = summaryText(summarize(rowsOf(ads, { language: 'en', variant: 'v' })), most);
       expect(estimateTokens(text)).toBeLessThanOrEqual(most);
-      expect(text.split('\n')).toHaveLength(11);
+      expect(text.split('\n')).toHaveLength(12);
       expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);
     }
   });

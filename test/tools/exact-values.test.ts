@@ -69,6 +69,143 @@ describe('numbers', () => {
   });
 });
 
+describe('names', () => {
+  const long =
+    'the same beginning of a name that is much longer than what a summary shows of it, and goes on until '.repeat(5);
+  const names = fc.constantFrom('Acme', 'Beta', `${long}A`, `${long}B`, `${long}C`, 'Acme\u200b', ' ', undefined);
+  const advertised = fc.record({ pageId: fc.constantFrom('p1', 'p2', undefined), pageName: names, body: names });
+  const fieldsOf = (ads: { pageName: string | undefined }[]) =>
+    ads.map(({ pageName, ...rest }) => ({ ...rest, page: { pageName }, headline: null }));
+
+  test('of one page are all in the list, each over its own ads', async ({ start, upstream }) => {
+    const named = fc.record({
+      pageId: fc.constantFrom('p1', 'p2'),
+      pageName: fc.constantFrom('Acme', 'Beta', 'Gamma'),
+    });
+    await fc.assert(
+      fc.asyncProperty(listsOf(named), async (all) => {
+        const { listed } = await rowsOf({ start, upstream, fields: fieldsOf(all), sql: 'SELECT 1' });
+        const heads = new Map<number, string>();
+        let head = '';
+        for (const line of listed.split('\n')) {
+          const [, number] = /^(\d+)\. /.exec(line) ?? [];
+          const [, first] = /^As (\d+):/.exec(line) ?? [];
+          if (number !== undefined) heads.set(Number(number), head);
+          else if (first !== undefined) head = heads.get(Number(first)) ?? '';
+          else if (/^"(?:Acme|Beta|Gamma)" p\d/.test(line)) head = line.slice(0, line.indexOf(' p') + 3);
+        }
+        expect([...heads.values()]).toEqual(all.map(({ pageId, pageName }) => `"${pageName}" ${pageId}`));
+      }),
+      few,
+    );
+  });
+
+  test('count whole in a summary, however much of them is shown, as in SQL', async ({ start, upstream }) => {
+    await fc.assert(
+      fc.asyncProperty(listsOf(advertised), async (all) => {
+        const server = await start();
+        serveAds(upstream, 0).ads = fieldsOf(all).map((some, index) => adOf(index, some));
+        const { data } = await server.call('gather_ads', { maxCredits: 100 });
+        const lineOf = (label: string) =>
+          new RegExp(`^${label} \\((\\d+)\\): (.*)$`, 'm').exec(String(data.summary)) ?? [];
+        const sql = 'SELECT count(DISTINCT coalesce(pageName, pageId)), count(DISTINCT firstLine) FROM ads';
+        const { rows } = (await server.call('query_ads', { sql })).data as { rows?: number[][] };
+        for (const [index, label] of ['Advertisers', 'First lines'].entries()) {
+          const [, distinct, values = ''] = lineOf(label);
+          expect(Number(distinct)).toBe(rows?.[0]?.[index]);
+          const numbers = [...values.replace(/"[^"]*"/g, '').matchAll(/ (\d+)(?:,|$)/g)].map(([, number]) =>
+            Number(number),
+          );
+          expect(numbers.reduce((sum, number) => sum + number)).toBe(all.length);
+        }
+        await server.stop();
+      }),
+      few,
+    );
+  });
+});
+
+test('videos and pictures are counted only where media came', async ({ start, upstream }) => {
+  const media = fc.option(fc.array(fc.constantFrom('VID', 'THUMB', 'PA_PP', 'CARD_THUMB'), { maxLength: 2 }), {
+    nil: undefined,
+  });
+  await fc.assert(
+    fc.asyncProperty(listsOf(media), async (all) => {
+      const fields = all.map((types) => ({
+        media: types?.map((type, nr) => ({ type, nr, url: `https://m.example/${nr}` })),
+      }));
+      const sql = `SELECT videoCount, imageCount FROM ads ${inOrder}`;
+      const { rows } = await rowsOf({ start, upstream, fields, sql });
+      for (const [index, types = []] of all.entries()) {
+        const came = types.some((type) => type !== 'PA_PP');
+        expect(rows[index]?.map((count) => count !== null)).toEqual([came, came]);
+        if (came) expect(rows[index]?.[0]).toBe(types.filter((type) => type === 'VID').length);
+      }
+    }),
+    few,
+  );
+});
+
+describe('a table for spreadsheets', () => {
+  const parts = [
+    '=cmd|x',
+    '-1',
+    '+',
+    '@a',
+    '＝1',
+    ';',
+    '\t',
+    '|',
+    ',',
+    '\n',
+    '\r\n',
+    '"',
+    "'",
+    ' ',
+    'Hi',
+    '- free',
+    '(x)',
+  ];
+  const text = fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }).map((some) => some.join(''));
+  const formula = /^[=+\-@＝＋－＠]/;
+  const withoutApostrophes = (value: string) => value.replaceAll("'", '');
+
+  /** As RFC 4180 says. */
+  function cellsOf(csv: string): string[][] {
+    const rows: string[][] = [[]];
+    for (const [, quoted, plain = '', end] of csv.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+      rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? plain);
+      if (end !== ',') rows.push([]);
+    }
+    return rows.slice(0, -1);
+  }
+
+  test('holds every text, and a formula in no cell, whatever separates its cells there', async ({
+    start,
+    upstream,
+  }) => {
+    await fc.assert(
+      fc.asyncProperty(listsOf(fc.tuple(text, text)), async (all) => {
+        const server = await start();
+        serveAds(upstream, 0).ads = all.map(([headline, body], index) => adOf(index, { headline, body }));
+        await server.call('search_ads', { limit: 100 });
+        const sql = `SELECT id, headline, body FROM ads ${inOrder}`;
+        const { data } = await server.call('export_ads', { sql });
+        const { contents } = await server.client.readResource({ uri: data.uri as string });
+        await server.stop();
+        const [{ text: csv } = { text: '' }] = contents as { text: string }[];
+        const [, ...rows] = cellsOf(csv);
+        const whole = (value: string | undefined) => (value?.trim() ? withoutApostrophes(value) : '');
+        expect(rows.map(([, ...texts]) => texts.map(withoutApostrophes))).toEqual(all.map((texts) => texts.map(whole)));
+        for (const cell of rows.flat()) expect(cell).not.toMatch(formula);
+        for (const cell of csv.split(/[;|\t\r\n]/).map((part) => part.replace(/^"+/, '')))
+          if (!/^- [^(]*$/.test(cell)) expect(cell).not.toMatch(formula);
+      }),
+      few,
+    );
+  });
+});
+
 describe('times', () => {
   const two = (value: number) => String(value).padStart(2, '0');
   const clock = fc.tuple(fc.nat(23), fc.nat(59), fc.option(fc.nat(59), { nil: undefined }));
