@@ -17,7 +17,17 @@ const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|sea
 /** Takes texts apart; the rest of the room fetches and draws. */
 const inPictures = /^pictures\/(?:inside-addresses|media-rule)\.ts$/;
 /** Of a few sizes, or of no text. */
-const exempt = new Set(['count', 'framed', 'fit', 'runOf', 'add', 'groupBy', 'createLog', 'createStructuredLog']);
+const exempt = new Set([
+  'count',
+  'copies',
+  'framed',
+  'fit',
+  'runOf',
+  'add',
+  'groupBy',
+  'createLog',
+  'createStructuredLog',
+]);
 
 const fillings: [type: RegExp, fill: (text: string) => unknown][] = [
   [/^string$/, (text) => text],
