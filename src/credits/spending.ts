@@ -70,7 +70,7 @@ function ruleText(rule: PriceRule | undefined): string {
   return `${credits} for each ${each}, as seen: `;
 }
 
-interface SizeCharge {
+export interface SizeCharge {
   items: number;
   charged: number;
 }
