@@ -41,6 +41,9 @@ export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   mediaUrl?: string | undefined;
 }
 
+/** Milliseconds of a clock that only goes on, whatever happens to the time of day. */
+export const elapsed = (): number => Math.round(performance.now());
+
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
 
 /** Placeholder for picture addresses when no HTTP server runs. */
@@ -62,6 +65,7 @@ export async function openApp({
   onCall = logCalls(log),
   isKnownKey,
   now,
+  elapsed,
   random,
   resolve,
   mediaUrl,
@@ -76,7 +80,7 @@ export async function openApp({
   let calls: Promise<OpenCalls> | undefined;
   const open = () => {
     calls ??= import('./send-chain.ts').then(({ openCalls }) =>
-      openCalls({ config, upstream, log, now, random, resolve, shared }),
+      openCalls({ config, upstream, log, now, elapsed, random, resolve, shared }),
     );
     return calls;
   };
@@ -91,6 +95,7 @@ export async function openApp({
     exports: (tenantId: string) => open().then(({ exportsOf }) => exportsOf(tenantId)),
     isKnownKey,
     now,
+    elapsed,
     log,
     onCall,
     resultTokens: config.resultTokens,

@@ -1,4 +1,4 @@
-import { openApp, toolNames } from './app.ts';
+import { elapsed, openApp, toolNames } from './app.ts';
 import { readConfig } from './config/read-config.ts';
 import { createLog } from './log/log.ts';
 
@@ -31,7 +31,7 @@ export async function openServer(
 ): Promise<EmbeddedServer> {
   const config = readConfig({ ...settings }, {}, { tools: toolNames, oneUser: true });
   const log = createLog(config.logLevel, write);
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  const app = await openApp({ config, log, now: Date.now, elapsed, random: Math.random });
   const { bindV1 } = await import('./mcp/bind-v1.ts');
   return {
     connect: (transport) =>

@@ -33,7 +33,7 @@ import { memoryState } from './state/memory-state.ts';
 import { NamedTurns } from './state/named-turns.ts';
 import type { ReplicaState } from './state/redis/replica-state.ts';
 import type { State } from './state/state.ts';
-import { withDataset, withSeenAds } from './state/with-dataset.ts';
+import { withDataset, withOrder, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';
@@ -64,6 +64,8 @@ export interface CallsOptions {
   upstream: Upstream;
   log: Log;
   now: () => number;
+  /** Milliseconds that have passed, whatever happens to the clock. */
+  elapsed: () => number;
   random: () => number;
   /** Finds the addresses of picture hosts; by default in the DNS. */
   resolve?: Resolve | undefined;
@@ -100,7 +102,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
     timeoutMs: config.timeoutMs,
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
-  const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now: options.now });
+  const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now: options.elapsed });
   const apiOf = createApi(
     sendChain({ ...options, state, datasets, inFlight, askCredits, forget }),
     options.upstream.baseUrl,
@@ -121,7 +123,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
       return cost?.least === cost?.most ? cost?.most : undefined;
     },
     allowance: (maxCredits) => {
-      const own = memoryCreditLedger({ now: options.now, maxStrangers: 1 });
+      const own = memoryCreditLedger({ now: options.elapsed, maxStrangers: 1 });
       const { tenantId } = caller;
       return openAllowance({
         maxCredits,
@@ -144,10 +146,10 @@ export function openCalls(options: CallsOptions): OpenCalls {
   return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
 }
 
-function openState({ config, now, shared }: CallsOptions): State {
+function openState({ config, elapsed, shared }: CallsOptions): State {
   const limits = {
     ttl: config.cacheSeconds * 1000,
-    now,
+    now: elapsed,
     maxPerTenant: Math.max(256, 2 * config.callsPerKey),
     maxInAll: Math.max(1024, 2 * config.callsAtOnce),
   };
@@ -156,31 +158,32 @@ function openState({ config, now, shared }: CallsOptions): State {
 
 /** Shared with other replicas, or in this process; in files only where a person asked for it, and never what the demo makes up. */
 function openDatasets(
-  { config, upstream, log, now, shared }: CallsOptions,
+  { config, upstream, log, now, elapsed, shared }: CallsOptions,
   userIdOf: (caller: DatasetCaller) => Promise<string | undefined>,
 ): Datasets {
   if (shared) return shared.datasets();
   if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
-  return new FileDatasets({ folder: resolve(config.files), baseUrl: upstream.baseUrl, now, userIdOf, warn: log.warn });
+  const { baseUrl } = upstream;
+  return new FileDatasets({ folder: resolve(config.files), baseUrl, now, elapsed, userIdOf, warn: log.warn });
 }
 
 /** Shared with other replicas, in memory, or in the folder of the one person whose key this is. */
-function openExports({ config: { files, demo }, now, shared }: CallsOptions): ExportStore {
+function openExports({ config: { files, demo }, now, elapsed, shared }: CallsOptions): ExportStore {
   if (shared) return shared.exports(now);
-  if (files === undefined || demo) return new MemoryExports(now);
-  const exports = folderExports(exportsFolder(resolve(files)), now);
+  if (files === undefined || demo) return new MemoryExports({ now, elapsed });
+  const exports = folderExports(exportsFolder(resolve(files)), { now, elapsed });
   return { of: () => exports, forget: async () => {} };
 }
 
 /** Loaded with the first picture. */
-function picturesOf({ config, upstream, now, random, resolve }: CallsOptions) {
+function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions) {
   let opened: Promise<OpenPictures> | undefined;
   const open = () => {
     const { baseUrl, ownPictures } = upstream;
     const hosts = withLoopback(config.mediaHosts, baseUrl);
     const userAgent = `ad-library-mcp/${version}`;
     opened ??= import('./pictures/open-pictures.ts').then(({ openPictures }) =>
-      openPictures({ hosts, own: ownPictures, userAgent, now, random, resolve }),
+      openPictures({ hosts, own: ownPictures, userAgent, now: elapsed, random, resolve }),
     );
     return opened;
   };
@@ -206,7 +209,7 @@ async function userIdOf(apiOf: (caller: Caller) => Api, caller: DatasetCaller): 
 
 /** Everything between a tool and the network, the outermost last. */
 function sendChain(options: ChainOptions): Send {
-  const { config, upstream, now, random, state, datasets, inFlight, askCredits } = options;
+  const { config, upstream, now, elapsed, random, state, datasets, inFlight, askCredits } = options;
   const { fetch, baseUrl } = upstream;
   const { ledger, answers, windows } = state;
   const { creditBudget: budget } = config;
@@ -214,18 +217,19 @@ function sendChain(options: ChainOptions): Send {
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
   const retried = withRetries(overHttp, { random });
   const budgeted = withBudget(retried, { ledger, budget, askCredits });
-  const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, askCredits, now });
+  const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, askCredits, now: elapsed });
   const onError = (error: unknown) =>
     options.log.error('an answer was not added to the dataset', { error: String(error) });
   const keepsAnswers = config.cacheSeconds > 0;
-  const kept = keepsAnswers ? withKeeping(windowed, { answers, now }) : windowed;
+  const ordered = withOrder(windowed, { datasets, onError });
+  const kept = keepsAnswers ? withKeeping(ordered, { answers, now: elapsed }) : ordered;
   const gathered = withDataset(withWrites(kept, answers), { datasets, now, onError });
   const forgetful = withRefusedKeys(gathered, options.forget);
   const { claims } = state;
   const onLost = (call: Call, id: string) => countLost(call, id, { ledger, budget });
   const claimed = claims === undefined ? forgetful : withClaims(forgetful, { claims, onLost });
   const coalesced = withCoalescing(claimed, inFlight);
-  const cached = keepsAnswers ? withCache(coalesced, { answers, now }) : coalesced;
+  const cached = keepsAnswers ? withCache(coalesced, { answers, now: elapsed }) : coalesced;
   return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });
 }
 

@@ -66,6 +66,8 @@ export interface Answer {
   /** The body as it was received, for views that show every field. */
   raw: unknown;
   receipt: Receipt;
+  /** Its place among all answers: later ones have a higher one, whatever the clocks say. */
+  order?: number;
   /** Identifies an answer in the cache. */
   cacheId?: string;
   /** For an ad copied from a list: the operation of that list. */

@@ -4,7 +4,7 @@ import { type Answer, type Call, fingerprintStart, gatedOnly, replayed, type Sen
 
 export interface KeptAnswer {
   answer: Answer;
-  /** When the service sent it, in milliseconds since the epoch. */
+  /** When the service sent it, by a clock that only goes on. */
   at: number;
 }
 
@@ -29,6 +29,7 @@ export type Keep = (kept: KeptAnswer) => Promise<void>;
 
 export interface CacheOptions {
   answers: KeptAnswers;
+  /** A clock that only goes on. */
   now: () => number;
 }
 

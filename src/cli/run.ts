@@ -1,4 +1,4 @@
-import { openApp, toolNames } from '../app.ts';
+import { elapsed, openApp, toolNames } from '../app.ts';
 import { missingSettings, readConfig, SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import { unknownVariables } from '../config/unknown-variables.ts';
@@ -90,7 +90,7 @@ function readForHost(read: () => Config): HostSettings {
 
 async function stdio({ config, problems }: HostSettings): Promise<number> {
   const log = createLog(config.logLevel, say);
-  const app = await openApp({ config, problems, log, now: Date.now, random: Math.random });
+  const app = await openApp({ config, problems, log, now: Date.now, elapsed, random: Math.random });
   const { stdin, stdout } = process;
   const missing = problems.length > 0 ? [] : missingSettings(config);
   if (missing.length > 0)
@@ -105,7 +105,7 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
     catalog,
     credentials,
     log,
-    now: Date.now,
+    now: elapsed,
     onCall: logCalls(log),
     ...streams,
   });

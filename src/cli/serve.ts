@@ -1,4 +1,4 @@
-import { type App, openApp } from '../app.ts';
+import { type App, elapsed, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { type Log, logCalls, type OnCall } from '../log/log.ts';
@@ -11,13 +11,18 @@ import { hostInAddress, type Listener, listen } from '../serve/http/listen.ts';
 /** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
   const { host, port, allowedHosts, allowedOrigins } = config;
-  const now = Date.now;
   const log = createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log);
-  const knownKeys = createKnownKeys(now, shared?.keys);
+  const now = shared?.now ?? Date.now;
+  const knownKeys = createKnownKeys(elapsed, shared?.keys);
   const perMinute = config.authFailuresPerMinute;
-  const authRateLimit = createAuthRateLimit({ knownKeys, tried: shared?.tried(triedHere(now)), perMinute, now });
+  const authRateLimit = createAuthRateLimit({
+    knownKeys,
+    tried: shared?.tried(triedHere(elapsed)),
+    perMinute,
+    now: elapsed,
+  });
   const listeners = [logCalls(log), metrics?.onCall, knownKeys.onCall, authRateLimit.onCall];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
@@ -28,6 +33,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     onCall,
     isKnownKey: knownKeys.has,
     now,
+    elapsed,
     random: Math.random,
     mediaUrl: addressOfMedia(config),
     shared,
@@ -35,7 +41,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const http = createHttpApp({
     catalog: app.catalog,
     log,
-    now,
+    now: elapsed,
     onCall,
     allowed: { host, allowedHosts, allowedOrigins },
     callers: config.demo ? { demo: app.credentials } : { authRateLimit },
@@ -57,7 +63,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
 async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log) {
   if (stateUrl === undefined) return undefined;
   const { openReplicaState } = await import('../state/redis/replica-state.ts');
-  return openReplicaState({ address: stateUrl, secret: stateSecret, baseUrl, log });
+  return openReplicaState({ address: stateUrl, secret: stateSecret, baseUrl, log, now: Date.now });
 }
 
 async function close(

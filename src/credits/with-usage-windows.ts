@@ -28,6 +28,7 @@ export interface UsageWindowsOptions {
   ledger: CreditLedger;
   windows: FullWindows;
   askCredits: AskCredits;
+  /** A clock that only goes on. */
   now: () => number;
 }
 

@@ -30,6 +30,7 @@ export interface ReplayedAds {
   requestId: string | null;
   /** Milliseconds since they came. */
   age: number;
+  order: number | undefined;
 }
 
 /** Ads that the service lists page by page. */
@@ -108,9 +109,9 @@ function handedTo<Received extends Answer>(
   };
 }
 
-function copiesOf({ uncache, raw, receipt: { age, requestId } }: Answer): Pick<AdPage, 'uncache' | 'replayed'> {
+function copiesOf({ uncache, raw, order, receipt: { age, requestId } }: Answer): Pick<AdPage, 'uncache' | 'replayed'> {
   const { items } = raw as { items: readonly unknown[] };
-  return { uncache, ...(age !== undefined && { replayed: { items, requestId, age } }) };
+  return { uncache, ...(age !== undefined && { replayed: { items, requestId, age, order } }) };
 }
 
 /** An id is a UUID in the document. What is much longer is none, and would only take room. */

@@ -43,6 +43,8 @@ export interface ServerContext {
   /** Whether the service accepted the tenant's key lately; undefined where there is only one. */
   isKnownKey?: ((tenantId: string) => Promise<boolean>) | undefined;
   now: () => number;
+  /** Milliseconds that have passed, whatever happens to the clock. */
+  elapsed: () => number;
   log: Log;
   onCall: OnCall;
   resultTokens: number;
@@ -77,12 +79,12 @@ interface Outcome {
 }
 
 export async function callTool(server: ServerContext, call: ToolCall): Promise<ToolResult> {
-  const started = server.now();
+  const started = server.elapsed();
   const receipts = collectReceipts();
   const { result, facts } = await answered(server, call, receipts).catch((thrown) =>
     failed(server, call, { thrown, receipts }),
   );
-  const ms = server.now() - started;
+  const ms = server.elapsed() - started;
   // The service may send the key back anywhere; it must reach no result and no log.
   const withoutKey = keyMasker(call.apiKey);
   server.onCall({ tool: loggedName(server, call), tenantId: call.tenantId, ms, ...withoutKey(facts) });
@@ -105,12 +107,12 @@ async function answered(server: ServerContext, call: ToolCall, receipts: Receipt
     // A tool that asks the service nothing would serve any key that somebody makes up.
     const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
     if (isChecked) await context.api.whoami();
-    const now = server.now();
+    const [now, began] = [server.now(), server.elapsed()];
     const rendered = await runTool(tool, input, {
       ...context,
       tenantId,
       now,
-      clock: server.now,
+      clock: () => now + server.elapsed() - began,
       deadline: now + ms,
       signal,
       isDraining: () => server.draining.aborted || server.closing.aborted,

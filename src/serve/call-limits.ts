@@ -17,6 +17,7 @@ export interface CallLimits {
 
 export interface LimitOptions {
   limits: CallLimits;
+  /** A clock that only goes on. */
   now: () => number;
   /** Receives the calls that are refused here; the catalogue reports the others. */
   onCall: OnCall;

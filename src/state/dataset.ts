@@ -9,6 +9,8 @@ export interface Dataset {
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;
   contents(): Promise<DatasetContents>;
+  /** The place of an answer that comes now: behind all that came before, whatever the clocks say. */
+  order(): Promise<number>;
   /** Adds what one step of a gathering read. Saving the same step twice changes nothing. */
   saveGathering(gathering: GatheringStep): Promise<void>;
   /** How many ads there is room for, as large as those that are kept. One gathering may not have more. */
@@ -35,6 +37,8 @@ export interface ItemBatch extends ItemSource {
   items: readonly unknown[];
   /** In milliseconds since the epoch. */
   at: number;
+  /** Its place among all answers; by default the last one. */
+  order?: number | undefined;
 }
 
 export interface ItemSource {
@@ -49,14 +53,18 @@ export interface StoredItem extends ItemSource, ItemVersion {
   id: string;
   /** When its first version came. */
   firstAt: number;
+  firstOrder: number;
   /** Earlier versions with other content, the oldest first. */
   versions: readonly ItemVersion[];
 }
 
 export interface ItemVersion {
-  /** When it came first, and when it came last, in milliseconds since the epoch. */
+  /** When it came first, and when it came last, in milliseconds since the epoch: for readers, since clocks err. */
   since: number;
   at: number;
+  /** The places of both among all answers. What is newer has a higher one. */
+  sinceOrder: number;
+  order: number;
   /** The object as UTF-8 JSON. */
   json: Uint8Array;
 }
@@ -118,7 +126,7 @@ interface AddedFields {
 export interface Gathering extends GatheringState {
   /** What the service says there is, unless it listed more. */
   found: number | null;
-  /** Ids of all ads that were read, in lower case. */
+  /** Ids of all ads that were read, as `idKey` writes them. */
   adIds: ReadonlySet<string>;
   /** Ads that were read, and are no longer kept for want of room. */
   missing: number;
@@ -126,5 +134,5 @@ export interface Gathering extends GatheringState {
   complete: boolean;
 }
 
-/** Ids compare without regard to case, as UUIDs do. */
+/** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
 export const idKey = (id: string): string => id.toLowerCase();

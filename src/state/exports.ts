@@ -49,6 +49,12 @@ export const maxExportBytes = 16 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
 
+/** The time for readers, and one that only goes on. */
+export interface Clocks {
+  now: () => number;
+  elapsed: () => number;
+}
+
 /** Gives every file of a process an address of its own. */
 export function uriMaker(): (name: string, at: number) => string {
   let count = 0;
@@ -61,8 +67,8 @@ export class MemoryExports implements ExportStore {
   readonly #now: () => number;
   readonly #uriOf = uriMaker();
 
-  constructor(now: () => number) {
-    this.#files = new FairStore({ maxBytes: maxBytesInAll, ttl: exportTtl, now });
+  constructor({ now, elapsed }: Clocks) {
+    this.#files = new FairStore({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
     this.#now = now;
   }
 

@@ -7,7 +7,7 @@ interface Share<Value> {
 interface Entry<Value> {
   value: Value;
   bytes: number;
-  /** When it expires, in milliseconds since the epoch. */
+  /** When it expires, in milliseconds. */
   until: number;
 }
 
@@ -16,6 +16,7 @@ export interface FairStoreOptions {
   maxBytes: number;
   /** How long an entry is kept, in milliseconds. */
   ttl: number;
+  /** A clock that only goes on. */
   now: () => number;
 }
 

@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
-import { type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
+import { type Clocks, type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
 
 const maxBytes = 1024 * 1024 * 1024;
 /** Files that can be read as resources; older ones lie in the folder all the same. */
@@ -14,10 +14,10 @@ const maxOfOneName = 10_000;
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
 /** Writes files into a folder that only its owner can read. None is overwritten, and none is ever removed. */
-export function folderExports(folder: string, now: () => number): Exports {
-  const files = new Map<string, ExportedFile>();
+export function folderExports(folder: string, { now, elapsed }: Clocks): Exports {
+  const files = new Map<string, ExportedFile & { until: number }>();
   const uriOf = uriMaker();
-  const readable = () => [...files.values()].filter(({ at }) => now() - at < exportTtl);
+  const readable = () => [...files.values()].filter(({ until }) => elapsed() < until);
   return {
     maxBytes,
     async create({ mimeType, ...newFile }) {
@@ -27,7 +27,7 @@ export function folderExports(folder: string, now: () => number): Exports {
       const name = basename(path);
       const at = now();
       const file = { uri: uriOf(name, at), name, mimeType, bytes, at, path, content: () => readWritten(path, bytes) };
-      files.set(file.uri, file);
+      files.set(file.uri, { ...file, until: elapsed() + exportTtl });
       for (const uri of files.keys()) if (files.size > maxListed) files.delete(uri);
       return file;
     },

@@ -25,6 +25,7 @@ type Account = { -readonly [Field in keyof CreditAccount]: CreditAccount[Field] 
 };
 
 export interface MemoryLedgerOptions {
+  /** A clock that only goes on. */
   now: () => number;
   /** Remembered tenants who spent nothing. Bounded, because anybody can make them up. */
   maxStrangers?: number;

@@ -12,10 +12,12 @@ const MIN_ADS = 50;
 
 /** A dataset in the memory of this process. */
 export class MemoryDataset {
-  readonly #items: Record<ItemType, ItemTable> = { ads: new ItemTable(), pages: new ItemTable() };
+  readonly #items: Record<ItemType, ItemTable> = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id) };
   readonly #gatherings = new GatheringTable(this.#items.ads);
   /** Tells the versions of this object from those of one that took its place. */
   readonly name: string;
+  /** The highest place of an item. */
+  order = 0;
   #changes = 0;
 
   /** @param letGo what was removed before */
@@ -50,8 +52,13 @@ export class MemoryDataset {
   }
 
   apply(record: DatasetRecord): void {
-    const { kind } = record;
-    if (kind === 'gathering' ? this.#gatherings.save(record) : this.#items[kind].add(record)) this.#changes++;
+    if (this.#apply(record)) this.#changes++;
+  }
+
+  #apply(record: DatasetRecord): boolean {
+    if (record.kind === 'gathering') return this.#gatherings.save(record);
+    this.order = Math.max(this.order, record.order);
+    return this.#items[record.kind].add(record);
   }
 
   /** Everything in it. */
@@ -76,6 +83,7 @@ export class MemoryDataset {
   /** Removes what came longest ago until no more than so many bytes are left. */
   shrinkTo(bytes: number): void {
     const { ads, pages } = this.#items;
+    if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
     while (this.bytes > bytes) {
       if (!(ads.removeOldest() || pages.removeOldest() || this.#gatherings.removeOldest())) return;
       this.#changes++;
@@ -90,18 +98,21 @@ export class MemoryDataset {
   }
 }
 
+/** Ads or pages that have their place. */
+export type OrderedBatch = ItemBatch & { order: number };
+
 /** What is an ad or a page in an answer. */
-export function recordsOf({ items, ...source }: ItemBatch): DatasetRecord[] {
+export function recordsOf({ items, ...source }: OrderedBatch): DatasetRecord[] {
   return items.flatMap((item) => recordOf(item, source) ?? []);
 }
 
-function recordOf(item: unknown, { type, ...source }: Omit<ItemBatch, 'items'>): DatasetRecord | undefined {
+function recordOf(item: unknown, { type, ...source }: Omit<OrderedBatch, 'items'>): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
   const json = typeof name === 'string' ? jsonOf(item) : undefined;
   if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
-  return { ...source, kind: type, id: name, since: source.at, json };
+  return { ...source, kind: type, id: name, since: source.at, sinceOrder: source.order, json };
 }
 
 /** Undefined for an object that is nested deeper than it can be written. */
@@ -121,27 +132,38 @@ const MAX_ID_CHARS = 200;
 const ITEM_BYTES = 1024;
 const VERSION_BYTES = 300;
 
-/** The newest versions of ads or pages with their earlier ones. The one that came longest ago is first. */
+/** The newest versions of ads or pages with their earlier ones. */
 class ItemTable {
-  readonly #items = new Map<string, StoredItem>();
+  /** By their ids as `#keyOf` writes them, roughly in the order they came. */
+  #items = new Map<string, StoredItem>();
+  readonly #keyOf: (id: string) => string;
   bytes = 0;
   letGo = 0;
+
+  constructor(keyOf: (id: string) => string) {
+    this.#keyOf = keyOf;
+  }
 
   get size(): number {
     return this.#items.size;
   }
 
   get(id: string): StoredItem | undefined {
-    return this.#items.get(idKey(id));
+    return this.#items.get(this.#keyOf(id));
   }
 
+  /** The one that came longest ago first. */
   all(): StoredItem[] {
-    return [...this.#items.values()];
+    return [...this.#items.values()].sort(byOrder);
+  }
+
+  sort(): void {
+    this.#items = new Map(this.all().map((item) => [this.#keyOf(item.id), item]));
   }
 
   /** Takes a version in; the same one twice changes nothing. Returns whether anything changed. */
   add(record: ItemRecord): boolean {
-    const key = idKey(record.id);
+    const key = this.#keyOf(record.id);
     const known = this.#items.get(key);
     if (key === '' || key.length > MAX_ID_CHARS) return false;
     const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
@@ -151,7 +173,7 @@ class ItemTable {
       return false;
     }
     if (known !== undefined) this.bytes -= bytesOf(known);
-    if (item.at !== known?.at) this.#items.delete(key);
+    if (item.order !== known?.order) this.#items.delete(key);
     this.#items.set(key, item);
     this.bytes += bytesOf(item);
     return true;
@@ -168,6 +190,8 @@ class ItemTable {
     return false;
   }
 }
+
+const byOrder = (left: StoredItem, right: StoredItem): number => left.order - right.order;
 
 /** Undefined for an object that is nested too deep to compare. */
 function comparedWith(known: StoredItem, record: ItemRecord): StoredItem | undefined {

@@ -1,13 +1,15 @@
-import type { Dataset, DatasetCaller, Datasets, ItemBatch } from './dataset.ts';
+import type { Dataset, DatasetCaller, Datasets } from './dataset.ts';
 import type { DatasetRecord } from './dataset-record.ts';
 import { fairLevel } from './fair-store.ts';
-import { MemoryDataset, recordsOf } from './memory-dataset.ts';
+import { MemoryDataset, type OrderedBatch, recordsOf } from './memory-dataset.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
   maxBytes?: number;
   /** For one tenant. */
   maxBytesEach?: number;
+  /** Where what came before is not known yet: what comes now has a place that is no lower than the time. */
+  now?: () => number;
 }
 
 const MB = 1024 * 1024;
@@ -27,10 +29,14 @@ export class MemoryDatasets implements Datasets {
   readonly #queue = new BatchQueue((tenantId, batch) => this.apply(tenantId, recordsOf(batch)));
   readonly #maxBytes: number;
   readonly #maxBytesEach: number;
+  readonly #now: () => number;
   #bytes = 0;
   #created = 0;
+  /** The highest place of all. */
+  #order = 0;
 
-  constructor({ maxBytes = 256 * MB, maxBytesEach = 128 * MB }: MemoryDatasetsOptions = {}) {
+  constructor({ maxBytes = 256 * MB, maxBytesEach = 128 * MB, now = () => 0 }: MemoryDatasetsOptions = {}) {
+    this.#now = now;
     this.#maxBytes = maxBytes;
     this.#maxBytesEach = Math.min(maxBytes, maxBytesEach);
   }
@@ -44,11 +50,12 @@ export class MemoryDatasets implements Datasets {
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const known = () => this.#datasetOf(tenantId) ?? new MemoryDataset('empty');
     return {
-      addItems: async (batch) => this.#queue.push(tenantId, batch),
+      addItems: async (batch) => this.#queue.push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
       saveGathering: async (step) => {
         this.#queue.drain();
         this.apply(tenantId, [{ ...step, kind: 'gathering' }]);
       },
+      order: async () => this.nextOrder(),
       item: async (type, id) => known().item(type, id),
       contents: async () => known().contents(),
       maxAds: async () => known().adsIn(USABLE * this.#roomOf(tenantId)),
@@ -77,6 +84,11 @@ export class MemoryDatasets implements Datasets {
     return this.#datasetOf(tenantId)?.records() ?? [];
   }
 
+  nextOrder(): number {
+    this.#order = Math.max(this.#order + 1, this.#now());
+    return this.#order;
+  }
+
   /** With what was waiting to be added. */
   #datasetOf(tenantId: string): MemoryDataset | undefined {
     this.#queue.drain();
@@ -88,6 +100,7 @@ export class MemoryDatasets implements Datasets {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(`${++this.#created}`);
     const before = this.#datasets.has(tenantId) ? dataset.bytes : 0;
     for (const record of records) dataset.apply(record);
+    this.#order = Math.max(this.#order, dataset.order);
     if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - SLACK) * this.#maxBytesEach);
     this.#bytes += (dataset.isEmpty ? 0 : dataset.bytes) - before;
     if (dataset.isEmpty) this.#datasets.delete(tenantId);
@@ -129,15 +142,15 @@ const MAX_WAITING = 500;
  * the items drains the queue first.
  */
 class BatchQueue {
-  readonly #add: (tenantId: string, batch: ItemBatch) => void;
-  #parts: [tenantId: string, batch: ItemBatch][] = [];
+  readonly #add: (tenantId: string, batch: OrderedBatch) => void;
+  #parts: [tenantId: string, batch: OrderedBatch][] = [];
   #scheduled = false;
 
-  constructor(add: (tenantId: string, batch: ItemBatch) => void) {
+  constructor(add: (tenantId: string, batch: OrderedBatch) => void) {
     this.#add = add;
   }
 
-  push(tenantId: string, batch: ItemBatch): void {
+  push(tenantId: string, batch: OrderedBatch): void {
     for (let start = 0; start < batch.items.length; start += PART)
       this.#parts.push([tenantId, { ...batch, items: batch.items.slice(start, start + PART) }]);
     if (this.#parts.length * PART > MAX_WAITING) this.drain();

@@ -15,6 +15,7 @@ interface CallRegisterOptions {
 export interface MemoryStateOptions extends CallRegisterOptions {
   /** How long answers are kept, in milliseconds. */
   ttl: number;
+  /** A clock that only goes on. */
   now: () => number;
 }
 

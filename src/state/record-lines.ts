@@ -4,12 +4,17 @@ import { jsonBytes } from './item-history.ts';
 
 const time = z.int().min(0).max(8_640_000_000_000_000);
 
+const order = z.int().min(0);
+
 const ItemHead = z.object({
   kind: z.enum(['ads', 'pages']),
   id: z.string().min(1),
   since: time,
   at: time,
   firstAt: time.optional(),
+  order: order.optional(),
+  sinceOrder: order.optional(),
+  firstOrder: order.optional(),
   listedBy: z.string(),
   requestId: z.string().nullable(),
 });
@@ -35,8 +40,7 @@ const GatheringLine = z.object({
   adIds: z.array(z.string()),
 });
 
-/** A record, without the object of an ad or a page. */
-export const RecordHead = z.discriminatedUnion('kind', [ItemHead, GatheringLine]);
+const RecordHead = z.discriminatedUnion('kind', [ItemHead, GatheringLine]);
 
 const Line = z.discriminatedUnion('kind', [ItemLine, GatheringLine]);
 
@@ -44,18 +48,35 @@ const decoder = new TextDecoder();
 
 /** A record as a line of JSON, without the line feed. */
 export function lineOf(record: DatasetRecord): string {
+  if (record.kind === 'gathering') return headLine(record);
+  return `${headLine(record).slice(0, -1)},"item":${decoder.decode(record.json)}}`;
+}
+
+/** A record as a line of JSON, without the object of an ad or a page. */
+export function headLine(record: DatasetRecord): string {
   if (record.kind === 'gathering') return JSON.stringify(record);
-  const { json, kind, id, since, at, firstAt, listedBy, requestId } = record;
-  const head = JSON.stringify({ kind, id, since, at, firstAt, listedBy, requestId });
-  return `${head.slice(0, -1)},"item":${decoder.decode(json)}}`;
+  const { kind, id, since, at, firstAt, order, sinceOrder, firstOrder, listedBy, requestId } = record;
+  return JSON.stringify({ kind, id, since, at, firstAt, order, sinceOrder, firstOrder, listedBy, requestId });
 }
 
 /** The record of a line; undefined if the line is damaged. */
 export function recordOfLine(line: string): DatasetRecord | undefined {
   const parsed = parsedLine(Line, line);
   if (parsed === undefined || parsed.kind === 'gathering') return parsed;
-  const { item, ...about } = parsed;
-  return { ...about, json: jsonBytes(item) };
+  const { item, ...head } = parsed;
+  return { ...placed(head), json: jsonBytes(item) };
+}
+
+/** The head of a line that `headLine` wrote; undefined if it is damaged. */
+export function recordHead(line: string) {
+  const parsed = parsedLine(RecordHead, line);
+  return parsed === undefined || parsed.kind === 'gathering' ? parsed : placed(parsed);
+}
+
+/** Earlier versions of this program wrote times only, and went by them. */
+function placed<Head extends z.output<typeof ItemHead>>(head: Head) {
+  const { order = head.at, sinceOrder = head.since, firstOrder = head.firstAt } = head;
+  return { ...head, order, sinceOrder, firstOrder };
 }
 
 /** What a line of JSON holds; undefined if it is not what the schema says. */

@@ -11,6 +11,19 @@ export interface DatasetOptions {
   onError(error: unknown): void;
 }
 
+/** Gives every answer its place among all that came, which it keeps wherever it is kept. */
+export function withOrder(send: Send, { datasets, onError }: Omit<DatasetOptions, 'now'>): Send {
+  return gatedOnly(send, async (call) => {
+    const answer = await send(call);
+    try {
+      return { ...answer, order: await (await datasets.of(call, { toAdd: true })).order() };
+    } catch (error) {
+      onError(error);
+      return answer;
+    }
+  });
+}
+
 /** Adds the ads and pages of every answer that the service sent to the caller's dataset. */
 export function withDataset(send: Send, { datasets, now, onError }: DatasetOptions): Send {
   const sendAndAdd: Send = async (call) => {
@@ -18,8 +31,9 @@ export function withDataset(send: Send, { datasets, now, onError }: DatasetOptio
     const { type, items } = itemsIn(call, answer);
     try {
       const dataset = await datasets.of(call, { toAdd: true });
-      const { requestId } = answer.receipt;
-      await dataset.addItems({ type, items, at: now(), listedBy: call.operation.name, requestId });
+      const { order, receipt } = answer;
+      const { requestId, age = 0 } = receipt;
+      await dataset.addItems({ type, items, at: now() - age, order, listedBy: call.operation.name, requestId });
     } catch (error) {
       onError(error);
     }
@@ -43,7 +57,7 @@ export function withSeenAds(send: Send, { datasets, now }: Pick<DatasetOptions, 
     const raw = objectOf(item);
     const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
     const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
-    return replayed(answer, now() - item.at);
+    return replayed(answer, Math.max(0, now() - item.at));
   };
 }
 

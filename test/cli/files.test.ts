@@ -18,6 +18,7 @@ const datasetIn = (folder: string, userId = 'u') =>
     folder,
     baseUrl: 'https://api.example.com/v2',
     now: Date.now,
+    elapsed: Date.now,
     userIdOf: async () => userId,
     warn: () => {},
   });
@@ -73,7 +74,7 @@ test('empties the dataset of a server that is running, which goes on', async () 
 
 test('leaves exported files, and says where they are', async () => {
   const folder = newFolder();
-  const exports = folderExports(exportsFolder(folder), Date.now);
+  const exports = folderExports(exportsFolder(folder), { now: Date.now, elapsed: Date.now });
   for (const name of ['ads.csv', 'ads-methods.md'])
     await exports.create({ name, mimeType: 'text/csv', write: (take) => take(Buffer.from('mine')) });
   const { code, printed } = await clear(folder);

@@ -19,7 +19,13 @@ let listener: Listener;
 let results: string;
 beforeAll(async () => {
   const log = createLog('silent', () => {});
-  app = await openApp({ config: { ...readConfig({}), demo: true }, log, now: Date.now, random: Math.random });
+  app = await openApp({
+    config: { ...readConfig({}), demo: true },
+    log,
+    now: Date.now,
+    elapsed: Date.now,
+    random: Math.random,
+  });
   const http = createHttpApp({
     catalog: withFixtures(app.catalog),
     log,

@@ -10,7 +10,7 @@ async function openDemo() {
   const logged: string[] = [];
   const log = createLog('error', (line) => logged.push(line));
   const config = { ...readConfig({}), demo: true };
-  const app = await openApp({ config, log, now: Date.now, random: Math.random });
+  const app = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: Math.random });
   return { app, config, log, logged };
 }
 

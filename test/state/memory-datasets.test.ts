@@ -30,17 +30,19 @@ test('has what a plain list of all answers would give', async () => {
   );
 });
 
-test('comes to the same, in whatever order and however often answers come', () => {
+test('comes to the same, in whatever order and however often answers come, and whatever their clocks say', () => {
   const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
   const contents = (answers: readonly (readonly [number, object])[]) => {
     const dataset = new MemoryDataset('d');
-    for (const [at, ad] of answers)
-      for (const record of recordsOf({ ...about(at), type: 'ads', items: [ad] })) dataset.apply(record);
+    for (const [order, ad] of answers)
+      for (const record of recordsOf({ ...about(clocks[order] ?? 0), order, type: 'ads', items: [ad] }))
+        dataset.apply(record);
     const { ads } = dataset.contents();
     return Object.fromEntries(
       ads.map((ad) => [ad.id, { at: ad.at, firstAt: ad.firstAt, texts: [...ad.versions, ad].map(objectOf) }]),
     );
   };
+  const clocks = fc.sample(fc.nat({ max: 5 }), 10);
   fc.assert(
     fc.property(
       fc.array(whole, { maxLength: 10 }).map((ads) => ads.map((ad, at) => [at, ad] as const)),
@@ -111,7 +113,7 @@ describe('the room', () => {
     const promised = await dataset.maxAds();
     expect(promised).toBeGreaterThan(100);
     const state = { id: 'g', question: 'q', filters: {}, collectionId: null, parts: [], found: null, cursor: null };
-    for (let at = 0; at < promised; at++) {
+    for (let at = 60; at < 60 + promised; at++) {
       await add(dataset, at, { id: `new-${at}`, body: text });
       await dataset.saveGathering({ ...state, ended: true, startedAt: 0, gatheredAt: at, adIds: [`new-${at}`] });
     }

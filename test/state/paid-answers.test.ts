@@ -18,7 +18,7 @@ const newFolder = () => join(root, `${++folders}`);
 /** What a folder keeps for the account of this key. */
 async function keptIn(folder: string, { baseUrl, userId }: { baseUrl: string; userId: string }) {
   const userIdOf = async () => userId;
-  const datasets = new FileDatasets({ folder, baseUrl, now: Date.now, userIdOf, warn: () => {} });
+  const datasets = new FileDatasets({ folder, baseUrl, now: Date.now, elapsed: Date.now, userIdOf, warn: () => {} });
   return (await datasets.of({ tenantId: 't', apiKey: 'other' })).contents();
 }
 

@@ -1,4 +1,4 @@
-import { type Behaviour, creditStatus, json, paid, type Upstream } from './faulty-upstream.ts';
+import { type Behaviour, creditStatus, documented, json, paid, type Upstream } from './faulty-upstream.ts';
 import { uuidOf } from './uuid-of.ts';
 
 /** A search as it came in. */
@@ -39,8 +39,26 @@ export class AdService {
     this.ads = Array.from({ length: count }, (_, index) => adOf(index));
   }
 
-  readonly behaviour: Behaviour = (request, response, body = '') =>
-    (request.url?.endsWith('/v1/credits') ? json(creditStatus()) : this.answer(body))(request, response);
+  /** Done before an answer to any request, where it gives something to do. */
+  before: (path: string) => Behaviour | undefined = () => undefined;
+
+  readonly behaviour: Behaviour = (request, response, body = '') => {
+    const path = request.url ?? '';
+    const reply = this.before(path) ?? this.replyTo(path, body);
+    reply(request, response, body);
+  };
+
+  private replyTo(path: string, body: string): Behaviour {
+    if (path.endsWith('/v1/credits')) return json(creditStatus());
+    if (path.endsWith('/v1/whoami')) return documented;
+    const id = /\/v1\/ads\/([\da-f-]{36})$/.exec(path)?.[1];
+    return id === undefined ? this.answer(body) : this.answerOne(id);
+  }
+
+  private answerOne(id: string): Behaviour {
+    this.charged += 1;
+    return json(this.ads.find((one) => one.id === id) ?? {}, { headers: paid(1) });
+  }
 
   answer(body: string): Behaviour {
     const {

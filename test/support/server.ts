@@ -63,6 +63,8 @@ export interface Result {
 export interface ServerOptions {
   config?: Partial<Config>;
   now?: () => number;
+  /** By default it goes with the clock. */
+  elapsed?: () => number;
   random?: () => number;
   resolve?: Resolve;
 }
@@ -70,6 +72,7 @@ export interface ServerOptions {
 export async function startServer({
   config = {},
   now = Date.now,
+  elapsed = now,
   random = () => 0,
   resolve,
 }: ServerOptions): Promise<TestServer> {
@@ -79,6 +82,7 @@ export async function startServer({
     config: { ...readConfig({}), ...config },
     log,
     now,
+    elapsed,
     random,
     ...(resolve && { resolve }),
   });

@@ -18,6 +18,7 @@ async function openContext(service: TestService, cacheSeconds = 900): Promise<To
     upstream: { ...undiciFetch(), baseUrl },
     log: createLog('silent', () => {}),
     now: Date.now,
+    elapsed: Date.now,
     random: () => 0,
   });
   const { signal } = new AbortController();

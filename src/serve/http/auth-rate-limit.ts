@@ -21,6 +21,7 @@ export interface AuthRateLimitOptions {
   tried?: TriedKeys | undefined;
   /** 0 for no limit. */
   perMinute: number;
+  /** A clock that only goes on. */
   now: () => number;
 }
 

@@ -52,11 +52,16 @@ export class FileDataset implements Dataset {
   }
 
   async addItems(batch: ItemBatch): Promise<void> {
-    await this.#add(recordsOf(batch));
+    await this.#add(recordsOf({ ...batch, order: batch.order ?? (await this.order()) }));
   }
 
   async saveGathering(step: GatheringStep): Promise<void> {
     await this.#add([{ ...step, kind: 'gathering' }]);
+  }
+
+  async order(): Promise<number> {
+    await this.sync();
+    return this.#options.memory.nextOrder();
   }
 
   item: Dataset['item'] = async (type, id) => (await this.#memory()).item(type, id);

@@ -11,6 +11,7 @@ export interface FileDatasetsOptions {
   folder: string;
   baseUrl: string;
   now: () => number;
+  elapsed: () => number;
   /** The account of a key; undefined if the service does not say. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn: FileDatasetOptions['warn'];
@@ -47,7 +48,7 @@ export class FileDatasets implements Datasets {
 
   constructor(options: FileDatasetsOptions) {
     this.#options = options;
-    this.#memory = new MemoryDatasets(options.limits);
+    this.#memory = new MemoryDatasets({ now: options.now, ...options.limits });
   }
 
   async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
@@ -76,7 +77,7 @@ export class FileDatasets implements Datasets {
   /** After a failure, whoever reads asks again; whoever adds waits a while, since it would take time each time. */
   #knownOrNew(caller: DatasetCaller, toAdd: boolean): KnownCaller {
     const known = this.#known.get(caller.tenantId);
-    if (known && this.#options.now() < known.until && (toAdd || !known.failure)) return known;
+    if (known && this.#options.elapsed() < known.until && (toAdd || !known.failure)) return known;
     const requested: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
     requested.dataset = this.#open(requested);
     this.#known.set(caller.tenantId, requested);
@@ -84,12 +85,12 @@ export class FileDatasets implements Datasets {
   }
 
   async #open(requested: KnownCaller): Promise<FileDataset | undefined> {
-    const { folder, baseUrl, now, userIdOf, warn } = this.#options;
+    const { folder, baseUrl, now, elapsed, userIdOf, warn } = this.#options;
     const userId = await userIdOf(requested.caller).catch((error: unknown) => {
       requested.failure = failureOf(error);
     });
     if (userId === undefined) {
-      requested.until = now() + ASK_AGAIN_MS;
+      requested.until = elapsed() + ASK_AGAIN_MS;
       warn('the dataset is not kept in files: the service did not say whose key this is', {});
       return;
     }

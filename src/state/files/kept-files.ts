@@ -36,7 +36,7 @@ async function keptDataset(path: string): Promise<KeptDataset> {
   for (const name of await folder.names())
     for (const line of (await folder.read(name).catch(() => undefined)) ?? []) {
       const record = recordOfLine(line);
-      if (record) ids[record.kind].add(idKey(record.id));
+      if (record) ids[record.kind].add(record.kind === 'ads' ? idKey(record.id) : record.id);
     }
   let bytes = 0;
   for (const name of await readdir(path)) bytes += (await lstat(join(path, name))).size;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatasetContents } from '../dataset.ts';
-import { appendScript, clearScript, epochAfter, mergeScript, readScript } from './dataset-scripts.ts';
+import { appendScript, clearScript, epochAfter, mergeScript, orderScript, readScript } from './dataset-scripts.ts';
 import { pushScript, type RedisCommands } from './redis-commands.ts';
 
 type LetGo = DatasetContents['letGo'];
@@ -60,6 +60,12 @@ export class DatasetLog {
 
   get #keys(): [string, string, string] {
     return [`${this.#name}:about`, `${this.#name}:log`, `${this.#name}:base`];
+  }
+
+  /** The place of what comes now. @param known the highest that is known */
+  async order(known: number): Promise<number> {
+    const args = [String(known), String(DATASET_TTL)];
+    return (await this.#connection.run(orderScript, [`${this.#name}:order`], args)) as number;
   }
 
   /** Returns the size of the dataset, and whether its log should be merged. */

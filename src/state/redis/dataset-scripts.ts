@@ -1,7 +1,7 @@
 import { readTime, script } from './redis-commands.ts';
 
 /**
- * A dataset in Redis is three keys with one hash tag. `base` is a list of sealed parts: all records as they were when
+ * A dataset in Redis is a few keys with one hash tag. `base` is a list of sealed parts: all records as they were when
  * they were last merged. `log` is a list of what came since, numbered from `first` on. `about` is a hash that says which
  * base that is (`epoch`), which ones went before it, and how large both are. Each script runs as a whole or not at all.
  *
@@ -24,6 +24,20 @@ end
 
 export const epochAfter = (epoch: string, name: string): string =>
   `${Number(/^(\d+):/.exec(epoch)?.[1] ?? 0) + 1}:${name}`;
+
+/**
+ * Returns the place of what comes now: behind all that any replica has put anywhere, also if Redis has lost that, or was
+ * set back.
+ *
+ * KEYS: order. ARGV: the highest place that the caller knows, lifetime.
+ */
+export const orderScript = script(`
+${readTime}
+local last = math.max(tonumber(redis.call('GET', KEYS[1]) or 0), tonumber(ARGV[1]))
+local order = math.max(last + 1, now)
+redis.call('SET', KEYS[1], string.format('%.0f', order), 'PX', ARGV[2])
+return order
+`);
 
 /**
  * Adds parts to the log. Returns the size of the dataset in bytes, and 1 if the caller should merge it: nobody else is

@@ -13,7 +13,7 @@ import { type SealedRecords, sealedRecords } from './sealed-records.ts';
 import { UnsentParts } from './unsent-parts.ts';
 
 export interface RedisDatasetsOptions {
-  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf'>;
+  redis: Pick<Redis, 'connection' | 'seal' | 'keyOf' | 'now'>;
   warn(message: string, fields: Record<string, unknown>): void;
   limits?: RedisDatasetsLimits;
 }
@@ -55,6 +55,8 @@ export class RedisDatasets implements Datasets {
   readonly #retries: Renewals;
   readonly #room: DatasetRoom;
   #copied = 0;
+  /** The highest place of all that this replica has seen. */
+  #order = 0;
   readonly #notMerged = (error: unknown) => this.#warn('a dataset was not merged', error);
 
   constructor(options: RedisDatasetsOptions) {
@@ -90,8 +92,10 @@ export class RedisDatasets implements Datasets {
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const opened = this.#open(this.#nameOf(tenantId));
     const synced = () => this.#synced(opened);
+    const order = () => this.#nextOrder(opened);
     return {
-      addItems: (batch) => this.#add(opened, recordsOf(batch)),
+      order,
+      addItems: async (batch) => this.#add(opened, recordsOf({ ...batch, order: batch.order ?? (await order()) })),
       saveGathering: (step) => this.#add(opened, [{ ...step, kind: 'gathering' }]),
       item: async (type, id) => (await synced()).item(type, id),
       contents: async () => (await synced()).contents(),
@@ -129,8 +133,16 @@ export class RedisDatasets implements Datasets {
     await this.#send(opened);
     const copy = this.#copyOf(opened);
     const dataset = await copy.synced();
+    this.#order = Math.max(this.#order, dataset.order);
     this.#keep(name, copy);
     return dataset;
+  }
+
+  /** While Redis cannot be reached, by what this replica knows. */
+  async #nextOrder({ log }: Opened): Promise<number> {
+    const known = Math.max(this.#order, this.#options.redis.now() - 1);
+    this.#order = await log.order(this.#order).catch(() => known + 1);
+    return this.#order;
   }
 
   #copyOf({ name, log, records }: Opened): DatasetCopy {

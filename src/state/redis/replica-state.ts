@@ -12,6 +12,8 @@ import { RedisTurns } from './redis-turns.ts';
 
 /** Everything that replicas share. */
 export interface ReplicaState extends ReturnType<typeof redisKeys> {
+  /** The time for all of them. */
+  now(): number;
   /** Whether it can be reached. */
   isUp(): boolean;
   state(options: MemoryStateOptions): State;
@@ -28,6 +30,7 @@ export async function openReplicaState(options: RedisOptions): Promise<ReplicaSt
   const { warn } = options.log;
   return {
     ...redisKeys(redis),
+    now: redis.now,
     isUp: () => connection.isUp(),
     state: (limits) => redisState({ ...limits, redis }),
     datasets: () => new RedisDatasets({ redis, warn }),

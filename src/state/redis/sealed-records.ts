@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { parsedLine, RecordHead } from '../record-lines.ts';
+import { headLine, recordHead } from '../record-lines.ts';
 import type { Seal } from './seal.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
@@ -67,16 +67,15 @@ const lineFeed = Buffer.from('\n');
 
 /** The object of an ad or a page has a line of its own: it is neither read nor written anew. JSON has no line feeds. */
 function linesOf(record: DatasetRecord): Uint8Array[] {
-  if (record.kind === 'gathering') return [Buffer.from(JSON.stringify(record))];
-  const { json, kind, id, since, at, firstAt, listedBy, requestId } = record;
-  return [Buffer.from(JSON.stringify({ kind, id, since, at, firstAt, listedBy, requestId })), json];
+  const head = Buffer.from(headLine(record));
+  return record.kind === 'gathering' ? [head] : [head, record.json];
 }
 
 /** Undefined for a line that cannot be read. */
 function* recordsIn(bytes: Buffer): Generator<DatasetRecord | undefined> {
   const lines = linesIn(bytes);
   for (const line of lines) {
-    const head = parsedLine(RecordHead, line.toString());
+    const head = recordHead(line.toString());
     if (head === undefined || head.kind === 'gathering') yield head;
     else {
       const json = lines.next().value;

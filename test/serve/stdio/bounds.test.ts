@@ -33,7 +33,7 @@ async function open({ behaviour = identifies, revision = '2025-11-25', drainMs =
   onTestFinished(upstream.close);
   const log = createLog('silent', () => {});
   const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl };
-  const app = await openApp({ config, log, now, random: Math.random });
+  const app = await openApp({ config, log, now, elapsed: now, random: Math.random });
   onTestFinished(() => app.close());
   const stdin = new PassThrough();
   const stdout = new PassThrough();

@@ -14,7 +14,7 @@ let logged: string[];
 const log = createLog('debug', (line) => logged.push(line));
 beforeEach(async () => {
   logged = [];
-  app = await openApp({ config: readConfig({}), log, now: Date.now, random: Math.random });
+  app = await openApp({ config: readConfig({}), log, now: Date.now, elapsed: Date.now, random: Math.random });
 });
 afterEach(() => app.close());
 

@@ -8,6 +8,7 @@ const datasets = new FileDatasets({
   folder,
   baseUrl: 'https://api.example.com',
   now: Date.now,
+  elapsed: Date.now,
   userIdOf: async () => 'u',
   warn: (message, fields) => process.stderr.write(`${message} ${JSON.stringify(fields)}\n`),
 });

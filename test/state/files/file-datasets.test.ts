@@ -25,6 +25,7 @@ function openIn(folder: string, options: Partial<FileDatasetsOptions> = {}): Ope
     folder,
     baseUrl: 'https://api.example.com',
     now: Date.now,
+    elapsed: options.now ?? Date.now,
     userIdOf: async ({ apiKey }) => apiKey.slice(0, 1),
     warn: (message, fields) => warnings.push(`${message} ${JSON.stringify(fields)}`),
     ...options,

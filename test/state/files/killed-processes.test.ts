@@ -15,6 +15,7 @@ function openHere(now = Date.now) {
     folder,
     baseUrl: 'https://api.example.com',
     now,
+    elapsed: now,
     userIdOf: async () => 'u',
     warn: (message) => warnings.push(message),
   });

@@ -8,7 +8,7 @@ export async function joinRedis({ port }: { port: number }, { baseUrl = 'http://
   const logged: string[] = [];
   const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields ?? {})}`);
   const address = { tls: false, hosts: [{ host: '127.0.0.1', port }] };
-  const redis: Redis = await openRedis({ address, secret, baseUrl, log: { warn: log, info: log } });
+  const redis: Redis = await openRedis({ address, secret, baseUrl, log: { warn: log, info: log }, now: Date.now });
   onTestFinished(() => redis.connection.close());
   return { redis, logged };
 }

@@ -20,7 +20,7 @@ export async function openReplicaRedis({ port }: RedisServer, options: RedisOpti
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const address = { tls: false, hosts: [{ host: '127.0.0.1', port }] };
-  const redis = await openRedis({ address, secret, baseUrl, log: { warn, info: () => {} } });
+  const redis = await openRedis({ address, secret, baseUrl, log: { warn, info: () => {} }, now: Date.now });
   onTestFinished(() => redis.connection.close());
   return { redis, warnings, warn };
 }
