@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { type Api, type Caller, createApi, keyOf } from './api/client.ts';
+import { type Api, type ApiAnswer, type Caller, createApi, keyOf } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import { operations } from './api/operations.ts';
-import type { Call, Send } from './api/send.ts';
+import { type Call, fingerprint, type Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
 import { withCache, withKeeping, withRefusedKeys, withWrites } from './api/with-cache.ts';
 import { withClaims } from './api/with-claims.ts';
@@ -18,6 +18,7 @@ import { spendingOf } from './credits/spending.ts';
 import { withBalance } from './credits/with-balance.ts';
 import { type BudgetOptions, withBudget } from './credits/with-budget.ts';
 import { withUsageWindows } from './credits/with-usage-windows.ts';
+import { totalOf } from './dataset/ad-list.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
@@ -121,6 +122,21 @@ export function openCalls(options: CallsOptions): OpenCalls {
     priceOf: async (list, items) => {
       const cost = costOf((await state.ledger.estimate(caller.tenantId)).prices, operations[list], items);
       return cost?.least === cost?.most ? cost?.most : undefined;
+    },
+    keptTotal: async (filters) => {
+      const { prices } = await state.ledger.estimate(caller.tenantId);
+      // Those that were paid for; and one item, which is asked for where only the number is wanted.
+      const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
+      const names = [...limits].map((limit) => {
+        const body = { ...filters, ...(limit !== undefined && { limit }) };
+        return { fingerprint: fingerprint({ operation: operations.searchAds, path: {}, query: {}, body }) };
+      });
+      const kept = await Promise.all(names.map((name) => state.answers.get(caller.tenantId, name)));
+      const totals = kept.flatMap((one) => {
+        const ads = one && totalOf(one.answer as ApiAnswer<'searchAds'>);
+        return one && ads !== undefined ? { ads, at: one.at } : [];
+      });
+      return totals.sort((left, right) => right.at - left.at)[0];
     },
     allowance: (maxCredits) => {
       const own = memoryCreditLedger({ now: options.elapsed, maxStrangers: 1 });

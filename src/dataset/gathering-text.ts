@@ -23,7 +23,7 @@ export function gatheringText(output: GatherOutput): string {
   if (gathering === null) return [summary, next].filter(Boolean).join('\n');
   return [
     headline(output),
-    estimate && 'Estimate: 0 credits, since everything is read.',
+    estimate && 'Estimate: 0 credits, since nothing is left to read.',
     note,
     problem,
     next,
@@ -49,7 +49,7 @@ function changesText({ gatheredAt, fresh, updated, gone }: SinceLast, ids: reado
   return `Since the last complete gathering of ${minute(gatheredAt)}: ${fresh} new, ${updated} changed, ${gone} not seen any more (which does not mean that they ended)${listed}`;
 }
 
-const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
+export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
 /** What to do when the service refuses to continue from where a gathering stands. */
 export const startOver =

@@ -23,7 +23,7 @@ export const gatherAds = defineTool({
     split,
     collectionId: collectionId.optional(),
     maxAds: z.int().min(1).max(10_000).optional().describe('default 1000'),
-    maxCredits: z.number().min(0).describe('0: estimate, for one paid search'),
+    maxCredits: z.number().min(0).describe('0: estimate, by at most one search'),
     fresh: fresh.describe('true: read again and report changes'),
   }),
   output: z.looseObject({

@@ -1,48 +1,158 @@
 import { AdLibraryError } from '../api/errors.ts';
-import { wholeNumber } from '../dataset/ad-list.ts';
-import type { GatherOutput } from '../dataset/gathering-text.ts';
-import type { GatheringQuestion } from '../dataset/gatherings.ts';
+import { totalOf, wholeNumber } from '../dataset/ad-list.ts';
+import { type GatherOutput, minute } from '../dataset/gathering-text.ts';
+import { type GatheringPart, type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
 import { count, creditsText } from '../present/list-text.ts';
+import type { DatasetContents } from '../state/dataset.ts';
 import { maxPageSize } from './filter-values.ts';
 import type { ToolContext } from './tool-context.ts';
 
-/** How many ads there are, and what reading all of them may cost: by one search of one ad, or the list of collections. */
-export async function estimate(question: GatheringQuestion, context: ToolContext): Promise<GatherOutput> {
-  const { collectionId, split } = question;
-  const ads = await (collectionId === undefined ? countSearch(question, context) : countItems(collectionId, context));
-  const operation = collectionId === undefined ? 'searchAds' : 'listCollectionItems';
+interface Estimated {
+  question: GatheringQuestion;
+  parts: readonly GatheringPart[];
+  contents: DatasetContents;
+}
+
+/** How many ads there are, and when that was counted, in milliseconds since the epoch. */
+interface Total {
+  ads: number;
+  at: number;
+}
+
+interface PartTotal {
+  question: GatheringQuestion;
+  /** Ads that are read already. */
+  read: number;
+  ended: boolean;
+  /** Undefined where nothing tells. */
+  total: Total | undefined;
+}
+
+/** The age from which a total is dated, in milliseconds: a day. */
+const datedAge = 86_400_000;
+
+/** What reading the rest may cost. Where nothing tells how many ads there are, one search does, or the list of collections. */
+export async function estimate({ question, parts, contents }: Estimated, context: ToolContext): Promise<GatherOutput> {
+  const { collectionId, filters = {}, split } = question;
+  const base = { filters, collectionId };
+  const totals = await Promise.all(parts.map((part) => totalOfPart(part, contents, context)));
+  const open = totals.filter(({ total }) => total === undefined);
+  const knownBase = open.length > 0 && split ? await knownTotal(base, contents, context) : undefined;
+  const sent = open.length > 0 && !knownBase ? await countNow(base, context) : undefined;
+  for (const part of open) part.total = knownBase ?? sent?.total;
+  const guessed = open.filter((part) => questionKey(part.question) !== questionKey(base));
+  const all = totals.flatMap(({ total, ...part }) => (total ? { ...part, ...total } : []));
+  const took = sent?.search ? 'It took one search.' : undefined;
+  if (all.length < totals.length) return output({ summary: [noTotal, took], read: 0, estimate: unknown });
+
   const size = collectionId === undefined ? maxPageSize(context.adFilters) : 100;
-  const pages = ads === null ? null : Math.ceil(ads / size);
+  const operation = collectionId === undefined ? 'searchAds' : 'listCollectionItems';
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);
-  const cost = ads === null ? undefined : await allowance.costOf({ operation, items: ads, size });
+  const rests = all.map(({ ads, read, ended }) => (ended ? 0 : Math.max(0, ads - read)));
+  const costs = await Promise.all(
+    rests.map(async (items) => (items === 0 ? free : allowance.costOf({ operation, items, size }))),
+  );
+  const cost = costs.every((one) => one !== undefined)
+    ? {
+        least: guessed.length > 0 ? 0 : sumOf(costs.map(({ least }) => least)),
+        most: sumOf(costs.map(({ most }) => most)),
+      }
+    : undefined;
+  const ads = sumOf(all.map((part) => Math.max(part.ads, part.read)));
+  const read = sumOf(all.map((part) => part.read));
+  const pages = sumOf(rests.map((items) => Math.ceil(items / size)));
+  const oldest = Math.min(...all.map(({ at }) => at));
+  const summary = [
+    sentence({ ads, read, pages, price: cost && creditsText(cost) }),
+    guessed.length > 0 && guessedText(guessed.length, knownBase ?? sent?.total, context),
+    context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
+    took,
+  ];
   const credits = cost && cost.least === cost.most ? cost.most : null;
-  const price = cost ? `${cost.most === 0 ? '' : 'for '}${creditsText(cost)}` : 'at a price that is not known yet';
-  const scope = split
-    ? ' It is about filters alone: the parts of split may match fewer ads, or the same ones twice.'
-    : '';
-  const summary =
-    ads === null
-      ? 'The service does not say how many ads there are.'
-      : `Estimate: ${count(ads, 'ad')} in ${count(pages ?? 0, 'page')}, ${price}.${scope}`;
-  return {
-    ...{ gathering: null, found: ads, read: 0, added: 0, updated: 0, gone: null, complete: false },
-    ...{ stopped: 'estimate', estimate: { ads, pages, credits }, summary },
-  };
+  return output({ summary, read, estimate: { ads, pages, credits } });
 }
 
-async function countSearch({ filters }: GatheringQuestion, { api }: ToolContext): Promise<number | null> {
-  const { value } = await api.searchAds({ body: { ...filters, limit: 1 } });
-  return wholeNumber(value.totalHits) ?? null;
+type Estimate = NonNullable<GatherOutput['estimate']>;
+
+const unknown: Estimate = { ads: null, pages: null, credits: null };
+const noTotal = 'The service does not say how many ads there are.';
+const free = { least: 0, most: 0 };
+
+const output = ({
+  summary,
+  read,
+  estimate,
+}: {
+  summary: (string | false | undefined)[];
+  read: number;
+  estimate: Estimate;
+}): GatherOutput => ({
+  ...{ gathering: null, found: estimate.ads, read, added: 0, updated: 0, gone: null, complete: false },
+  ...{ stopped: 'estimate', estimate, summary: summary.filter(Boolean).join(' ') },
+});
+
+interface Sentence extends Record<'ads' | 'read' | 'pages', number> {
+  price: string | undefined;
 }
 
-async function countItems(collectionId: string, { api }: ToolContext): Promise<number | null> {
+function sentence({ ads, read, pages, price }: Sentence): string {
+  const all = `Estimate: ${count(ads, 'ad')}${read > 0 ? `, ${read} of which are read` : ''}`;
+  if (pages === 0) return `${all}: free, since nothing is left to read.`;
+  const cost = price === undefined ? 'at a price that is not known yet' : price === 'free' ? price : `for ${price}`;
+  return `${all}${read > 0 ? '; the rest' : ''} in ${count(pages, 'page')}, ${cost}.`;
+}
+
+function guessedText(parts: number, base: Total | undefined, { offers }: ToolContext): string {
+  const how = offers('count_ads') ? ' count_ads with the same split tells them first.' : '';
+  const which = parts === 1 ? 'one part is' : `${parts} parts are`;
+  return `How many ads match ${which} not known: each may have all ${base?.ads} that match filters.${how}`;
+}
+
+const sumOf = (numbers: readonly number[]): number =>
+  Math.round(1e6 * numbers.reduce((sum, number) => sum + number, 0)) / 1e6;
+
+async function totalOfPart(
+  { question, state }: GatheringPart,
+  contents: DatasetContents,
+  context: ToolContext,
+): Promise<PartTotal> {
+  const begun = contents.gatherings.find(({ id }) => id === state.id);
+  const read = begun?.adIds.size ?? 0;
+  const found = begun?.found ?? (state.ended ? read : null);
+  const total = found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
+  return { question, read, ended: state.ended, total };
+}
+
+/** What a gathering of the question or a kept answer tells, whichever is newer. */
+async function knownTotal(
+  question: GatheringQuestion,
+  contents: DatasetContents,
+  context: ToolContext,
+): Promise<Total | undefined> {
+  const kept = question.collectionId === undefined ? await context.keptTotal(question.filters ?? {}) : undefined;
+  const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
+  const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
+  return gathered && (kept === undefined || gathered.at > kept.at) ? gathered : kept;
+}
+
+async function countNow(
+  { filters, collectionId }: GatheringQuestion,
+  context: ToolContext,
+): Promise<{ total: Total | undefined; search: boolean }> {
+  const ads = await (collectionId === undefined
+    ? context.api.searchAds({ body: { ...filters, limit: 1 } }).then(totalOf)
+    : countItems(collectionId, context));
+  return { total: ads === undefined ? undefined : { ads, at: context.now }, search: collectionId === undefined };
+}
+
+async function countItems(collectionId: string, { api }: ToolContext): Promise<number | undefined> {
   const { value, raw } = await api.listCollections();
   const collection = value.items.find(({ id }) => id?.toLowerCase() === collectionId);
   // The document knows no further pages of this list.
   const { hasMore, cursor } = raw as { hasMore?: unknown; cursor?: unknown };
   if (collection === undefined && !hasMore && !cursor) throw noCollection();
-  return wholeNumber(collection?.adCount) ?? null;
+  return wholeNumber(collection?.adCount);
 }
 
 const noCollection = () =>

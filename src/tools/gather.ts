@@ -51,7 +51,7 @@ async function gatherInTurn(
   const { question } = request;
   const opened = await openNow(request, before, context);
   const hasEnded = opened.parts.every(({ state }) => state.ended);
-  if (request.maxCredits === 0 && !hasEnded) return estimate(question, context);
+  if (request.maxCredits === 0 && !hasEnded) return estimate({ question, ...opened }, context);
 
   const reading: Reading = { open: opened, read: new Set(), brought: new Set() };
   addKnown(reading);
@@ -65,7 +65,14 @@ async function gatherInTurn(
   const { maxAds = request.maxAds } = stop;
   const next = maxAds < request.maxAds ? noRoom(maxAds) : hasEnded && !result.complete ? readAgain : undefined;
   const note = opened.isTooOld && brought.size > 0 ? beginsAnew : undefined;
-  return { ...result, ...stopData(stop, context), ...(next && { next }), ...(note && { note }) };
+  const held = { ads: result.found ?? result.read, pages: 0, credits: 0 };
+  return {
+    ...result,
+    ...stopData(stop, context),
+    ...(next && { next }),
+    ...(note && { note }),
+    ...(request.maxCredits === 0 && { estimate: held }),
+  };
 }
 
 interface Opened extends OpenGathering {

@@ -27,6 +27,8 @@ export interface CallerContext {
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
   priceOf: PriceOf;
+  /** How many ads match, as an answer says that is still kept, and when it came. */
+  keptTotal(filters: object): Promise<{ ads: number; at: number } | undefined>;
   /** A limit of credits for the calls of this tool call that are made with it. */
   allowance(maxCredits: number): Promise<CallAllowance>;
   /** Waits until no other call of the caller has this turn; returns what ends it. */

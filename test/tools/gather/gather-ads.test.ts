@@ -95,7 +95,11 @@ describe('with the local library', () => {
     const { ads, pages, credits } = known.data.estimate as { ads: number; pages: number; credits: number };
     expect(credits).toBe(Math.ceil(ads / 10));
     expect(pages).toBe(Math.ceil(ads / 100));
-    expect(known.text).toContain('filters alone');
+    expect(known.text).toContain('It took one search.');
+    const parts = { filters: { countries: ['AT'] }, split: [{ displayFormat: ['IMAGE'] }], maxCredits: 0 };
+    const guessed = await server.call('gather_ads', parts);
+    expect(guessed.data).toMatchObject({ estimate: { ads, pages, credits: null }, receipt: { calls: 0 } });
+    expect(guessed.text).toContain(`each may have all ${ads} that match filters. count_ads with the same split`);
   });
 
   test('refuses what contradicts itself, before anything is sent', async ({ server, service }) => {
