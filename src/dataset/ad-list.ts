@@ -19,6 +19,8 @@ export interface AdPage {
   hasMore: boolean;
   /** What the service says there is. */
   found: number | undefined;
+  /** The place of its answer among all. */
+  order: number | undefined;
   /** Takes it out of the cache of answers. */
   uncache?: (() => Promise<void>) | undefined;
   /** Its ads, if it comes from that cache: the dataset may have lost them since. */
@@ -109,9 +111,14 @@ function handedTo<Received extends Answer>(
   };
 }
 
-function copiesOf({ uncache, raw, order, receipt: { age, requestId } }: Answer): Pick<AdPage, 'uncache' | 'replayed'> {
+function copiesOf({
+  uncache,
+  raw,
+  order,
+  receipt: { age, requestId },
+}: Answer): Pick<AdPage, 'order' | 'uncache' | 'replayed'> {
   const { items } = raw as { items: readonly unknown[] };
-  return { uncache, ...(age !== undefined && { replayed: { items, requestId, age, order } }) };
+  return { order, uncache, ...(age !== undefined && { replayed: { items, requestId, age, order } }) };
 }
 
 /** An id is a UUID in the document. What is much longer is none, and would only take room. */

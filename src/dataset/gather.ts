@@ -48,7 +48,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
   const own = new Set(start.adIds);
   let idle = 0;
   const used = new Set([state.cursor]);
-  const take = async ({ ids, found, hasMore, cursor }: AdPage) => {
+  const take = async ({ ids, found, hasMore, cursor, order = 0 }: AdPage) => {
     const before = own.size;
     for (const id of ids.map(idKey)) {
       own.add(id);
@@ -63,6 +63,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
       ended: !hasMore,
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
+      answerOrder: Math.max(state.answerOrder, order),
       gatheredAt: run.clock(),
     };
     await run.save({ ...state, adIds: ids });

@@ -49,7 +49,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
   const { contents, before, brought } = options;
   const ids = adIdsOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
-  const earlier = new Map(before.ads.map(({ id, since }) => [idKey(id), since]));
+  const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
   const rows = await rowsOf(ids, options);
   const inParts = foundInParts(gathering, contents);
   const missing = ids.size - rows.ads.length;
@@ -62,7 +62,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
     ...(inParts && { foundInParts: inParts }),
     read: ids.size,
     added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
-    updated: read.filter(({ id, since }) => since !== (earlier.get(idKey(id)) ?? since)).length,
+    updated: read.filter(({ id, sinceOrder }) => sinceOrder !== (earlier.get(idKey(id)) ?? sinceOrder)).length,
     gone: changes?.gone.slice(0, maxGone).map(cleanId) ?? null,
     complete: isWhole,
     gatheredAt: isoDate(gathering.gatheredAt),

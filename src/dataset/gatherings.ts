@@ -47,6 +47,7 @@ export function newGathering(
     cursor: null,
     order,
     step: 0,
+    answerOrder: 0,
     startedAt: at,
     gatheredAt: at,
   };
@@ -169,14 +170,14 @@ export function lastComplete(gathering: Gathering, contents: DatasetContents): G
 export function differences(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
   const ids = adIdsOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
-  const times = new Map<string, number>();
+  const orders = new Map<string, number>();
   const partsBefore = before.parts.length === 0 ? [before] : partsOf(before, contents);
-  for (const { adIds, gatheredAt } of partsBefore)
-    for (const id of adIds) times.set(id, Math.max(gatheredAt, times.get(id) ?? 0));
+  for (const { adIds, answerOrder } of partsBefore)
+    for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
   return {
-    fresh: idsOf(read.filter(({ id }) => !times.has(idKey(id)))),
-    updated: idsOf(read.filter(({ id, since }) => since > (times.get(idKey(id)) ?? Infinity))),
-    gone: [...times.keys()].filter((id) => !ids.has(id)),
+    fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),
+    updated: idsOf(read.filter(({ id, sinceOrder }) => sinceOrder > (orders.get(idKey(id)) ?? Infinity))),
+    gone: [...orders.keys()].filter((id) => !ids.has(id)),
   };
 }
 

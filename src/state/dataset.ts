@@ -104,6 +104,8 @@ export interface GatheringState {
   /** Grows with each gathering and with each step of one, whatever clocks say. */
   order: number;
   step: number;
+  /** The place of the last answer that it read. */
+  answerOrder: number;
   startedAt: number;
   /** When it last read something. */
   gatheredAt: number;
@@ -120,6 +122,7 @@ interface AddedFields {
   listed?: number | undefined;
   order?: number | undefined;
   step?: number | undefined;
+  answerOrder?: number | undefined;
 }
 
 /** A gathering as it is kept. One of several parts is as old as the oldest of them. */

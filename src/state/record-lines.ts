@@ -35,6 +35,7 @@ const GatheringLine = z.object({
   cursor: z.string().nullable(),
   order: z.int().min(0).optional(),
   step: z.int().min(0).optional(),
+  answerOrder: z.int().min(0).optional(),
   startedAt: time,
   gatheredAt: time,
   adIds: z.array(z.string()),

@@ -10,5 +10,5 @@ export const newDataset = (): Promise<Dataset> => new MemoryDatasets().of({ tena
 export async function gather(dataset: Dataset, state: GatheringState, ads: readonly ({ id: string } & object)[]) {
   await add(dataset, state.startedAt, ...ads);
   const adIds = ads.map(({ id }) => id);
-  await dataset.saveGathering({ ...state, found: ads.length, ended: true, adIds });
+  await dataset.saveGathering({ ...state, found: ads.length, ended: true, answerOrder: state.startedAt, adIds });
 }

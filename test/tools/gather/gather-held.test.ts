@@ -51,6 +51,7 @@ test('counts every ad that changed since the earlier gathering, whoever saw it f
     ad: fc.nat(119),
     field: fc.constantFrom('body', 'headline', 'lastSeenAt', 'appUrl', 'media'),
     seenBy: fc.constantFrom('search_ads', 'other gathering', 'nobody'),
+    hours: fc.integer({ min: -50, max: 50 }),
   });
   await fc.assert(
     fc.asyncProperty(fc.array(change, { maxLength: 8 }), async (changes) => {
@@ -61,8 +62,8 @@ test('counts every ad that changed since the earlier gathering, whoever saw it f
       service.ads = service.ads.map((ad) => ({ ...ad, media }));
       await server.call('gather_ads', all);
       const changed = new Set<number>();
-      for (const [number, { ad, field, seenBy }] of changes.entries()) {
-        clock += 3_600_000;
+      for (const [number, { ad, field, seenBy, hours }] of changes.entries()) {
+        clock += hours * 3_600_000;
         const signed = [{ type: 'IMG', url: `https://cdn.example/1.png?s=${number + 1}` }];
         const value = field === 'media' ? signed : `https://app.example/${number}`;
         service.ads = service.ads.map((one, index) => (index === ad ? { ...one, [field]: value } : one));
