@@ -78,10 +78,12 @@ print(
   `\n${wanted} ${values.data ? 'real' : 'generated'} ads, ${(texts.reduce((sum, text) => sum + text.length, 0) / 1e6).toFixed(0)} million characters of JSON`,
 );
 
-const variants = new VariantIndex();
+const variants = new Map<string, VariantIndex>();
 function rowOf(json: string): AdRows {
   const ad = JSON.parse(json);
-  const variant = variants.add({ id: ad.id, pageId: ad.pageId ?? null, copy: variantCopy(copyOf(ad)) });
+  const ofPage = variants.get(ad.pageId) ?? new VariantIndex();
+  variants.set(ad.pageId, ofPage);
+  const variant = ofPage.add(ad.id, variantCopy(copyOf(ad)));
   return adRows(ad, { gatheredAt, json, language: detect(languageText(ad)), variant });
 }
 /** Page by page, as a gathering brings them. */

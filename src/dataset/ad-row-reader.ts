@@ -1,74 +1,160 @@
+import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type DetectLanguage, loadLanguageDetector } from '../language/detector.ts';
-import { idKey, type StoredItem } from '../state/dataset.ts';
+import { type Fields, isObject } from '../present/copy-fields.ts';
+import { type DatasetContents, idKey, type StoredItem } from '../state/dataset.ts';
+import { objectOf } from '../state/item-history.ts';
+import { NamedTurns } from '../state/named-turns.ts';
 import { copyOf, variantCopy } from './ad-copy.ts';
 import { type AdRows, adRows, languageText } from './ad-row.ts';
-import { idCell } from './cells.ts';
+import { idCell, textCell } from './cells.ts';
 import { VariantIndex } from './variants.ts';
 
-/** What takes long to find out about an ad, and stays as long as its content. */
-interface SlowFacts {
-  since: number;
+/** What is known of an ad beside its own fields. */
+export interface KnownAd {
+  pageId: string | null;
+  pageName: string | null;
+  language: string | null;
+  /** The same for ads of the dataset whose copy is nearly the same. */
+  variant: string | null;
+}
+
+/** What an ad says, and who: it stays while others of its fields change. */
+interface Copy {
+  /** Equal for the same page and words. */
+  hash: string;
   language: string | null;
   variant: string | null;
 }
 
-interface KnownFacts {
-  byId: Map<string, SlowFacts>;
-  variants: VariantIndex;
+/** The ads of one page in the order they came first, and the groups that they make in this order. */
+interface PageVariants {
+  copies: Copy[];
+  index: VariantIndex;
 }
 
-/** Tenants whose facts are remembered, as many as have their tables open for SQL. */
+interface KnownCopies {
+  /** Of the contents that they are from. */
+  version: string;
+  known: ReadonlyMap<string, KnownAd>;
+  byId: ReadonlyMap<string, Copy>;
+  byPage: ReadonlyMap<string | null, PageVariants>;
+}
+
+type Held = Pick<DatasetContents, 'version' | 'ads'>;
+
+/** Tenants whose copies are remembered, as many as have their tables open for SQL. */
 const MAX_TENANTS = 2;
 /** Ads read at once; others get their turn in between. */
 const PART = 50;
 
 const decoder = new TextDecoder();
 
-/** Makes rows of stored ads. Finds out only once in which language an ad is, and which ads are variants of it. */
+/**
+ * Makes rows of stored ads. Finds out only once in which language an ad is, and which ads are variants of it. Variants
+ * follow from the ads that are held and their order alone, so that every process finds the same.
+ */
 export class AdRowReader {
-  readonly #known = new LRUCache<string, KnownFacts>({ max: MAX_TENANTS });
+  readonly #copies = new LRUCache<string, KnownCopies>({ max: MAX_TENANTS });
+  /** What an object says of its page and its words, for as long as it is held. */
+  readonly #read = new WeakMap<Uint8Array, Pick<KnownAd, 'pageId' | 'pageName'> & { hash: string }>();
+  readonly #turns = new NamedTurns();
   #language: Promise<DetectLanguage> | undefined;
 
-  /** The rows in parts. @param ads in the order they came, since a variant is called by its earliest ad */
-  async *read(tenantId: string, ads: readonly StoredItem[], { json }: { json: boolean }): AsyncGenerator<AdRows[]> {
-    this.#language ??= loadLanguageDetector();
-    const detect = await this.#language;
-    const known = this.#factsOf(tenantId, ads.length);
-    for (let start = 0; start < ads.length; start += PART) {
-      yield ads.slice(start, start + PART).map((item) => rowsOf(item, { json, known, detect }));
+  /** The rows of all ads of a dataset in parts, or of those with some ids. */
+  async *read(
+    tenantId: string,
+    contents: Held,
+    { json, ids }: { json: boolean; ids?: ReadonlySet<string> },
+  ): AsyncGenerator<AdRows[]> {
+    const known = await this.knownAds(tenantId, contents);
+    const { ads } = contents;
+    const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(idKey(id)));
+    for (let start = 0; start < wanted.length; start += PART) {
+      yield wanted.slice(start, start + PART).map((item) => rowsOf(item, known.get(idKey(item.id)), json));
       await setImmediate();
     }
   }
 
-  #factsOf(tenantId: string, ads: number): KnownFacts {
-    const known = this.#known.get(tenantId);
-    // Ads that were let go are still in there.
-    if (known !== undefined && known.byId.size <= 2 * ads + 1000) return known;
-    const empty = { byId: new Map(), variants: new VariantIndex() };
-    this.#known.set(tenantId, empty);
-    return empty;
+  /** All ads of a dataset by their ids. */
+  async knownAds(tenantId: string, contents: Held): Promise<ReadonlyMap<string, KnownAd>> {
+    this.#language ??= loadLanguageDetector();
+    const detect = await this.#language;
+    const endTurn = await this.#turns.take(tenantId, new AbortController().signal);
+    try {
+      const before = this.#copies.get(tenantId);
+      if (before?.version === contents.version) return before.known;
+      const copies = await this.#copiesOf(contents, detect, before);
+      this.#copies.set(tenantId, copies);
+      return copies.known;
+    } finally {
+      endTurn();
+    }
+  }
+
+  async #copiesOf({ version, ads }: Held, detect: DetectLanguage, before?: KnownCopies): Promise<KnownCopies> {
+    const pages = new Map<string | null, { item: StoredItem; copy: Copy }[]>();
+    const copies = new Map<string, Copy>();
+    for (const [index, item] of ads.toSorted(byArrival).entries()) {
+      const { hash, pageId } = this.#reading(item);
+      const same = before?.byId.get(idKey(item.id));
+      const copy = same?.hash === hash ? same : { hash, language: detect(languageText(objectOf(item))), variant: null };
+      copies.set(idKey(item.id), copy);
+      const page = pages.get(pageId);
+      if (page) page.push({ item, copy });
+      else pages.set(pageId, [{ item, copy }]);
+      if (index % PART === 0) await setImmediate();
+    }
+    const byPage = new Map<string | null, PageVariants>();
+    for (const [pageId, members] of pages) byPage.set(pageId, await variantsOf(members, before?.byPage.get(pageId)));
+    const known = new Map(
+      ads.map((item): [string, KnownAd] => {
+        const { language = null, variant = null } = copies.get(idKey(item.id)) ?? {};
+        const { pageId, pageName } = this.#reading(item);
+        return [idKey(item.id), { pageId, pageName, language, variant }];
+      }),
+    );
+    return { version, known, byId: copies, byPage };
+  }
+
+  #reading({ json, ...item }: StoredItem) {
+    const known = this.#read.get(json);
+    if (known) return known;
+    const ad = objectOf({ json });
+    const pageId = idCell(ad.pageId);
+    const page: Fields = isObject(ad.page) ? ad.page : {};
+    const reading = {
+      pageId,
+      pageName: textCell(page.pageName) ?? textCell(ad.pageName),
+      hash: hash('sha256', JSON.stringify([item.id, pageId, copyOf(ad)]), 'base64url'),
+    };
+    this.#read.set(json, reading);
+    return reading;
   }
 }
 
-interface Reading {
-  json: boolean;
-  known: KnownFacts;
-  detect: DetectLanguage;
+const byArrival = (left: StoredItem, right: StoredItem): number =>
+  left.firstAt - right.firstAt || (idKey(left.id) < idKey(right.id) ? -1 : 1);
+
+/** Goes on with the groups there are where ads were only added behind, and else makes them anew. */
+async function variantsOf(
+  members: readonly { item: StoredItem; copy: Copy }[],
+  before: PageVariants | undefined,
+): Promise<PageVariants> {
+  const isContinued = before?.copies.every((copy, index) => copy === members[index]?.copy);
+  const { copies, index } = before && isContinued ? before : { copies: [], index: new VariantIndex() };
+  for (const { item, copy } of members.slice(copies.length)) {
+    copy.variant = index.add(item.id, variantCopy(copyOf(objectOf(item))));
+    copies.push(copy);
+    if (copies.length % PART === 0) await setImmediate();
+  }
+  return { copies, index };
 }
 
-function rowsOf(item: StoredItem, { json, known, detect }: Reading): AdRows {
+function rowsOf(item: StoredItem, known: KnownAd | undefined, json: boolean): AdRows {
   const text = decoder.decode(item.json);
-  const ad = JSON.parse(text) as Record<string, unknown>;
-  const key = idKey(item.id);
-  let facts = known.byId.get(key);
-  if (facts?.since !== item.since) {
-    const variant = known.variants.add({ id: item.id, pageId: idCell(ad.pageId), copy: variantCopy(copyOf(ad)) });
-    facts = { since: item.since, language: detect(languageText(ad)), variant };
-    known.byId.set(key, facts);
-  }
-  const { language, variant } = facts;
+  const { language = null, variant = null } = known ?? {};
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
-  return adRows(ad, { gatheredAt, firstGatheredAt, language, variant, json: json ? text : '' });
+  return adRows(JSON.parse(text), { gatheredAt, firstGatheredAt, language, variant, json: json ? text : '' });
 }

@@ -80,10 +80,9 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
 }
 
 async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: ResultOptions): Promise<GatheredRows> {
-  const items = contents.ads.filter(({ id }) => ids.has(idKey(id)));
   const ads: SummaryRow[] = [];
   const places: Row<'ad_countries'>[] = [];
-  for await (const part of adRows.read(tenantId, items, { json: false }))
+  for await (const part of adRows.read(tenantId, contents, { json: false, ids }))
     for (const { ad, countries } of part) {
       ads.push(summaryRow(ad));
       places.push(...countries);

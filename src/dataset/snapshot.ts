@@ -19,7 +19,7 @@ export function snapshotOf(reader: AdRowReader, tenantId: string, contents: Data
     async *tables({ json }): AsyncGenerator<TableRows> {
       let rows: AdRows[] = [];
       let size = 0;
-      for await (const part of reader.read(tenantId, contents.ads, { json })) {
+      for await (const part of reader.read(tenantId, contents, { json })) {
         rows.push(...part);
         size += part.reduce((sum, { ad }) => sum + (ad.json?.length ?? 0), 0);
         if (rows.length < PART && size < PART_SIZE) continue;

@@ -1,26 +1,27 @@
 import { fnv1a } from '../present/text.ts';
 
 /**
- * Groups ads of one advertiser whose copy is nearly the same: letters and digits broken into overlapping threes (digits
+ * Groups ads of one page whose copy is nearly the same: letters and digits broken into overlapping threes (digits
  * count as one another, so that a new price is no new copy), two copies alike when they share most of them.
  *
  * Ads are added in the order they came. Each joins the first group whose earliest ad it resembles, or starts its own,
  * so the groups of those already there never change when more come. A group is called by the id of its earliest ad.
+ * Where an ad changes or goes, the groups of its page are made anew.
  * Candidates are found by MinHash bands: the time for each ad does not grow with their number.
  */
 export class VariantIndex {
-  readonly #earliest = new Map<string, { pageId: string | null; shingles: Uint32Array }>();
-  /** By the hash of a page, a band and what falls into it: the earliest ads found there. */
+  readonly #earliest = new Map<string, Uint32Array>();
+  /** By the hash of a band and what falls into it: the earliest ads found there. */
   readonly #bands = new Map<number, string[]>();
 
   /** The variant of an ad; null where it has no copy of its own. */
-  add({ id, pageId, copy }: { id: string; pageId: string | null; copy: string | null }): string | null {
+  add(id: string, copy: string | null): string | null {
     const shingles = shinglesOf(copy ?? '');
     if (shingles.length === 0) return null;
-    const bands = bandsOf(shingles, fnv1a(pageId ?? ''));
-    const similar = this.#find(bands, shingles, pageId);
+    const bands = bandsOf(shingles);
+    const similar = this.#find(bands, shingles);
     if (similar !== undefined) return similar;
-    this.#earliest.set(id, { pageId, shingles });
+    this.#earliest.set(id, shingles);
     for (const band of bands) {
       const ids = this.#bands.get(band);
       if (ids === undefined) this.#bands.set(band, [id]);
@@ -29,14 +30,14 @@ export class VariantIndex {
     return id;
   }
 
-  #find(bands: readonly number[], shingles: Uint32Array, pageId: string | null): string | undefined {
+  #find(bands: readonly number[], shingles: Uint32Array): string | undefined {
     const seen = new Set<string>();
     for (const band of bands) {
       for (const id of this.#bands.get(band) ?? []) {
         if (seen.has(id)) continue;
         seen.add(id);
         const earliest = this.#earliest.get(id);
-        if (earliest?.pageId === pageId && similarity(shingles, earliest.shingles) >= ALIKE) return id;
+        if (earliest && similarity(shingles, earliest) >= ALIKE) return id;
       }
     }
   }
@@ -82,9 +83,9 @@ export function similarity(left: Uint32Array, right: Uint32Array): number {
   return union === 0 ? 0 : shared / union;
 }
 
-function bandsOf(shingles: Uint32Array, page: number): number[] {
+function bandsOf(shingles: Uint32Array): number[] {
   return Array.from({ length: BANDS }, (_, band) => {
-    let hash = page + band;
+    let hash = band;
     for (let row = 0; row < ROWS; row++) hash = mix(hash ^ smallest(shingles, band * ROWS + row));
     return hash;
   });

@@ -63,12 +63,12 @@ test('an empty dataset has the tables and no rows', async () => {
 test('rows of many ads are read in parts, so that others get their turn', async () => {
   const dataset = await newDataset();
   await add(dataset, 1, ...Array.from({ length: 300 }, (_, index) => ({ id: `${index}`, body: english })));
-  const { ads } = await dataset.contents();
+  const contents = await dataset.contents();
   let turns = 0;
   const turnsBefore: number[] = [];
-  for await (const _part of new AdRowReader().read('t', ads, { json: false })) {
+  for await (const _part of new AdRowReader().read('t', contents, { json: false })) {
     turnsBefore.push(turns);
     setImmediate(() => turns++);
   }
-  expect(turnsBefore).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(turnsBefore.map((turn) => turn - (turnsBefore[0] ?? 0))).toEqual([0, 1, 2, 3, 4, 5]);
 });
