@@ -135,7 +135,7 @@ export class AdRowReader {
 }
 
 const byArrival = (left: StoredItem, right: StoredItem): number =>
-  left.firstAt - right.firstAt || (idKey(left.id) < idKey(right.id) ? -1 : 1);
+  left.firstOrder - right.firstOrder || (idKey(left.id) < idKey(right.id) ? -1 : 1);
 
 /** Goes on with the groups there are where ads were only added behind, and else makes them anew. */
 async function variantsOf(
