@@ -54,9 +54,10 @@ test('ten times the ads of one advertiser take about ten times as long, alike or
   const copyOf = (index: number) =>
     Array.from({ length: 30 }, (_, place) => words[(index * (place + 3) * 31 + place * place) % 997]).join(' ');
   const timeOf = (count: number) => {
-    const started = performance.now();
+    const started = process.cpuUsage();
     variantsOf(Array.from({ length: count }, (_, index) => copyOf(index)));
-    return performance.now() - started;
+    // What other processes take of the machine does not count.
+    return process.cpuUsage(started).user;
   };
   timeOf(300);
   expect(timeOf(5000) / timeOf(500)).toBeLessThan(40);
