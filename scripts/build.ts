@@ -3,7 +3,7 @@
  * left to install. Names stay readable, because stack traces are read by people; white space goes.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -84,6 +84,7 @@ writeFileSync(new URL('board.html', dist), await boardPage());
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
 const beside = [...engines, ...Object.values(packagedFiles)];
 for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), dist));
+cpSync(new URL('src/library/demo/pictures/', root), new URL('pictures/', dist), { recursive: true });
 const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
 writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));

@@ -33,8 +33,8 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
     LICENSE: read('LICENSE'),
     'icon.png': read('docs/pictures/icon.png'),
   };
-  const needed = readdirSync(new URL('dist/', root)).filter((file) => !isForReplicas(file));
-  for (const file of needed.sort()) files[`dist/${file}`] = read(`dist/${file}`);
+  const needed = filesIn('dist/').filter((file) => !isForReplicas(file));
+  for (const file of needed.sort()) files[file] = read(file);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
     path,
@@ -45,7 +45,12 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
   return { name: `${name}-${version}.mcpb`, bytes, policies };
 }
 
+const filesIn = (folder: string): string[] =>
+  readdirSync(new URL(folder, root), { withFileTypes: true }).flatMap((entry) =>
+    entry.isDirectory() ? filesIn(`${folder}${entry.name}/`) : `${folder}${entry.name}`,
+  );
+
 /** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */
-const isForReplicas = (file: string) => file.startsWith('replica-state-');
+const isForReplicas = (file: string) => file.startsWith('dist/replica-state-');
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

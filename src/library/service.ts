@@ -4,7 +4,6 @@ import type { ErrorBody } from '../api/resource-schemas.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { KeyRing } from './keys.ts';
-import { drawingTurns } from './media/drawing-turns.ts';
 import { creditHeaders, priceOf } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import { handlers, type OperationResult } from './operations.ts';
@@ -39,11 +38,9 @@ export function serviceOf(parts: ServiceParts): Hono {
     app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
-  const inTurn = drawingTurns();
   app.get('/media/ads/:adId/:file{.+\\.jpg}', async ({ req }) => {
-    const draw = pictureOf(req.param('adId'), req.param('file'), parts);
-    const headers = { 'Content-Type': 'image/jpeg', 'X-Content-Type-Options': 'nosniff' };
-    return new Response(await inTurn(draw), { headers });
+    const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
+    return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
   });
   app.notFound(({ req }) => errorResponse(noSuchPath(req.path), parts));
   app.onError((error) => errorResponse(error, parts));
@@ -99,16 +96,14 @@ function paid(
   };
 }
 
-/** Draws the library's own media. They hold no secret and need no key. */
-function pictureOf(adId: string, file: string, { context: { records } }: ServiceParts): () => Promise<Uint8Array> {
+/** Pictures of the demo's ads. They hold no secret and need no key. */
+async function pictureOfAd(adId: string, file: string, { context: { records } }: ServiceParts) {
   const number = records.find('ads', adId);
   const [json] = number === undefined ? [] : records.read('ads', [number]);
-  if (!json || !/^(logo|\d{1,3})\.jpg$/.test(file)) throw notFound('picture', `${adId}/${file}`);
-  return async () => {
-    const { drawAd, drawLogo } = await import('./media/draw-ad.ts');
-    const ad = JSON.parse(json);
-    return file === 'logo.jpg' ? drawLogo(ad) : drawAd(ad, Number.parseInt(file, 10));
-  };
+  const { pictureOf, readPicture } = await import('./demo/pictures.ts');
+  const picture = json && pictureOf(JSON.parse(json), file);
+  if (!picture) throw notFound('picture', `${adId}/${file}`);
+  return readPicture(picture);
 }
 
 function errorResponse(

@@ -1,8 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { Canvas } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../raster/codecs.ts';
-import type { Colour } from '../raster/paint.ts';
-import type { Raster, Rect } from '../raster/raster.ts';
+import type { Colour, Raster, Rect } from '../raster/raster.ts';
 import { drawText, linesOf, textWidth } from '../raster/text.ts';
 import type { PictureFormat } from './picture-header.ts';
 import {

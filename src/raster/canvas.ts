@@ -1,7 +1,6 @@
 import { maskOf } from './mask.ts';
-import { type Colour, type Paint, paintRows } from './paint.ts';
 import type { Path } from './path.ts';
-import type { Raster, Rect } from './raster.ts';
+import type { Colour, Raster, Rect } from './raster.ts';
 import { resampled } from './resample.ts';
 
 /** `contain` shows the whole picture, in the middle of its frame; `cover` fills the frame, and cuts what stands out. */
@@ -22,23 +21,23 @@ export class Canvas implements Raster {
   }
 
   /** Whole pixels. */
-  fillRect({ x, y, width, height }: Rect, paint: Paint): void {
+  fillRect({ x, y, width, height }: Rect, colour: Colour): void {
     const left = Math.max(0, Math.round(x));
     const shown = Math.min(this.width, Math.round(x + width)) - left;
     const bottom = Math.min(this.height, Math.round(y + height));
     if (shown <= 0) return;
-    const pixels = paintRows(paint, left, shown);
-    for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels(row));
+    const pixels = rowOf(colour, shown);
+    for (let row = Math.max(0, Math.round(y)); row < bottom; row++) this.#blend(left, row, pixels);
   }
 
   /** The inside of a path, with smooth edges. */
-  fillPath(path: Path, paint: Paint): void {
+  fillPath(path: Path, colour: Colour): void {
     const mask = maskOf(path, this.width, this.height);
     if (mask === undefined) return;
     const { x, y, width, height, coverage } = mask;
-    const pixels = paintRows(paint, x, width);
+    const pixels = rowOf(colour, width);
     for (let row = 0; row < height; row++)
-      this.#blend(x, y + row, pixels(y + row), coverage.subarray(row * width, (row + 1) * width));
+      this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
   /** A picture, made smaller or larger to fit. */
@@ -68,6 +67,12 @@ export class Canvas implements Raster {
       data[at + 2] = (data[at + 2] as number) * below + (pixels[from + 2] as number) * share;
     }
   }
+}
+
+/** The pixels of a row in one colour, weighed by its opacity, which is from 0 to 255. */
+function rowOf([red, green, blue, opacity = 1]: Colour, width: number): Float32Array {
+  const weighed = [red * opacity, green * opacity, blue * opacity, 255 * opacity];
+  return Float32Array.from({ length: width * 4 }, (_, at) => weighed[at % 4] as number);
 }
 
 /** Which part of a picture is shown where. */

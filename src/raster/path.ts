@@ -47,19 +47,6 @@ const curve = (start: Point, [first, second]: readonly [Point, Point], end: Poin
     return along(along(along(start, first, way), middle, way), along(middle, along(second, end, way), way), way);
   });
 
-const COMMAND = /([MLQCZ])([-\d. ]*)/g;
-
-/** A path as SVG writes it, of absolute commands: `M0 0 L10 0 Q10 10 0 10 Z`. */
-export function parsePath(text: string): Path {
-  const commands = [...text.matchAll(COMMAND)].map(([, type, numbers = '']) => {
-    const given = numbers.split(' ').filter(Boolean).map(Number);
-    const [x, y] = given.slice(-2);
-    const [x1, y1, x2, y2] = given;
-    return { type, x, y, x1, y1, x2, y2 } as Command;
-  });
-  return pathOf(commands);
-}
-
 export function ellipse(x: number, y: number, [wide, high]: readonly [number, number]): Path {
   const sides = sidesOf(Math.max(wide, high));
   const point = (angle: number): Point => [x + Math.cos(angle) * wide, y + Math.sin(angle) * high];

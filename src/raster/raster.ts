@@ -14,3 +14,6 @@ export interface Rect extends Size {
   x: number;
   y: number;
 }
+
+/** Red, green and blue from 0 to 255, and opacity from 0 to 1. */
+export type Colour = readonly [red: number, green: number, blue: number, opacity?: number];

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
 import type { Canvas } from './canvas.ts';
 import { packagedFile } from './packaged-file.ts';
-import type { Colour } from './paint.ts';
 import { moved, type Path, pathOf } from './path.ts';
+import type { Colour } from './raster.ts';
 
 export interface Lettering {
   /** Height of the font, in pixels. */
@@ -40,13 +40,6 @@ function outlineOf(glyph: Glyph): Path {
 
 /** Accents as one letter with what they stand on: the font has no others. */
 const lettersOf = (text: string) => text.normalize('NFC');
-
-/** Whether the font has every letter: those of Western European languages. */
-export function canDraw(text: string): boolean {
-  const font = fontOf();
-  for (const letter of lettersOf(text)) if (font.charToGlyphIndex(letter) === 0) return false;
-  return true;
-}
 
 export const textWidth = (text: string, lettering: Lettering): number =>
   cut(text, lettering, Number.POSITIVE_INFINITY).width;

@@ -94,8 +94,8 @@ test('a served demo answers its key, and serves its pictures', async () => {
   const { items } = (await response.json()) as { items: { appUrl: string; media: { url: string }[] }[] };
   expect(items[0]?.appUrl.startsWith(`${url}/ads/`)).toBe(true);
   const picture = await fetch(items[0]?.media[0]?.url ?? '');
-  expect(picture.headers.get('content-type')).toBe('image/jpeg');
-  expect((await picture.arrayBuffer()).byteLength).toBeGreaterThan(8_000);
+  expect(picture.headers.get('content-type')).toBe('image/webp');
+  expect((await picture.arrayBuffer()).byteLength).toBeGreaterThan(500);
   await close();
 });
 

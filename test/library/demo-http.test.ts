@@ -23,7 +23,7 @@ test('in demo mode, http serves the pictures that its ads name, and nothing else
     const shown = await post('get_ad', { adId });
     const [picture = ''] = shown.match(/http:\/\/127\.0\.0\.1:\d+\/media\/ads\/[^"\\\s?]+/) ?? [];
     const answer = await fetch(picture);
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/jpeg']);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/webp']);
     expect((await fetch(`${served.address}/media/ads/${adId}/none`)).status).toBe(404);
     for (const path of ['/media/../v1/credits', '/media/%2e%2e/v1/credits', '/openapi.json']) {
       expect((await fetch(`${served.address}${path}`)).status).toBe(404);

@@ -154,7 +154,7 @@ describe('the demo library', () => {
     for (const url of urls) {
       expect(url).toMatch(/^https:\/\/media\.demo\.example\/ads\//);
       const { status, type } = await ask(url.replace('https://media.demo.example', '/media'));
-      expect([status, type]).toEqual([200, 'image/jpeg']);
+      expect([status, type]).toEqual([200, 'image/webp']);
     }
   });
 

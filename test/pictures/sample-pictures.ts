@@ -4,7 +4,7 @@ import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
 import { Canvas } from '../../src/raster/canvas.ts';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
-import type { Colour } from '../../src/raster/paint.ts';
+import type { Colour } from '../../src/raster/raster.ts';
 
 /** Pictures and what poses as pictures, made when they are needed: no file of anybody else is kept here. */
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { Canvas } from '../../src/raster/canvas.ts';
-import { canDraw, drawText, linesOf, textWidth } from '../../src/raster/text.ts';
+import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';
 
 /** The columns of a canvas that have ink: the first, the last, and how many. */
 function inked(draw: (canvas: Canvas) => void) {
@@ -27,18 +27,6 @@ test('a text is as wide as it says, and its letters are not all the same', () =>
 
 test('an accent of its own is drawn as part of its letter', () => {
   expect(textWidth('cafe\u0301', { size: 30 })).toBe(textWidth('café', { size: 30 }));
-  expect(canDraw('cafe\u0301')).toBe(true);
-});
-
-test.each([
-  ['Die Größe, «l’été», ¿más?, 20 % off — œuvre €', true],
-  ['', true],
-  ['Şişe', false],
-  ['茶', false],
-  ['Get it 🎁', false],
-  ['قهوة', false],
-])('canDraw(%j) is %s', (text, known) => {
-  expect(canDraw(text)).toBe(known);
 });
 
 test('what is too wide ends in an ellipsis, and never goes past its place', () => {

@@ -9,6 +9,7 @@ import {
   platforms,
   technologies,
 } from './market-tables.ts';
+import { pictureOf } from './pictures.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /**
@@ -125,7 +126,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
   const id = random.uuid();
   const link = `https://${advertiser.domain}/${campaign.angle}?ad=${id.slice(0, 8)}`;
   const cardCount = copy.format === 'CAROUSEL' || copy.format === 'DCO' ? random.between(3, 5) : 0;
-  const ad = {
+  const ad: Ad & { countries: string[] } = {
     id,
     pageId,
     sourcePageExternalId: externalId(pageId),
@@ -146,7 +147,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
     displayFormat: copy.format,
     countries: advertiser.countries.slice(0, random.between(1, advertiser.countries.length)),
     publisherPlatform: platforms.filter((_, at) => at < 2 || random.chance(0.35)),
-    media: makeMedia(random, id, copy.format, cardCount),
+    media: [],
     cards: Array.from({ length: cardCount }, (_, at) => ({
       title: capitalised(advertiser.products[at % advertiser.products.length]?.name ?? product.name),
       body: advertiser.points[at % advertiser.points.length],
@@ -159,6 +160,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
     languages: [advertiser.language],
     currency: 'USD',
   };
+  ad.media = makeMedia(random, ad);
   return { ...ad, ...(ad.countries.some(hasBylines) && { bylines: `${advertiser.name} Ltd.` }) };
 }
 
@@ -189,27 +191,21 @@ function makeFigures({ random, today }: Market, { countries }: Advertiser, { day
   };
 }
 
-/** `media/draw-ad.ts` draws pictures on request. A video has no more than a still. */
-function makeMedia(random: SeededRandom, id: string, format: string, cards: number): Ad['media'] {
-  const picture = (type: string, file: string, side: number) => ({
-    type,
-    url: `{media_url}/ads/${id}/${file}`,
-    referenceId: id,
-    mediaFormat: 'jpg',
-    filename: file,
-    width: side,
-    height: side,
-  });
-  const asset = (type: string, nr: number) => ({ ...picture(type, `${nr}.jpg`, 600), nr });
-  const logo = { ...picture('PA_PP', 'logo.jpg', 240), nr: null };
-  if (format === 'VIDEO') {
-    const still = asset('THUMB', 0);
+/** A video has no more than a still. */
+function makeMedia(random: SeededRandom, ad: Ad): Ad['media'] {
+  const asset = (type: string, file: string, nr: number | null) => {
+    const { width, height } = pictureOf(ad, file) ?? {};
+    const url = `{media_url}/ads/${ad.id}/${file}`;
+    return { type, url, referenceId: ad.id, mediaFormat: 'webp', filename: file, width, height, nr };
+  };
+  const still = asset('THUMB', '0.jpg', 0);
+  const logo = asset('PA_PP', 'logo.jpg', null);
+  if (ad.displayFormat === 'VIDEO') {
     const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
     return [video, still, logo];
   }
-  return cards > 0
-    ? [...Array.from({ length: cards }, (_, at) => asset('CARD_THUMB', at + 1)), logo]
-    : [asset('THUMB', 0), logo];
+  const cards = (ad.cards ?? []).map((_, at) => asset('CARD_THUMB', `${at + 1}.jpg`, at + 1));
+  return cards.length > 0 ? [...cards, logo] : [still, logo];
 }
 
 const stillOf = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
@@ -237,7 +233,9 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
     technologySlugs: random.some(technologies, random.between(2, 5)),
     countries: advertiser.countries,
     languages: [advertiser.language],
-    media: [{ type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.jpg`, mediaFormat: 'jpg', filename: 'logo.jpg' }],
+    media: [
+      { type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.jpg`, mediaFormat: 'webp', filename: 'logo.jpg' },
+    ],
     thumbnails: ads.slice(0, 4).map((ad) => ({ url: stillOf(ad), isVideo: ad.displayFormat === 'VIDEO' })),
   };
 }
