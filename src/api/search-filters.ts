@@ -23,6 +23,10 @@ export const SearchFilter = z
     values: z.array(z.string()).min(1).optional().describe('the values allowed (string, strings)'),
     open: z.boolean().optional().describe('true: the values listed are common ones, and others are allowed'),
     single: z.boolean().optional().describe('true: no record has more than one value, so counts by value add up'),
+    counted: z
+      .boolean()
+      .optional()
+      .describe('true: a search with countBy of this key tells its values with their numbers'),
     fields: z.array(z.string()).min(1).optional().describe('the fields it looks in (query)'),
     minimum: z.number().optional().describe('lowest value (integer, number)'),
     maximum: z.number().optional().describe('highest value (integer, number)'),

@@ -1,5 +1,6 @@
 import { constant, quote, word } from '../present/fence.ts';
 import { count } from '../present/list-text.ts';
+import { seenText } from '../present/running.ts';
 import { estimateTokens } from '../present/tokens.ts';
 import type { Breakdown, Spread, Summary, ValueCount } from './summary.ts';
 
@@ -19,7 +20,7 @@ function linesOf(summary: Summary, share: number): string[] {
   const line = (label: string, breakdown: Breakdown, show: (value: string) => string) =>
     `${label} (${breakdown.distinct}): ${valuesText(breakdown, { share, show })}`;
   return [
-    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} unknown.`,
+    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} unknown${active.lastSeen ? `, last seen ${seenText(active.lastSeen)}` : ''}.`,
     line('Advertisers', summary.advertisers, quote),
     line('Formats', summary.formats, constant),
     line('Calls to action', summary.callsToAction, constant),

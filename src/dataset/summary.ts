@@ -1,4 +1,5 @@
 import { truncate } from '../present/fit.ts';
+import { seenDays } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
 import type { AdRow, Row } from './columns.ts';
 
@@ -30,7 +31,8 @@ export interface Spread {
 /** What a gathering brought. Texts in it are third parties', cleaned and bounded. */
 export interface Summary {
   ads: number;
-  active: { running: number; ended: number; unknown: number };
+  /** Of the unknown ones: the days on which they were last seen, the first and the last of them. */
+  active: { running: number; ended: number; unknown: number; lastSeen?: [string, string] };
   advertisers: Breakdown;
   formats: Breakdown;
   callsToAction: Breakdown;
@@ -53,6 +55,7 @@ const COLUMNS = [
   'pageId',
   'pageName',
   'active',
+  'lastSeenAt',
   'displayFormat',
   'ctaType',
   'startedMonth',
@@ -90,9 +93,10 @@ export function summarize({ ads, countries }: GatheredRows): Summary {
   const variants = ads.flatMap(({ variant }) => (variant === null ? [] : [variant]));
   const known = (of: (ad: SummaryRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
   const active = (state: number | null) => ads.filter((ad) => ad.active === state).length;
+  const lastSeen = seenDays(ads.filter((ad) => ad.active === null));
   return {
     ads: ads.length,
-    active: { running: active(1), ended: active(0), unknown: active(null) },
+    active: { running: active(1), ended: active(0), unknown: active(null), ...(lastSeen && { lastSeen }) },
     advertisers: breakdown(
       ads.map(({ pageName, pageId }) => pageName ?? pageId),
       10,

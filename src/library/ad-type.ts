@@ -30,9 +30,9 @@ const cardText = (cards: Ad['cards']) =>
 /** `pt_BR` is found by `pt`, too. */
 const languageAndParent = (language: string) => [language, ...language.split(/[-_]/, 1)];
 
-/** A number in a field that the API does not name. */
 /** The number of a day. */
 const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
+/** A number in a field that the API does not name. */
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
 
 const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
@@ -96,6 +96,7 @@ const parts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       about: 'domain the ad leads to, subdomains included',
       note: 'and subdomains',
       example: ['example.com'],
+      countable: (value) => value.includes('.'),
       of: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
     },
     {
@@ -199,6 +200,8 @@ export const adType: RecordType<Ad> = {
   ...parts,
   tags: [
     ...parts.tags,
-    missing(parts, { headline: (ad) => ad.headline, body: (ad) => ad.body, bylines: (ad) => bylinesOf(ad)[0] }),
+    missing(parts, { headline: (ad) => ad.headline, body: (ad) => ad.body, bylines: (ad) => bylinesOf(ad)[0] }, [
+      'active',
+    ]),
   ],
 };

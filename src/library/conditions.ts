@@ -1,3 +1,4 @@
+import { MAX_DAYS_SINCE_SEEN } from '../present/running.ts';
 import { invalid } from './api-error.ts';
 import type { FilterValues } from './read-filters.ts';
 import type { Measure, RecordType, Tag, TextFilter } from './record-type.ts';
@@ -48,7 +49,7 @@ function invertedConditions(search: Search, not: FilterValues[string] | undefine
 
 function columnConditions(search: Search): Condition[] {
   const ranges = search.recordType.measures.flatMap((measure) => rangeConditions(measure, search));
-  return [...ranges, ...activeCondition(search)];
+  return [...ranges, ...activeConditions(search)];
 }
 
 const day = 86_400_000;
@@ -77,10 +78,16 @@ function rangeConditions(measure: Measure, { recordType, filters, asOf }: Search
   return [...bound('From', `${highest} >= ?`), ...bound('To', `${lowest} <= ?`)];
 }
 
-function activeCondition({ filters, asOf }: Search): Condition[] {
-  if (filters.active === undefined) return [];
-  const ended = '(ads."endDate" IS NOT NULL AND ads."endDate" <= ?)';
-  return [{ sql: filters.active ? `NOT ${ended}` : ended, values: [asOf] }];
+/** Whether an ad runs, as `runOf` tells it. */
+function activeConditions({ filters: { active, missing = [] }, asOf }: Search): Condition[] {
+  const since = (Math.floor(asOf / day) - MAX_DAYS_SINCE_SEEN) * day;
+  const running = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
+  const wanted: Condition[] = [];
+  if (active === true) wanted.push({ sql: running, values: [asOf, since] });
+  if (active === false) wanted.push({ sql: '(ads."endDate" <= ?)', values: [asOf] });
+  if ([missing].flat().includes('active'))
+    wanted.push({ sql: '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))', values: [since] });
+  return wanted;
 }
 
 /** What the filters search in the full-text index. */
@@ -100,9 +107,13 @@ function textTerms({ key, columns }: TextFilter, text: FilterValues[string] | un
   return { required: all.map(within), excluded: none.map(within) };
 }
 
-function tagTerms({ key, all }: Tag, value: FilterValues[string] | undefined): Terms {
-  if (value === undefined) return { required: [], excluded: [] };
-  const tokens = [value].flat().map((one) => `"${tagToken(key, String(one))}"`);
+function tagTerms({ key, all, timed }: Tag, value: FilterValues[string] = []): Terms {
+  const stored = [value]
+    .flat()
+    .map(String)
+    .filter((one) => !timed?.includes(one));
+  if (stored.length === 0) return { required: [], excluded: [] };
+  const tokens = stored.map((one) => `"${tagToken(key, one)}"`);
   return { required: [`{tags} : (${tokens.join(all ? ' AND ' : ' OR ')})`], excluded: [] };
 }
 

@@ -24,9 +24,12 @@ export type Database = {
   close(): void;
 };
 
-/** The tokens of the full-text indexes, as tables to read. */
+/** The tokens of the full-text indexes, and the records that hold each of them, as tables to read. */
 const termTables = ['ads', 'pages']
-  .map((name) => `CREATE VIRTUAL TABLE temp.${name}_terms USING fts5vocab('main', '${name}_text', 'row');`)
+  .flatMap((name) => [
+    `CREATE VIRTUAL TABLE temp.${name}_terms USING fts5vocab('main', '${name}_text', 'row');`,
+    `CREATE VIRTUAL TABLE temp.${name}_term_records USING fts5vocab('main', '${name}_text', 'instance');`,
+  ])
   .join('');
 
 const maxStatements = 200;

@@ -23,10 +23,11 @@ function words({ key, about, columns: _, ...rest }: TextFilter): SearchFilter {
   return { key, type: 'query', description, maxLength: maxLength.text, ...rest };
 }
 
-function anyOf({ key, about, boolean, all, opaque: _, of: __, ...rest }: Tag): SearchFilter {
-  if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}`, ...rest };
+function anyOf({ key, about, boolean, all, opaque, of: _, timed: __, countable: ___, ...rest }: Tag): SearchFilter {
+  const counted = !opaque && !all && { counted: true };
+  if (boolean) return { key, type: 'boolean', description: `Only records that say ${about}`, ...rest, ...counted };
   const description = all ? about : `Any of: ${about}`;
-  return { key, type: 'strings', description, maxLength: maxLength.list, ...rest };
+  return { key, type: 'strings', description, maxLength: maxLength.list, ...rest, ...counted };
 }
 
 const inverted = (keys: SearchFilter[]): SearchFilter => ({
@@ -59,9 +60,11 @@ export const libraryFilters = {
     {
       key: 'active',
       type: 'boolean',
-      description: 'Whether the ad has no endDate, or one that is still to come',
-      note: 'no endDate, or a later one',
+      description:
+        'true: endDate lies ahead, or there is none and the ad was seen at most two days ago; false: endDate is past. Whether any other ad runs is unknown: only missing active finds it',
+      note: 'true: seen in the last 2 days or endDate ahead; false: endDate past; unknown: missing active',
       single: true,
+      counted: true,
     },
   ]),
   pages: filtersOf(recordTypes.pages),

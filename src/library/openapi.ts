@@ -152,7 +152,7 @@ function namedSchemas(): Json {
   }
   const made = z.toJSONSchema(registry, { uri: (id) => ref(id).$ref, io: 'input', target: 'draft-2020-12' });
   const { SearchRequest: _, ...all } = made.schemas;
-  for (const list of [all.AdListResult, all.PageListResult]) Object.assign(list?.properties ?? {}, { notes });
+  for (const list of [all.AdListResult, all.PageListResult]) Object.assign(list?.properties ?? {}, { notes, counts });
   return Object.fromEntries(Object.entries(all).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
 }
 
@@ -163,6 +163,16 @@ const notes = {
     'With the first page of a search: values that no record has, and records that a filter leaves out unseen',
 };
 
+const counts = {
+  type: 'object',
+  description: 'Of the key countBy: the values there are, and the records without one',
+  properties: {
+    by: { type: 'string' },
+    values: { type: 'array', items: { type: 'object', properties: { value: {}, total: { type: 'number' } } } },
+    none: { type: 'number' },
+  },
+};
+
 function searchRequest(filters: SearchFilter[], conditionsName: string, { searchLimit }: LibraryConfig): Json {
   return {
     type: 'object',
@@ -170,6 +180,11 @@ function searchRequest(filters: SearchFilter[], conditionsName: string, { search
     properties: {
       limit: { type: 'integer', minimum: 1, maximum: searchLimit.maximum, default: searchLimit.default },
       cursor: { type: 'string', description: 'From an earlier answer; goes on alone, without the filters' },
+      countBy: {
+        type: 'string',
+        enum: filters.flatMap(({ key, counted }) => (counted ? key : [])),
+        description: 'With the first page: `counts` tells how many records have each value, the 30 commonest',
+      },
       ...Object.fromEntries(
         filters.map((filter) => [
           filter.key,

@@ -32,6 +32,10 @@ export type Tag<Item = unknown> = {
   boolean?: boolean;
   /** A record matches if it has all of the values listed, not any. */
   all?: boolean;
+  /** Values that depend on the time, so that the index cannot hold them. */
+  timed?: readonly string[];
+  /** Which of its values are worth a number of their own; all without it. */
+  countable?(value: string): boolean;
   /** Values mean nothing to a reader, so none is suggested in place of one that no record has. */
   opaque?: boolean;
   example?: unknown;
@@ -65,6 +69,7 @@ type Parts<Item> = Pick<RecordType<Item>, 'tags' | 'measures'>;
 export function missing<Item>(
   { tags, measures }: Parts<Item>,
   others: Record<string, (item: Item) => unknown> = {},
+  timed: readonly string[] = [],
 ): Tag<Item> {
   const has = new Map<string, (item: Item) => boolean>([
     ...Object.entries(others).map(([key, of]) => [key, (item: Item) => isFilled(of(item))] as const),
@@ -75,8 +80,9 @@ export function missing<Item>(
     key: 'missing',
     about: 'keys without a value; a record lacks all that are listed',
     note: 'no value in any of them',
-    values: [...has.keys()],
+    values: [...has.keys(), ...timed],
     all: true,
+    timed,
     of: (item) => [...has].flatMap(([key, hasValue]) => (hasValue(item) ? [] : key)),
   };
 }

@@ -1,9 +1,11 @@
-import type { Search } from './conditions.ts';
+import { dayOf, seenText } from '../present/running.ts';
+import { conditionsOf, type Search } from './conditions.ts';
 import type { Database } from './database.ts';
 import type { FilterValue, FilterValues } from './read-filters.ts';
 import type { RecordType, Tag } from './record-type.ts';
 import type { Records } from './records.ts';
 import { countHits } from './search.ts';
+import { tagToken } from './tag-tokens.ts';
 import { type TagValues, tagValuesIn } from './tag-values.ts';
 
 type Context = { database: Database; records: Pick<Records, 'read'> };
@@ -13,7 +15,11 @@ const maxNotes = 5;
 const maxCounted = 5;
 
 /** What a reader of a search's first page should know, so that no number is taken for what it is not. */
-export function searchNotes(search: Search, totalHits: number, { database, records }: Context): string[] {
+export function searchNotes(
+  search: Search,
+  { totalHits, countBy }: { totalHits: number; countBy?: string | undefined },
+  { database, records }: Context,
+): string[] {
   const { recordType, filters } = search;
   const { not, ...own } = filters;
   const values = tagValuesIn(database, records, recordType);
@@ -22,7 +28,9 @@ export function searchNotes(search: Search, totalHits: number, { database, recor
       .flatMap((some) => unknownValues(recordType, some, values))
       .slice(0, maxNotes)
       .map(([tag, value]) => unknownNote(recordType, tag, value, values)),
-    ...(totalHits === 0 ? [...withoutTag(search, database), ...emptyTexts(search, database, values)] : []),
+    ...withoutTag(search, database),
+    ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
+    ...unknownRunning(search, countBy, database),
     ...leftOut(search, database),
     ...keptByNot(search, database),
     ...otherKind(search, totalHits, database),
@@ -80,9 +88,29 @@ function withoutTag(search: Search, database: Database): string[] {
     const { [key]: _, ...others } = filters;
     const without = countWithout(key, { ...search, filters: others }, database);
     if (without === 0) return [];
-    return `${without} ${have(without, recordType)} no ${key} and ${without === 1 ? 'matches' : 'match'} the rest.`;
+    return `${without} more ${have(without, recordType)} no ${key} and ${without === 1 ? 'matches' : 'match'} the rest.`;
   });
 }
+
+/** Ads of which nobody knows whether they run, where a search asks for that: how many, and when they were last seen. */
+function unknownRunning({ filters, ...search }: Search, countBy: string | undefined, database: Database): string[] {
+  const { active, missing = [], ...others } = filters;
+  const keys = [missing].flat() as string[];
+  const isAmong = countBy === 'active' || keys.includes('active') || 'active' in ((filters.not ?? {}) as FilterValues);
+  if (active === undefined && !isAmong) return [];
+  const unknown = { ...others, missing: [...new Set([...keys, 'active'])] };
+  const { from, where, values } = conditionsOf({ ...search, filters: unknown });
+  const sql = `SELECT count(*) AS ads, min(ads."lastSeenAt") AS first, max(ads."lastSeenAt") AS last FROM ${from} WHERE ${where}`;
+  const { ads = 0, first, last } = database.get<SeenRow>(sql, values) ?? {};
+  if (ads === 0) return [];
+  const which = isAmong ? 'of these ads' : ads === 1 ? 'more ad matches the rest' : 'more ads match the rest';
+  const days = [first, last].flatMap((time) => dayOf(time) ?? []) as [string, string];
+  const seen = days.length === 2 ? `last seen ${seenText(days)}` : 'and no date of when they were last seen';
+  const reason = `Unknown whether ${ads === 1 ? 'it runs' : 'they run'}: no endDate, ${seen}.`;
+  return [`${ads} ${which}. ${reason}${isAmong ? '' : ' missing active finds them.'}`];
+}
+
+type SeenRow = { ads: number; first: number | null; last: number | null };
 
 /** Records that bounds leave out because they have no value to compare. */
 function leftOut(search: Search, database: Database): string[] {
@@ -92,8 +120,27 @@ function leftOut(search: Search, database: Database): string[] {
     const { [`${key}From`]: _, [`${key}To`]: __, ...others } = filters;
     const without = countWithout(key, { ...search, filters: others }, database);
     if (without === 0) return [];
-    return `${without} more ${have(without, recordType)} no ${key}: its bounds leave them out, and missing ${key} finds them.`;
+    const ads = key === 'adsAmount' ? adsOfThose({ ...search, filters: others }, database) : '';
+    return `${without} more ${have(without, recordType)} no ${key}: its bounds leave them out, and missing ${key} finds them.${ads}`;
   });
+}
+
+/** Pages whose ads are looked for, each by itself. */
+const maxPages = 200;
+
+/** Whether the library holds ads of the pages of which nobody stated how many they have. */
+function adsOfThose({ filters, ...search }: Search, database: Database): string {
+  const missing = [...new Set([filters.missing ?? [], 'adsAmount'].flat() as string[])];
+  const { from, where, values } = conditionsOf({ ...search, filters: { ...filters, missing } });
+  const pages = database.all<{ id: string }>(`SELECT pages.id FROM ${from} WHERE ${where} LIMIT ?`, [
+    ...values,
+    maxPages + 1,
+  ]);
+  if (pages.length > maxPages) return '';
+  const hasAds = (id: string) =>
+    database.get('SELECT 1 FROM ads_text WHERE ads_text MATCH ? LIMIT 1', [`{tags} : "${tagToken('pageId', id)}"`]);
+  const having = pages.filter(({ id }) => hasAds(id) !== undefined).length;
+  return having === 0 ? ' This library has no ad of theirs.' : ` This library has ads of ${having} of them.`;
 }
 
 /** Of what a search finds, the records without a value of a key. */

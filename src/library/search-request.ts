@@ -12,6 +12,7 @@ import { readLimit } from './request.ts';
 import { countHits, findPage, type Position } from './search.ts';
 import { searchNotes } from './search-notes.ts';
 import type { ServiceContext } from './service-context.ts';
+import { countsBy } from './tag-values.ts';
 
 /** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
 type CursorState = {
@@ -25,6 +26,8 @@ type CursorState = {
 
 export type SearchRequest = Omit<CursorState, 'totalHits' | 'after'> & {
   kind: ItemType;
+  /** A key whose values are counted with the first page. */
+  countBy?: string | undefined;
   totalHits?: number;
   after?: Position;
 };
@@ -65,10 +68,11 @@ export function readSearch(
   body: Record<string, unknown>,
   { cursors, config, now }: ServiceContext,
 ): SearchRequest {
-  const { limit, cursor, ...given } = body;
+  const { limit, cursor, countBy, ...given } = body;
   const filters = readFilters(libraryFilters[kind], given);
   if (cursor === undefined) {
-    return { kind, filters, limit: readLimit(limit, 'body', config.searchLimit), asOf: now() };
+    const by = readCountBy(kind, countBy, filters);
+    return { kind, filters, limit: readLimit(limit, 'body', config.searchLimit), asOf: now(), countBy: by };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
   const state = readCursor(cursors, kind, cursor, filters);
@@ -78,6 +82,14 @@ export function readSearch(
     });
   }
   return { ...state, kind, limit: readLimit(limit, 'body', { ...config.searchLimit, default: state.limit }) };
+}
+
+function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): string | undefined {
+  if (key === undefined) return undefined;
+  const keys = libraryFilters[kind].flatMap((filter) => (filter.counted ? filter.key : []));
+  if (typeof key !== 'string' || !keys.includes(key)) throw invalid(`"countBy" takes one of ${keys.join(', ')}.`);
+  if (key in filters) throw invalid(`"countBy" takes a key that is not among the filters; got "${key}".`);
+  return key;
 }
 
 /** One page of a search: row numbers and the rest of the result envelope. */
@@ -91,6 +103,10 @@ export function runSearch(
   const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
   const cursor =
     hasMore && position ? writeCursor(cursors, { kind, filters, limit, asOf, totalHits, after: position }) : null;
-  const notes = request.after ? [] : searchNotes(search, totalHits, { database, records });
-  return { numbers, cursor, hasMore, totalHits, ...(notes.length > 0 && { notes }) };
+  const notes = request.after
+    ? []
+    : searchNotes(search, { totalHits, countBy: request.countBy }, { database, records });
+  const by = request.after ? undefined : request.countBy;
+  const counts = by !== undefined && { counts: countsBy(by, search, database, records) };
+  return { numbers, cursor, hasMore, totalHits, ...counts, ...(notes.length > 0 && { notes }) };
 }

@@ -2,6 +2,7 @@ import type { OperationName } from '../api/operations.ts';
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
 import { boardUri } from '../board/board-resource.ts';
 import type { ToolDescription } from '../tools/define-tool.ts';
+import { countableKeys } from '../tools/filter-values.ts';
 import type { DescribedTool, ObjectSchema } from './describe-tool.ts';
 
 /** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */
@@ -26,12 +27,13 @@ export function listTools(tools: Iterable<DescribedTool>, { withOutput, filters 
   const listed = [...tools];
   const namesOf = (operation: OperationName) =>
     listed.filter((tool) => takesFilters(tool) && tool.operations.includes(operation)).map(({ name }) => name);
+  const countable = countableKeys(filters?.ads ?? []).map(({ key }) => key);
   const hints = argumentHints(filters, { ads: namesOf('searchAds'), pages: namesOf('searchPages') });
   return listed.map((tool) => ({
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: withHints(tool.inputSchema, hints.get(tool.name)),
+    inputSchema: withHints(tool.inputSchema, hints.get(tool.name), countable),
     ...(withOutput && { outputSchema: tool.outputSchema }),
     annotations: { title: tool.title, ...tool.annotations },
     ...listedBoard(tool),
@@ -46,12 +48,13 @@ function listedBoard({ showsBoard, onlyForBoard }: ToolDescription): { _meta?: R
 
 const takesFilters = ({ inputSchema }: DescribedTool) => 'filters' in (inputSchema.properties as object);
 
-function withHints(listed: ObjectSchema, hints: ArgumentHints | undefined): ObjectSchema {
+function withHints(listed: ObjectSchema, hints: ArgumentHints | undefined, countable: string[]): ObjectSchema {
   if (hints === undefined) return listed;
-  const { filters, limit, ...others } = listed.properties as Record<string, object>;
+  const { filters, limit, by, ...others } = listed.properties as Record<string, object>;
   const described = { filters: { ...filters, description: hints.filters } };
   const limited = limit && { limit: { ...limit, ...limitHints(hints.limit) } };
-  return { ...listed, properties: { ...described, ...limited, ...others } };
+  const counted = by && { by: { ...by, ...(countable.length > 0 && { enum: countable }) } };
+  return { ...listed, properties: { ...described, ...limited, ...counted, ...others } };
 }
 
 const limitHints = (limit: ArgumentHints['limit']) => ({

@@ -59,6 +59,7 @@ const ServedFilter = z.object({
   values: Words,
   open: z.boolean().optional(),
   single: z.boolean().optional(),
+  counted: z.boolean().optional(),
   fields: Words,
   minimum: finite,
   maximum: finite,

@@ -44,6 +44,16 @@ export function dayOf(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
+/** The first and the last day on which ads were last seen; undefined where no date says it. */
+export function seenDays(ads: readonly RunDates[]): [first: string, last: string] | undefined {
+  const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
+  const [first, last] = [days[0], days.at(-1)];
+  return first === undefined || last === undefined ? undefined : [first, last];
+}
+
+/** `2026-05-30 to 2026-06-16`, or the one day. */
+export const seenText = ([first, last]: [string, string]): string => (first === last ? first : `${first} to ${last}`);
+
 /** Days from one day or date-time to another; undefined if the second is earlier. */
 export function daysBetween(from: string, to: string): number | undefined {
   const [start, end] = [timeOf(from), timeOf(to)];
@@ -77,7 +87,8 @@ const FIRST_TIME = Date.parse('0000-01-01T00:00:00Z');
 const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
 
 const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
-const MAX_DAYS_SINCE_SEEN = 2;
+/** An ad without an end that was seen so many calendar days ago at most runs. */
+export const MAX_DAYS_SINCE_SEEN = 2;
 const DAY = 86_400_000;
 const MAX_TIME = 8.64e15;
 

@@ -1,25 +1,30 @@
 import * as z from 'zod';
-import { quote, word } from '../present/fence.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
+import { type AdCount, type Counting, countBy, countOf, leftOf } from '../dataset/counts.ts';
+import { type Stop, stopOf } from '../dataset/stop.ts';
+import { quote } from '../present/fence.ts';
 import { count, notesText } from '../present/list-text.ts';
+import { seenText } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
-import { type Count, countAll } from './count-parts.ts';
 import { defineTool, readOnly } from './define-tool.ts';
-import { type KeyValues, valuesOf } from './filter-values.ts';
+import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
 import { adFilters, checkQuestion, fresh, split } from './params.ts';
+import type { ToolContext } from './tool-context.ts';
 
-/** Of all parts together. */
-const maxNotes = 10;
+/** One part of a count, as results show it. */
+interface Count extends Pick<AdCount, 'total' | 'gatheredAt' | 'notes'> {
+  filters: Filters;
+  /** Of ads of which nobody knows whether they run. */
+  value?: 'unknown';
+  note?: string;
+}
 
-const moreCredits = 'To count the rest, call again with a larger maxCredits.';
-
-interface CountOutput {
-  total: number | null;
-  /** If the total comes from a gathering: when that was made. */
-  gatheredAt?: string;
+interface CountOutput extends Omit<Count, 'filters' | 'value'> {
   counts: Count[];
-  /** What the service says about the total. */
-  notes?: string[];
+  none?: number;
   rest?: number;
+  /** Whether ads without a value are among the rest. */
+  restHoldsNone?: true;
   stopped?: string;
   error?: string;
   problem?: string;
@@ -29,81 +34,209 @@ interface CountOutput {
 export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
-  description: 'Count the ads that match, in all and by any filter.',
+  description: 'Count the ads that match, in all and by a filter.',
   annotations: readOnly,
   operations: ['searchAds'],
   severalCalls: true,
   input: z.strictObject({
     filters: adFilters,
     split,
-    by: z.string().optional().describe('filter key whose values are known'),
+    by: z.string().optional().describe('filter key: counts each of its values'),
     maxCredits: z.number().min(0).optional().describe('default 50'),
     fresh: fresh.describe('true: pay again'),
   }),
   output: z.looseObject({
     total: z.number().nullable(),
     counts: z.array(z.looseObject({ total: z.number().nullable() })),
+    none: z.number().optional(),
     rest: z.number().optional(),
     stopped: z.string().optional(),
   }),
   async run({ filters = {}, split = [], by, maxCredits = 50, fresh = false }, context): Promise<CountOutput> {
     checkQuestion([filters, ...split], { split: split[0], by });
-    const values: KeyValues =
-      by === undefined ? { parts: split, isSingle: false } : valuesOf(by, context.adFilters, filters);
-    const { total, parts, stop } = await countAll({ filters, parts: values.parts, maxCredits, fresh }, context);
+    const key = by === undefined ? undefined : countableKey(by, context.adFilters, filters);
+    const { api, now } = context;
+    const allowance = await context.allowance(maxCredits);
+    const contents = fresh ? undefined : await (await context.dataset()).contents();
+    const counting = { api, allowance, now, fresh, contents };
+    const { stop, ...counts } = await (key === undefined
+      ? countSplit(filters, split, counting, context)
+      : countKey(key, filters, counting, context));
     const problem = stop?.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
-    const rest = values.isSingle && total.total !== null ? restOf(total.total, parts) : undefined;
     return {
-      total: total.total,
-      ...(total.gatheredAt && { gatheredAt: total.gatheredAt }),
-      counts: parts,
-      ...(total.notes && { notes: total.notes }),
-      ...(rest !== undefined && { rest }),
+      ...counts,
       ...(stop && { stopped: stop.reason }),
       ...(problem && { error: problem.kind, problem: problem.text }),
       ...(stop?.reason === 'maxCredits' && { next: moreCredits }),
     };
   },
-  render: ({ total, gatheredAt, counts, notes = [], rest, stopped, problem, next }) =>
-    [
-      total === null
+  render: ({ counts, none, rest, restHoldsNone, stopped, problem, next, ...total }) => {
+    const ofAll = total.notes ?? [];
+    return [
+      total.total === null
         ? 'The service does not say how many ads match.'
-        : `${count(total, 'ad')} in all${dated(gatheredAt)}.`,
-      ...(total === null ? [] : counts.map(countText)),
-      rest === undefined ? '' : `none or other: ${rest}`,
-      ...notesText({
-        notes: [...new Set([...notes, ...counts.flatMap((part) => part.notes ?? [])])].slice(0, maxNotes),
-      }),
+        : `${count(total.total, 'ad')} in all${remarks(total)}.`,
+      ...notesText(total),
+      ...(total.total === null ? [] : counts.flatMap((part) => partLines(part, ofAll))),
+      none === undefined ? '' : `none: ${none}`,
+      rest === undefined ? '' : `${restHoldsNone ? 'none or other values' : 'rest (other values)'}: ${rest}`,
       stopped && `Stopped (${stopped}) before all parts were counted.`,
       problem,
       next,
     ]
       .filter(Boolean)
-      .join('\n'),
+      .join('\n');
+  },
 });
 
-/** What is left over; undefined if not all parts are counted, or if they overlap after all. */
-function restOf(total: number, parts: readonly Count[]): number | undefined {
-  const sum = parts.reduce((all, part) => all + (part.total ?? Number.NaN), 0);
-  return sum <= total ? total - sum : undefined;
+const moreCredits = 'To count the rest, call again with a larger maxCredits.';
+
+async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {
+  const total = await countOf(filters, counting);
+  const { parts, stop } = await countParts({ filters, total, parts: split }, counting, context);
+  return { ...shown(total, filters, context), counts: parts.map((part) => part.shown), stop };
 }
 
-const countText = ({ filters, total, gatheredAt, note }: Count): string =>
-  `${filtersText(filters)}: ${total ?? 'not counted'}${dated(gatheredAt)}${note ? ` (${note})` : ''}`;
+/** Each value of a key: as the service tells them, else by one search for each that is known. */
+async function countKey(key: SearchFilter, filters: Filters, counting: Counting, context: ToolContext) {
+  const total = await (key.counted ? countBy(key.key, filters, counting) : countOf(filters, counting));
+  const described = context.adFilters;
+  const none = withMissing(filters, key.key, described);
+  const ofAll = shown(total, filters, context);
+  if (total.values) {
+    const { values } = total;
+    const counts: Count[] = values.values.map(({ value, total }) => ({ filters: partOf(key, value), total }));
+    if (key.key === 'active') return { ...ofAll, counts: [...counts, unknown(values.none, none)], stop: undefined };
+    const listed = counts.map((one) => ({ ...total, total: one.total }));
+    const rest = leftOf(total, [...listed, { ...total, total: values.none }]);
+    const left = key.single && rest !== undefined && { none: values.none, rest };
+    return { ...ofAll, counts, ...left, stop: undefined };
+  }
 
-/** The caller's own words, which may come from an ad. */
-function filtersText(filters: Record<string, unknown>): string {
-  const json = JSON.stringify(filters);
-  if (json.length > maxFiltersText) return quote(`${sanitizeLine(json.slice(0, maxFiltersText))}…`);
-  return (
-    Object.entries(filters)
-      .map(([key, value]) => `${plain(key)} ${[value].flat().map(plain).join(', ')}`)
-      .join('; ') || 'all'
+  const isRunning = key.key === 'active';
+  const every = [...partsOf(key), ...((key.single || isRunning) && none ? [none] : [])];
+  const { parts, stop } = await countParts({ filters, total, parts: every }, counting, context);
+  const withNone = none && parts.length > 0 ? parts.find((part) => part.shown.filters === none) : undefined;
+  const withValue = parts.filter((part) => part !== withNone);
+  const left = leftOf(
+    total,
+    parts.map(({ answer }) => answer ?? { total: null, at: total.at }),
+  );
+  const counts = withValue.map((part) => part.shown);
+  if (isRunning) {
+    const state = withNone ? withNone.shown.total : (left ?? null);
+    return { ...ofAll, counts: [...counts, { ...withNone?.shown, ...unknown(state, none) }], stop };
+  }
+  // Values that no ad has are none of its values.
+  const existing = counts.filter((part) => part.total !== 0);
+  if (!key.single || left === undefined) return { ...ofAll, counts: existing, stop };
+  if (withNone) return { ...ofAll, counts: existing, none: withNone.shown.total ?? 0, rest: left, stop };
+  return { ...ofAll, counts: existing, rest: left, restHoldsNone: true as const, stop };
+}
+
+const partOf = ({ key, type }: SearchFilter, value: string | boolean): Filters => ({
+  [key]: type === 'strings' ? [value] : value,
+});
+
+const unknown = (total: number | null, filters: Filters | undefined): Count => ({
+  filters: filters ?? { active: null },
+  value: 'unknown',
+  total,
+});
+
+interface CountedPart {
+  shown: Count;
+  answer: AdCount | undefined;
+}
+
+const atOnce = 4;
+const equal = 'equal to the total';
+
+interface Question {
+  filters: Filters;
+  total: AdCount;
+  parts: readonly Filters[];
+}
+
+/** Counts each part, a few at a time, until something stops it. */
+async function countParts({ filters, total, parts }: Question, counting: Counting, context: ToolContext) {
+  const counted: CountedPart[] = parts.map((part) => ({ shown: { filters: part, total: null }, answer: undefined }));
+  if (total.total === null) return { parts: counted, stop: undefined };
+  let stop: Stop | undefined;
+  let next = 0;
+  const countNext = async () => {
+    while (stop === undefined && next < parts.length) {
+      const index = next++;
+      const part = parts[index] ?? {};
+      try {
+        const laid = { ...filters, ...part };
+        const answer = await countOf(laid, counting);
+        counted[index] = { shown: { filters: part, ...shown(answer, laid, context) }, answer };
+        if (answer.total === null) stop = { reason: 'error' };
+      } catch (error) {
+        const reason = stopOf(error, context);
+        stop ??= reason;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, countNext));
+  for (const { shown: part } of counted) {
+    if (part.total !== total.total || part.total === 0 || Object.keys(part.filters).length === 0) continue;
+    const isProven =
+      stop === undefined && (await finds(oppositeOf(part.filters, filters, context.adFilters), counting)) === 0;
+    part.note = [`${equal}; ${isProven ? 'verified' : 'not verified'}`, part.note].filter(Boolean).join('; ');
+  }
+  return { parts: counted, stop };
+}
+
+/** How many ads match; undefined where that cannot be asked. */
+async function finds(filters: Filters | undefined, counting: Counting): Promise<number | undefined> {
+  if (filters === undefined) return undefined;
+  return countOf(filters, counting).then(
+    ({ total }) => total ?? undefined,
+    () => undefined,
   );
 }
 
+/** What a result shows of a count. */
+function shown({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters, { adFilters }: ToolContext) {
+  const isOwnRule = Object.hasOwn(filters, 'active') && withMissing({}, 'active', adFilters) === undefined;
+  return {
+    total,
+    ...(gatheredAt && { gatheredAt }),
+    ...(isOwnRule && { note: runningNote(lastSeen, gatheredAt !== undefined) }),
+    ...(notes && { notes }),
+  };
+}
+
+/** A service decides by itself what its filter `active` finds. */
+function runningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
+  const ads = isGathered ? 'these ads were' : 'the ad that it sent was';
+  const seen = lastSeen
+    ? `${ads} last seen ${seenText(lastSeen)}`
+    : `${ads} sent without a date of when it was last seen`;
+  return `the service decides what is active; ${seen}`;
+}
+
+function partLines(part: Count, ofAll: readonly string[]): string[] {
+  const name = part.value ?? filtersText(part.filters);
+  const notes = (part.notes ?? []).filter((note) => !ofAll.includes(note));
+  return [
+    `${name}: ${part.total ?? 'not counted'}${remarks(part)}`,
+    ...notesText({ notes }).map((note) => `  ${note}`),
+  ];
+}
+
+function remarks({ gatheredAt, note }: Pick<Count, 'gatheredAt' | 'note'>): string {
+  const made = gatheredAt && `gathered ${gatheredAt.slice(0, 16).replace('T', ' ')} UTC`;
+  const all = [made, note].filter(Boolean).join('; ');
+  return all && ` (${all})`;
+}
+
+/** The JSON that was sent. Its texts are the caller's own, which may come from an ad. */
+function filtersText(filters: Filters): string {
+  const json = sanitizeLine(JSON.stringify(filters));
+  return json.length > maxFiltersText ? quote(`${json.slice(0, maxFiltersText)}…`) : json;
+}
+
 const maxFiltersText = 300;
-
-const plain = (value: unknown) => word(sanitizeLine(typeof value === 'string' ? value : JSON.stringify(value)));
-
-const dated = (at: string | undefined): string => (at ? ` (gathered ${at.slice(0, 16).replace('T', ' ')} UTC)` : '');

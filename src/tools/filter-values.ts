@@ -1,20 +1,23 @@
 import { invalidRequest } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 
-type Filters = Record<string, unknown>;
+export type Filters = Readonly<Record<string, unknown>>;
 
 const maxValues = 30;
 
-export interface KeyValues {
-  /** One filter object for each known value. */
-  parts: Filters[];
-  /** Whether an ad has one value at most, so that parts cannot overlap. */
-  isSingle: boolean;
-}
+/** The keys that ads can be counted by: the service counts their values, or they have few, which are known. */
+export const countableKeys = (described: readonly SearchFilter[]): SearchFilter[] => described.filter(isCountable);
 
-/** @throws AdLibraryError if the values of the key are not known, or too many */
-export function valuesOf(key: string, described: readonly SearchFilter[], filters: Filters): KeyValues {
-  const countable = described.filter(isCountable);
+/** A key with a default orders or pages results, and leaves none out. */
+const isCountable = (filter: SearchFilter) =>
+  filter.default === undefined && (filter.counted || (knownValues(filter)?.length ?? Infinity) <= maxValues);
+
+const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
+  type === 'boolean' ? [true, false] : values;
+
+/** @throws AdLibraryError if ads cannot be counted by the key */
+export function countableKey(key: string, described: readonly SearchFilter[], filters: Filters): SearchFilter {
+  const countable = countableKeys(described);
   const filter = countable.find((known) => known.key === key);
   if (filter === undefined) {
     const keys = countable.map((known) => known.key).join(', ');
@@ -25,17 +28,42 @@ export function valuesOf(key: string, described: readonly SearchFilter[], filter
     );
   }
   if (Object.hasOwn(filters, key)) throw invalidRequest(`filters already holds ${key}: leave it out to count by it.`);
-  const isList = filter.type === 'strings';
-  const parts = (knownValues(filter) ?? []).map((value) => ({ [key]: isList ? [value] : value }));
-  return { parts, isSingle: filter.single === true };
+  return filter;
 }
 
-/** A key with a default orders or pages results, and leaves none out. */
-const isCountable = (filter: SearchFilter) =>
-  filter.default === undefined && (knownValues(filter)?.length ?? Infinity) <= maxValues;
+/** One filter object for each known value. */
+export function partsOf(filter: SearchFilter): Filters[] {
+  const isList = filter.type === 'strings';
+  return (knownValues(filter) ?? []).map((value) => ({ [filter.key]: isList ? [value] : value }));
+}
 
-const knownValues = ({ type, values }: SearchFilter): readonly (string | boolean)[] | undefined =>
-  type === 'boolean' ? [true, false] : values;
+/** What `filters` finds of ads without a value of the key, laid over them; undefined if no described filter says it. */
+export function withMissing(filters: Filters, key: string, described: readonly SearchFilter[]): Filters | undefined {
+  const missing = described.find((filter) => filter.key === 'missing' && filter.values?.includes(key));
+  if (missing === undefined) return undefined;
+  return { missing: [...new Set([filters.missing ?? [], key].flat())] };
+}
+
+/** What finds none where a part of one key finds all of `filters`; undefined if no described filter can say it. */
+export function oppositeOf(part: Filters, filters: Filters, described: readonly SearchFilter[]): Filters | undefined {
+  const [[key, value] = ['', undefined], ...others] = Object.entries(part);
+  if (others.length > 0) return undefined;
+  const not = described.find(({ type }) => type === 'filters')?.key;
+  if (not !== undefined && key === not) {
+    const { [not]: _, ...kept } = filters;
+    const [only, ...more] = Object.keys(value ?? {});
+    const isOne = only !== undefined && more.length === 0 && !Object.hasOwn(kept, only);
+    return isOne ? { ...kept, ...(value as Filters) } : undefined;
+  }
+  if (not !== undefined) {
+    const inner = (filters[not] ?? {}) as Filters;
+    return Object.hasOwn(inner, key) ? undefined : { ...filters, [not]: { ...inner, [key]: value } };
+  }
+  const filter = described.find((one) => one.key === key);
+  if (filter?.type === 'boolean') return { ...filters, [key]: !value };
+  const left = filter?.open ? [] : (filter?.values ?? []).filter((one) => ![value].flat().includes(one));
+  return filter?.type === 'strings' && left.length > 0 ? { ...filters, [key]: left } : undefined;
+}
 
 /** As much as the document allows for the items of a collection; for searches it shows no bound. */
 const documentedMax = 100;

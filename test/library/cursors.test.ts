@@ -66,7 +66,8 @@ describe('cursors', () => {
   test('are short: every page of results carries one', async () => {
     const own = await serveLibrary();
     const startedAt = '2026-01-02T03:04:05.000Z';
-    const row = (at: number) => ({ id: uuid(6000 + at), startedAt, headline: 'Free shipping', countries: ['US'] });
+    const dates = { startedAt, lastSeenAt: '2026-03-15T00:00:00Z' };
+    const row = (at: number) => ({ id: uuid(6000 + at), ...dates, headline: 'Free shipping', countries: ['US'] });
     await own.load(...Array.from({ length: 5 }, (_, at) => row(at)));
     const by = own.key();
     const cursorOf = async (body: Record<string, unknown>): Promise<string> =>

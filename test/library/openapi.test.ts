@@ -13,7 +13,7 @@ describe('the interface described', () => {
     for (const { name, method, path } of Object.values(operations))
       expect(body.paths[path][method.toLowerCase()].operationId).toBe(name);
     const { AdSearchRequest, PageSearchRequest } = body.components.schemas;
-    const keys = (filters: { key: string }[]) => ['limit', 'cursor', ...filters.map(({ key }) => key)];
+    const keys = (filters: { key: string }[]) => ['limit', 'cursor', 'countBy', ...filters.map(({ key }) => key)];
     expect(Object.keys(AdSearchRequest.properties)).toEqual(keys(libraryFilters.ads));
     expect(Object.keys(PageSearchRequest.properties)).toEqual(keys(libraryFilters.pages));
     const used = [...JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name = '']) => name);

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { serveRich, uuid } from './support/served-library.ts';
+import { serveLibrary, serveRich, uuid } from './support/served-library.ts';
 
 const { served, key } = await serveRich();
 afterAll(() => served.close());
@@ -49,7 +49,7 @@ test('a value that records have is a true zero, or a number without a note', asy
 
 test('a zero says how many records lack what was asked for', async () => {
   expect(await notesOf({ ctaType: 'learn_more', domain: 'tea.example' })).toEqual([
-    '1 ad has no domain and matches the rest.',
+    '1 more ad has no domain and matches the rest.',
   ]);
 });
 
@@ -76,11 +76,58 @@ test('records without a value are counted where not keeps them', async () => {
 test('mediaKind and displayFormat name each other where they differ', async () => {
   const both =
     "mediaKind video finds 1, displayFormat VIDEO finds 2: the first says what an ad's media hold, the second which format the advertiser chose.";
-  expect(await notesOf({ mediaKind: 'video' })).toEqual([both]);
+  const without = '2 more ads have no mediaKind and match the rest.';
+  expect(await notesOf({ mediaKind: 'video' })).toEqual([without, both]);
   expect(await notesOf({ displayFormat: ['VIDEO'] })).toEqual([both]);
   expect(await notesOf({ displayFormat: 'VIDEO', mediaKind: 'video' })).toEqual([
-    '2 ads have no mediaKind and match the rest.',
+    '2 more ads have no mediaKind and match the rest.',
   ]);
+});
+
+test('where nobody knows whether ads run, it says how many they are and when they were last seen', async () => {
+  const own = await serveLibrary();
+  const seen = (nr: number, lastSeenAt: string | null, endDate: string | null = null) => ({
+    id: uuid(nr),
+    lastSeenAt,
+    endDate,
+  });
+  await own.load(
+    seen(1, '2026-03-15T00:00:00Z'),
+    seen(2, '2026-03-15T00:00:00Z', '2026-03-14T00:00:00Z'),
+    seen(3, '2026-03-12T23:00:00Z'),
+    seen(4, '2026-01-02T00:00:00Z'),
+    seen(5, null),
+  );
+  const by = own.key();
+  const ask = async (body: object) => (await own.ask('POST', '/v1/ads/search', { key: by, body })).body;
+  const unknown = 'Unknown whether they run: no endDate, last seen 2026-01-02 to 2026-03-12.';
+  const more = `3 more ads match the rest. ${unknown} missing active finds them.`;
+  expect((await ask({ active: true })).notes).toEqual([more]);
+  expect((await ask({ active: false })).notes).toEqual([more]);
+  for (const body of [{ missing: ['active'] }, { countBy: 'active' }, { not: { active: true } }])
+    expect((await ask(body)).notes).toEqual([`3 of these ads. ${unknown}`]);
+  expect((await ask({ missing: 'active' })).items.map(({ id }: { id: string }) => id).sort()).toEqual(
+    [3, 4, 5].map(uuid),
+  );
+  expect((await ask({})).notes).toBeUndefined();
+  await own.close();
+});
+
+test('pages without a number of ads: it says whether the library has ads of theirs', async () => {
+  const own = await serveLibrary();
+  await own.load(
+    { pageId: 'a', pageName: 'Acme', adsAmount: 9 },
+    { pageId: 'b', pageName: 'Brown' },
+    { pageId: 'c', pageName: 'Cook' },
+  );
+  const by = own.key();
+  const notes = async () =>
+    (await own.ask('POST', '/v1/pages/search', { key: by, body: { adsAmountFrom: 1 } })).body.notes;
+  const left = '2 more pages have no adsAmount: its bounds leave them out, and missing adsAmount finds them.';
+  expect(await notes()).toEqual([`${left} This library has no ad of theirs.`]);
+  await own.load({ id: uuid(1), pageId: 'c' });
+  expect(await notes()).toEqual([`${left} This library has ads of 1 of them.`]);
+  await own.close();
 });
 
 test('only the first page has notes, and they are few and short', async () => {

@@ -16,6 +16,7 @@ describe('filters and sorting', () => {
     publisherPlatform?: string[];
     ctaType?: string | null;
     startedAt?: string | null;
+    lastSeenAt?: string | null;
     endDate?: string | null;
     duplicates?: number | null;
     adSpendMin?: number;
@@ -30,6 +31,7 @@ describe('filters and sorting', () => {
         publisherPlatform: orMissing(fc.subarray(['FACEBOOK', 'INSTAGRAM'])),
         ctaType: orMissing(fc.constantFrom('SHOP_NOW', 'LEARN_MORE', null)),
         startedAt: orMissing(fc.integer({ min: -5, max: 5 }).map(isoDay)),
+        lastSeenAt: orMissing(fc.option(fc.integer({ min: -9, max: 1 }).map((hours) => isoDay(hours / 2)))),
         endDate: orMissing(fc.option(fc.integer({ min: -5, max: 5 }).map(isoDay))),
         duplicates: orMissing(fc.option(fc.integer({ min: 0, max: 4 }))),
         adSpendMin: orMissing(fc.integer({ min: 0, max: 5 })),
@@ -74,7 +76,8 @@ describe('filters and sorting', () => {
       fc.integer({ min: -5, max: 5 }).map((offset) => isoDay(offset).slice(0, 10)),
       (ad: Model, to: string) => ad.startedAt != null && ad.startedAt.slice(0, 10) <= to,
     ],
-    active: [fc.boolean(), (ad: Model, active: boolean) => (ad.endDate == null || ad.endDate > isoDay(0)) === active],
+    active: [fc.boolean(), (ad: Model, active: boolean) => runOf(ad, startOfTests).stillRunning === active],
+    missing: [fc.constant(['active']), (ad: Model) => runOf(ad, startOfTests).stillRunning === undefined],
     // biome-ignore lint/suspicious/noExplicitAny: each rule has a value of its own type
   } as Record<string, [fc.Arbitrary<any>, (ad: Model, value: any) => boolean | undefined]>;
   const filters = fc.record(Object.fromEntries(Object.entries(rules).map(([name, [value]]) => [name, value])), {
@@ -118,6 +121,49 @@ describe('filters and sorting', () => {
       { numRuns: 150 },
     );
   }, 60_000);
+
+  const valuesOf: Record<string, (ad: Model) => unknown[]> = {
+    countries: ({ countries = [] }) => countries,
+    publisherPlatform: ({ publisherPlatform = [] }) => publisherPlatform,
+    ctaType: ({ ctaType }) => [ctaType ?? []].flat(),
+    domain: ({ website }) =>
+      website === undefined
+        ? []
+        : [website.siteDomain, website.siteDomain.split('.').slice(1).join('.')].filter((one) => one.includes('.')),
+    active: (ad) => [runOf(ad, startOfTests).stillRunning ?? []].flat(),
+  };
+  test('counts by a key as a plain reading of the ads does, whatever was replaced', async () => {
+    await fc.assert(
+      fc.asyncProperty(ads, ads, filters, async (earlier, all, wanted) => {
+        const own = await serveLibrary();
+        try {
+          await own.load(...earlier);
+          await own.load(...all);
+          const stored = [...new Map([...earlier, ...all].map((ad) => [ad.id, ad])).values()];
+          for (const [countBy, values] of Object.entries(valuesOf)) {
+            const { [countBy]: _, ...filters } = wanted;
+            const { body } = await own.ask('POST', '/v1/ads/search', {
+              key: own.key(),
+              body: { ...filters, countBy, limit: 1 },
+            });
+            const found = stored.filter((ad) => expected([ad], filters, {}).length > 0);
+            const counts = new Map<unknown, number>(countBy === 'active' ? [true, false].map((one) => [one, 0]) : []);
+            for (const value of found.flatMap(values)) counts.set(value, (counts.get(value) ?? 0) + 1);
+            expect(body.totalHits).toBe(found.length);
+            expect(
+              new Map(body.counts.values.map((one: { value: unknown; total: number }) => [one.value, one.total])),
+            ).toEqual(counts);
+            const isWithout = (ad: Model) =>
+              countBy === 'domain' ? ad.website === undefined : values(ad).length === 0;
+            expect(body.counts.none).toBe(found.filter(isWithout).length);
+          }
+        } finally {
+          await own.close();
+        }
+      }),
+      { numRuns: 60 },
+    );
+  }, 120_000);
 });
 
 test('days running are calendar days, as in results', async () => {

@@ -1,0 +1,104 @@
+import type { Api } from '../api/client.ts';
+import type { Allowance } from '../api/send.ts';
+import { serviceNotes } from '../present/list-text.ts';
+import { type RunDates, seenDays } from '../present/running.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { totalOf } from './ad-list.ts';
+import { foundBy, gatheringsOf, isComplete } from './gatherings.ts';
+
+type Filters = Readonly<Record<string, unknown>>;
+
+/** How many ads match filters. */
+export interface AdCount {
+  total: number | null;
+  /** When that was so, in milliseconds. */
+  at: number;
+  /** If the answer comes from a gathering: when that was made. */
+  gatheredAt?: string;
+  /** What the service says about the number. */
+  notes?: string[];
+  /** The days on which the ads that came along were last seen, the first and the last of them. */
+  lastSeen?: [string, string];
+  /** The values of `countBy`, from a service that tells them. */
+  values?: ValueCounts;
+}
+
+export interface ValueCounts {
+  values: { value: string | boolean; total: number }[];
+  /** Ads without a value. */
+  none: number;
+}
+
+export interface Counting {
+  api: Api;
+  allowance: Allowance;
+  now: number;
+  fresh: boolean;
+  /** Gatherings that may answer. */
+  contents: DatasetContents | undefined;
+}
+
+/** The age of a gathering that answers in place of a search, in milliseconds: a day. */
+const maxAge = 86_400_000;
+
+/** By a complete gathering if there is a recent one, else by one search. */
+export async function countOf(filters: Filters, { api, allowance, now, fresh, contents }: Counting): Promise<AdCount> {
+  const gathered = contents && gatheredCount(filters, contents, now);
+  return gathered ?? searchedCount(await api.searchAds({ body: { ...filters, limit: 1 }, fresh, allowance }), now);
+}
+
+/** The same for the values of a key, by one search of a service that counts them. */
+export async function countBy(key: string, filters: Filters, { api, allowance, now, fresh }: Counting) {
+  const body = { ...filters, limit: 1, countBy: key };
+  return searchedCount(await api.searchAds({ body, fresh, allowance }), now);
+}
+
+type SearchAnswer = Awaited<ReturnType<Api['searchAds']>>;
+
+function searchedCount(answer: SearchAnswer, now: number): AdCount {
+  const { raw, receipt } = answer;
+  const lastSeen = seenDays((raw as { items: readonly RunDates[] }).items);
+  const values = valueCounts((raw as { counts?: unknown }).counts);
+  return {
+    total: totalOf(answer) ?? null,
+    at: now - (receipt.age ?? 0),
+    ...serviceNotes(raw),
+    ...(lastSeen && { lastSeen }),
+    ...(values && { values }),
+  };
+}
+
+/** What the local library tells; undefined for anything else. */
+function valueCounts(counts: unknown): ValueCounts | undefined {
+  const { values, none } = (counts ?? {}) as { values?: unknown; none?: unknown };
+  if (!Array.isArray(values) || typeof none !== 'number') return undefined;
+  const isCount = (one: unknown): one is ValueCounts['values'][number] => {
+    const { value, total } = (one ?? {}) as { value?: unknown; total?: unknown };
+    return (typeof value === 'string' || typeof value === 'boolean') && typeof total === 'number';
+  };
+  return { values: values.filter(isCount).map(({ value, total }) => ({ value, total })), none };
+}
+
+function gatheredCount(filters: Filters, contents: DatasetContents, now: number): AdCount | undefined {
+  const gathering = gatheringsOf(contents, { filters }).find(
+    (one) => now - one.gatheredAt <= maxAge && isComplete(one, contents),
+  );
+  if (gathering === undefined) return undefined;
+  const { gatheredAt, adIds } = gathering;
+  const needsDates = Object.hasOwn(filters, 'active');
+  const ads = needsDates ? contents.ads.filter(({ id }) => adIds.has(idKey(id))) : [];
+  const lastSeen = seenDays(ads.map(({ json }) => JSON.parse(Buffer.from(json).toString()) as RunDates));
+  // What was read is there, even if the last page stated less.
+  const total = Math.max(foundBy(gathering, contents) ?? 0, adIds.size);
+  return { total, at: gatheredAt, gatheredAt: new Date(gatheredAt).toISOString(), ...(lastSeen && { lastSeen }) };
+}
+
+/** Counts of one call are of one time, as far as a reader cares, if they were made within a minute. */
+const sameTime = 60_000;
+
+/** What the parts leave of a total; undefined where one is not known, or they are of different times, or overlap. */
+export function leftOf(total: AdCount, parts: readonly AdCount[]): number | undefined {
+  if (total.total === null || parts.some((part) => Math.abs(part.at - total.at) > sameTime)) return undefined;
+  const left = parts.reduce((rest, part) => rest - (part.total ?? Number.NaN), total.total);
+  return left >= 0 ? left : undefined;
+}
