@@ -134,9 +134,10 @@ export function openCalls(options: CallsOptions): OpenCalls {
       const kept = await Promise.all(names.map((name) => state.answers.get(caller.tenantId, name)));
       const totals = kept.flatMap((one) => {
         const ads = one && totalOf(one.answer as ApiAnswer<'searchAds'>);
-        return one && ads !== undefined ? { ads, at: one.at } : [];
+        const age = options.elapsed() - (one?.at ?? 0);
+        return one && ads !== undefined ? { ads, at: options.now() - age, order: one.answer.order ?? 0 } : [];
       });
-      return totals.sort((left, right) => right.at - left.at)[0];
+      return totals.sort((left, right) => right.order - left.order)[0];
     },
     allowance: (maxCredits) => {
       const own = memoryCreditLedger({ now: options.elapsed, maxStrangers: 1 });

@@ -89,7 +89,7 @@ export interface GatheringState {
   question: string;
   filters: Readonly<Record<string, unknown>> | null;
   collectionId: string | null;
-  /** Begun with `fresh`, and nothing speaks against going on with it. */
+  /** Begun with `fresh`, and one that calls with it may go on: its end was not returned yet, and it is no dead end. */
   fresh: boolean;
   /** If it has several parts: the ids of their gatherings, which hold what was read. */
   parts: readonly string[];

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { gatheringText } from '../dataset/gathering-text.ts';
+import { gatheringText } from '../dataset/gathering-result.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { gather } from './gather.ts';
 import { adFilters, checkQuestion, collectionId, fresh, split } from './params.ts';

@@ -1,11 +1,11 @@
 import { AdLibraryError } from '../api/errors.ts';
 import { totalOf, wholeNumber } from '../dataset/ad-list.ts';
-import { type GatherOutput, minute } from '../dataset/gathering-text.ts';
+import { type GatherOutput, minute } from '../dataset/gathering-result.ts';
 import { type GatheringPart, type GatheringQuestion, gatheringsOf, questionKey } from '../dataset/gatherings.ts';
 import { count, creditsText } from '../present/list-text.ts';
 import type { DatasetContents } from '../state/dataset.ts';
 import { maxPageSize } from './filter-values.ts';
-import type { ToolContext } from './tool-context.ts';
+import type { CountedAds, ToolContext } from './tool-context.ts';
 
 interface Estimated {
   question: GatheringQuestion;
@@ -13,11 +13,7 @@ interface Estimated {
   contents: DatasetContents;
 }
 
-/** How many ads there are, and when that was counted, in milliseconds since the epoch. */
-interface Total {
-  ads: number;
-  at: number;
-}
+type Total = Pick<CountedAds, 'ads' | 'at'>;
 
 interface PartTotal {
   question: GatheringQuestion;
@@ -133,7 +129,7 @@ async function knownTotal(
   const kept = question.collectionId === undefined ? await context.keptTotal(question.filters ?? {}) : undefined;
   const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
   const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
-  return gathered && (kept === undefined || gathered.at > kept.at) ? gathered : kept;
+  return gathering && gathering.answerOrder > (kept?.order ?? 0) ? gathered : kept;
 }
 
 async function countNow(

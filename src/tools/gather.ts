@@ -1,8 +1,15 @@
 import { AdLibraryError } from '../api/errors.ts';
 import { adListOf } from '../dataset/ad-list.ts';
 import { type GatherRun, gatherPart, isRejected, reachedLimit } from '../dataset/gather.ts';
-import { resultOf } from '../dataset/gathering-result.ts';
-import { beginsAnew, type GatherOutput, nextSteps, noRoom, readAgain, startOver } from '../dataset/gathering-text.ts';
+import {
+  beginsAnew,
+  type GatherOutput,
+  nextSteps,
+  noRoom,
+  readAgain,
+  resultOf,
+  startOver,
+} from '../dataset/gathering-result.ts';
 import {
   type GatheringPart,
   type GatheringQuestion,
@@ -56,7 +63,8 @@ async function gatherInTurn(
   const reading: Reading = { open: opened, read: new Set(), brought: new Set() };
   addKnown(reading);
   const stop = await readAll(reading, { request, context, reopen: () => openNow(request, before, context) });
-  const contents = await contentsOf(context);
+  const dataset = await context.dataset();
+  const contents = await dataset.contents();
   const gathering = contents.gatherings.find(({ id }) => id === reading.open.whole.id);
   if (gathering === undefined || (stop.error && reading.read.size === 0)) throw stop.error ?? nothingRead();
   const { adRows, tenantId } = context;
@@ -65,6 +73,9 @@ async function gatherInTurn(
   const { maxAds = request.maxAds } = stop;
   const next = maxAds < request.maxAds ? noRoom(maxAds) : hasEnded && !result.complete ? readAgain : undefined;
   const note = opened.isTooOld && brought.size > 0 ? beginsAnew : undefined;
+  // Whoever calls with `fresh` from now on begins anew.
+  if (gathering.ended && gathering.fresh && !context.signal.aborted)
+    await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });
   const held = { ads: result.found ?? result.read, pages: 0, credits: 0 };
   return {
     ...result,
@@ -96,13 +107,13 @@ async function openNow(
 
 /**
  * Whether a call with `fresh` takes a gathering as its own: one that began after the call came, or that such a call had
- * begun lately and not ended.
+ * begun lately, and whose end no call has returned.
  */
 function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number): boolean {
   const known = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
   const gathering = known.get(id);
   if (gathering === undefined) return parts.every((part) => !known.has(part));
-  return gathering.fresh && !gathering.ended && now - gathering.startedAt < maxFreshAge;
+  return gathering.fresh && now - gathering.startedAt < maxFreshAge;
 }
 
 interface Reading {

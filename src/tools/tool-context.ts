@@ -27,8 +27,8 @@ export interface CallerContext {
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
   priceOf: PriceOf;
-  /** How many ads match, as an answer says that is still kept, and when it came. */
-  keptTotal(filters: object): Promise<{ ads: number; at: number } | undefined>;
+  /** How many ads match, as an answer says that is still kept. */
+  keptTotal(filters: object): Promise<CountedAds | undefined>;
   /** A limit of credits for the calls of this tool call that are made with it. */
   allowance(maxCredits: number): Promise<CallAllowance>;
   /** Waits until no other call of the caller has this turn; returns what ends it. */
@@ -64,6 +64,13 @@ export interface ToolContext extends CallerContext {
   toolName(operation: string): string;
   /** Whether this server offers the tool of that name. */
   offers(tool: string): boolean;
+}
+
+/** How many ads there are, when that was counted, in milliseconds since the epoch, and its place among all answers. */
+export interface CountedAds {
+  ads: number;
+  at: number;
+  order: number;
 }
 
 /** The cost of a page of a list with so many items, in credits; undefined if the charges seen do not agree on it. */

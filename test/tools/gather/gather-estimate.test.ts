@@ -67,6 +67,7 @@ test('an estimate is what reading then costs, or the most it can', { timeout: 18
       expect(sent.length).toBeLessThanOrEqual(1);
       for (const { limit, filters } of sent) expect({ limit, filters }).toEqual({ limit: 1, filters: {} });
       expect(estimate.text.includes('It took one search.')).toBe(sent.length === 1);
+      expect(estimate.text).not.toContain('The number of ads is of');
       const { ads: total } = estimate.data.estimate as { ads: number };
       const charged = service.charged;
       const { data } = await server.call('gather_ads', { ...question, ...all });
@@ -106,6 +107,17 @@ test('what is partly read is estimated by what is left', async ({ upstream, serv
   const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
   expect(data).toMatchObject({ found: 270, read: 100, estimate: { ads: 270, pages: 2 }, receipt: { calls: 0 } });
   expect(text).toContain('Estimate: 270 ads, 100 of which are read; the rest in 2 pages, for about 17 credits.');
+});
+
+test('a number of ads that an old gathering tells is dated', async ({ upstream, start }) => {
+  let clock = Date.parse('2026-11-01T10:00:00Z');
+  const server = await start({}, { now: () => clock++ });
+  serveAds(upstream, 120);
+  await server.call('gather_ads', all);
+  clock += 20 * 86_400_000;
+  const { data, text } = await server.call('gather_ads', { maxCredits: 0, fresh: true });
+  expect(data).toMatchObject({ estimate: { ads: 120, pages: 2 }, receipt: { calls: 0 } });
+  expect(text).toContain('The number of ads is of 2026-11-01 10:00 UTC.');
 });
 
 test('a free key reads that it is free, and an empty answer tells no price', async ({ upstream, start }) => {

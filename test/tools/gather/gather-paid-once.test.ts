@@ -54,10 +54,10 @@ test('a page that was paid for is a step, at whichever page the call was cancell
       const question = isSplit ? { split: [{ half: 0 }, { half: 1 }] } : {};
       for (const most of [...maxAds, 1000]) {
         host = new AbortController();
-        // One that has ended is over: fresh would begin anew.
-        const isFresh = fresh && service.served < ads;
-        const request = { ...question, maxCredits: 1000, maxAds: most, fresh: isFresh };
-        await server.call('gather_ads', request, { signal: host.signal }).catch(() => {});
+        const request = { ...question, maxCredits: 1000, maxAds: most, fresh };
+        const result = await server.call('gather_ads', request, { signal: host.signal }).catch(() => undefined);
+        // Once that is returned, fresh begins anew.
+        if (result?.data.complete) break;
         isFirst = false;
         if (!isSoon) await wait(60);
       }
