@@ -5,8 +5,10 @@ import { truncate } from '../present/fit.ts';
 import { count } from '../present/list-text.ts';
 import { dayOf } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
-import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import type { KnownAd } from './ad-row-reader.ts';
 import { adIdsOf, countOutside, foundBy, foundInParts, isComplete, newestGatherings } from './gatherings.ts';
+import { cellText } from './sql/cell-text.ts';
 
 /** How much of what there is an answer from the dataset rests on. */
 export const CoverageView = z.looseObject({
@@ -23,9 +25,32 @@ export type CoverageView = {
   partial?: PartialView[];
   /** How many more there are. */
   morePartial?: number;
+  /** Advertisers of the answer with ads that no complete gathering read, most of them first. */
+  uncovered?: UncoveredView[];
+  moreUncovered?: number;
   /** Ads that were removed to make room. */
   removedAds?: number;
 };
+
+interface UncoveredView {
+  pageId?: string;
+  pageName?: string;
+  /** Ads of the dataset, and those of them that no complete gathering read. */
+  ads: number;
+  outside: number;
+}
+
+/** What an answer rests on, and what it was. */
+export interface Answered {
+  contents: DatasetContents;
+  /** All its ads by their ids. */
+  known: ReadonlyMap<string, KnownAd>;
+  sql: string;
+  /** Rows, as they are shown. */
+  rows?: readonly (readonly unknown[])[];
+  /** Characters of a cell. */
+  cell?: number;
+}
 
 interface PartialView {
   gathering: string;
@@ -41,10 +66,13 @@ interface PartialView {
 }
 
 const MAX_PARTIAL = 5;
+const MAX_ADVERTISERS = 10;
+const NAME_TOKENS = 20;
 const ABOUT_TOKENS = 40;
 
 /** The newest gathering of each question counts; one that is part of another is stated with that. */
-export function viewCoverage(contents: DatasetContents): CoverageView {
+export function viewCoverage(answered: Answered): CoverageView {
+  const { contents } = answered;
   const { ads, gatherings, letGo } = contents;
   const newest = newestGatherings(contents);
   const outsideAds = countOutside(contents);
@@ -52,12 +80,15 @@ export function viewCoverage(contents: DatasetContents): CoverageView {
   const partial = newest
     .filter((gathering) => !parts.has(gathering.id) && !isComplete(gathering, contents))
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
+  const uncovered = uncoveredBy(answered);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
     ...(partial.length > 0 && { partial: partial.slice(0, MAX_PARTIAL).map((one) => viewPartial(one, contents)) }),
     ...(partial.length > MAX_PARTIAL && { morePartial: partial.length - MAX_PARTIAL }),
+    ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, MAX_ADVERTISERS).map(viewUncovered) }),
+    ...(uncovered.length > MAX_ADVERTISERS && { moreUncovered: uncovered.length - MAX_ADVERTISERS }),
     ...(letGo.ads > 0 && { removedAds: letGo.ads }),
   };
 }
@@ -80,8 +111,104 @@ function viewPartial(gathering: Gathering, contents: DatasetContents): PartialVi
   };
 }
 
+interface Advertiser {
+  pageId: string | null;
+  pageName: string | null;
+  ads: number;
+  outside: number;
+}
+
+/**
+ * Advertisers whose numbers may be too low. Where a column of the answer holds nothing but advertisers or ads, those are
+ * meant; else all of the dataset, first what the statement names.
+ */
+function uncoveredBy(answered: Answered): Advertiser[] {
+  const { contents, known, sql } = answered;
+  const complete = contents.gatherings.filter((gathering) => isComplete(gathering, contents));
+  const covered = new Set(complete.flatMap((gathering) => [...adIdsOf(gathering, contents)]));
+  const advertisers = new Map<string, Advertiser>();
+  const byAd = new Map<string, Advertiser>();
+  for (const [key, { pageId, pageName }] of known) {
+    if (pageId === null && pageName === null) continue;
+    const name = JSON.stringify([pageId, pageName]);
+    const advertiser = advertisers.get(name) ?? { pageId, pageName, ads: 0, outside: 0 };
+    advertisers.set(name, advertiser);
+    advertiser.ads++;
+    if (!covered.has(key)) advertiser.outside++;
+    byAd.set(key, advertiser);
+  }
+  const shown = advertisersIn(answered, byAd, [...advertisers.values()]);
+  const named = namesIn(sql);
+  const isNamed = ({ pageName, pageId }: Advertiser) =>
+    Number(named.some((text) => pageName?.toLowerCase().includes(text) || pageId === text));
+  return (shown ?? [...advertisers.values()])
+    .filter(({ outside }) => outside > 0)
+    .map((advertiser) => ({ advertiser, first: shown === undefined ? isNamed(advertiser) : 0 }))
+    .sort((left, right) => right.first - left.first || right.advertiser.outside - left.advertiser.outside)
+    .map(({ advertiser }) => advertiser);
+}
+
+/** The advertisers of the first column in which every cell is one of them, or one of their ads. */
+function advertisersIn(
+  { rows = [], cell = 0 }: Answered,
+  byAd: ReadonlyMap<string, Advertiser>,
+  all: readonly Advertiser[],
+): Advertiser[] | undefined {
+  const byCell = new Map<string, Advertiser[]>();
+  const add = (text: string | null, advertiser: Advertiser) => {
+    if (text === null) return;
+    const shown = cellText(text, cell);
+    const others = byCell.get(shown);
+    if (others) others.push(advertiser);
+    else byCell.set(shown, [advertiser]);
+  };
+  if (rows.length === 0) return;
+  for (const advertiser of all) {
+    add(advertiser.pageName, advertiser);
+    add(advertiser.pageId, advertiser);
+  }
+  const meant = (value: unknown): Advertiser[] => {
+    if (typeof value !== 'string') return [];
+    const ofAd = byAd.get(idKey(value));
+    return byCell.get(value) ?? (ofAd ? [ofAd] : []);
+  };
+  for (const column of rows[0]?.keys() ?? []) {
+    const cells = rows.flatMap((row) => (row[column] === null ? [] : [meant(row[column])]));
+    if (cells.length > 0 && cells.every(({ length }) => length > 0)) return [...new Set(cells.flat())];
+  }
+}
+
+const MAX_NAMES = 20;
+
+/** The texts that a statement compares with. */
+const namesIn = (sql: string): string[] =>
+  [...sql.matchAll(/'([^']{2,100})'/g)]
+    .slice(0, MAX_NAMES)
+    .map(([, text = '']) => text.replaceAll('%', '').toLowerCase())
+    .filter((text) => text.length > 1);
+
+const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
+  ...(pageId !== null && { pageId: truncate(sanitizeLine(pageId), NAME_TOKENS) }),
+  ...(pageName !== null && { pageName: truncate(sanitizeLine(pageName), NAME_TOKENS) }),
+  ads,
+  outside,
+});
+
 /** Which gatherings an answer rests on only in part; that it rests on no gathering; or that all are complete. */
-export function coverageText(coverage: CoverageView): string {
+export const coverageText = (coverage: CoverageView): string => `${gatheringsText(coverage)}${uncoveredText(coverage)}`;
+
+/** Which advertisers of an answer no complete gathering has read, as far as is known. */
+export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
+  if (uncovered.length === 0) return '';
+  const names = uncovered.map(
+    ({ pageName, pageId = '', ads, outside }) =>
+      `${quote(pageName ?? pageId)} (${outside === ads ? count(ads, 'ad') : `${outside} of ${count(ads, 'ad')}`})`,
+  );
+  const more = moreUncovered > 0 ? `, and ${moreUncovered} more` : '';
+  return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
+}
+
+function gatheringsText(coverage: CoverageView): string {
   const { ads, gatherings, outsideAds = 0, partial = [], morePartial = 0, removedAds = 0 } = coverage;
   const rests = `Coverage: ${count(ads, 'ad')}`;
   const removed = removedAds > 0 ? ` ${count(removedAds, 'ad')} removed to make room.` : '';

@@ -2,10 +2,12 @@ import { canonical } from '../api/send.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { isoTime } from './cells.ts';
 import { describedColumns } from './columns.ts';
+import { type CoverageView, uncoveredText } from './coverage.ts';
 import { adIdsOf, countOutside, foundBy, foundInParts, isComplete } from './gatherings.ts';
 
 interface MethodsNote {
   contents: DatasetContents;
+  coverage: CoverageView;
   sql: string;
   rows: number;
   /** Milliseconds since the epoch. */
@@ -14,7 +16,7 @@ interface MethodsNote {
 }
 
 /** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
-export function methodsNote({ contents, sql, rows, now, version }: MethodsNote): string {
+export function methodsNote({ contents, coverage, sql, rows, now, version }: MethodsNote): string {
   const { ads, pages, gatherings, letGo } = contents;
   const outside = countOutside(contents);
   return `# How these ads were gathered
@@ -28,7 +30,7 @@ ${indented(sql)}
 ## Gatherings
 
 ${gatherings.length === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map((gathering) => tableRow(gathering, contents))].join('\n')}
-${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.\n` : ''}${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
+${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
 ## What to keep in mind
 
 - "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.

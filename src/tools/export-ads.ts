@@ -45,14 +45,19 @@ export const exportAds = defineListTool({
           ({ rows } = await writeExport(exported, { format, write: take, maxBytes }));
         }),
     });
+    const known = await context.adRows.knownAds(context.tenantId, contents);
+    const coverage = viewCoverage({ contents, known, sql });
     const note = await exports.create({
       name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
       mimeType: 'text/markdown',
-      write: (take) => take(Buffer.from(methodsNote({ contents, sql, rows, now, version }))),
+      write: (take) => take(Buffer.from(methodsNote({ contents, coverage, sql, rows, now, version }))),
     });
     const data = { uri: file.uri, ...(file.path && { file: file.path }), rows, bytes: file.bytes, methods: note.uri };
-    const coverage = coverageText(viewCoverage(contents));
-    return { data, text: exportText(file, note, rows) + coverage, attached: [linkTo(file), linkTo(note)] };
+    return {
+      data,
+      text: exportText(file, note, rows) + coverageText(coverage),
+      attached: [linkTo(file), linkTo(note)],
+    };
   },
 });
 

@@ -28,10 +28,11 @@ export const queryAds = defineListTool({
     truncated: z.boolean(),
     coverage: CoverageView.optional(),
   }),
-  async run({ sql, limit = 50, cell }, { dataset, sql: engine, resultTokens, signal }) {
+  async run({ sql, limit = 50, cell = 160 }, { dataset, adRows, tenantId, sql: engine, resultTokens, signal }) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
-    const coverage = viewCoverage(contents);
+    const known = await adRows.knownAds(tenantId, contents);
+    const coverage = viewCoverage({ contents, known, sql, rows, cell });
     const render = (shown: readonly unknown[][]) =>
       `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;
     const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));

@@ -11,8 +11,10 @@ import {
   newGathering,
   partsOfQuestion,
 } from '../../src/dataset/gatherings.ts';
-import type { Dataset } from '../../src/state/dataset.ts';
+import type { Dataset, DatasetContents } from '../../src/state/dataset.ts';
 import { add, gather, newDataset } from './datasets.ts';
+
+const coverageOf = (contents: DatasetContents) => viewCoverage({ contents, known: new Map(), sql: '' });
 
 const tea = { filters: { query: 'tea', countries: ['DE'] } };
 
@@ -58,12 +60,12 @@ test('a gathering of several parts is the sum of them, each ad once', async () =
   expect([...adIdsOf(gathering, contents)].sort()).toEqual(['a', 'b', 'c']);
   expect(foundBy(gathering, contents)).toBe(5);
   expect(isComplete(gathering, contents)).toBe(false);
-  expect(viewCoverage(contents).partial).toMatchObject([{ gathering: whole.id, found: 5, read: 3 }]);
+  expect(coverageOf(contents).partial).toMatchObject([{ gathering: whole.id, found: 5, read: 3 }]);
   await dataset.saveGathering({ ...austrian, found: 3, ended: true, gatheredAt: 2, adIds: ['d'] });
   await add(dataset, 2, { id: 'd' });
   const then = await read();
   expect(isComplete(then.gathering, then.contents)).toBe(true);
-  expect(viewCoverage(then.contents).partial).toBeUndefined();
+  expect(coverageOf(then.contents).partial).toBeUndefined();
 });
 
 describe('what changed', () => {
@@ -113,7 +115,7 @@ test('coverage names the newest gathering of each question that is not complete'
   await dataset.saveGathering({ ...newGathering({ collectionId: 'c' }, 2), found: null, adIds: ['a', 'lost'] });
   await add(dataset, 2, { id: 'a' });
   const [byFilters, byCollection] = [newGathering(tea, 1).id, newGathering({ collectionId: 'c' }, 2).id];
-  expect(viewCoverage(await dataset.contents())).toEqual({
+  expect(coverageOf(await dataset.contents())).toEqual({
     ads: 1,
     gatherings: 2,
     partial: [
@@ -122,5 +124,5 @@ test('coverage names the newest gathering of each question that is not complete'
     ],
   });
   await gather(dataset, newGathering(tea, 3), [{ id: 'a' }]);
-  expect(viewCoverage(await dataset.contents()).partial).toMatchObject([{ about: 'collection c' }]);
+  expect(coverageOf(await dataset.contents()).partial).toMatchObject([{ about: 'collection c' }]);
 });

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { serveAds } from '../support/ad-service.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 
 const test = freshServiceTest();
@@ -21,7 +22,8 @@ describe('coverage names the ads that are in no newest gathering', () => {
     expect(covered.text).toContain('Coverage: 59 ads; every gathering is complete.');
     await server.call('search_ads', { filters: { displayFormat: ['IMAGE'] }, limit: 20 });
     const { data, text } = await server.call('query_ads', shares);
-    expect(data.coverage).toEqual({ ads: 79, gatherings: 1, outsideAds: 20 });
+    expect(data.coverage).toMatchObject({ ads: 79, gatherings: 1, outsideAds: 20 });
+    expect(text).toContain('No complete gathering covers these advertisers');
     expect(text).toContain('79 ads, 20 of them only from searches or earlier gatherings');
     const inside = await server.call('query_ads', {
       sql: `SELECT count(*) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathered.gathering}'`,
@@ -45,4 +47,71 @@ describe('coverage names the ads that are in no newest gathering', () => {
     expect(data.coverage).toMatchObject({ ads: 30, outsideAds: 4 });
     expect(text).toContain('30 ads, 4 of them only from searches or earlier gatherings');
   });
+});
+
+describe('coverage names the advertisers that no complete gathering covers', () => {
+  const names = ['Acme', 'Beta: learn\u200b more', `Gamma ${'of many words '.repeat(20)}`, ...'DEFGHIJKLMNOPQ'];
+  const nameOf = (name: string) => name.replace('\u200b', '').slice(0, 20);
+  const sets = fc.record({
+    /** The advertiser of each ad; some have none. */
+    owners: fc.array(fc.option(fc.nat(names.length - 1)), { minLength: 60, maxLength: 60 }),
+    gathered: fc.integer({ min: 0, max: 40 }),
+    partly: fc.integer({ min: 40, max: 60 }),
+    asked: fc.constantFrom('pageName', 'pageName AS advertiser', 'pageId', 'id'),
+    from: fc.nat(16),
+    cell: fc.constantFrom(160, 40),
+  });
+
+  upstreamTest(
+    'of the answer, or of all ads where the answer names none',
+    async ({ upstream, start }) => {
+      await fc.assert(
+        fc.asyncProperty(sets, async ({ owners, gathered, partly, asked, from, cell }) => {
+          const server = await start({ resultTokens: 50_000 });
+          const service = serveAds(upstream, 0);
+          const all = owners.map((owner, index) =>
+            adOf(index, owner === null ? {} : { pageId: `p${owner}`, page: { pageName: names[owner] } }),
+          );
+          service.ads = all.slice(0, gathered);
+          await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 50 });
+          service.ads = all.slice(gathered, partly);
+          if (partly - gathered > 1)
+            await server.call('gather_ads', { filters: { some: 'part' }, maxAds: 1, maxCredits: 50 });
+          service.ads = all;
+          await server.call('search_ads', { limit: 100 });
+          const outside = new Map<string, number>();
+          for (const owner of owners.slice(gathered))
+            if (owner !== null)
+              outside.set(nameOf(names[owner] ?? ''), (outside.get(nameOf(names[owner] ?? '')) ?? 0) + 1);
+          const check = async (sql: string, named: ReadonlySet<string>) => {
+            const { data, text } = await server.call('query_ads', { sql, cell });
+            const { uncovered = [], moreUncovered = 0 } = data.coverage as {
+              uncovered?: { pageName: string; outside: number }[];
+              moreUncovered?: number;
+            };
+            const expected = [...outside].filter(([name]) => named.has(name));
+            expect(uncovered.length + moreUncovered, sql).toBe(expected.length);
+            expect(uncovered.length).toBe(Math.min(10, expected.length));
+            const counts = (pairs: (readonly [string, number])[]) =>
+              new Map(pairs.map(([name, number]) => [nameOf(name), number]));
+            const shown = counts(uncovered.map(({ pageName, outside: number }) => [pageName, number]));
+            for (const [name, number] of shown) expect(outside.get(name)).toBe(number);
+            expect([...shown.keys()].every((name) => named.has(name))).toBe(true);
+            expect(text.includes('No complete gathering covers')).toBe(expected.length > 0);
+          };
+          const everybody = new Set(owners.flatMap((owner) => (owner === null ? [] : nameOf(names[owner] ?? ''))));
+          const some = [0, 1, 2].map((step) => owners[(from + 7 * step) % 60]).filter((owner) => owner != null);
+          const list = some.map((owner) => `'p${owner}'`).join(', ');
+          await check(
+            `SELECT count(*), ${asked} FROM ads WHERE pageId IN (${list}) GROUP BY 2`,
+            some.length > 0 ? new Set(some.map((owner) => nameOf(names[owner] ?? ''))) : everybody,
+          );
+          await check('SELECT displayFormat, count(*) FROM ads GROUP BY 1', everybody);
+          await server.stop();
+        }),
+        { numRuns: 6, endOnFailure: true },
+      );
+    },
+    120_000,
+  );
 });
