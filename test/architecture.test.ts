@@ -59,7 +59,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'board', 'tools', 'prompts', 'present', 'state', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'language', 'raster', 'present', 'api'],
+  library: ['library', 'language', 'present', 'api'],
   config: ['config', 'api', 'log'],
   'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'pictures', 'config', 'tools', 'log', 'src/version.ts'],
   'src/app.ts': [
