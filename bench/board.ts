@@ -12,7 +12,7 @@ import { uuidOf } from '../test/support/uuid-of.ts';
 import { addRow, skipBenchmark } from './row.ts';
 
 const wanted = 10_000;
-const rounds = 5;
+const rounds = 3;
 /** In milliseconds, at the median. */
 const maxMs: Record<string, number> = { 'first paint of the empty board': 300, 'a filter': 50 };
 const data = process.env.AD_LIBRARY_TEST_DATA;

@@ -89,8 +89,10 @@ export interface BoardContext {
   cursor?: string | null;
   /** What the next page is expected to cost, where that is known. */
   nextCredits?: number;
+  /** It is kept, and free as long as it is. */
+  nextIsKept?: boolean;
   /** What was asked for is only what reading all ads would take. */
-  estimate?: { ads: number | null; pages: number | null; credits: number | null };
+  estimate?: { ads: number | null; pages: number | null; credits: number | null; atMost?: number };
   totalHits?: number;
   collections?: { id: string; name?: string }[];
   added?: boolean;

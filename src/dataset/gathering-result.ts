@@ -109,7 +109,8 @@ export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gathe
   next?: string;
   /** What came of an earlier one. */
   note?: string;
-  estimate?: { ads: number | null; pages: number | null; credits: number | null };
+  /** `atMost` where the price of a page is known only within bounds. */
+  estimate?: { ads: number | null; pages: number | null; credits: number | null; atMost?: number };
 }
 
 export function gatheringText(output: GatherOutput): string {

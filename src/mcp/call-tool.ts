@@ -190,10 +190,8 @@ interface ToolOutcome {
  * Adds what the board reads, the same in every output mode. Some clients hand it to their model: it is small, ids and
  * numbers, except for what the page of the board asks for.
  */
-function withBoardMeta(
-  result: ToolResult,
-  { tool, rendered: { data, text }, receipt, notice }: ToolOutcome,
-): ToolResult {
+function withBoardMeta(result: ToolResult, { tool, rendered, receipt, notice }: ToolOutcome): ToolResult {
+  const { data, text } = rendered;
   const marked = notice && { isDemo: true };
   if (tool.onlyForBoard)
     return {
@@ -202,7 +200,10 @@ function withBoardMeta(
       _meta: { [boardKey]: { ...data, ...marked } },
     };
   if (tool.forBoard === undefined) return result;
-  return { ...result, _meta: { [boardKey]: { tool: tool.name, ...tool.forBoard(data), receipt, ...marked } } };
+  return {
+    ...result,
+    _meta: { [boardKey]: { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked } },
+  };
 }
 
 function failed(

@@ -38,7 +38,7 @@ export interface ToolDescription {
 /** What every tool declares. */
 interface ToolDeclaration<Input extends z.ZodObject> extends ToolDescription {
   /** What the board needs of a result whose data a host may drop. */
-  forBoard?(data: object): object;
+  forBoard?(data: object, rendered: Rendered): object;
   input: Input;
   /** The schema that clients see. Loose at every level, so that a new key of the service breaks no client. */
   output: z.ZodObject;
@@ -68,6 +68,8 @@ export interface Rendered {
   text: string;
   /** Content after the text: resources that a host may read, and pictures. */
   attached?: readonly (ResourceLink | ImageContent)[];
+  /** Of a list: what its next call costs where no answer is kept. */
+  price?: number | undefined;
 }
 
 /** MCP specification, *Tools*, *Image Content*. */

@@ -66,7 +66,8 @@ export async function estimate({ question, parts, contents }: Estimated, context
     took,
   ];
   const credits = cost && cost.least === cost.most ? cost.most : null;
-  return output({ summary, read, estimate: { ads, pages, credits } });
+  const bound = credits === null && cost && { atMost: cost.most };
+  return output({ summary, read, estimate: { ads, pages, credits, ...bound } });
 }
 
 type Estimate = NonNullable<GatherOutput['estimate']>;

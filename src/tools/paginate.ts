@@ -1,9 +1,10 @@
-import { type PageListing, rememberCursor, type SearchParams } from './cursor.ts';
+import { rememberCursor, type SearchParams } from './cursor.ts';
 import type { Paging } from './cut-page.ts';
-import { fitPage, type ListPage, type PagePrices } from './cut-page.ts';
+import { fitPage, type ListPage } from './cut-page.ts';
+import type { Rendered } from './define-tool.ts';
 import { type ItemViews, itemsOf, type ListAnswer } from './item-views.ts';
 import { type ListRequest, readCursor } from './read-cursor.ts';
-import type { PriceOf, ToolContext } from './tool-context.ts';
+import type { ToolContext } from './tool-context.ts';
 
 interface PageRequest<View> extends ListRequest {
   views: ItemViews<View>;
@@ -15,7 +16,7 @@ interface PageRequest<View> extends ListRequest {
  * A page of a list, as data and as text that fits. Its cursor continues with the next item: on the same page of the
  * service, which is cached and not charged again, or on the next one.
  */
-export async function paginate<View>(request: PageRequest<View>, context: ToolContext): Promise<ListPage> {
+export async function paginate<View>(request: PageRequest<View>, context: ToolContext): Promise<ListPage & Rendered> {
   const { views } = request;
   const { cursors, viewMemo } = context;
   const listing = await readCursor(request, cursors);
@@ -26,28 +27,20 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
     ...(serviceCursor !== undefined && { cursor: serviceCursor }),
   });
   const { cacheId } = answer;
-  const prices = await pricesAfter(listing, answer, context.priceOf);
+  // The next page is asked for like this one. What is left of one that is kept is free.
+  const price = await context.priceOf(request.list, limit ?? itemsOf(answer).length);
+  const prices = { rest: cacheId === undefined ? price : 0, next: answer.value.cursor === null ? undefined : price };
   const write = () => fitPage({ answer, listing, views, prices }, context);
   // The same cached answer, shown from the same item in the same view, gives the same text.
   const name = () => `${views.name} ${JSON.stringify([listing, prices])}`;
   const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
-  return page;
+  return { ...page, price };
 }
 
-/** A page that is cached is free. The next one is asked for like this one. */
-async function pricesAfter(
-  { list, position: { limit } }: PageListing,
-  answer: ListAnswer,
-  priceOf: PriceOf,
-): Promise<PagePrices> {
-  const price = await priceOf(list, limit ?? itemsOf(answer).length);
-  return { rest: answer.cacheId === undefined ? price : 0, next: answer.value.cursor === null ? undefined : price };
-}
-
-/** What the board needs of a page of a list, and of the one after it. */
-export function listForBoard(data: object): object {
+/** What the board needs of a page of a list, and of the one after it. It may ask for that when nothing is kept any more. */
+export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): object {
   const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
     items: { id?: string }[];
     itemType?: string;
@@ -56,6 +49,6 @@ export function listForBoard(data: object): object {
     ...(itemType === 'pages' ? { isPages: true } : { ids: items.map(({ id }) => id) }),
     cursor,
     ...(totalHits !== undefined && { totalHits }),
-    ...(nextPage && { nextCredits: nextPage.credits }),
+    ...(cursor !== null && price !== undefined && { nextCredits: price, nextIsKept: nextPage?.credits !== price }),
   };
 }

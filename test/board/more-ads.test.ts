@@ -36,10 +36,35 @@ inChromium('more ads of a search', () => {
       { tool: 'search_ads', args: { limit: 30, detail: 'full' } },
       { resultTokens: 2000 },
     );
-    await button(shown, 'More ads, free as long as the page is kept …').click();
-    await button(shown, 'Search, free as long as the page is kept').click();
+    await button(shown, 'More ads for at most 3 credits …').click();
+    await button(shown, 'Search for at most 3 credits').click();
     await status(shown, '0 credits charged');
     expect(paid(shown)).toHaveLength(1);
+  });
+
+  test('its price holds when the page has expired meanwhile', async () => {
+    const shown = await boards.show(
+      { tool: 'search_ads', args: { limit: 29, detail: 'full' } },
+      { resultTokens: 2000, cacheSeconds: 0 },
+    );
+    await button(shown, 'More ads for about 3 credits …').click();
+    await button(shown, 'Search for about 3 credits').click();
+    await status(shown, '3 credits charged');
+  });
+
+  test('are free for an account that is not charged', async () => {
+    const { key } = boards.service.library.keys.create({ unmetered: true });
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } }, { apiKey: key });
+    await button(shown, 'More ads, free …').click();
+    await button(shown, 'Search, free').click();
+    await reads(shown, '12 of 30 ads');
+  });
+
+  test('cost by the size that is asked for, whatever other calls have cost', async () => {
+    const shown = await boards.show({ tool: 'gather_ads', args: { maxAds: 30, maxCredits: 50 } }, {});
+    await reads(shown, '30 ads');
+    const found = await boards.show({ tool: 'search_ads', args: {} });
+    await button(found, 'More ads for about 2 credits …').waitFor();
   });
 
   test('a search that fails says why, and can be tried again', async () => {

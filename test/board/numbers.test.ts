@@ -55,7 +55,8 @@ inChromium('what the board states of a part', () => {
     for (const config of [undefined, { demo: true }]) {
       const filters = { countries: ['AT'] };
       const shown = await boards.show({ tool: 'gather_ads', args: { filters, maxCredits: 0 }, width }, config);
-      const size = config ? /^[\d,]+ demo ads in \d+ pages?, / : /^45 ads in 1 page, /;
+      const price = '(?:at most|about) [\\d,]+ credits?$';
+      const size = new RegExp(config ? `^[\\d,]+ demo ads in \\d+ pages?, ${price}` : `^45 ads in 1 page, ${price}`);
       await shown.board.locator('#title', { hasText: size }).waitFor();
       await expect.poll(async () => (await heights(shown)).at(-1)).toBeLessThan(50);
       expect(await shown.board.locator('body').innerText()).not.toContain('no ads');
@@ -145,6 +146,8 @@ inChromium(
 /** What the charts and the filters of the board say, by their names. */
 interface Drawn {
   notes: string[];
+  /** What stands below a chart. */
+  ends: string[];
   columns: Record<string, number>[];
   shares: Record<string, number>[];
   states: Record<string, number>;
@@ -159,6 +162,7 @@ const drawnOn = async ({ board }: ShownBoard): Promise<Drawn> => {
     const pairs = (of: [string, number][]) => Object.fromEntries(of);
     return {
       notes: figures.map((figure) => figure.querySelector('figcaption')?.textContent ?? ''),
+      ends: figures.map((figure) => figure.querySelector('.ends')?.textContent ?? ''),
       columns: figures.map((figure) =>
         pairs(
           [...figure.querySelectorAll('rect > title')].map((at) => {
@@ -235,14 +239,15 @@ inChromium('the numbers of the board', () => {
       const noteOf = (name: string) => drawn.notes.find((note) => note.startsWith(name)) ?? '';
 
       const states = await rowsOf(
-        `SELECT CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'Unknown' END, count(*) ${from} GROUP BY 1`,
+        `SELECT CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END, count(*) ${from} GROUP BY 1`,
       );
       expect(drawn.states).toEqual(Object.fromEntries(states));
 
       const [[median, known] = [null, 0]] = await rowsOf(`SELECT median(daysRunning), count(daysRunning) ${from}`);
-      const unknown = (missing: number) => (missing > 0 ? `, ${missing} unknown` : '');
-      expect(noteOf('Days running')).toBe(
-        known === 0 ? '' : `Days runningmedian ${shownNumber(Number(median))}${unknown(ads.length - known)}`,
+      expect(noteOf('Days running')).toBe(known === 0 ? '' : `Days runningmedian ${shownNumber(Number(median))}`);
+      const isUnknown = known > 0 && known < ads.length;
+      expect(drawn.ends.filter((text) => text.includes('unknown'))).toEqual(
+        isUnknown ? [expect.stringContaining(`0${ads.length - known} unknown`)] : [],
       );
       const runs = await rowsOf(`SELECT daysRunning, count(*) ${from} AND daysRunning IS NOT NULL GROUP BY 1`);
       const columns = drawn.columns.find((_, index) => drawn.notes[index]?.startsWith('Days')) ?? {};
@@ -265,7 +270,7 @@ inChromium('the numbers of the board', () => {
       const launched = started.reduce((sum, [, of]) => sum + of, 0);
       expect(months.reduce((sum, [, count]) => sum + count, 0)).toBe(launched);
       if (launched > 0 && launched < ads.length)
-        expect(noteOf('Launches')).toMatch(`, ${ads.length - launched} unknown`);
+        expect(noteOf('Launches')).toBe(`Launches by month${ads.length - launched} unknown`);
 
       for (const [name, column] of [
         ['Format', 'displayFormat'],

@@ -52,7 +52,7 @@ function launches(ads: readonly BoardAd[], asOf: string): HTMLElement | undefine
   const peak = columns.reduce((top, column) => Math.max(top, column.ads), 0);
   return chart({
     title: 'Launches by month',
-    note: [`peak ${number(peak)}`, unknown(ads.length - months.length)],
+    note: unknown(ads.length - months.length) || `peak ${number(peak)}`,
     figure: columnChart(columns),
     ends: [first?.name ?? '', last?.name ?? ''],
   });
@@ -60,8 +60,7 @@ function launches(ads: readonly BoardAd[], asOf: string): HTMLElement | undefine
 
 /** Months since the year 0; NaN where there is no date. */
 function monthNumber(iso: string | undefined): number {
-  const date = new Date(iso ?? '');
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+  return iso === undefined ? Number.NaN : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
 }
 
 const monthName = (at: number): string =>
@@ -84,9 +83,9 @@ function runs(ads: readonly BoardAd[]): HTMLElement | undefined {
   }
   return chart({
     title: 'Days running',
-    note: [`median ${number(medianOf(days))}`, unknown(ads.length - days.length)],
+    note: `median ${number(medianOf(days))}`,
     figure: columnChart(columns, 'run'),
-    ends: ['0', number(max)],
+    ends: ['0', unknown(ads.length - days.length), number(max)],
   });
 }
 
@@ -151,16 +150,16 @@ function columnChart(columns: readonly Column[], kind = 'launch'): SVGElement {
 
 interface ChartParts {
   title: string;
-  note: string[];
+  note: string;
   figure: SVGElement;
-  ends: [string, string];
+  ends: string[];
 }
 
-const chart = ({ title, note, figure, ends: [first, last] }: ChartParts): HTMLElement =>
+const chart = ({ title, note, figure, ends }: ChartParts): HTMLElement =>
   el(
     'figure',
     { class: 'chart' },
-    el('figcaption', {}, title, el('span', {}, note.filter(Boolean).join(', '))),
+    el('figcaption', {}, title, el('span', {}, note)),
     figure,
-    el('p', { class: 'ends' }, el('span', {}, first), el('span', {}, last)),
+    el('p', { class: 'ends' }, ...ends.filter(Boolean).map((text) => el('span', {}, text))),
   );

@@ -53,10 +53,16 @@ function title({ state }: View): string {
 
 /** `146 ads in 2 pages, about 15 credits` */
 function estimateText({ isDemo }: BoardContext, estimate: NonNullable<BoardContext['estimate']>): string {
-  const { ads, pages, credits } = estimate;
+  const { ads, pages, credits, atMost } = estimate;
   if (ads === null) return 'The service does not say how many ads there are.';
   const size = `${count(ads, isDemo ? 'demo ad' : 'ad')}${pages === null ? '' : ` in ${count(pages, 'page')}`}`;
-  return `${size}, ${credits === null ? 'at an unknown price' : credits === 0 ? 'free' : `about ${count(credits, 'credit')}`}`;
+  return `${size}, ${creditsText(credits ?? atMost, { atMost: credits === null })}`;
+}
+
+/** `free`, `about 15 credits`, `at most 146 credits` */
+function creditsText(credits: number | undefined, { atMost = false }: { atMost?: boolean | undefined }): string {
+  if (credits === undefined) return 'at an unknown price';
+  return credits === 0 ? 'free' : `${atMost ? 'at most' : 'about'} ${count(credits, 'credit')}`;
 }
 
 function problemParts({ text, again }: Problem): HTMLElement[] {
@@ -119,10 +125,11 @@ export function createMore(view: View): { buttons(): HTMLElement[] } {
   let confirming: BoardContext | undefined;
   let isBusy = false;
 
+  // A page that is kept may be kept no longer when it is asked for.
   const price = () => {
-    const { nextCredits } = view.state.context;
-    if (nextCredits === undefined) return ' at an unknown price';
-    return nextCredits === 0 ? ', free as long as the page is kept' : ` for about ${count(nextCredits, 'credit')}`;
+    const { nextCredits, nextIsKept } = view.state.context;
+    const text = creditsText(nextCredits, { atMost: nextIsKept });
+    return nextCredits === 0 ? `, ${text}` : ` ${nextCredits === undefined ? '' : 'for '}${text}`;
   };
   const confirm = (context?: BoardContext) => {
     confirming = context;

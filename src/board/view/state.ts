@@ -98,7 +98,7 @@ export const facets = {
   state: {
     title: 'State',
     values: ({ active }) => [active === undefined ? 'Unknown' : active ? 'Running' : 'Ended'],
-    read: same,
+    read: (state) => (state === 'Unknown' ? 'State unknown' : state),
     inOrder: true,
   },
   format: { title: 'Format', values: ({ displayFormat }) => one(displayFormat), read: label },
@@ -117,10 +117,10 @@ export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
 /** The facets with chosen values of which an ad has none, as bits. */
 function lackedBy(ad: BoardAd, chosen: Chosen): number {
   let lacked = 0;
-  for (const [index, name] of facetNames.entries()) {
+  facetNames.forEach((name, index) => {
     const wanted = chosen[name];
     if (wanted?.size && !facets[name].values(ad).some((value) => wanted.has(value))) lacked |= 1 << index;
-  }
+  });
   return lacked;
 }
 
@@ -141,10 +141,10 @@ export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue
   return facetNames.map((facet, index) => {
     const { values, read, inOrder }: Facet = facets[facet];
     const counts = new Map<string, number>();
-    for (const [at, ad] of ads.entries()) {
+    ads.forEach((ad, at) => {
       const isCounted = ((lacked[at] ?? 0) & ~(1 << index)) === 0;
       for (const value of values(ad)) counts.set(value, (counts.get(value) ?? 0) + Number(isCounted));
-    }
+    });
     const all = [...counts].map(([value, ads]) => {
       const isChosen = chosen[facet]?.has(value) === true;
       return { facet, value, text: read(value), ads, isChosen };
