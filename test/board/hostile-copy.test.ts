@@ -60,7 +60,7 @@ const hostile = () => [
   { id: uuidOf('bare') },
 ];
 
-inChromium('copy that means harm', () => {
+inChromium('copy that means harm', { timeout: 60_000 }, () => {
   const boards = boardTest(hostile);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
 

@@ -15,7 +15,7 @@ const textOf = ({ board }: ShownBoard, selector: string) => board.locator(select
 const heights = async (shown: ShownBoard) =>
   (await shown.messages('ui/notifications/size-changed')).map(({ params }) => Number(params.height));
 
-inChromium('what the board states of a part', () => {
+inChromium('what the board states of a part', { timeout: 60_000 }, () => {
   const boards = boardTest(someAds(90));
 
   test('a search that found more says so in its heading and over its charts, with filters as well', async () => {
@@ -291,7 +291,7 @@ inChromium('the numbers of the board', () => {
       }
     };
     await fc.assert(fc.asyncProperty(fc.array(someAd, { minLength: 2, maxLength: 40 }), check), {
-      numRuns: 8,
+      numRuns: 6,
       endOnFailure: true,
     });
   });
