@@ -91,11 +91,22 @@ export interface BoardContext {
   nextCredits?: number;
   /** It is kept, and free as long as it is. */
   nextIsKept?: boolean;
-  /** What was asked for is only what reading all ads would take. */
-  estimate?: { ads: number | null; pages: number | null; credits: number | null; atMost?: number };
+  estimate?: BoardEstimate;
   totalHits?: number;
   collections?: { id: string; name?: string }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
   isDemo?: boolean;
+}
+
+/** What reading all ads would take, where nothing else was asked for. */
+export interface BoardEstimate {
+  ads: number | null;
+  /** Those of `ads` that are read already. */
+  read?: number;
+  /** Of the others. */
+  pages: number | null;
+  credits: number | null;
+  /** Where `credits` are known only within bounds. */
+  atMost?: number;
 }

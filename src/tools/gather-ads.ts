@@ -14,8 +14,8 @@ export const gatherAds = defineTool({
   severalCalls: true,
   showsBoard: true,
   forBoard: (data) => {
-    const { gathering, estimate } = data as { gathering: string | null; estimate?: object };
-    return { gathering, ...(estimate && { estimate }) };
+    const { gathering, estimate, read } = data as { gathering: string | null; estimate?: object; read: number };
+    return { gathering, ...(estimate && { estimate: { ...estimate, read } }) };
   },
   reportsProgress: true,
   input: z.strictObject({

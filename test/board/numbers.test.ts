@@ -64,6 +64,20 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
     }
   });
 
+  test('an estimate of what is read in part is about the rest, and what is read is drawn', async () => {
+    const filters = { countries: ['US'] };
+    const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
+    const part = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 10, maxCredits: 50 } });
+    await title(part, '10 of 45 ads');
+    const rest = await boards.show(estimated);
+    await title(rest, '35 of 45 ads in 1 page, (?:at most|about) \\d+ credits?');
+    const all = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 90, maxCredits: 50 } });
+    await title(all, '45 ads');
+    const held = await boards.show(estimated);
+    await title(held, '45 ads');
+    await held.board.locator('.card').first().waitFor();
+  });
+
   test('an error shows all that it explains, without the line of demo data, and asks the conversation again', async () => {
     const args = { filters: { colour: 'red' } };
     const { text } = await (await boards.service.start({ demo: true })).call('search_ads', args);

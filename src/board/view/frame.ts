@@ -1,5 +1,5 @@
 import { isWord } from '../../present/fence.ts';
-import type { BoardContext } from '../payload.ts';
+import type { BoardContext, BoardEstimate } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { type Problem, problemOf, type SortName, sortNames, sortTitle, type View, wholeOf } from './state.ts';
 import { count, day, number } from './words.ts';
@@ -52,11 +52,11 @@ function title({ state }: View): string {
 }
 
 /** `146 ads in 2 pages, about 15 credits` */
-function estimateText({ isDemo }: BoardContext, estimate: NonNullable<BoardContext['estimate']>): string {
-  const { ads, pages, credits, atMost } = estimate;
+function estimateText({ isDemo }: BoardContext, { ads, read = 0, pages, credits, atMost }: BoardEstimate): string {
   if (ads === null) return 'The service does not say how many ads there are.';
-  const size = `${count(ads, isDemo ? 'demo ad' : 'ad')}${pages === null ? '' : ` in ${count(pages, 'page')}`}`;
-  return `${size}, ${creditsText(credits ?? atMost, { atMost: credits === null })}`;
+  const all = `${read > 0 && read < ads ? `${number(ads - read)} of ` : ''}${count(ads, isDemo ? 'demo ad' : 'ad')}`;
+  const size = read >= ads && read > 0 ? 'read already' : `in ${count(pages ?? 0, 'page')}`;
+  return `${all}${pages === null ? '' : ` ${size}`}, ${creditsText(credits ?? atMost, { atMost: credits === null })}`;
 }
 
 /** `free`, `about 15 credits`, `at most 146 credits` */

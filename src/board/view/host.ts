@@ -1,4 +1,11 @@
-import { type BoardAd, type BoardAds, type BoardContext, type BoardPictures, boardKey } from '../payload.ts';
+import {
+  type BoardAd,
+  type BoardAds,
+  type BoardContext,
+  type BoardEstimate,
+  type BoardPictures,
+  boardKey,
+} from '../payload.ts';
 import { byId } from './elements.ts';
 
 /** The host as the view sees it: JSON-RPC over `postMessage` (MCP Apps, *Communication Protocol*). */
@@ -101,13 +108,13 @@ function textOf({ content }: Message): string {
 export function contextOf(result: Message): BoardContext {
   const context = boardMeta(result);
   if (context.tool !== undefined) return context;
-  const { gathering, itemType, estimate, totalHits } = dataOf(result);
+  const { gathering, itemType, estimate, read, totalHits } = dataOf(result);
   return {
     ids: listed(result).map(({ id }) => String(id)),
     ...(typeof gathering === 'string' && { gathering }),
     ...(typeof totalHits === 'number' && { totalHits }),
     ...(itemType === 'pages' && { isPages: true }),
-    ...(estimate ? { estimate: estimate as NonNullable<BoardContext['estimate']> } : {}),
+    ...(estimate ? { estimate: { ...(estimate as BoardEstimate), read: Number(read) } } : {}),
   };
 }
 
