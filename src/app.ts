@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { uptime } from 'node:os';
 import type { Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
 import { operations } from './api/operations.ts';
@@ -41,8 +42,21 @@ export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   mediaUrl?: string | undefined;
 }
 
+/** What a machine has slept, of which `performance.now` knows nothing on most systems; less is inaccuracy. */
+const minSleepMs = 5000;
+const sleep = { ms: 0, lead: Number.NaN, comparedAt: Number.NEGATIVE_INFINITY };
+
 /** Milliseconds of a clock that only goes on, whatever happens to the time of day. */
-export const elapsed = (): number => Math.round(performance.now());
+export function elapsed(): number {
+  const awake = performance.now();
+  if (awake - sleep.comparedAt > 1000) {
+    sleep.comparedAt = awake;
+    const lead = uptime() * 1000 - awake;
+    if (Number.isNaN(sleep.lead)) sleep.lead = lead;
+    if (lead - sleep.lead > sleep.ms + minSleepMs) sleep.ms = lead - sleep.lead;
+  }
+  return Math.round(awake + sleep.ms);
+}
 
 type DemoParts = Pick<AppOptions, 'now' | 'log' | 'mediaUrl'>;
 

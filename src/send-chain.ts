@@ -2,9 +2,10 @@ import { resolve } from 'node:path';
 import { type Api, type ApiAnswer, type Caller, createApi, keyOf } from './api/client.ts';
 import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
 import { operations } from './api/operations.ts';
+import { untilAccepted, withAcceptedKeys, withVerdicts } from './api/rejected-keys.ts';
 import { type Call, fingerprint, type Send } from './api/send.ts';
 import { type Fetch, sendHttp } from './api/send-http.ts';
-import { withCache, withKeeping, withRefusedKeys, withWrites } from './api/with-cache.ts';
+import { withCache, withKeeping, withWrites } from './api/with-cache.ts';
 import { withClaims } from './api/with-claims.ts';
 import { withCoalescing } from './api/with-coalescing.ts';
 import { withRetries } from './api/with-retries.ts';
@@ -24,7 +25,7 @@ import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures } from './pictures/open-pictures.ts';
-import type { DatasetCaller, Datasets } from './state/dataset.ts';
+import type { Dataset, DatasetCaller, Datasets } from './state/dataset.ts';
 import { type ExportStore, type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
 import { exportsFolder, folderExports } from './state/folder-exports.ts';
@@ -79,8 +80,6 @@ interface ChainOptions extends CallsOptions {
   datasets: Datasets;
   inFlight: InFlightCalls;
   askCredits: AskCredits;
-  /** Removes what is kept for a key that the service rejects, except its spending. */
-  forget(tenantId: string): Promise<void>;
 }
 
 export function openCalls(options: CallsOptions): OpenCalls {
@@ -89,14 +88,6 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows);
   const exports = openExports(options);
-  const forget = async (tenantId: string) => {
-    await Promise.all([
-      exports.forget(tenantId),
-      state.forget(tenantId),
-      datasets.forget(tenantId),
-      sql.forget(tenantId),
-    ]);
-  };
   const state = openState(options);
   const inFlight = trackInFlightCalls({
     register: state.calls,
@@ -104,16 +95,18 @@ export function openCalls(options: CallsOptions): OpenCalls {
     onLost: (call) => void logLost(options.log, state.ledger, call),
   });
   const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now: options.elapsed });
-  const apiOf = createApi(
-    sendChain({ ...options, state, datasets, inFlight, askCredits, forget }),
-    options.upstream.baseUrl,
-  );
+  const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight, askCredits }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
   const turns = options.shared?.turns() ?? new NamedTurns();
   const pictures = picturesOf(options);
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
-    dataset: async () => datasets.of({ tenantId: caller.tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }),
+    dataset: async () => {
+      const { tenantId } = caller;
+      const accepted = () => untilAccepted(state.rejectedKeys, tenantId, () => apiOf(caller).whoami());
+      await accepted();
+      return readWhile(accepted, await datasets.of({ tenantId, apiKey: keyOf(caller, options.upstream.baseUrl) }));
+    },
     adRows,
     sql: () => sql.of(caller.tenantId),
     version,
@@ -160,7 +153,34 @@ export function openCalls(options: CallsOptions): OpenCalls {
     await inFlight.close(ms);
     await Promise.all([datasets.close(), sql.close(), pictures.close()]);
   };
-  return { callsOf, exportsOf: (tenantId) => exports.of(tenantId), close };
+  const exportsOf = (tenantId: string): Exports => {
+    const kept = exports.of(tenantId);
+    const { rejectedKeys } = state;
+    return {
+      ...kept,
+      list: async () => ((await rejectedKeys.has(tenantId)) ? [] : kept.list()),
+      find: async (uri) => ((await rejectedKeys.has(tenantId)) ? undefined : kept.find(uri)),
+    };
+  };
+  return { callsOf, exportsOf, close };
+}
+
+/** A dataset that is not read before the service has accepted the key again; what was paid for is added all the same. */
+function readWhile(accepted: () => Promise<void>, dataset: Dataset): Dataset {
+  return {
+    addItems: (batch) => dataset.addItems(batch),
+    saveGathering: (step) => dataset.saveGathering(step),
+    order: () => dataset.order(),
+    maxAds: () => dataset.maxAds(),
+    item: async (type, id) => {
+      await accepted();
+      return dataset.item(type, id);
+    },
+    contents: async () => {
+      await accepted();
+      return dataset.contents();
+    },
+  };
 }
 
 function openState({ config, elapsed, shared }: CallsOptions): State {
@@ -189,7 +209,7 @@ function openExports({ config: { files, demo }, now, elapsed, shared }: CallsOpt
   if (shared) return shared.exports(now);
   if (files === undefined || demo) return new MemoryExports({ now, elapsed });
   const exports = folderExports(exportsFolder(resolve(files)), { now, elapsed });
-  return { of: () => exports, forget: async () => {} };
+  return { of: () => exports };
 }
 
 /** Loaded with the first picture. */
@@ -228,11 +248,11 @@ async function userIdOf(apiOf: (caller: Caller) => Api, caller: DatasetCaller): 
 function sendChain(options: ChainOptions): Send {
   const { config, upstream, now, elapsed, random, state, datasets, inFlight, askCredits } = options;
   const { fetch, baseUrl } = upstream;
-  const { ledger, answers, windows } = state;
+  const { ledger, answers, windows, rejectedKeys } = state;
   const { creditBudget: budget } = config;
   // Without an address, calls are refused before they get here.
   const overHttp = sendHttp(fetch, { baseUrl: baseUrl ?? '', userAgent: `ad-library-mcp/${version}` });
-  const retried = withRetries(overHttp, { random });
+  const retried = withRetries(withVerdicts(overHttp, rejectedKeys), { random });
   const budgeted = withBudget(retried, { ledger, budget, askCredits });
   const windowed = withUsageWindows(withAllowance(budgeted), { ledger, windows, askCredits, now: elapsed });
   const onError = (error: unknown) =>
@@ -241,13 +261,12 @@ function sendChain(options: ChainOptions): Send {
   const ordered = withOrder(windowed, { datasets, onError });
   const kept = keepsAnswers ? withKeeping(ordered, { answers, now: elapsed }) : ordered;
   const gathered = withDataset(withWrites(kept, answers), { datasets, now, onError });
-  const forgetful = withRefusedKeys(gathered, options.forget);
   const { claims } = state;
   const onLost = (call: Call, id: string) => countLost(call, id, { ledger, budget });
-  const claimed = claims === undefined ? forgetful : withClaims(forgetful, { claims, onLost });
+  const claimed = claims === undefined ? gathered : withClaims(gathered, { claims, onLost });
   const coalesced = withCoalescing(claimed, inFlight);
   const cached = keepsAnswers ? withCache(coalesced, { answers, now: elapsed }) : coalesced;
-  return withBalance(withSeenAds(cached, { datasets, now }), { ledger, budget });
+  return withBalance(withAcceptedKeys(withSeenAds(cached, { datasets, now }), rejectedKeys), { ledger, budget });
 }
 
 /** With a budget, what the replica that died had reserved counts already. */

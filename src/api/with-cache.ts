@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { AdLibraryError } from './errors.ts';
 import { type Answer, type Call, fingerprintStart, gatedOnly, replayed, type Send } from './send.ts';
 
 export interface KeptAnswer {
@@ -71,17 +70,3 @@ export const answerNameOf = (call: Call): AnswerName => ({
   fingerprint: call.fingerprint,
   group: call.operation.name === 'listCollectionItems' ? itemsOf(call) : undefined,
 });
-
-/** Removes all that is kept for a key when the service rejects it: its holder has lost the right to it. */
-export function withRefusedKeys(send: Send, forget: (tenantId: string) => Promise<void>): Send {
-  return async (call) => {
-    try {
-      return await send(call);
-    } catch (error) {
-      const isRefused = error instanceof AdLibraryError && error.failure.kind === 'unauthorized';
-      // What the service says about the key matters more than what is kept.
-      if (isRefused) await forget(call.tenantId).catch(() => {});
-      throw error;
-    }
-  };
-}

@@ -40,6 +40,11 @@ export interface Counting {
 
 /** The age of a gathering that answers in place of a search, in milliseconds: a day. */
 const maxAge = 86_400_000;
+/** How far the clocks of replicas may be apart, in milliseconds. */
+const maxApart = 60_000;
+
+/** Of what was made in the future, by a clock that was wrong, nobody knows how old it is. */
+const isRecent = (age: number): boolean => age >= -maxApart && age <= maxAge;
 
 /** By a complete gathering if there is a recent one, else by one search. */
 export async function countOf(filters: Filters, { api, allowance, now, fresh, contents }: Counting): Promise<AdCount> {
@@ -81,7 +86,7 @@ function valueCounts(counts: unknown): ValueCounts | undefined {
 
 function gatheredCount(filters: Filters, contents: DatasetContents, now: number): AdCount | undefined {
   const gathering = gatheringsOf(contents, { filters }).find(
-    (one) => now - one.gatheredAt <= maxAge && isComplete(one, contents),
+    (one) => isRecent(now - one.gatheredAt) && isComplete(one, contents),
   );
   if (gathering === undefined) return undefined;
   const { gatheredAt, adIds } = gathering;

@@ -32,11 +32,6 @@ export class DatasetSqlEngine {
     };
   }
 
-  /** Forgets the tables of a tenant. */
-  async forget(tenantId: string): Promise<void> {
-    await (await this.#pool)?.forget(tenantId);
-  }
-
   async close(): Promise<void> {
     await (await this.#pool)?.close();
   }

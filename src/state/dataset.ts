@@ -24,8 +24,6 @@ export interface Datasets {
    * read.
    */
   of(caller: DatasetCaller, purpose?: { toAdd: boolean }): Promise<Dataset>;
-  /** Ends access to a dataset with a key that the service rejects. */
-  forget(tenantId: string): Promise<void>;
   close(): Promise<void>;
 }
 

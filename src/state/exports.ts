@@ -37,8 +37,6 @@ export interface Exports {
 /** The files of all tenants. */
 export interface ExportStore {
   of(tenantId: string): Exports;
-  /** Removes a tenant's files that lie nowhere else. */
-  forget(tenantId: string): Promise<void>;
 }
 
 const MB = 1024 * 1024;
@@ -88,9 +86,5 @@ export class MemoryExports implements ExportStore {
       list: async () => this.#files.values(tenantId).reverse(),
       find: async (uri) => this.#files.get(tenantId, uri),
     };
-  }
-
-  async forget(tenantId: string): Promise<void> {
-    this.#files.drop(tenantId, '');
   }
 }

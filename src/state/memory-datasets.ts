@@ -62,7 +62,8 @@ export class MemoryDatasets implements Datasets {
     };
   }
 
-  async forget(tenantId: string): Promise<void> {
+  /** Removes a tenant's dataset. */
+  forget(tenantId: string): void {
     const dataset = this.#datasetOf(tenantId);
     this.#bytes -= dataset?.bytes ?? 0;
     this.#datasets.delete(tenantId);
@@ -74,9 +75,9 @@ export class MemoryDatasets implements Datasets {
     this.#bytes = 0;
   }
 
-  /** Tells a tenant's dataset from one that takes its place; undefined if it is empty. */
-  nameOf(tenantId: string): string | undefined {
-    return this.#datasetOf(tenantId)?.name;
+  /** Whether a tenant has one that is not empty. */
+  has(tenantId: string): boolean {
+    return this.#datasetOf(tenantId) !== undefined;
   }
 
   /** Everything in a tenant's dataset. */

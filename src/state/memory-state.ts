@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { CallRegister } from '../api/in-flight-calls.ts';
+import type { RejectedKeys } from '../api/rejected-keys.ts';
 import type { AnswerName, KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
 import type { FullWindow } from '../credits/with-usage-windows.ts';
 import { FairStore, type FairStoreOptions, memoryOf } from './fair-store.ts';
@@ -46,9 +47,25 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): State 
         cursors.set(tenantId, cursor, { value, bytes: 2 * JSON.stringify(value).length }),
       recall: async (cursor) => cursors.get(tenantId, cursor),
     }),
-    forget: async (tenantId) => {
-      await answers.drop(tenantId);
-      cursors.drop(tenantId, '');
+    rejectedKeys: memoryRejectedKeys(),
+  };
+}
+
+/** Keys that were accepted, of which it is remembered whether they were rejected since. */
+const maxAccepted = 200_000;
+
+function memoryRejectedKeys(): RejectedKeys {
+  const isRejected = new Map<string, boolean>();
+  return {
+    has: async (tenantId) => isRejected.get(tenantId) === true,
+    add: async (tenantId) => {
+      if (isRejected.has(tenantId)) isRejected.set(tenantId, true);
+    },
+    answered: (tenantId, isNamed) => {
+      const before = isRejected.get(tenantId);
+      isRejected.delete(tenantId);
+      isRejected.set(tenantId, before === true && !isNamed);
+      if (isRejected.size > maxAccepted) isRejected.delete(isRejected.keys().next().value ?? '');
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { CallRegister } from '../api/in-flight-calls.ts';
+import type { RejectedKeys } from '../api/rejected-keys.ts';
 import type { KeptAnswers } from '../api/with-cache.ts';
 import type { CallClaims } from '../api/with-claims.ts';
 import type { CreditLedger } from '../credits/credit-ledger.ts';
@@ -14,8 +15,7 @@ export interface State {
   claims?: CallClaims;
   /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
-  /** Removes what is kept for a tenant, except their spending. */
-  forget(tenantId: string): Promise<void>;
+  rejectedKeys: RejectedKeys;
 }
 
 export interface CursorMemory {

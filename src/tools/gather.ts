@@ -113,7 +113,7 @@ function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number)
   const known = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
   const gathering = known.get(id);
   if (gathering === undefined) return parts.every((part) => !known.has(part));
-  return gathering.fresh && now - gathering.startedAt < maxFreshAge;
+  return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
 }
 
 interface Reading {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
-import { delays, documented, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
+import { delays, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { goodHeaders, keepAlive } from '../support/http.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { type Replica, type ReplicasOptions, startReplicas } from '../support/replicas.ts';
@@ -28,9 +28,7 @@ describeWithRedis('any replica', () => {
 
   async function between(ads: number, options: Partial<ReplicasOptions> = {}) {
     const service = new AdService(ads);
-    upstream.does((incoming, response, body) =>
-      (incoming.url?.includes('search') ? service.behaviour : documented)(incoming, response, body),
-    );
+    upstream.does(service.behaviour);
     const { all } = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, redis, ...options });
     return { service, replicas: all as [Replica, Replica, Replica] };
   }
@@ -110,9 +108,53 @@ describeWithRedis('any replica', () => {
       });
       expect((await replica.call('search_ads', { cursor: data.cursor })).isError).toBe(false);
     }
+    for (const [time, asking] of [slow, fast, right, slow].entries()) {
+      service.ads = service.ads.map((ad) => ({ ...ad, headline: `Changed ${time}` }));
+      await asking.call('search_ads', { limit: 1, fresh: true });
+      for (const replica of replicas) {
+        const { ad } = (await replica.call('get_ad', { adId: service.ads[0]?.id, seen: true })).data;
+        expect(ad.headline).toBe(`Changed ${time}`);
+      }
+    }
+    const versions = "select json ->> 'headline' from ad_versions";
+    expect((await fast.call('query_ads', { sql: versions })).data.rows).toEqual(
+      ['Offer 0', 'Changed 0', 'Changed 1', 'Changed 2'].map((headline) => [headline]),
+    );
+    const again = await right.call('gather_ads', { ...gather, fresh: true });
+    expect(again.data).toMatchObject({ complete: true, receipt: { charged: 25 } });
+    const [now] = (await right.call('query_ads', { sql: 'select max(gatheredAt) from ads' })).data.rows as [[string]];
+    expect(Math.abs(Date.parse(now[0]) - Date.now())).toBeLessThan(60_000);
     const exported = await slow.call('export_ads');
     for (const replica of replicas)
       expect((await readResource(replica, String(exported.data.uri))).length).toBeGreaterThan(1000);
+  }, 60_000);
+
+  test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {
+    const { service, replicas } = await between(30);
+    const [one, other, third] = replicas;
+    await one.call('gather_ads', gather);
+    await one.call('search_ads', { limit: 3 });
+    const { uri } = (await one.call('export_ads')).data;
+    const { charged } = service;
+    service.before = () => refusal(401);
+    expect((await other.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
+    for (const replica of replicas) {
+      for (const [name, args] of [
+        ['query_ads', countAds],
+        ['search_ads', { limit: 3 }],
+        ['gather_ads', gather],
+      ] as const)
+        expect((await replica.call(name, args)).error, name).toMatchObject({ kind: 'unauthorized' });
+      await expect(readResource(replica, String(uri))).rejects.toThrow();
+    }
+    service.before = () => undefined;
+    await third.call('whoami');
+    for (const replica of replicas) {
+      expect((await readResource(replica, String(uri))).length).toBeGreaterThan(100);
+      expect((await replica.call('query_ads', countAds)).data.rows).toEqual([[30]]);
+      expect((await replica.call('search_ads', { limit: 3 })).data.receipt).toMatchObject({ cached: true });
+    }
+    expect(service.charged).toBe(charged);
   }, 60_000);
 
   test('says that a dataset is unavailable while Redis is gone, never that it is empty, and then has it back', async () => {

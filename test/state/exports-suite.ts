@@ -47,7 +47,7 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
       expect(await exports.list()).toEqual([]);
     });
 
-    test('belong to one key, and go when the service rejects it', async () => {
+    test('belong to one key', async () => {
       const store = await open();
       const [own, other] = [store.of('a'), store.of('b')];
       const { uri } = await exportFile(own, 'x.csv', 'own');
@@ -55,9 +55,7 @@ export function exportsSuite(name: string, open: () => Promise<ExportStore>): vo
       expect(await other.find(uri)).toBeUndefined();
       for (const odd of ['', 'x', `${uri}x`, uri.replace('x.csv', '..'), 'ad-library://exports/'])
         expect(await own.find(odd)).toBeUndefined();
-      await store.forget('a');
-      expect(await own.list()).toEqual([]);
-      expect(await own.find(uri)).toBeUndefined();
+      expect(await own.list()).toHaveLength(1);
       expect(await other.list()).toHaveLength(1);
     });
   });

@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { elapsed } from '../../src/app.ts';
 import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
+import { creditStatus, json, refusal, usage } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
+import { keepAlive, startHttp } from '../support/http.ts';
 import type { TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -122,4 +124,126 @@ describe('what came last is the newest, whatever the clocks say', () => {
       runs,
     );
   }, 120_000);
+});
+
+/** The clock is set, and time goes on. */
+const moments = fc.array(fc.record({ hours: wrong, seconds: fc.integer({ min: 0, max: 600 }) }), {
+  minLength: 3,
+  maxLength: 8,
+});
+
+describe('a clock that is set while a server runs changes', () => {
+  test('neither how long an answer is kept, nor its age', async ({ upstream, start: startServer }) => {
+    await fc.assert(
+      fc.asyncProperty(moments, async (steps) => {
+        const service = serveAds(upstream, 1);
+        let [time, passed] = [start, 0];
+        const server = await startServer({}, { now: () => time, elapsed: () => passed });
+        await server.call('search_ads');
+        let keptAt = 0;
+        for (const { hours, seconds } of steps) {
+          time = start + hours * HOUR;
+          passed += 1000 * seconds;
+          const isKept = passed - keptAt < 900_000;
+          if (!isKept) keptAt = passed;
+          const { data, text } = await server.call('search_ads');
+          expect(data.receipt).toMatchObject({ cached: isKept });
+          const age = passed - keptAt;
+          if (isKept && age >= 1000) expect(text).toContain(age < 120_000 ? `${age / 1000} s ago` : 'min ago');
+        }
+        expect(service.charged).toBe(service.searches.length);
+        await server.close();
+      }),
+      { numRuns: 20, endOnFailure: true },
+    );
+  }, 60_000);
+
+  test('nor what is left of a budget', async ({ upstream, start: startServer }) => {
+    const budgets = fc.record({ creditBudget: fc.integer({ min: 5, max: 40 }), steps: moments });
+    await fc.assert(
+      fc.asyncProperty(budgets, async ({ creditBudget, steps }) => {
+        const service = serveAds(upstream, 1);
+        service.price = () => 5;
+        let [time, passed] = [start, 0];
+        const options = { now: () => time, elapsed: () => passed };
+        const server = await startServer({ creditBudget, cacheSeconds: 0 }, options);
+        for (const { hours, seconds } of [...steps, ...steps, ...steps]) {
+          time += hours * HOUR;
+          passed += 1000 * seconds;
+          await server.call('search_ads');
+          expect(service.charged).toBeLessThanOrEqual(creditBudget);
+          const { thisServer } = (await server.call('get_credits')).data;
+          expect(thisServer.charged).toBe(service.charged);
+        }
+        expect(service.charged).toBe(5 * Math.min(Math.floor(creditBudget / 5), 3 * steps.length));
+        await server.close();
+      }),
+      { numRuns: 20, endOnFailure: true },
+    );
+  }, 60_000);
+
+  test('nor how long a full window is trusted', async ({ upstream, start: startServer }) => {
+    await fc.assert(
+      fc.asyncProperty(moments, async (steps) => {
+        const service = serveAds(upstream, 1);
+        upstream.credits = json(creditStatus(usage(400)));
+        service.instead = () => refusal(429);
+        let [time, passed] = [start, 0];
+        const server = await startServer({ cacheSeconds: 0 }, { now: () => time, elapsed: () => passed });
+        await server.call('search_ads');
+        let askedAt = 0;
+        for (const { hours, seconds } of steps) {
+          time = start + hours * HOUR;
+          passed += 1000 * seconds;
+          const before = upstream.requests.length;
+          expect((await server.call('search_ads')).error).toMatchObject({ kind: 'usage_limit' });
+          const isAsked = passed - askedAt >= 60_000;
+          if (isAsked) askedAt = passed;
+          expect(upstream.requests.length - before).toBe(Number(isAsked));
+        }
+        await server.close();
+      }),
+      { numRuns: 20, endOnFailure: true },
+    );
+  }, 60_000);
+
+  test('nor how long a key counts as known over HTTP, nor how many unknown ones may be tried', async ({ upstream }) => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers({ toFake: ['Date'] });
+    serveAds(upstream, 1);
+    const server = await startHttp({ baseUrl: upstream.baseUrl, authFailuresPerMinute: 2 });
+    const { call, close } = keepAlive(server.origin);
+    onTestFinished(async () => {
+      close();
+      await server.close();
+    });
+    await call('whoami');
+    for (const hours of [-1000, 700, 2]) {
+      vi.setSystemTime(start + hours * HOUR);
+      await call('query_ads', { sql: 'select 1' });
+    }
+    expect(upstream.requests.filter(({ path }) => path === '/v1/whoami')).toHaveLength(1);
+    upstream.does(refusal(401));
+    const statuses: number[] = [];
+    for (const [index, hours] of [0, -900, 900, 1].entries()) {
+      vi.setSystemTime(start + hours * HOUR);
+      statuses.push((await call('whoami', {}, `svc_live_made_up_${index}`)).status);
+    }
+    expect(statuses).toEqual([200, 200, 429, 429]);
+  });
+});
+
+test('a gathering of the future answers for no count', async ({ upstream, start: startServer }) => {
+  for (const hoursFast of [1, 30, 900]) {
+    const files = join(root, `${++folders}`);
+    const open = (hours: number) => startServer({ files }, { now: () => start + hours * HOUR });
+    const service = serveAds(upstream, 3);
+    const fast = await open(hoursFast);
+    await fast.call('gather_ads', { maxCredits: 50 });
+    await fast.close();
+    service.ads = service.ads.slice(0, 1);
+    const right = await open(0);
+    expect((await right.call('count_ads', { split: [{ query: 'tea' }] })).data.total).toBe(1);
+    await right.close();
+  }
 });

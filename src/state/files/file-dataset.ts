@@ -37,8 +37,6 @@ export class FileDataset implements Dataset {
   /** All that were read in full, also those that are gone. */
   readonly #known = new Set<string>();
   readonly #damaged = new Set<string>();
-  /** The dataset in memory that holds them. */
-  #holder: string | undefined;
   #generation: string | undefined;
   /** Whether memory holds what the folder lacks. */
   #behind: boolean;
@@ -47,8 +45,7 @@ export class FileDataset implements Dataset {
 
   constructor(options: FileDatasetOptions) {
     this.#options = options;
-    this.#holder = options.memory.nameOf(options.tenantId);
-    this.#behind = this.#holder !== undefined;
+    this.#behind = options.memory.has(options.tenantId);
   }
 
   async addItems(batch: ItemBatch): Promise<void> {
@@ -123,20 +120,14 @@ export class FileDataset implements Dataset {
     if (known !== undefined && (await folder.generation()) === known) return false;
     this.#generation = await folder.open();
     if (known === undefined) return false;
-    await memory.forget(tenantId);
-    this.#readAgain();
-    return true;
-  }
-
-  #readAgain(): void {
+    memory.forget(tenantId);
     for (const names of [this.#read, this.#known, this.#damaged]) names.clear();
-    this.#holder = undefined;
+    return true;
   }
 
   #apply(records: readonly DatasetRecord[]): void {
     const { memory, tenantId } = this.#options;
     memory.apply(tenantId, records);
-    this.#holder ??= memory.nameOf(tenantId);
   }
 
   async #readOthers(): Promise<void> {
@@ -188,8 +179,6 @@ export class FileDataset implements Dataset {
   /** Writes everything anew, and then removes what was read. Damaged segments stay for whoever wants to look. */
   async #merge(): Promise<void> {
     const { memory, tenantId, folder } = this.#options;
-    // Memory has lost what was read: the service rejected the key, for example.
-    if (memory.nameOf(tenantId) !== this.#holder) return this.#readAgain();
     const merged = [...this.#read].filter((name) => !this.#damaged.has(name));
     // Whoever has read these need not read the new one, unless more is in it.
     const head = mergedLine(this.#behind ? [] : merged);

@@ -59,15 +59,10 @@ export class FileDatasets implements Datasets {
     return dataset ?? this.#memory.of(caller);
   }
 
-  async forget(tenantId: string): Promise<void> {
-    this.#known.delete(tenantId);
-    await this.#memory.forget(tenantId);
-  }
-
   /** What is only in memory, because the account was not known, is written if it is known now. */
   async close(): Promise<void> {
     for (const { caller, failure, dataset } of [...this.#known.values()]) {
-      const isOnlyHere = failure !== undefined && this.#memory.nameOf(caller.tenantId) !== undefined;
+      const isOnlyHere = failure !== undefined && this.#memory.has(caller.tenantId);
       if (isOnlyHere) await this.of(caller).catch(() => {});
       await (await dataset)?.close();
     }

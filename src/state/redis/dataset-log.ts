@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatasetContents } from '../dataset.ts';
-import { appendScript, clearScript, epochAfter, mergeScript, orderScript, readScript } from './dataset-scripts.ts';
+import { appendScript, epochAfter, mergeScript, orderScript, readScript } from './dataset-scripts.ts';
 import { pushScript, type RedisCommands } from './redis-commands.ts';
 
 type LetGo = DatasetContents['letGo'];
@@ -35,7 +35,7 @@ export interface MergeOptions {
 
 export const beginning: LogPosition = { epoch: '', part: 0, number: 0, tail: Buffer.alloc(0) };
 
-/** How long a dataset is kept after the last answer that added to it, or known to be cleared, in milliseconds. */
+/** How long a dataset is kept after the last answer that added to it, in milliseconds. */
 export const DATASET_TTL = 30 * 86_400_000;
 /** How long a merge may take before others try, and what it has written until then is removed. */
 const MERGE_MS = 60_000;
@@ -116,10 +116,6 @@ export class DatasetLog {
     const args = [at.epoch, epoch, String(at.number), ...about];
     const bytes = (await this.#connection.run(mergeScript, [...this.#keys, base], args)) as number;
     return bytes === -1 ? undefined : { position: { ...at, epoch }, baseBytes, bytes };
-  }
-
-  async clear(): Promise<void> {
-    await this.#connection.run(clearScript, this.#keys, [randomUUID(), String(DATASET_TTL)]);
   }
 }
 

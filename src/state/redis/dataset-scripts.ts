@@ -152,21 +152,3 @@ begin(ARGV[2])
 redis.call('HSET', about, 'dropped', ARGV[4], 'first', first + count, 'baseBytes', ARGV[6], 'logBytes', logBytes, 'letGo', ARGV[5], 'merging', 0)
 return ARGV[6] + logBytes
 `);
-
-/**
- * Removes everything, in a way that replicas notice.
- *
- * KEYS: about, log, base. ARGV: the name of a new epoch, how long it is remembered.
- */
-export const clearScript = script(`
-local about, log, base = KEYS[1], KEYS[2], KEYS[3]
-${epochs}
-local first = redis.call('HGET', about, 'first')
-if not first then return 0 end
-first = first + redis.call('LLEN', log)
-redis.call('DEL', log, base)
-begin(numberOf(redis.call('HGET', about, 'epoch')) + 1 .. ':' .. ARGV[1])
-redis.call('HSET', about, 'dropped', 1, 'first', first, 'baseBytes', 0, 'logBytes', 0, 'letGo', '', 'merging', 0)
-redis.call('PEXPIRE', about, ARGV[2])
-return 1
-`);

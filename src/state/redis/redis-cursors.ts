@@ -96,12 +96,6 @@ export class RedisCursors {
     if (this.#unsent.size === 0) this.#retries.stop();
   }
 
-  /** What this replica remembers itself is forgotten elsewhere. */
-  async forget(tenantId: string): Promise<void> {
-    const { keys } = this.#keysOf(tenantId);
-    await this.#redis.connection.send(keys[0], ['UNLINK', ...keys]).catch(() => {});
-  }
-
   #keysOf(tenantId: string): { owner: string; keys: [string, string] } {
     const owner = this.#redis.keyOf(tenantId, 'cursors');
     return { owner, keys: [`${owner}:newer`, `${owner}:earlier`] };

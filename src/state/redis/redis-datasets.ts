@@ -30,7 +30,6 @@ export interface RedisDatasetsLimits {
 const MB = 1024 * 1024;
 /** A gathering should not displace its own first ads. */
 const USABLE = 0.8;
-const MAX_UNCLEARED = 1000;
 
 /** The parts of one dataset. */
 interface Opened {
@@ -49,8 +48,6 @@ export class RedisDatasets implements Datasets {
   readonly #copies: LRUCache<string, DatasetCopy>;
   readonly #holdings: Holdings;
   readonly #unsent = new UnsentParts();
-  /** Datasets of rejected keys that could not be cleared yet. */
-  readonly #uncleared = new Set<string>();
   readonly #merges = new Map<string, Promise<number | undefined>>();
   readonly #retries: Renewals;
   readonly #room: DatasetRoom;
@@ -101,14 +98,6 @@ export class RedisDatasets implements Datasets {
       contents: async () => (await synced()).contents(),
       maxAds: async () => (await synced()).adsIn(USABLE * this.#limits.maxMemoryEach),
     };
-  }
-
-  /** The caller reads that the key was rejected, which matters more than what goes wrong here. */
-  async forget(tenantId: string): Promise<void> {
-    const opened = this.#open(this.#nameOf(tenantId));
-    this.#unsent.take(opened.name);
-    if (this.#uncleared.size < MAX_UNCLEARED) this.#uncleared.add(opened.name);
-    await this.#clear(opened).catch((error: unknown) => this.#warn('a dataset was not cleared', error));
   }
 
   async close(): Promise<void> {
@@ -171,7 +160,6 @@ export class RedisDatasets implements Datasets {
     const { name, log } = opened;
     const parts = [...this.#unsent.take(name), ...added];
     try {
-      await this.#clear(opened);
       if (parts.length === 0) return;
       const appended = await log.append(parts);
       // Sent: what goes wrong from here on need not keep them.
@@ -192,7 +180,6 @@ export class RedisDatasets implements Datasets {
   /** Others should not have to wait until this replica is asked for the same dataset again. */
   async #sendUnsent(commands: RedisCommands): Promise<void> {
     for (const name of this.#unsent.names()) {
-      if (this.#uncleared.has(name)) continue;
       const parts = this.#unsent.take(name);
       await new DatasetLog(commands, name).append(parts).catch((error: unknown) => {
         this.#keepUnsent(name, parts, error);
@@ -200,13 +187,6 @@ export class RedisDatasets implements Datasets {
       });
     }
     if (this.#unsent.names().length === 0) this.#retries.stop();
-  }
-
-  async #clear({ name, log }: Opened): Promise<void> {
-    if (!this.#uncleared.has(name)) return;
-    await log.clear();
-    await this.#holdings.set({ name, bytes: 0 });
-    this.#uncleared.delete(name);
   }
 
   /** Callers wait only where there is no more room for their own. */

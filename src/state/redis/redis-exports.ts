@@ -52,12 +52,6 @@ export class RedisExports implements ExportStore {
     };
   }
 
-  async forget(tenantId: string): Promise<void> {
-    const { owner, files } = this.#filesOf(tenantId);
-    // One that cannot be removed keeps no other.
-    for (const id of await files.ids()) await this.#remove(owner, id).catch(() => {});
-  }
-
   #filesOf(tenantId: string) {
     const owner = this.#options.redis.keyOf(tenantId, 'exports');
     return { owner, files: this.#open(owner) };

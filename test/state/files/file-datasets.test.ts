@@ -1,6 +1,5 @@
 import { mkdir, readdir, readFile, rm, stat, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import { datasetsFolder, FileDatasets, type FileDatasetsOptions } from '../../../src/state/files/file-datasets.ts';
@@ -186,28 +185,6 @@ describe('what is wrong with the files', () => {
     expect(warnings.join()).toContain('another version');
     expect(await segmentsIn(folder)).toEqual(before);
   });
-});
-
-test('stays in files when the service rejects a key, whoever works with it at that time', async () => {
-  const folder = newFolder();
-  const { datasets, dataset } = openIn(folder);
-  const open = await dataset();
-  for (let at = 0; at < 70; at++) await add(open, at, { id: `${at}` });
-  const beside = openIn(folder);
-  let isReading = true;
-  const reading = beside.dataset().finally(() => {
-    isReading = false;
-  });
-  while (isReading) {
-    await beside.datasets.forget('a');
-    await setImmediate();
-  }
-  await reading;
-  await datasets.forget('a');
-  await add(open, 100, { id: 'later' });
-  for (const [at, { dataset: again }] of [beside, { dataset }, beside, openIn(folder)].entries())
-    await add(await again(), 200 + at, { id: 'last' });
-  expect(await idsIn(await openIn(folder).dataset())).toHaveLength(72);
 });
 
 test('comes back empty once the folder was removed, with what was added since', async () => {

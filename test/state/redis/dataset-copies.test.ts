@@ -61,15 +61,6 @@ describeWithRedis('datasets that Redis lost', () => {
     expect(await idsOf(one)).toEqual([...names(10), 'x']);
     expect(await idsOf(other)).toEqual([...names(10), 'x']);
   });
-
-  test('stay away once they were cleared', async () => {
-    const { one, other } = await openTwo();
-    await addAll(one, ['x']);
-    for (const replica of [one, other]) await idsOf(replica);
-    await one.datasets.forget('a');
-    await addAll(one, ['y']);
-    for (const replica of [one, other]) expect(await idsOf(replica)).toEqual(['y']);
-  });
 });
 
 describeWithRedis('what is let go for want of room', () => {

@@ -75,14 +75,6 @@ describeWithRedis('exports in Redis', () => {
     expect(server.cli('--scan', '--pattern', '*:exports:*').split('\n').length).toBe(51 + greedy.length);
   });
 
-  test('are all forgotten, even if Redis cannot count how much room that makes', async () => {
-    const store = await open();
-    for (const name of ['x.csv', 'y.csv']) await exportFile(store.of('a'), name, 'x');
-    server.cli('SET', server.cli('--scan', '--pattern', '*:exports-sizes'), 'of a neighbour');
-    await store.forget('a');
-    expect(await store.of('a').list()).toEqual([]);
-  });
-
   test('are unavailable, and not empty, while Redis is gone', async () => {
     const exports = (await open()).of('a');
     await exportFile(exports, 'x.csv', 'x');

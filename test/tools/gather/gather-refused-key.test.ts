@@ -13,11 +13,19 @@ test('a key that is rejected in the middle ends it, and the error names what was
   server,
 }) => {
   const service = serveAds(upstream, 300);
-  service.instead = ({ number }) => (number === 3 ? refusal(401) : undefined);
+  service.before = () => (service.searches.length < 2 ? undefined : refusal(401));
   const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
   expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
   expect(service.charged).toBe(20);
   expect(text).toContain('Credits: 20 charged for 3 calls');
+});
+
+test('a key that is accepted again has what was read, and goes on from there', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 300);
+  service.instead = ({ number }) => (number === 3 ? refusal(401) : undefined);
+  expect((await server.call('gather_ads', { maxCredits: 100 })).error).toMatchObject({ kind: 'unauthorized' });
+  expect((await server.call('gather_ads', { maxCredits: 100 })).data).toMatchObject({ read: 300, complete: true });
+  expect(service.charged).toBe(30);
 });
 
 test('an error of the first call names no other charge', async ({ upstream, server }) => {

@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { type AdService, serveAds } from '../support/ad-service.ts';
+import { type Behaviour, bytes, json, refusal } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import type { TestServer } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const test = freshUpstreamTest();
+const root = temporaryFolder();
+let folders = 0;
+
+const gateway: Behaviour = (_, response) => {
+  response.writeHead(401, { 'content-type': 'text/html' });
+  response.end('<h1>Sign in</h1>');
+};
+const rejections = { gateway, service: refusal(401) };
+
+test.beforeEach(({ upstream }) => {
+  upstream.credits = undefined;
+});
+
+const gather = { maxCredits: 100, filters: { query: 'tea' } };
+
+/** What can be asked of what is kept, and whether the answer holds any of it. */
+const reads = (service: AdService) => {
+  const adId = service.ads[0]?.id;
+  return {
+    query: ['query_ads', { sql: 'select headline from ads' }],
+    seen: ['get_ad', { adId, seen: true }],
+    kept: ['search_ads', { limit: 5 }],
+    counted: ['count_ads', { filters: gather.filters, split: [{}] }],
+    gathered: ['gather_ads', gather],
+    priced: ['gather_ads', { ...gather, maxCredits: 0 }],
+    exported: ['export_ads', {}],
+    viewed: ['view_ads', { adIds: [adId] }],
+  } as const;
+};
+
+async function resources({ client }: TestServer): Promise<string[]> {
+  const { resources: all } = await client.listResources();
+  return all.map(({ uri }) => uri).filter((uri) => uri.startsWith('ad-library://'));
+}
+
+test('what is kept for a key that is rejected is served to nobody until it is accepted, and nothing is paid twice', async ({
+  upstream,
+  start,
+}) => {
+  const places = fc.record({
+    ads: fc.integer({ min: 1, max: 150 }),
+    by: fc.constantFrom('gateway' as const, 'service' as const),
+    noticedBy: fc.constantFrom('whoami', 'get_account', 'search_ads'),
+    inFiles: fc.boolean(),
+  });
+  await fc.assert(
+    fc.asyncProperty(places, async ({ ads, by, noticedBy, inFiles }) => {
+      const service = serveAds(upstream, ads);
+      const server = await start(inFiles ? { files: join(root, `${++folders}`) } : {});
+      await server.call('gather_ads', gather);
+      await server.call('search_ads', { limit: 5 });
+      await server.call('export_ads');
+      const [exported = ''] = await resources(server);
+      const { charged } = service;
+
+      service.before = () => rejections[by];
+      const arguments_ = noticedBy === 'search_ads' ? { filters: { query: 'other' } } : {};
+      expect((await server.call(noticedBy, arguments_)).error).toMatchObject({ kind: 'unauthorized' });
+      for (const [name, args] of Object.values(reads(service))) {
+        const { text, error } = await server.call(name, args);
+        expect([name, error?.kind]).toEqual([name, 'unauthorized']);
+        expect(text).not.toContain('Offer');
+      }
+      expect(await resources(server)).toEqual([]);
+      await expect(server.client.readResource({ uri: exported })).rejects.toThrow('no resource');
+
+      // Somebody answers, but does not say that it is the service.
+      service.before = () => bytes('{"authenticated":true}');
+      expect((await server.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
+      expect(await resources(server)).toEqual([]);
+
+      service.before = () => undefined;
+      for (const [name, args] of Object.values(reads(service)))
+        expect([name, (await server.call(name, args)).isError]).toEqual([name, false]);
+      const { data } = await server.call('query_ads', { sql: 'select count(*) from ads' });
+      expect(data.rows).toEqual([[ads]]);
+      expect(await resources(server)).toContain(exported);
+      expect(service.charged).toBe(charged);
+      await server.close();
+    }),
+    { numRuns: 4, endOnFailure: true },
+  );
+}, 120_000);
+
+test('a key that was never accepted leaves nothing behind, and one that is accepted is not asked about again', async ({
+  upstream,
+  server,
+}) => {
+  const service = serveAds(upstream, 3);
+  service.before = () => gateway;
+  expect((await server.call('search_ads')).isError).toBe(true);
+  service.before = (path) => (path.endsWith('/v1/whoami') ? json({}, { status: 500 }) : undefined);
+  expect((await server.call('search_ads')).isError).toBe(false);
+  expect((await server.call('query_ads', { sql: 'select 1' })).isError).toBe(false);
+});
