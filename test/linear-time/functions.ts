@@ -20,6 +20,8 @@ const inPictures = /^pictures\/(?:inside-addresses|media-rule)\.ts$/;
 const exempt = new Set([
   'count',
   'copies',
+  'seenDays',
+  'seenText',
   'framed',
   'fit',
   'runOf',
