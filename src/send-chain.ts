@@ -28,11 +28,12 @@ import type { OpenPictures } from './pictures/open-pictures.ts';
 import type { Dataset, DatasetCaller, Datasets } from './state/dataset.ts';
 import { type ExportStore, type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
+import { FileTurns } from './state/files/file-turns.ts';
 import { exportsFolder, folderExports } from './state/folder-exports.ts';
 import { memoryCreditLedger } from './state/memory-credit-ledger.ts';
 import { MemoryDatasets } from './state/memory-datasets.ts';
 import { memoryState } from './state/memory-state.ts';
-import { NamedTurns } from './state/named-turns.ts';
+import { NamedTurns, type Turns } from './state/named-turns.ts';
 import type { ReplicaState } from './state/redis/replica-state.ts';
 import type { State } from './state/state.ts';
 import { withDataset, withOrder, withSeenAds } from './state/with-dataset.ts';
@@ -97,7 +98,7 @@ export function openCalls(options: CallsOptions): OpenCalls {
   const askCredits = creditsAsker({ timeoutMs: config.timeoutMs, now: options.elapsed });
   const apiOf = createApi(sendChain({ ...options, state, datasets, inFlight, askCredits }), options.upstream.baseUrl);
   const viewMemo = createViewMemo();
-  const turns = options.shared?.turns() ?? new NamedTurns();
+  const turns = openTurns(options);
   const pictures = picturesOf(options);
   const callsOf: Calls = (caller) => ({
     api: apiOf(caller),
@@ -202,6 +203,12 @@ function openDatasets(
   if (config.files === undefined || config.demo || upstream.baseUrl === undefined) return new MemoryDatasets();
   const { baseUrl } = upstream;
   return new FileDatasets({ folder: resolve(config.files), baseUrl, now, elapsed, userIdOf, warn: log.warn });
+}
+
+/** Over all replicas, or all processes that keep what is read in one folder. */
+function openTurns({ config: { files, demo }, shared }: CallsOptions): Turns {
+  if (shared) return shared.turns();
+  return files === undefined || demo ? new NamedTurns() : new FileTurns(resolve(files));
 }
 
 /** Shared with other replicas, in memory, or in the folder of the one person whose key this is. */

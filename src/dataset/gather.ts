@@ -13,6 +13,8 @@ export interface GatherRun extends StopSignals {
   askMaxAds(): Promise<number>;
   /** Ids of the ads that were read, in all parts, as `idKey` writes them. */
   read: Set<string>;
+  /** How many that are, counted in each part. */
+  listed: number;
   /** Milliseconds of the slowest page so far. */
   slowest: number;
   clock(): number;
@@ -27,6 +29,9 @@ export interface GatherRun extends StopSignals {
 
 /** The first pages may be looked at as lists, too. Of a large gathering, two copies would take too much memory. */
 const maxCachedAds = 1000;
+
+/** Ids of one gathering that are surely kept while it is read. */
+const maxInParts = 100_000;
 
 /** So many pages without a new ad lead nowhere. */
 const maxIdlePages = 3;
@@ -54,6 +59,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
       own.add(id);
       run.read.add(id);
     }
+    run.listed += own.size - before;
     idle = own.size > before ? 0 : idle + 1;
     state = {
       ...state,
@@ -102,8 +108,10 @@ function addReplayed({ age, ...ads }: ReplayedAds, { operation }: AdList, { cloc
   return addItems({ ...ads, type: 'ads', at: clock() - age, listedBy: operation });
 }
 
-export function reachedLimit({ read, maxAds, clock, deadline, slowest, isDraining }: GatherRun): Stop | undefined {
+export function reachedLimit(run: GatherRun): Stop | undefined {
+  const { read, listed, maxAds, clock, deadline, slowest, isDraining } = run;
   if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
+  if (listed >= maxInParts) return { reason: 'maxAds', maxInParts };
   if (isDraining()) return { reason: 'shutdown' };
   const left = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
   return left < slack * slowest ? { reason: 'deadline' } : undefined;

@@ -155,8 +155,8 @@ export const beginsAnew =
 
 export const readAgain = 'To have them again, call with fresh: true, which is charged again.';
 
-export const noRoom = (maxAds: number) =>
-  `There is no room for more than ${maxAds} ads of one gathering. Narrow the filters to read others.`;
+export const noRoom = (maxAds: number, isInParts: boolean) =>
+  `There is no room for more than ${maxAds} ads of one gathering${isInParts ? ', counted in each of its parts' : ''}. Narrow the filters to read others.`;
 
 /** How to continue after each way to stop. */
 export const nextSteps: Record<StopReason, string | undefined> = {

@@ -18,8 +18,9 @@ export interface Stop {
   error?: AdLibraryError;
   /** What it stopped at will not go away: to go on brings nothing. */
   leadsNowhere?: true;
-  /** How many ads there was room for, if that stopped it. */
+  /** How many ads there was room for, if that stopped it: in all, or counted in each part. */
   maxAds?: number;
+  maxInParts?: number;
 }
 
 export interface StopSignals {

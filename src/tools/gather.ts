@@ -70,8 +70,10 @@ async function gatherInTurn(
   const { adRows, tenantId } = context;
   const { brought } = reading;
   const result = await resultOf(gathering, { contents, before: opened.contents, brought, adRows, tenantId });
-  const { maxAds = request.maxAds } = stop;
-  const next = maxAds < request.maxAds ? noRoom(maxAds) : hasEnded && !result.complete ? readAgain : undefined;
+  const { maxAds = request.maxAds, maxInParts } = stop;
+  const room = maxInParts ?? (maxAds < request.maxAds ? maxAds : undefined);
+  const next =
+    room !== undefined ? noRoom(room, maxInParts !== undefined) : hasEnded && !result.complete ? readAgain : undefined;
   const note = opened.isTooOld && brought.size > 0 ? beginsAnew : undefined;
   // Whoever calls with `fresh` from now on begins anew.
   if (gathering.ended && gathering.fresh && !context.signal.aborted)
@@ -142,6 +144,7 @@ async function readAll(reading: Reading, { request, context, reopen }: Work): Pr
     maxAds: await askMaxAds(),
     askMaxAds,
     read,
+    listed: listedIn(reading.open),
     slowest: 0,
     clock,
     deadline,
@@ -176,6 +179,7 @@ async function readAll(reading: Reading, { request, context, reopen }: Work): Pr
       // With what other calls have read meanwhile.
       reading.open = await reopen();
       addKnown(reading);
+      run.listed = listedIn(reading.open);
       const part = reading.open.parts.find(({ state }) => state.question === next.state.question);
       if (part === undefined || part.state.ended) continue;
       const isFresh = request.fresh || part.state.fresh;
@@ -221,6 +225,8 @@ function wholeOf(reading: Reading, { split }: GatheringQuestion, dataset: Datase
 
 const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<string> =>
   contents.gatherings.find(({ id }) => id === state.id)?.adIds ?? new Set();
+
+const listedIn = (open: Opened): number => open.parts.reduce((sum, part) => sum + adIdsIn(open, part).size, 0);
 
 function addKnown({ open, read }: Reading): void {
   for (const part of open.parts) for (const id of adIdsIn(open, part)) read.add(id);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import '../../support/seed.ts';
-import { serveAds } from '../../support/ad-service.ts';
+import { adOf, serveAds } from '../../support/ad-service.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
 const test = freshUpstreamTest();
@@ -109,4 +109,22 @@ test('count_ads takes no total for an answer that is below what came with it', a
   const { data, text } = await server.call('count_ads', {});
   expect(data.total).toBeNull();
   expect(text).toContain('does not say how many ads match');
+});
+
+test('parts that list the same ads are read as far as all of them can be kept', { timeout: 240_000 }, async ({
+  upstream,
+  start,
+}) => {
+  const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
+  const service = serveAds(upstream, 0);
+  service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: adOf(index).id }));
+  const request = { split: Array.from({ length: 14 }, (_, one) => ({ one })), maxAds: 10_000, maxCredits: 100_000 };
+  const { data, text } = await server.call('gather_ads', request);
+  expect(data).toMatchObject({ read: 9900, complete: false, stopped: 'maxAds' });
+  expect(text).toContain('There is no room for more than 100000 ads of one gathering, counted in each of its parts.');
+  const { served } = service;
+  await server.call('gather_ads', request);
+  expect(service.served).toBe(served);
+  const sql = `SELECT count(*) FROM gatherings WHERE read = 9900 AND complete`;
+  expect((await server.call('query_ads', { sql })).data.rows).toEqual([[Math.floor(served / 9900)]]);
 });

@@ -1,11 +1,14 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import '../../support/seed.ts';
 import { type AdService, serveAds } from '../../support/ad-service.ts';
-import type { Upstream } from '../../support/faulty-upstream.ts';
+import { documented, type Upstream } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 import { gateOf } from '../../support/gate.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
@@ -13,6 +16,7 @@ test.beforeEach(({ upstream }) => {
 });
 
 const all = { maxCredits: 1000, maxAds: 1000 };
+const folder = temporaryFolder();
 
 /** A service that is left while it answers: paid for, and sent a little later. */
 function leftAt(upstream: Pick<Upstream, 'does'>, ads: number, leave: (search: number) => boolean): AdService {
@@ -120,5 +124,40 @@ test('a part is read once, however often it is named, and whoever else reads it'
       await server.close();
     }),
     { numRuns: 20 },
+  );
+});
+
+test('of several processes that use a folder, one reads a part at a time', { timeout: 120_000 }, async ({
+  upstream,
+  start,
+}) => {
+  const calls = fc.array(fc.record({ process: fc.nat(2), split: fc.array(part, { minLength: 1, maxLength: 3 }) }), {
+    minLength: 2,
+    maxLength: 5,
+  });
+  let folders = 0;
+  await fc.assert(
+    fc.asyncProperty(calls, fc.integer({ min: 0, max: 350 }), async (calls, ads) => {
+      const files = join(folder, `${++folders}`);
+      const servers = await Promise.all([0, 1, 2].map(() => start({ files, cacheSeconds: 0 })));
+      const service = serveAds(upstream, ads);
+      service.matching = ({ half, third }) =>
+        service.ads.filter(
+          (_, index) => (half === undefined || index % 2 === half) && (third === undefined || index % 3 === third),
+        );
+      upstream.does((request, response, body) =>
+        (request.url?.endsWith('/whoami') ? documented : service.behaviour)(request, response, body),
+      );
+      const results = await Promise.all(
+        calls.map(({ process, split }) => servers[process]?.call('gather_ads', { ...all, split })),
+      );
+      for (const result of results) expect(result?.data).toMatchObject({ complete: true });
+      const distinct = new Map(calls.flatMap(({ split }) => split.map((one) => [JSON.stringify(one), one])));
+      const sizes = [...distinct.values()].map((filters) => service.matching(filters).length);
+      expect(service.served).toBe(sizes.reduce((sum, size) => sum + size, 0));
+      for (const server of servers) await server.close();
+      expect(await readdir(join(files, 'turns'))).toEqual([]);
+    }),
+    { numRuns: 8 },
   );
 });

@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { FileTurns } from '../../../src/state/files/file-turns.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
+
+const root = temporaryFolder();
+const never = () => new AbortController().signal;
+const turnsIn = (folder: string) => readdir(join(folder, 'turns'));
+
+test('turns in a folder are had by one call of one process at a time, and leave nothing', async () => {
+  const folder = join(root, 'several');
+  const processes = [1, 2, 3].map(() => new FileTurns(folder));
+  let [running, max] = [0, 0];
+  const use = async (index: number) => {
+    const end = await (processes[index % 3] as FileTurns).take('a question', never());
+    max = Math.max(max, ++running);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    running--;
+    end();
+  };
+  await Promise.all(Array.from({ length: 9 }, (_, index) => use(index)));
+  expect(max).toBe(1);
+  expect(await turnsIn(folder)).toEqual([]);
+});
+
+test('the turn of a process that was killed is free, and one of another machine when it is not renewed', async () => {
+  const folder = join(root, 'killed');
+  (await new FileTurns(folder).take('a question', never()))();
+  const end = await new FileTurns(folder).take('a question', never());
+  const [name = ''] = await turnsIn(folder);
+  end();
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  for (const owner of [`${pid} killed`, `${process.pid} elsewhere`]) {
+    await writeFile(join(folder, 'turns', name), owner);
+    (await new FileTurns(folder).take('a question', never()))();
+    expect(await turnsIn(folder)).toEqual([]);
+  }
+}, 30_000);
+
+test('whoever waits in vain is busy; where nothing can be written, nobody waits', async () => {
+  const folder = join(root, 'busy');
+  const end = await new FileTurns(folder).take('a question', never());
+  const late = new FileTurns(folder).take('a question', AbortSignal.timeout(300));
+  await expect(late).rejects.toMatchObject({ failure: { kind: 'busy' } });
+  end();
+  await mkdir(join(root, 'odd'));
+  await writeFile(join(root, 'odd', 'turns'), 'a file');
+  (await new FileTurns(join(root, 'odd')).take('a question', never()))();
+});
