@@ -107,13 +107,14 @@ function textTerms({ key, columns }: TextFilter, text: FilterValues[string] | un
   return { required: all.map(within), excluded: none.map(within) };
 }
 
-function tagTerms({ key, all, timed }: Tag, value: FilterValues[string] = []): Terms {
+function tagTerms(tag: Tag, value: FilterValues[string] = []): Terms {
+  const { all, timed } = tag;
   const stored = [value]
     .flat()
     .map(String)
     .filter((one) => !timed?.includes(one));
   if (stored.length === 0) return { required: [], excluded: [] };
-  const tokens = stored.map((one) => `"${tagToken(key, one)}"`);
+  const tokens = stored.map((one) => `"${tagToken(tag, one)}"`);
   return { required: [`{tags} : (${tokens.join(all ? ' AND ' : ' OR ')})`], excluded: [] };
 }
 

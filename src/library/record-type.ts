@@ -36,7 +36,7 @@ export type Tag<Item = unknown> = {
   timed?: readonly string[];
   /** Which of its values are worth a number of their own; all without it. */
   countable?(value: string): boolean;
-  /** Values mean nothing to a reader, so none is suggested in place of one that no record has. */
+  /** Values are ids: they differ in case, and none is suggested in place of one that no record has. */
   opaque?: boolean;
   example?: unknown;
   of(item: Item): (string | null | undefined)[];

@@ -138,7 +138,9 @@ function adsOfThose({ filters, ...search }: Search, database: Database): string 
   ]);
   if (pages.length > maxPages) return '';
   const hasAds = (id: string) =>
-    database.get('SELECT 1 FROM ads_text WHERE ads_text MATCH ? LIMIT 1', [`{tags} : "${tagToken('pageId', id)}"`]);
+    database.get('SELECT 1 FROM ads_text WHERE ads_text MATCH ? LIMIT 1', [
+      `{tags} : "${tagToken({ key: 'pageId', opaque: true }, id)}"`,
+    ]);
   const having = pages.filter(({ id }) => hasAds(id) !== undefined).length;
   return having === 0 ? ' This library has no ad of theirs.' : ` This library has ads of ${having} of them.`;
 }

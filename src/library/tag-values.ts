@@ -43,12 +43,12 @@ export function tagValuesIn(database: Database, records: Pick<Records, 'read'>, 
       .map(({ term }) => term);
 
   /** A value as the record writes it: the index holds it in lower case. */
-  function written({ key, of }: Tag, token: string): string[] {
+  function written(tag: Tag, token: string): string[] {
     const number = rowWith(token);
     const [json] = number === undefined ? [] : records.read(name, [number]);
     if (json === undefined) return [];
-    const value = of(JSON.parse(json)).find((one) => one && tagToken(key, one) === token);
-    return [value ?? decoded(token.slice(tagPrefix(key).length))];
+    const value = tag.of(JSON.parse(json)).find((one) => one && tagToken(tag, one) === token);
+    return [value ?? decoded(token.slice(tagPrefix(tag.key).length))];
   }
 
   function counted(tag: Tag, search: Search): ValueCount[] {
@@ -68,10 +68,10 @@ export function tagValuesIn(database: Database, records: Pick<Records, 'read'>, 
 
   return {
     counted,
-    has: ({ key }, value) => rowWith(tagToken(key, value)) !== undefined,
+    has: (tag, value) => rowWith(tagToken(tag, value)) !== undefined,
     near(tag, value) {
       const prefix = tagPrefix(tag.key);
-      const alike = tokensFrom(tagToken(tag.key, value.slice(0, 2)));
+      const alike = tokensFrom(tagToken(tag, value.slice(0, 2)));
       const tokens = new Map(
         [...alike, ...tokensFrom(prefix)].map((token) => [decoded(token.slice(prefix.length)), token]),
       );

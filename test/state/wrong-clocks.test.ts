@@ -1,3 +1,4 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, vi } from 'vitest';
@@ -246,4 +247,43 @@ test('a gathering of the future answers for no count', async ({ upstream, start:
     expect((await right.call('count_ads', { split: [{ query: 'tea' }] })).data.total).toBe(1);
     await right.close();
   }
+});
+
+test('a folder of the version before, which knew only times, is read, and what comes now is newer', async ({
+  upstream,
+  start: startServer,
+}) => {
+  const files = join(root, `${++folders}`);
+  const open = (hours: number) => startServer({ files }, { now: () => start + hours * HOUR });
+  const service = serveAds(upstream, 1);
+  const came = new Came();
+  for (const [hours, headline] of [
+    [0, 'first'],
+    [40, 'second'],
+  ] as const) {
+    const server = await open(hours);
+    change(service, headline);
+    await ask(server, 'gather_ads');
+    came.add(headline);
+    await server.close();
+  }
+  const datasets = join(files, 'datasets');
+  for (const name of await readdir(datasets, { recursive: true })) {
+    if (!name.endsWith('.jsonl')) continue;
+    const lines = (await readFile(join(datasets, name), 'utf8'))
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    for (const line of lines)
+      for (const added of ['order', 'sinceOrder', 'firstOrder', 'answerOrder', 'step', 'listed', 'fresh'])
+        delete line[added];
+    await writeFile(join(datasets, name), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  }
+  const server = await open(-500);
+  expect(await known(server)).toMatchObject(came.expected);
+  change(service, 'third');
+  await ask(server, 'search_ads');
+  came.add('third');
+  expect(await known(server)).toMatchObject(came.expected);
+  expect(await rowsOf(server, 'select complete from gatherings')).toEqual([[1], [1]]);
 });
