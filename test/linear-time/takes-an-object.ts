@@ -18,6 +18,7 @@ import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
+import { seenDays, seenText } from '../../src/present/running.ts';
 import { getPrompt, prompts } from '../../src/prompts/prompts.ts';
 import { Canvas } from '../../src/raster/canvas.ts';
 import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';
@@ -50,6 +51,8 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   viewAd: [adAt('full')],
   adText: [(text) => adText(adAt('standard')(text))],
   adListText: [(text) => adListText({ items: [adAt('brief')(text)] })],
+  seenDays: [(text) => seenDays([{ lastSeenAt: text }])],
+  seenText: [(text) => seenText([text, text])],
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
   viewCards: [(text) => viewCards({ ...adOf(text), cards: [filled(card, text), { title: text }] })],
   mediaOf: [(text) => mediaOf(adOf(text))],
