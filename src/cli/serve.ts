@@ -51,7 +51,8 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     replicas: shared,
   });
   // Allow the full call timeout before treating the client as stalled.
-  const listener = await listen(http.fetch, { host, port, idleMs: config.timeoutMs + 30_000, fastAnswers: true });
+  const idleMs = config.timeoutMs + 30_000;
+  const listener = await listen(http.fetch, { host, port, idleMs, fastAnswers: true, answers: http.answers });
   const closeAll = async (deadlineMs: number) => {
     await close({ http, listener, app }, deadlineMs);
     shared?.close();

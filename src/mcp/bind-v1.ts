@@ -13,22 +13,24 @@ import {
   PingRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { Credentials } from '../api/client.ts';
-import type { Catalog } from './catalog.ts';
+import type { Catalog, Payer } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
+import { refusedRead } from './check-request.ts';
 import { progressReporter } from './progress.ts';
 
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
-export function bindV1(catalog: Catalog, credentials: Credentials): Server {
+export function bindV1(catalog: Catalog, payer: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;
+  const { apiKey, tenantId, answerOf } = payer;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await catalog.tools() }));
-  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, _meta, sendNotification }) => {
+  server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
     const reporter = progressReporter(_meta?.progressToken, (progress) =>
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const call = { name, arguments: args, ...credentials, signal, onProgress: reporter?.report };
+    const answer = answerOf?.(requestId);
+    const call = { name, arguments: args, apiKey, tenantId, signal, answer, onProgress: reporter?.report };
     return catalog.callTool(call).finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
@@ -37,11 +39,15 @@ export function bindV1(catalog: Catalog, credentials: Credentials): Server {
   );
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
   server.setRequestHandler(ListResourcesRequestSchema, async () => ({
-    resources: await catalog.listResources(credentials.tenantId),
+    resources: await catalog.listResources(tenantId),
   }));
-  server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
-    catalog.readResource(credentials.tenantId, params.uri, (problem) => new McpError(RESOURCE_NOT_FOUND, problem)),
-  );
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
+    const errors = {
+      notFound: (problem: string) => new McpError(RESOURCE_NOT_FOUND, problem),
+      refused: (problem: string) => new McpError(refusedRead, problem),
+    };
+    return catalog.readResource({ tenantId, uri, signal, answer: answerOf?.(requestId), errors });
+  });
   return server;
 }
 

@@ -5,9 +5,9 @@ import {
   Server,
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
-import type { Credentials } from '../api/client.ts';
-import type { Catalog } from './catalog.ts';
+import type { Catalog, Payer } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
+import { refusedRead } from './check-request.ts';
 import { progressReporter } from './progress.ts';
 
 /** The lists are the same for every caller and never change while the process runs. */
@@ -15,17 +15,19 @@ const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
 /** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
-export function bindV2(catalog: Catalog, credentials: Credentials): Server {
+export function bindV2(catalog: Catalog, payer: Payer): Server {
   const { serverInfo, capabilities, instructions } = catalog;
+  const { apiKey, tenantId, answerOf } = payer;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', async () => ({ tools: await catalog.tools() }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
-    const { signal, _meta } = mcpReq;
+    const { id, signal, _meta } = mcpReq;
     const reporter = progressReporter(_meta?.progressToken, (progress) =>
       mcpReq.notify({ method: 'notifications/progress', params: { ...progress } }),
     );
     const { name, arguments: args } = params;
-    const call = { name, arguments: args, ...credentials, signal, onProgress: reporter?.report };
+    const answer = answerOf?.(id);
+    const call = { name, arguments: args, apiKey, tenantId, signal, answer, onProgress: reporter?.report };
     return catalog.callTool(call).finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
@@ -34,11 +36,15 @@ export function bindV2(catalog: Catalog, credentials: Credentials): Server {
   );
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   server.setRequestHandler('resources/list', async () => ({
-    resources: await catalog.listResources(credentials.tenantId),
+    resources: await catalog.listResources(tenantId),
   }));
-  server.setRequestHandler('resources/read', ({ params }) =>
-    catalog.readResource(credentials.tenantId, params.uri, (problem) => new ResourceNotFoundError(params.uri, problem)),
-  );
+  server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq: { id, signal } }) => {
+    const errors = {
+      notFound: (problem: string) => new ResourceNotFoundError(uri, problem),
+      refused: (problem: string) => new ProtocolError(refusedRead, problem),
+    };
+    return catalog.readResource({ tenantId, uri, signal, answer: answerOf?.(id), errors });
+  });
   return server;
 }
 

@@ -10,7 +10,7 @@ import { keyMasker } from '../log/mask-key.ts';
 import { clampLines } from '../present/fit.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
-import type { Rendered, Tool, ToolDescription } from '../tools/define-tool.ts';
+import type { ImageContent, Rendered, ResourceLink, Tool, ToolDescription } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
 import type { DescribedTool } from './describe-tool.ts';
 import { explainError } from './explain-error.ts';
@@ -25,7 +25,6 @@ import {
   receiptText,
   viewReceipt,
 } from './receipts.ts';
-import type { ToolResult } from './tool-result.ts';
 import { untrustedText } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
@@ -62,10 +61,20 @@ export interface ServerContext {
   closing: AbortSignal;
 }
 
+/** The part of MCP's CallToolResult that both SDKs share. */
+export type ToolResult = {
+  content: ({ type: 'text'; text: string } | ResourceLink | ImageContent)[];
+  structuredContent?: Record<string, unknown>;
+  isError?: true;
+  _meta?: Record<string, unknown>;
+};
+
 export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
   signal: AbortSignal;
+  /** What its result is a part of. */
+  answer?: unknown;
   /** How long the call has waited for its turn, in milliseconds: part of its whole time. */
   waitedMs?: number;
   /** Present if the client asked for progress. */

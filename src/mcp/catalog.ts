@@ -1,4 +1,5 @@
-import type { AdLibraryError } from '../api/errors.ts';
+import type { Credentials } from '../api/client.ts';
+import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import {
@@ -9,12 +10,12 @@ import {
   type PromptResult,
   promptsWith,
 } from '../prompts/prompts.ts';
+import type { ExportedFile, Exports } from '../state/exports.ts';
 import { isGated, namesOf, type ToolDescription } from '../tools/define-tool.ts';
-import type { ServerContext, ToolCall } from './call-tool.ts';
+import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
-import { type ListedResource, listResources, type ResourceContents, readResource } from './resources.ts';
-import type { ToolResult } from './tool-result.ts';
+import { untrustedWord } from './untrusted-text.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
 export interface Catalog {
@@ -34,8 +35,44 @@ export interface Catalog {
   refuse(error: AdLibraryError): Promise<ToolResult>;
   getPrompt(request: PromptRequest, invalid: (problem: string) => Error): PromptResult;
   listResources(tenantId: string): Promise<ListedResource[]>;
-  readResource(tenantId: string, uri: string, notFound: (problem: string) => Error): Promise<ResourceContents>;
+  /** @throws what `errors.notFound` makes of a problem */
+  findResource(read: ResourceRead): Promise<FoundResource>;
+  readResource(read: ResourceRead): Promise<ResourceContents>;
 }
+
+/** Whose requests one SDK server answers, and what each answer is a part of. */
+export interface Payer extends Credentials {
+  /** The same for requests that are answered together. */
+  answerOf?(requestId: unknown): unknown;
+}
+
+/** A resource in `resources/list` (MCP specification, *Resources*). */
+export interface ListedResource {
+  uri: string;
+  name: string;
+  mimeType: string;
+  size?: number;
+  [other: string]: unknown;
+}
+
+export interface ResourceRead {
+  tenantId: string;
+  uri: string;
+  signal: AbortSignal;
+  answer?: unknown;
+  /** The two SDKs have different error classes. */
+  errors: Record<'notFound' | 'refused', (problem: string) => Error>;
+}
+
+export interface FoundResource {
+  /** Of its contents in JSON. */
+  maxBytes: number;
+  contents(): Promise<ResourceContents>;
+}
+
+export type ResourceContents = {
+  contents: { uri: string; mimeType: string; text: string; _meta?: Record<string, unknown> }[];
+};
 
 export interface CatalogOptions {
   server: ServerContext;
@@ -52,6 +89,11 @@ export function createCatalog({ server, version, searchFilters = async () => und
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
+  const findResource = async (read: ResourceRead): Promise<FoundResource> => {
+    if (!showsBoard || read.uri !== boardUri) return findExport(await server.exports(read.tenantId), read);
+    const board = await readBoard();
+    return { maxBytes: 2 * JSON.stringify(board).length, contents: async () => board };
+  };
   let tools: Promise<ListedTool[]> | undefined;
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let loaded: Promise<typeof import('./call-tool.ts')> | undefined;
@@ -82,12 +124,61 @@ export function createCatalog({ server, version, searchFilters = async () => und
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
     listResources: async (tenantId) => [
       ...(showsBoard ? [boardResource] : []),
-      ...(await listResources(await server.exports(tenantId))),
+      ...(await (await server.exports(tenantId)).list()).map(listedFile),
     ],
-    readResource: async (tenantId, uri, notFound) =>
-      showsBoard && uri === boardUri ? readBoard() : readResource(await server.exports(tenantId), uri, notFound),
+    findResource,
+    readResource: async (read) => (await findResource(read)).contents(),
   };
 }
+
+const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile): ListedResource => ({
+  uri,
+  name,
+  mimeType,
+  size: bytes,
+});
+
+/** Larger files would choke a host, which asks for the whole of them. */
+const maxFileBytes = 16 * 1024 * 1024;
+
+async function findExport(exports: Exports, { uri, errors: { notFound } }: ResourceRead): Promise<FoundResource> {
+  const file = await exports.find(uri);
+  if (file === undefined) {
+    const problem = `There is no resource ${untrustedWord(uri)}. Exports can be read for an hour; export_ads makes a new one.`;
+    throw notFound(problem);
+  }
+  const { name, mimeType, bytes, path } = file;
+  const tooLarge = (size: number) =>
+    notFound(
+      `${name} has ${size} bytes, too many to send. ${path ? `It lies in ${path}.` : 'Export fewer rows or columns.'}`,
+    );
+  if (bytes > maxFileBytes) throw tooLarge(bytes);
+  // Quotes and line breaks take two bytes in JSON.
+  const maxBytes = 2 * bytes;
+  return {
+    maxBytes,
+    async contents() {
+      const content = await file.content().catch((error) => {
+        throw error instanceof AdLibraryError ? notFound(error.message) : error;
+      });
+      const size = bytesInJson(content);
+      if (size > maxBytes) throw tooLarge(size);
+      return { contents: [{ uri, mimeType, text: Buffer.from(content).toString() }] };
+    },
+  };
+}
+
+function bytesInJson(content: Uint8Array): number {
+  let bytes = content.length;
+  for (let at = 0; at < content.length; at++) {
+    const byte = content[at] ?? 0;
+    if (byte === quotationMark || byte === backslash || (byte >= backspace && byte <= carriageReturn)) bytes++;
+    else if (byte < space) bytes += 5;
+  }
+  return bytes;
+}
+
+const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d, 0x20, 0x22, 0x5c];
 
 interface InstructionsOptions {
   offered: readonly ToolDescription[];

@@ -11,6 +11,9 @@ export interface RequestError {
   message: string;
 }
 
+/** A read that cannot be made now. The first of the codes that JSON-RPC leaves to servers. */
+export const refusedRead = -32_000;
+
 /** Describes what is wrong with a request in one line: the SDKs dump their validation issues, or do not answer. */
 export function checkRequest(schemas: RequestSchemas, request: { method: string }): RequestError | undefined {
   const schema = Object.hasOwn(schemas, request.method) ? schemas[request.method] : schemas.request;

@@ -15,6 +15,9 @@ export const cancelNoticesIn = (messages: Message[]): Message[] =>
 
 export const isToolCall = ({ method }: Message): boolean => method === 'tools/call';
 
+/** What is queued and counted. */
+export const isWork = (message: Message): boolean => isToolCall(message) || message.method === 'resources/read';
+
 /** The key under which revision 2026-07-28 names itself in every message. Its SDK exports it too, but takes time to load. */
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 

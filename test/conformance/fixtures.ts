@@ -1,5 +1,5 @@
+import type { ToolResult } from '../../src/mcp/call-tool.ts';
 import type { Catalog } from '../../src/mcp/catalog.ts';
-import type { ToolResult } from '../../src/mcp/tool-result.ts';
 
 /** What the conformance scenarios call by name: content of every kind passes through the endpoint unchanged. */
 const image = {

@@ -1,13 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Answers } from '../answers.ts';
 
 export interface ConnectionBounds {
   /** Open connections. To make room for another, one that has sent no whole request is closed, the longest idle first. */
   maxConnections: number;
   /** Unanswered requests of one connection: one is served, the others wait. One more closes the connection. */
   maxPipelined: number;
-  /** Bytes of answers that are not read yet, of all connections together. Past that, the slowest reader is closed. */
-  maxUnreadBytes: number;
   /** How long an answer may stay unread without any progress, in milliseconds. */
   unreadMs: number;
 }
@@ -18,9 +17,12 @@ type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
  * Makes a server answer the requests of a connection one at a time, each after the last answer has left the process.
  * By itself, Node answers pipelined requests all at once, and buffers what the client does not read.
  */
-export function serveConnections(server: Server, answer: Answer, bounds: ConnectionBounds): void {
+export function serveConnections(
+  server: Server,
+  answer: Answer,
+  { answers, ...bounds }: ConnectionBounds & { answers: Answers<ServerResponse> },
+): void {
   const { idle, receiving } = boundConnections(server, bounds.maxConnections);
-  const unread = createUnreadAnswers(bounds);
   const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
 
   server.on('request', async (request, response) => {
@@ -37,6 +39,7 @@ export function serveConnections(server: Server, answer: Answer, bounds: Connect
     receiving.set(socket, request);
     pipeline.last = new Promise((resolve) => {
       response.once('close', () => {
+        answers.left(response);
         pipeline.unanswered--;
         if (receiving.get(socket) === request) receiving.delete(socket);
         if (pipeline.unanswered === 0 && !socket.destroyed) idle.add(socket);
@@ -46,7 +49,9 @@ export function serveConnections(server: Server, answer: Answer, bounds: Connect
     await last;
     if (socket.destroyed) return;
     await answer(request, response);
-    unread.watch(socket, response);
+    if (response.closed) return;
+    answers.made(response, response.writableLength);
+    if (response.writableLength > 0) socket.setTimeout(bounds.unreadMs);
   });
 }
 
@@ -88,27 +93,14 @@ function boundConnections(server: Server, maxConnections: number) {
   return { idle, receiving };
 }
 
-/** Answers that were written and are not read yet, the oldest first. */
-function createUnreadAnswers({ maxUnreadBytes, unreadMs }: ConnectionBounds) {
-  const bytesOf = new Map<Socket, number>();
-  let total = 0;
-  const forget = (socket: Socket) => {
-    total -= bytesOf.get(socket) ?? 0;
-    bytesOf.delete(socket);
-  };
-  return {
-    watch(socket: Socket, response: ServerResponse): void {
-      const bytes = response.writableLength;
-      if (bytes === 0 || response.closed) return;
-      bytesOf.set(socket, bytes);
-      total += bytes;
-      socket.setTimeout(unreadMs);
-      response.once('close', () => forget(socket));
-      for (const slowest of bytesOf.keys()) {
-        if (total <= maxUnreadBytes) break;
-        forget(slowest);
-        slowest.destroy();
-      }
-    },
-  };
-}
+/** Of answers that are being made or are not read yet, of all connections together. */
+export const maxAnswerBytes = 128 * 1024 * 1024;
+
+/** The memory that answers of a server take. */
+export const createAnswers = (maxBytes = maxAnswerBytes, maxPerTenant = maxBytes): Answers<ServerResponse> =>
+  new Answers({
+    maxBytes,
+    maxPerTenant,
+    end: ({ socket }) => void socket?.destroy(),
+    hasEnded: ({ closed }) => closed,
+  });

@@ -13,6 +13,8 @@ interface HttpCall {
   /** The request's JSON. */
   body: unknown;
   credentials: Credentials;
+  /** What all its messages are answered with. */
+  answer: unknown;
 }
 
 type Serve = (call: HttpCall) => Promise<Response>;
@@ -31,14 +33,18 @@ export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void)
 /** Revision 2026-07-28: a server for each request. */
 function modernEra(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const { fetch } = createMcpHandler(
-    ({ authInfo }) => bindV2(catalog, { apiKey: authInfo?.token, tenantId: authInfo?.clientId ?? '' }),
+    ({ authInfo }) => {
+      const { token: apiKey, clientId: tenantId = '', extra } = authInfo ?? {};
+      return bindV2(catalog, { apiKey, tenantId, answerOf: () => extra?.answer });
+    },
     { legacy: 'reject', onerror },
   );
-  return async ({ request, body, credentials: { apiKey = '', tenantId } }) => {
+  return async ({ request, body, credentials: { apiKey = '', tenantId }, answer }) => {
     const [message] = requestsIn(messagesIn(body));
     const error = message && checkRequest(requestsV2, message);
     if (error?.code === invalidParams) return errorAnswer(message, error);
-    return fetch(request, { parsedBody: body, authInfo: { token: apiKey, clientId: tenantId, scopes: [] } });
+    const authInfo = { token: apiKey, clientId: tenantId, scopes: [], extra: { answer } };
+    return fetch(request, { parsedBody: body, authInfo });
   };
 }
 
@@ -52,7 +58,7 @@ const invalidParams = -32_602;
 function legacyEra(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
-    const { request, body, credentials } = call;
+    const { request, body, credentials, answer: partOf } = call;
     const messages = messagesIn(body);
     const requests = requestsIn(messages);
     for (const { params } of cancelNoticesIn(messages)) notices.arrived(credentials.tenantId, params?.requestId);
@@ -64,7 +70,7 @@ function legacyEra(catalog: Catalog): Serve {
     const isStream = messages.length === 1 && requests.some((message) => asksForProgress(message, catalog));
     // A stream begins before the call has ended.
     const callTool: Catalog['callTool'] = (toolCall) => catalog.callTool(toolCall).finally(forget);
-    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, credentials);
+    const server = bindV1(isStream ? { ...catalog, callTool } : catalog, { ...credentials, answerOf: () => partOf });
     const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !isStream });
     await server.connect(transport);
     // Notices in a batch would reach the SDK together with the requests they are about.

@@ -1,12 +1,16 @@
+import type { ServerResponse } from 'node:http';
+import type { HttpBindings } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
-import { type Context, Hono } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import PQueue from 'p-queue';
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { type CallLimits, LimitedCalls } from '../call-limits.ts';
-import { isToolCall, messagesIn } from '../messages.ts';
+import type { Answers } from '../answers.ts';
+import { Limits, type WorkLimits } from '../limits.ts';
+import { isWork, messagesIn } from '../messages.ts';
 import type { AuthRateLimit } from './auth-rate-limit.ts';
-import { createDrain } from './drain.ts';
+import { createAnswers, maxAnswerBytes } from './connections.ts';
 import { serveBothEras } from './eras.ts';
 import type { Metrics } from './metrics.ts';
 import { readJson } from './read-json.ts';
@@ -29,7 +33,7 @@ export interface HttpOptions {
   callers: { authRateLimit: AuthRateLimit } | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
-  limits: CallLimits;
+  limits: WorkLimits;
   metrics?: Metrics | undefined;
   /** What all replicas share, if anything. */
   replicas?: Replicas | undefined;
@@ -43,6 +47,8 @@ export interface Replicas {
 }
 
 export interface HttpApp {
+  /** The memory that its answers take. */
+  answers: Answers<ServerResponse>;
   fetch: Hono<Authenticated>['fetch'];
   /** Refuses new requests; resolves when the running ones are answered. */
   drain(): Promise<void>;
@@ -54,7 +60,14 @@ export interface HttpApp {
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { catalog, log, metrics, allowed, callers, pictures, replicas } = options;
-  const calls = new LimitedCalls(catalog, options);
+  // In a demo all callers are one.
+  const maxPerKey = 'demo' in callers ? maxAnswerBytes : (3 * maxAnswerBytes) / 8;
+  const answers = createAnswers(maxAnswerBytes, maxPerKey);
+  // However many calls are allowed at once, half of the room is left for what is not read yet, and for files.
+  const { atOnce, perKey } = options.limits;
+  const resultBytes = Math.min(maxResultBytes, maxAnswerBytes / atOnce / 2, maxPerKey / perKey / 2);
+  const lists = new PQueue({ concurrency: listsAtOnce });
+  const calls = new Limits(catalog, { ...options, answers, resultBytes });
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const drain = createDrain();
   const validate = validateHostAndOrigin(allowed);
@@ -80,12 +93,15 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const body = await readJson(context);
     if (body instanceof Response) return body;
     const credentials = 'demo' in callers ? callers.demo : context.get('credentials');
-    const admitted = 'demo' in callers || !messagesIn(body.value).some(isToolCall);
-    const refused = admitted ? undefined : await tooManyKeys(context, callers.authRateLimit);
-    return refused ?? serve({ request: context.req.raw, body: body.value, credentials });
+    const answer = (context.env as HttpBindings).outgoing;
+    const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
+    if (!messagesIn(body.value).some(isWork)) return lists.add(answered);
+    const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers.authRateLimit);
+    return refused ?? answered();
   });
   answerErrors(app, log);
   return {
+    answers,
     fetch: app.fetch,
     drain: async () => {
       await drain.begin();
@@ -94,7 +110,13 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   };
 }
 
-/** Only calls send the key to the service, which is how one finds out whether it is valid. */
+/** What is no work is made for any key, so it is made in turn: a small request may ask for a long answer. */
+const listsAtOnce = 64;
+
+/** More than results take, but for some of the board's. */
+const maxResultBytes = 256 * 1024;
+
+/** Work is what a key that somebody makes up must not get for nothing: each new one counts until the service accepts it. */
 async function tooManyKeys(
   context: Context<Authenticated>,
   authRateLimit: AuthRateLimit,
@@ -116,4 +138,42 @@ function answerErrors(app: Hono<Authenticated>, log: Log): void {
     log.error('a request failed', { error: error.stack ?? error.message });
     return refuse(context, 500, 'Internal server error; see the server log.');
   });
+}
+
+/** Counts running requests, and refuses new ones once the server is shutting down. */
+interface Drain {
+  middleware: MiddlewareHandler;
+  hasBegun(): boolean;
+  /** Resolves when every running request is answered. */
+  begin(): Promise<void>;
+}
+
+function createDrain(): Drain {
+  let underWay = 0;
+  let begun = false;
+  let emptied = () => {};
+  return {
+    middleware: async (context, next) => {
+      if (begun) {
+        context.header('Connection', 'close');
+        context.header('Retry-After', '1');
+        return refuse(context, 503, 'This server is shutting down.');
+      }
+      underWay++;
+      try {
+        await next();
+      } finally {
+        underWay--;
+        if (underWay === 0) emptied();
+      }
+      if (begun) context.header('Connection', 'close');
+    },
+    hasBegun: () => begun,
+    begin: () =>
+      new Promise((resolve) => {
+        begun = true;
+        emptied = resolve;
+        if (underWay === 0) resolve();
+      }),
+  };
 }

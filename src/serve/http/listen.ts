@@ -1,7 +1,8 @@
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
-import { type ConnectionBounds, serveConnections } from './connections.ts';
+import type { Answers } from '../answers.ts';
+import { type ConnectionBounds, createAnswers, serveConnections } from './connections.ts';
 
 export interface Listener {
   /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
@@ -22,6 +23,8 @@ export interface ListenOptions {
   /** Passes answers as strings instead of streams, for the whole process; faster for many answers. */
   fastAnswers?: boolean;
   bounds?: Partial<ConnectionBounds>;
+  /** The memory that answers take, where it is also reserved before they are made. */
+  answers?: Answers<ServerResponse>;
 }
 
 type Handler = (request: Request, environment: object) => Response | Promise<Response>;
@@ -29,7 +32,6 @@ type Handler = (request: Request, environment: object) => Response | Promise<Res
 const defaultBounds: ConnectionBounds = {
   maxConnections: 10_000,
   maxPipelined: 16,
-  maxUnreadBytes: 128 * 1024 * 1024,
   unreadMs: 30_000,
 };
 
@@ -45,6 +47,7 @@ export const hostInAddress = (host: string): string =>
 /** Listens on a host and port with a fetch-shaped handler. Rejects if the address is not available. */
 export async function listen(fetch: Handler, options: ListenOptions): Promise<Listener> {
   const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds } = options;
+  const { answers = createAnswers() } = options;
   const server = createServer({
     maxHeaderSize,
     keepAliveTimeout: restMs,
@@ -54,7 +57,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   });
   server.setTimeout(idleMs);
   const answer = getRequestListener(fetch, { overrideGlobalObjects: fastAnswers });
-  serveConnections(server, answer, { ...defaultBounds, ...bounds });
+  serveConnections(server, answer, { ...defaultBounds, ...bounds, answers });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, resolve);

@@ -4,6 +4,7 @@ import type { Credentials } from '../../api/client.ts';
 import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { checkRequest, type RequestSchemas } from '../../mcp/check-request.ts';
+import type { Answers } from '../answers.ts';
 import { batchProblem, cancelNoticesIn, claimsModern, messagesIn, withoutNulls } from '../messages.ts';
 
 export type { JSONRPCMessage };
@@ -25,6 +26,7 @@ interface ErasOptions {
   catalog: Catalog;
   credentials: Credentials;
   output: Output;
+  answers: Answers<unknown>;
 }
 
 /**
@@ -32,7 +34,7 @@ interface ErasOptions {
  * the SDK for the revisions before. Each is loaded when first needed. `server/discover` decides nothing: a client may
  * still go on with an earlier revision (specification, *Lifecycle*).
  */
-export function createEras({ catalog, credentials, output }: ErasOptions): Eras {
+export function createEras({ catalog, credentials, output, answers }: ErasOptions): Eras {
   let settled: EraTransport | undefined;
   let modern: EraTransport | undefined;
 
@@ -41,13 +43,16 @@ export function createEras({ catalog, credentials, output }: ErasOptions): Eras 
       import('../../mcp/bind-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
     ]);
-    const transport = new EraTransport(output, requestsV2);
-    serveStdio(() => bindV2(catalog, credentials), { transport, legacy: 'reject' });
+    const transport = new EraTransport(output, answers, requestsV2);
+    serveStdio(() => bindV2(catalog, { ...credentials, answerOf: transport.answerOf }), {
+      transport,
+      legacy: 'reject',
+    });
     return transport;
   };
   const openLegacy = async () => {
-    const transport = new EraTransport(output, requestsV1);
-    await bindV1(catalog, credentials).connect(transport);
+    const transport = new EraTransport(output, answers, requestsV1);
+    await bindV1(catalog, { ...credentials, answerOf: transport.answerOf }).connect(transport);
     return transport;
   };
 
@@ -81,13 +86,15 @@ class EraTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
   private readonly output: Output;
+  private readonly memory: Answers<unknown>;
   private readonly schemas: RequestSchemas;
   private revision: string | undefined;
   /** By the ids of the requests in them. */
   private readonly batches = new Map<unknown, Batch>();
 
-  constructor(output: Output, schemas: RequestSchemas) {
+  constructor(output: Output, memory: Answers<unknown>, schemas: RequestSchemas) {
     this.output = output;
+    this.memory = memory;
     this.schemas = schemas;
   }
 
@@ -124,11 +131,15 @@ class EraTransport implements Transport {
     if ('result' in message && typeof message.result.protocolVersion === 'string') {
       this.revision = message.result.protocolVersion;
     }
-    const batch = 'method' in message ? undefined : this.batches.get(message.id);
-    if (batch === undefined) return this.output.send(message);
+    if ('method' in message) return this.output.send(message);
+    const batch = this.batches.get(message.id);
+    if (batch === undefined) return this.output.send(message).then(() => this.memory.left(message.id));
     batch.answers.push(message);
     if (batch.answers.length < batch.requests) return Promise.resolve();
     for (const answer of batch.answers) this.batches.delete('id' in answer ? answer.id : undefined);
-    return this.output.send(batch.answers);
+    return this.output.send(batch.answers).then(() => this.memory.left(batch));
   }
+
+  /** What is written together with the answer to a request. */
+  readonly answerOf = (id: unknown): unknown => this.batches.get(id) ?? id;
 }

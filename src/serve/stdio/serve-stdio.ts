@@ -3,7 +3,8 @@ import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promi
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { type CallLimits, LimitedCalls } from '../call-limits.ts';
+import { Answers } from '../answers.ts';
+import { Limits, type WorkLimits } from '../limits.ts';
 import { batchProblem } from '../messages.ts';
 import { createEras } from './eras.ts';
 import { LineStream } from './line-stream.ts';
@@ -25,7 +26,10 @@ export interface StdioOptions {
 }
 
 /** A host makes a few calls at once; one that makes more is stuck in a loop. */
-const limits: CallLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
+const limits: WorkLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
+/** Of answers that are being made or are not read yet, and of the result of a call. */
+const answerBytes = 64 * 1024 * 1024;
+const resultBytes = 256 * 1024;
 
 /**
  * Serves one client over a pair of streams until its input ends or the process is asked to stop. Then waits for running
@@ -33,7 +37,8 @@ const limits: CallLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
-  const calls = new LimitedCalls(catalog, { limits, now: options.now, onCall: options.onCall });
+  const answers = new Answers<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
+  const calls = new Limits(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
   const lines = new LineStream(stdin, stdout, {
     onMessage: async (message) => {
       const transport = await eras.transportFor(message);
@@ -45,7 +50,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       eras.settled() ? eras.settled()?.receiveBatch(messages) : batchProblem(messages, undefined),
     onProblem: (problem) => log.debug('stdio', { problem }),
   });
-  const eras = createEras({ catalog: calls.catalog, credentials, output: lines });
+  const eras = createEras({ catalog: calls.catalog, credentials, output: lines, answers });
   await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
   options.onEnd?.();
   // Messages before the end are still answered if somebody reads the answers: `echo … | ad-library-mcp` works.

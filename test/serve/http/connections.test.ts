@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createAnswers } from '../../../src/serve/http/connections.ts';
 import { type ListenOptions, listen } from '../../../src/serve/http/listen.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, until } from '../../support/http.ts';
@@ -84,7 +85,7 @@ describe('requests pipelined on one connection', () => {
 describe('answers that nobody reads', () => {
   test('are bounded in all: the slowest reader is closed', async () => {
     const { open } = await serve(({ url }) => new Response(url.endsWith('/large') ? large : 'small'), {
-      bounds: { maxUnreadBytes: large.length * 1.5 },
+      answers: createAnswers(large.length * 1.5),
     });
     const [first, second] = [open(), open()];
     for (const { socket } of [first, second]) {

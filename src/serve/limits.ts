@@ -1,0 +1,192 @@
+import PQueue from 'p-queue';
+import { follow } from '../api/abort.ts';
+import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import type { OnCall } from '../log/log.ts';
+import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
+import type { Catalog, FoundResource, ResourceContents, ResourceRead } from '../mcp/catalog.ts';
+import type { Answers } from './answers.ts';
+
+export interface WorkLimits {
+  /** Tool calls and reads of resources at once, for all keys together and for one. */
+  atOnce: number;
+  perKey: number;
+  /** How many may be in the queue, for all keys together and for one. */
+  waiting: number;
+  waitingPerKey: number;
+}
+
+export interface LimitOptions {
+  limits: WorkLimits;
+  answers: Answers<unknown>;
+  /** Reserved for the result of a tool call. */
+  resultBytes: number;
+  /** A clock that only goes on. */
+  now: () => number;
+  /** Receives the calls that are refused here; the catalogue reports the others. */
+  onCall: OnCall;
+}
+
+/** A tool call or the read of a resource. */
+interface Work<Result> {
+  tenantId: string;
+  signal: AbortSignal;
+  answer: unknown;
+  /** Finds out, when its key has its turn, how much of its answer it makes. */
+  bytes(): number | Promise<number>;
+  run(waitedMs: number): Promise<Result>;
+  refuse(error: AdLibraryError): Promise<Result>;
+}
+
+/**
+ * Queues work past a limit, and begins it once there is room for its answer. If the queue is full too, it is refused
+ * with the time to try again.
+ */
+export class Limits {
+  /** The same catalogue, within the limits. */
+  readonly catalog: Catalog;
+  private readonly inner: Catalog;
+  private readonly options: LimitOptions;
+  private readonly all: PQueue;
+  private readonly byTenant = new Map<string, PQueue>();
+  private inside = 0;
+  private emptied = () => {};
+  /** How long recent work took, in milliseconds, as a moving average. */
+  private usual = 1000;
+
+  constructor(catalog: Catalog, options: LimitOptions) {
+    this.inner = catalog;
+    this.options = options;
+    this.all = new PQueue({ concurrency: options.limits.atOnce });
+    this.catalog = {
+      ...catalog,
+      callTool: (call) => this.callTool(call),
+      readResource: (read) => this.readResource(read),
+    };
+  }
+
+  counts(): { running: number; waiting: number } {
+    return { running: this.all.pending, waiting: this.inside - this.all.pending };
+  }
+
+  /** Resolves when nothing is running or waiting. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.emptied = resolve;
+      if (this.inside === 0) resolve();
+    });
+  }
+
+  private callTool(call: ToolCall): Promise<ToolResult> {
+    const { name, tenantId, signal, answer } = call;
+    return this.work<ToolResult>({
+      tenantId,
+      signal,
+      answer,
+      bytes: () => this.options.resultBytes,
+      run: (waitedMs) => this.inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call),
+      refuse: (error) => {
+        this.options.onCall({ tool: this.inner.hasTool(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
+        return this.inner.refuse(error);
+      },
+    });
+  }
+
+  private readResource(read: ResourceRead): Promise<ResourceContents> {
+    const { tenantId, signal, answer } = read;
+    let found: FoundResource;
+    return this.work<ResourceContents>({
+      tenantId,
+      signal,
+      answer,
+      bytes: async () => {
+        found = await this.inner.findResource(read);
+        return found.maxBytes;
+      },
+      run: () => found.contents(),
+      refuse: ({ message }) => Promise.reject(read.errors.refused(message)),
+    });
+  }
+
+  private async work<Result>(work: Work<Result>): Promise<Result> {
+    const { atOnce, perKey, waiting, waitingPerKey } = this.options.limits;
+    const own = this.byTenant.get(work.tenantId);
+    const ofKey = own ? own.size + own.pending : 0;
+    if (ofKey >= perKey + waitingPerKey || this.inside >= atOnce + waiting) {
+      return work.refuse(this.busy(Math.max(ofKey / perKey, this.inside / atOnce)));
+    }
+    this.inside++;
+    try {
+      return await this.inTurn(work);
+    } finally {
+      this.inside--;
+      if (this.inside === 0) this.emptied();
+    }
+  }
+
+  /** Work may begin late, but not after the time it has. */
+  private async inTurn<Result>(work: Work<Result>): Promise<Result> {
+    const { now } = this.options;
+    const arrived = now();
+    const waiting = new AbortController();
+    const timer = setTimeout(() => waiting.abort(tooLate), this.inner.timeoutMs);
+    // The queue would take work that is aborted later for ended, so its signal is left once the work begins.
+    const leave = follow(waiting, [work.signal]);
+    const end = () => {
+      clearTimeout(timer);
+      leave();
+    };
+    const begin = async () => {
+      end();
+      const started = now();
+      const result = await work.run(started - arrived);
+      this.usual += (now() - started - this.usual) / 16;
+      return result;
+    };
+    const options = { signal: waiting.signal };
+    const own = this.byTenant.get(work.tenantId) ?? this.queueFor(work.tenantId);
+    try {
+      return await own.add(async () => {
+        await this.reserve(work, waiting.signal);
+        return this.all.add(begin, options);
+      }, options);
+    } catch (error) {
+      if (error instanceof AdLibraryError) return work.refuse(error);
+      if (waiting.signal.reason !== tooLate) throw error;
+      return work.refuse(this.busy(1));
+    } finally {
+      end();
+      // Nobody waits for the answer, so none is made.
+      if (work.signal.aborted) this.options.answers.left(work.answer);
+    }
+  }
+
+  /** While a key waits here for its own answers to be read, it takes no place of others. */
+  private async reserve({ answer, tenantId, bytes: bytesOf }: Work<unknown>, signal: AbortSignal): Promise<void> {
+    const { answers } = this.options;
+    const bytes = await bytesOf();
+    if (!answers.canHold(answer, bytes)) throw tooMuch();
+    await answers.reserve(answer, tenantId, bytes, signal);
+  }
+
+  private queueFor(tenantId: string): PQueue {
+    const queue = new PQueue({ concurrency: this.options.limits.perKey });
+    this.byTenant.set(tenantId, queue);
+    return queue.on('idle', () => {
+      if (this.byTenant.size > maxIdle) this.byTenant.delete(tenantId);
+    });
+  }
+
+  private busy(turns: number): AdLibraryError {
+    const seconds = Math.min(60, Math.max(1, Math.ceil((this.usual / 1000) * turns)));
+    const problem = `There should be room for this call in about ${seconds} s.`;
+    return new AdLibraryError({ kind: 'busy', problem, sent: false, details: { retryAfterSeconds: seconds } });
+  }
+}
+
+/** Queues of tenants who may call again soon. */
+const maxIdle = 1024;
+
+/** Why work that waited too long left the queue. */
+const tooLate = new Error('The call waited for all its time.');
+
+const tooMuch = () => invalidRequest('One answer cannot hold all of this. Read one resource at a time.');
