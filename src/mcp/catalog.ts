@@ -65,8 +65,8 @@ export interface ResourceRead {
 }
 
 export interface FoundResource {
-  /** Of its contents in JSON. */
-  maxBytes: number;
+  /** Bytes of memory that it takes to answer with it. */
+  memory: number;
   contents(): Promise<ResourceContents>;
 }
 
@@ -92,7 +92,7 @@ export function createCatalog({ server, version, searchFilters = async () => und
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
     if (!showsBoard || read.uri !== boardUri) return findExport(await server.exports(read.tenantId), read);
     const board = await readBoard();
-    return { maxBytes: 2 * JSON.stringify(board).length, contents: async () => board };
+    return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
   };
   let tools: Promise<ListedTool[]> | undefined;
   // Loaded with the first call: every session starts with a list of tools, and some end there.
@@ -156,7 +156,8 @@ async function findExport(exports: Exports, { uri, errors: { notFound } }: Resou
   // Quotes and line breaks take two bytes in JSON.
   const maxBytes = 2 * bytes;
   return {
-    maxBytes,
+    // While its answer is made there are its text and its JSON, at two bytes a character, and the bytes that are sent.
+    memory: 6 * bytes,
     async contents() {
       const content = await file.content().catch((error) => {
         throw error instanceof AdLibraryError ? notFound(error.message) : error;

@@ -3,7 +3,7 @@ export interface AnswerBounds<Answer> {
   maxBytes: number;
   /** The same for one tenant. */
   maxPerTenant: number;
-  /** Ends an answer that was made and that nobody reads. */
+  /** Ends an answer that was made and that nobody reads; `left` is called when its memory is free. */
   end?(answer: Answer): void;
   /** Whether nobody waits for the answer any more. */
   hasEnded?(answer: Answer): boolean;
@@ -12,7 +12,7 @@ export interface AnswerBounds<Answer> {
 interface Held {
   tenantId: string;
   bytes: number;
-  isMade: boolean;
+  state: 'being made' | 'made' | 'ending';
 }
 
 /**
@@ -25,8 +25,9 @@ export class Answers<Answer> {
   readonly #held = new Map<Answer, Held>();
   readonly #ofTenant = new Map<string, number>();
   #total = 0;
-  /** Of it, what was made and is not read yet. */
+  /** Of it, what was made and is not read yet, and what was ended and has not left. */
   #unread = 0;
+  #ending = 0;
   /** Those that wait for room, in the order in which they came. */
   readonly #waiting = new Set<() => void>();
 
@@ -34,26 +35,22 @@ export class Answers<Answer> {
     this.#bounds = bounds;
   }
 
-  /** Whether an answer of so many bytes can be made at all. */
-  canHold(answer: Answer, bytes: number): boolean {
-    return (this.#held.get(answer)?.bytes ?? 0) + bytes <= this.#bounds.maxPerTenant;
-  }
-
-  /** Whether it can be made now, or once some that nobody reads are ended. */
-  hasRoom(answer: Answer, tenantId: string, bytes: number): boolean {
-    const { maxBytes, maxPerTenant } = this.#bounds;
-    const ofTenant = this.#ofTenant.get(tenantId) ?? 0;
-    if (ofTenant + bytes > maxPerTenant && ofTenant > (this.#held.get(answer)?.bytes ?? 0)) return false;
-    if (this.#total - this.#unread + bytes > maxBytes) return false;
-    this.#endUnread(maxBytes - bytes);
-    return true;
-  }
-
-  /** Resolves once there is room for so many more bytes of an answer, and takes it. */
-  async reserve(answer: Answer, tenantId: string, bytes: number, signal?: AbortSignal): Promise<void> {
-    while (!this.hasRoom(answer, tenantId, bytes)) await this.#room(signal);
-    if (this.#bounds.hasEnded?.(answer)) return;
-    this.#hold(answer, { tenantId, bytes: (this.#held.get(answer)?.bytes ?? 0) + bytes, isMade: false });
+  /**
+   * Resolves once there is room for so many more bytes of an answer, and takes it. To false if the answer would be too
+   * large for any room, or holds some already: one that waited for more would keep what it has from others.
+   */
+  async reserve(answer: Answer, tenantId: string, bytes: number, signal?: AbortSignal): Promise<boolean> {
+    for (;;) {
+      const held = this.#held.get(answer)?.bytes ?? 0;
+      if (held + bytes > this.#bounds.maxPerTenant) return false;
+      if (this.#makeRoom(tenantId, bytes, held)) {
+        if (!this.#bounds.hasEnded?.(answer))
+          this.#hold(answer, { tenantId, bytes: held + bytes, state: 'being made' });
+        return true;
+      }
+      if (held > 0) return false;
+      await this.#change(signal);
+    }
   }
 
   /** The answer was made, and so many bytes of it have not left the process. */
@@ -61,8 +58,8 @@ export class Answers<Answer> {
     const tenantId = this.#held.get(answer)?.tenantId ?? '';
     this.left(answer);
     if (bytes === 0) return;
-    this.#hold(answer, { tenantId, bytes, isMade: true });
-    this.#endUnread(this.#bounds.maxBytes);
+    this.#hold(answer, { tenantId, bytes, state: 'made' });
+    this.#endUnread(Math.min(this.#total - this.#bounds.maxBytes, this.#unread));
   }
 
   /** Nothing of the answer is in memory any more. */
@@ -77,28 +74,43 @@ export class Answers<Answer> {
   }
 
   #hold(answer: Answer, held: Held): void {
-    this.#add(held, held.bytes - (this.#held.get(answer)?.bytes ?? 0));
+    const before = this.#held.get(answer);
+    if (before) this.#add(before, -before.bytes);
     this.#held.set(answer, held);
+    this.#add(held, held.bytes);
   }
 
-  #add({ tenantId, isMade }: Held, bytes: number): void {
+  #add({ tenantId, state }: Held, bytes: number): void {
     this.#total += bytes;
-    if (isMade) this.#unread += bytes;
+    if (state === 'made') this.#unread += bytes;
+    if (state === 'ending') this.#ending += bytes;
     const ofTenant = (this.#ofTenant.get(tenantId) ?? 0) + bytes;
     if (ofTenant > 0) this.#ofTenant.set(tenantId, ofTenant);
     else this.#ofTenant.delete(tenantId);
   }
 
-  #endUnread(maxBytes: number): void {
-    for (const [answer, { isMade }] of this.#held) {
-      if (this.#total <= maxBytes) return;
-      if (!isMade) continue;
-      this.left(answer);
+  #makeRoom(tenantId: string, bytes: number, held: number): boolean {
+    const { maxBytes, maxPerTenant } = this.#bounds;
+    const ofTenant = this.#ofTenant.get(tenantId) ?? 0;
+    if (ofTenant > held && ofTenant + bytes > maxPerTenant) return false;
+    this.#endUnread(this.#total + bytes - maxBytes);
+    return this.#total + bytes <= maxBytes;
+  }
+
+  /** Ends as many as hold so many bytes, which are free once these have left; none if that is not enough. */
+  #endUnread(bytes: number): void {
+    let missing = bytes - this.#ending;
+    if (missing > this.#unread) return;
+    for (const [answer, held] of this.#held) {
+      if (missing <= 0) return;
+      if (held.state !== 'made') continue;
+      missing -= held.bytes;
+      this.#hold(answer, { ...held, state: 'ending' });
       this.#bounds.end?.(answer);
     }
   }
 
-  #room(signal?: AbortSignal): Promise<void> {
+  #change(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
         this.#waiting.delete(look);

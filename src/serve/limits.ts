@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import PQueue from 'p-queue';
 import { follow } from '../api/abort.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
@@ -100,9 +101,13 @@ export class Limits {
       answer,
       bytes: async () => {
         found = await this.inner.findResource(read);
-        return found.maxBytes;
+        return found.memory;
       },
-      run: () => found.contents(),
+      run: async () => {
+        // Large answers are made one after the other: in between, others have their turn.
+        await nextTurn();
+        return found.contents();
+      },
       refuse: ({ message }) => Promise.reject(read.errors.refused(message)),
     });
   }
@@ -163,9 +168,7 @@ export class Limits {
   /** While a key waits here for its own answers to be read, it takes no place of others. */
   private async reserve({ answer, tenantId, bytes: bytesOf }: Work<unknown>, signal: AbortSignal): Promise<void> {
     const { answers } = this.options;
-    const bytes = await bytesOf();
-    if (!answers.canHold(answer, bytes)) throw tooMuch();
-    await answers.reserve(answer, tenantId, bytes, signal);
+    if (!(await answers.reserve(answer, tenantId, await bytesOf(), signal))) throw tooMuch();
   }
 
   private queueFor(tenantId: string): PQueue {
@@ -189,4 +192,4 @@ const maxIdle = 1024;
 /** Why work that waited too long left the queue. */
 const tooLate = new Error('The call waited for all its time.');
 
-const tooMuch = () => invalidRequest('One answer cannot hold all of this. Read one resource at a time.');
+const tooMuch = () => invalidRequest('There is no room for all of this in one answer. Send this by itself.');

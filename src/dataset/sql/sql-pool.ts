@@ -38,7 +38,7 @@ export interface SqlExport {
 }
 
 export interface SqlPoolOptions {
-  /** Workers in all, each with the tables of one tenant. */
+  /** Workers for statements, each with the tables of one tenant, and as many again for exports; this many compute at once. */
   maxWorkers?: number;
   /** Statements that may wait for one. */
   maxWaiting?: number;
@@ -66,6 +66,9 @@ export class SqlPool {
   readonly #graceMs: number;
   readonly #idleMs: number;
   readonly #turns: Turns;
+  /** Exports under way, each with a worker of its own. */
+  readonly #exports: Turns;
+  readonly #exporting = new Set<DatabaseWorker>();
   /** By tenant, the one unused longest first. */
   readonly #databases = new Map<string, OpenDatabase>();
 
@@ -75,33 +78,68 @@ export class SqlPool {
     this.#graceMs = graceMs;
     this.#idleMs = idleMs;
     this.#turns = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'statements' });
+    this.#exports = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'exports' });
   }
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
   async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
     checkOptions({ sql, limit, cell });
-    return await this.#inTurn(snapshot, signal, async (worker): Promise<SqlResult> => {
+    return await this.#withTables(snapshot, signal, async (worker): Promise<SqlResult> => {
       const reply = await worker.ask({ type: 'query', sql, limit, cell }, signal);
       if (reply.type !== 'result') throw new Error('The worker answered something else.');
       return reply.result;
     });
   }
 
-  /** Hands the rows of a statement to `read`, uncut and in batches, and returns what that returns. */
+  /**
+   * Hands the rows of a statement to `read`, uncut and in batches, and returns what that returns. Each batch has a turn of
+   * its own, so that others' statements run in between; the worker is nobody else's meanwhile.
+   */
   async export<Result>(
     snapshot: Snapshot,
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
     read: (exported: SqlExport) => Promise<Result>,
   ): Promise<Result> {
     checkOptions({ sql, limit: resultLimits.rows, cell: resultLimits.cell });
-    return await this.#inTurn(snapshot, signal, async (worker) => {
-      try {
-        const first = await askBatch(worker, { type: 'export', sql }, signal);
-        return await read({ columns: first.columns, rows: batches(worker, first, signal) });
-      } finally {
-        if (worker.alive) await worker.ask({ type: 'close' });
-      }
-    });
+    const { tenantId } = snapshot;
+    const end = await this.#exports.take(tenantId, signal);
+    let taken: OpenDatabase | undefined;
+    try {
+      const first = await this.#withTables(snapshot, signal, async (worker) => {
+        const batch = await askBatch(worker, { type: 'export', sql }, signal);
+        taken = this.#takeOut(tenantId);
+        return batch;
+      });
+      return await read({ columns: first.columns, rows: this.#batches(tenantId, taken, first, signal) });
+    } finally {
+      if (taken) await this.#giveBack(tenantId, taken);
+      end();
+    }
+  }
+
+  async *#batches(tenantId: string, database: OpenDatabase | undefined, first: Batch, signal?: AbortSignal) {
+    let batch = first;
+    yield batch.rows;
+    while (database && !batch.done) {
+      batch = await this.#inTurn(tenantId, signal, () => askBatch(database.worker, { type: 'next' }, signal));
+      yield batch.rows;
+    }
+  }
+
+  #takeOut(tenantId: string): OpenDatabase | undefined {
+    const database = this.#databases.get(tenantId);
+    this.#databases.delete(tenantId);
+    if (database) this.#exporting.add(database.worker);
+    return database;
+  }
+
+  async #giveBack(tenantId: string, database: OpenDatabase): Promise<void> {
+    const { worker } = database;
+    this.#exporting.delete(worker);
+    if (worker.alive) await worker.ask({ type: 'close' });
+    if (this.#databases.has(tenantId) || this.#databases.size >= this.#maxWorkers) return worker.terminate();
+    this.#databases.set(tenantId, database);
+    this.#rest(tenantId);
   }
 
   /** Forgets the tables of a tenant. */
@@ -113,27 +151,37 @@ export class SqlPool {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#databases.keys()].map((tenantId) => this.forget(tenantId)));
+    const exporting = [...this.#exporting].map((worker) => worker.terminate());
+    await Promise.all([...exporting, ...[...this.#databases.keys()].map((tenantId) => this.forget(tenantId))]);
   }
 
-  async #inTurn<Result>(
-    snapshot: Snapshot,
-    signal: AbortSignal | undefined,
-    work: (worker: DatabaseWorker) => Promise<Result>,
-  ): Promise<Result> {
-    const end = await this.#turns.take(snapshot.tenantId, signal);
+  async #inTurn<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
+    const end = await this.#turns.take(tenantId, signal);
     try {
-      return await work(await this.#workerFor(snapshot, { json: false, signal })).catch(async (error) => {
-        if (!(error instanceof SqlFailure && error.problem.reason === 'json')) throw error;
-        return await work(await this.#workerFor(snapshot, { json: true, signal }));
-      });
+      return await work();
     } catch (error) {
       if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
       throw error instanceof WorkerDied ? withoutAnswer(error) : error;
     } finally {
-      this.#rest(snapshot.tenantId);
       end();
     }
+  }
+
+  #withTables<Result>(
+    snapshot: Snapshot,
+    signal: AbortSignal | undefined,
+    work: (worker: DatabaseWorker) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#inTurn(snapshot.tenantId, signal, async () => {
+      try {
+        return await work(await this.#workerFor(snapshot, { json: false, signal })).catch(async (error) => {
+          if (!(error instanceof SqlFailure && error.problem.reason === 'json')) throw error;
+          return await work(await this.#workerFor(snapshot, { json: true, signal }));
+        });
+      } finally {
+        this.#rest(snapshot.tenantId);
+      }
+    });
   }
 
   async #workerFor(
@@ -218,13 +266,4 @@ async function askBatch(
   const reply = await worker.ask(request, signal);
   if (reply.type !== 'batch') throw new Error('The worker answered something else.');
   return reply.batch;
-}
-
-async function* batches(worker: DatabaseWorker, first: Batch, signal: AbortSignal | undefined) {
-  let batch = first;
-  yield batch.rows;
-  while (!batch.done) {
-    batch = await askBatch(worker, { type: 'next' }, signal);
-    yield batch.rows;
-  }
 }

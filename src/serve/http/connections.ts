@@ -1,4 +1,4 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Answers } from '../answers.ts';
 
@@ -104,3 +104,11 @@ export const createAnswers = (maxBytes = maxAnswerBytes, maxPerTenant = maxBytes
     end: ({ socket }) => void socket?.destroy(),
     hasEnded: ({ closed }) => closed,
   });
+
+/** Sends texts as their bytes: what is not read yet would be held twice, at five bytes a character. */
+export class BytesResponse extends ServerResponse {
+  override end(...[chunk, ...others]: unknown[]): this {
+    const sent = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    return super.end(...([sent, ...others] as Parameters<ServerResponse['end']>));
+  }
+}

@@ -61,7 +61,7 @@ export interface HttpApp {
 export function createHttpApp(options: HttpOptions): HttpApp {
   const { catalog, log, metrics, allowed, callers, pictures, replicas } = options;
   // In a demo all callers are one.
-  const maxPerKey = 'demo' in callers ? maxAnswerBytes : (3 * maxAnswerBytes) / 8;
+  const maxPerKey = 'demo' in callers ? maxAnswerBytes : (3 * maxAnswerBytes) / 4;
   const answers = createAnswers(maxAnswerBytes, maxPerKey);
   // However many calls are allowed at once, half of the room is left for what is not read yet, and for files.
   const { atOnce, perKey } = options.limits;

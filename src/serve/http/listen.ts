@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import type { Answers } from '../answers.ts';
-import { type ConnectionBounds, createAnswers, serveConnections } from './connections.ts';
+import { BytesResponse, type ConnectionBounds, createAnswers, serveConnections } from './connections.ts';
 
 export interface Listener {
   /** `http://HOST:PORT` as this machine reaches it; the system chooses the port if 0 was asked for. */
@@ -49,6 +49,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
   const { host, port, requestMs = 20_000, idleMs = 0, fastAnswers = false, bounds } = options;
   const { answers = createAnswers() } = options;
   const server = createServer({
+    ServerResponse: BytesResponse,
     maxHeaderSize,
     keepAliveTimeout: restMs,
     headersTimeout: Math.min(headersMs, requestMs || headersMs),

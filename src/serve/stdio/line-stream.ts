@@ -62,7 +62,8 @@ export class LineStream {
 
   /** Resolves when the line has left the process, which takes longer if the reader is slow. */
   send(message: JSONRPCMessage | JSONRPCMessage[] | ErrorMessage): Promise<void> {
-    return new Promise((resolve) => this.stdout.write(`${JSON.stringify(message)}\n`, () => resolve()));
+    // Bytes take less room than a text that waits to be read.
+    return new Promise((resolve) => this.stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   }
 
   /** Resolves when all that was sent has left the process. */

@@ -28,7 +28,7 @@ export interface StdioOptions {
 /** A host makes a few calls at once; one that makes more is stuck in a loop. */
 const limits: WorkLimits = { atOnce: 32, perKey: 32, waiting: 256, waitingPerKey: 256 };
 /** Of answers that are being made or are not read yet, and of the result of a call. */
-const answerBytes = 64 * 1024 * 1024;
+const answerBytes = 96 * 1024 * 1024;
 const resultBytes = 256 * 1024;
 
 /**

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/sql-pool.ts';
+import { gateOf } from '../../support/gate.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
 
 const open: SqlPool[] = [];
@@ -177,4 +178,52 @@ test('an unused worker lets go of its tables', async () => {
   await new Promise((resolve) => setTimeout(resolve, 30));
   await countAds(pool, snapshot);
   expect(snapshot.wanted).toHaveLength(2);
+});
+
+/** Rows that take so long to compute that a batch of them is a good part of a statement's time. */
+const slowRows = (count: number) =>
+  `with recursive n(x) as (select 1 union all select x + 1 from n where x < ${count})
+   select x, (with recursive m(y) as (select 1 union all select y + 1 from m where y < 400) select sum(y) from m) from n`;
+
+test.each([2, 3, 5])('%i exports under way shut out no statement of another tenant', async (exporting) => {
+  const pool = newPool({ maxWorkers: 2 });
+  const leave = new AbortController();
+  const begun = [gateOf(), gateOf()];
+  let rows = 0;
+  const exports = Array.from({ length: exporting }, (_, index) =>
+    pool
+      .export(
+        snapshotOf(`exporting ${index}`, []),
+        { sql: slowRows(10_000_000), signal: leave.signal },
+        async (read) => {
+          begun[index]?.open();
+          for await (const batch of read.rows) rows += batch.length;
+        },
+      )
+      .catch((error) => error),
+  );
+  await Promise.all(begun.map(({ opened }) => opened));
+  for (const version of ['1', '1', '2']) {
+    const before = rows;
+    expect(await countAds(pool, snapshotOf('other', someAds(4), version))).toBe(4);
+    while (rows === before) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  leave.abort(new Error('left'));
+  for (const error of await Promise.all(exports)) expect(error).toMatchObject({ message: 'left' });
+});
+
+test('statements of its own tenant run while an export is under way, and both are of their version', async () => {
+  const pool = newPool();
+  const first = snapshotOf('tenant', someAds(3000));
+  const ids = await pool.export(first, { sql: 'select id from ads order by duplicates' }, async ({ rows }) => {
+    const seen: unknown[] = [];
+    for await (const batch of rows) {
+      seen.push(...batch.flat());
+      const version = String(seen.length % 2000);
+      expect(await countAds(pool, snapshotOf('tenant', someAds(seen.length), version))).toBe(seen.length);
+    }
+    return seen;
+  });
+  expect(ids).toEqual(someAds(3000).map((ad) => (ad as { id: string }).id));
+  expect(await countAds(pool, first)).toBe(3000);
 });
