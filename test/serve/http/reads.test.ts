@@ -68,14 +68,13 @@ function requestOf(era: Era, key: string, uri: string) {
 }
 
 const floods = fc.record({
-  era: fc.constantFrom(...(Object.keys(eras) as Era[])),
   bytes: fc.integer({ min: 100_000, max: 15_000_000 }),
   connections: fc.integer({ min: 50, max: 150 }),
   pipelined: fc.integer({ min: 1, max: 3 }),
   keys: fc.integer({ min: 1, max: 3 }),
 });
 
-test.for(fc.sample(floods, 3))(
+test.for(fc.sample(floods, 3).map((flood, index) => ({ ...flood, era: (Object.keys(eras) as Era[])[index] as Era })))(
   'keys that read no answers leave the server alive and other keys served: %j',
   { timeout: 120_000 },
   async ({ era, bytes, connections, pipelined, keys }, { site }) => {

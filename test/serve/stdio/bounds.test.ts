@@ -10,7 +10,12 @@ import { until } from '../../support/http.ts';
 
 interface Answer {
   id: number;
-  result?: { isError?: boolean; structuredContent?: object; _meta?: Record<string, { kind: string }> };
+  result?: {
+    contents?: { text: string }[];
+    isError?: boolean;
+    structuredContent?: object;
+    _meta?: Record<string, { kind: string }>;
+  };
   error?: { code: number; message: string };
 }
 
@@ -87,6 +92,10 @@ describe('calls at once', () => {
 
   test('are not read while their answers are unread', async () => {
     const { send, stdin, stdout, lines } = await open({});
+    // The first one asks the service for its filters.
+    send(request(0, 'tools/list'));
+    await until(() => lines.length === 1);
+    lines.length = 0;
     stdout.pause();
     const lists = Array.from({ length: 2000 }, (_, id) => request(id + 1, 'tools/list'));
     send(...lists);
@@ -99,6 +108,42 @@ describe('calls at once', () => {
     expect(held).toBeLessThan(JSON.stringify(lines).length / 10);
   });
 });
+
+test.each([
+  ['one by one', '2025-11-25', 12],
+  ['in batches of ten', '2025-03-26', 4],
+])(
+  'reads of large files, %s, are made no faster than they are read, and each is answered',
+  { timeout: 120_000 },
+  async (_, revision, requests) => {
+    const { send, stdout, lines } = await open({ revision });
+    const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 10000)
+      SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
+    send(request(1, 'tools/call', { name: 'export_ads', arguments: { sql } }));
+    await until(() => lines.length === 1);
+    const { uri, bytes } = Object((lines.shift() as Answer).result?.structuredContent) as {
+      uri: string;
+      bytes: number;
+    };
+    stdout.pause();
+    const isBatch = revision === '2025-03-26';
+    let id = 10;
+    const read = () => request(++id, 'resources/read', { uri });
+    send(...Array.from({ length: requests }, () => (isBatch ? Array.from({ length: 10 }, read) : read())));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const held = stdout.readableLength + stdout.writableLength;
+    stdout.resume();
+    await until(() => lines.length === requests);
+    const answers = lines.flat();
+    const whole = answers.filter(({ result }) => result?.contents?.[0]?.text.length === bytes - 2);
+    expect(held).toBeLessThan(6 * bytes);
+    expect(answers).toHaveLength(isBatch ? 10 * requests : requests);
+    // Of a batch, what there was room for.
+    expect(whole.length).toBeGreaterThanOrEqual(requests);
+    for (const { error } of answers)
+      if (error) expect(error.message).toContain('no room for all of this in one answer');
+  },
+);
 
 describe('a batch', () => {
   test('of revision 2025-03-26 is answered in one line', async () => {
