@@ -13,15 +13,15 @@ import {
   PingRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { Catalog, Payer } from './catalog.ts';
+import type { Catalog, Session } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
 import { refusedRead } from './check-request.ts';
 import { progressReporter } from './progress.ts';
 
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
-export function bindV1(catalog: Catalog, payer: Payer): Server {
+export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, answerOf } = payer;
+  const { apiKey, tenantId, answerOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await catalog.tools() }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {

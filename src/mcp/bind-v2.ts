@@ -5,7 +5,7 @@ import {
   Server,
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
-import type { Catalog, Payer } from './catalog.ts';
+import type { Catalog, Session } from './catalog.ts';
 import type { RequestSchemas } from './check-request.ts';
 import { refusedRead } from './check-request.ts';
 import { progressReporter } from './progress.ts';
@@ -15,9 +15,9 @@ const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/discover': listHint };
 
 /** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
-export function bindV2(catalog: Catalog, payer: Payer): Server {
+export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, answerOf } = payer;
+  const { apiKey, tenantId, answerOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', async () => ({ tools: await catalog.tools() }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {

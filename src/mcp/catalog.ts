@@ -41,7 +41,7 @@ export interface Catalog {
 }
 
 /** Whose requests one SDK server answers, and what each answer is a part of. */
-export interface Payer extends Credentials {
+export interface Session extends Credentials {
   /** The same for requests that are answered together. */
   answerOf?(requestId: unknown): unknown;
 }
