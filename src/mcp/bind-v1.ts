@@ -30,8 +30,11 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     );
     const { name, arguments: args } = params;
     const answer = answerOf?.(requestId);
-    const call = { name, arguments: args, apiKey, tenantId, signal, answer, onProgress: reporter?.report };
-    return catalog.callTool(call).finally(() => reporter?.end());
+    const client = server.getClientVersion()?.name;
+    const caller = { apiKey, tenantId, client, signal, answer };
+    return catalog
+      .callTool({ name, arguments: args, ...caller, onProgress: reporter?.report })
+      .finally(() => reporter?.end());
   });
   server.setRequestHandler(ListPromptsRequestSchema, () => ({ prompts: catalog.prompts }));
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>

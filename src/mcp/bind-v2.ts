@@ -27,8 +27,11 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     );
     const { name, arguments: args } = params;
     const answer = answerOf?.(id);
-    const call = { name, arguments: args, apiKey, tenantId, signal, answer, onProgress: reporter?.report };
-    return catalog.callTool(call).finally(() => reporter?.end());
+    const client = server.getClientVersion()?.name;
+    const caller = { apiKey, tenantId, client, signal, answer };
+    return catalog
+      .callTool({ name, arguments: args, ...caller, onProgress: reporter?.report })
+      .finally(() => reporter?.end());
   });
   server.setRequestHandler('prompts/list', () => ({ prompts: catalog.prompts }));
   server.setRequestHandler('prompts/get', ({ params }) =>

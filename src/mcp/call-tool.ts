@@ -32,6 +32,9 @@ const RECEIPT_TOKENS = 160;
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
+/** Clients that are known to take links to resources in results, by the names they give; others may fail on one. */
+const takeLinks = new Set(['claude-code', 'mcp-inspector', 'inspector-cli']);
+
 /** What all calls of this process share. */
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
@@ -72,6 +75,8 @@ export type ToolResult = {
 export interface ToolCall extends Credentials {
   name: string;
   arguments?: unknown;
+  /** The name of the client's program, where it is told. */
+  client?: string | undefined;
   signal: AbortSignal;
   /** What its result is a part of. */
   answer?: unknown;
@@ -117,7 +122,7 @@ async function answered(server: ServerContext, call: ToolCall, receipts: Receipt
     const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
     if (isChecked) await context.api.whoami();
     const [now, began] = [server.now(), server.elapsed()];
-    const rendered = await runTool(tool, input, {
+    const made = await runTool(tool, input, {
       ...context,
       tenantId,
       now,
@@ -132,6 +137,7 @@ async function answered(server: ServerContext, call: ToolCall, receipts: Receipt
       explain: (thrown) => explained(thrown, server),
       ...(onProgress && { onProgress }),
     });
+    const rendered = takeLinks.has(call.client ?? '') ? made : withoutLinks(made);
     const cost = costOf(tool, receipts);
     return {
       result: withBoardMeta(resultOf(server, rendered, cost), {
@@ -144,6 +150,11 @@ async function answered(server: ServerContext, call: ToolCall, receipts: Receipt
     };
   });
 }
+
+const withoutLinks = ({ attached = [], ...rendered }: Rendered): Rendered => ({
+  ...rendered,
+  attached: attached.filter(({ type }) => type !== 'resource_link'),
+});
 
 /** Lists are cut to fit while they are rendered; any other text is cut here. */
 async function runTool(tool: Tool, input: Record<string, unknown>, context: ToolContext): Promise<Rendered> {

@@ -62,9 +62,12 @@ export const exportAds = defineListTool({
 });
 
 function exportText(file: ExportedFile, note: ExportedFile, rows: number): string {
+  const readable = `can be read for an hour as ${file.uri}, and how the ads were gathered as ${note.uri}`;
   const location =
-    file.path === undefined ? `It can be read for an hour as ${file.uri}` : `It is in ${quote(file.path)}`;
-  return `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${location}, and how the ads were gathered in ${word(note.name)} beside it.\n`;
+    file.path === undefined
+      ? `It ${readable}`
+      : `It is in ${quote(file.path)}, with ${word(note.name)} beside it, and ${readable}`;
+  return `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${location}.\n`;
 }
 
 const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({

@@ -16,7 +16,7 @@ export interface TestServer {
   logged: string[];
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Result>;
   /** The same server, as another key's owner sees it over HTTP. */
-  as(key: string): Promise<Pick<TestServer, 'client' | 'call'>>;
+  as(key: string, clientName?: string): Promise<Pick<TestServer, 'client' | 'call'>>;
   /** Closes the app while its clients are still there. */
   stop(): Promise<void>;
   close(): Promise<void>;
@@ -87,10 +87,10 @@ export async function startServer({
     ...(resolve && { resolve }),
   });
   const clients: Client[] = [];
-  const join = async (payer: Credentials) => {
+  const join = async (payer: Credentials, name = 'test') => {
     const [ours, theirs] = InMemoryTransport.createLinkedPair();
     await bindV1(app.catalog, payer).connect(ours);
-    const client = new Client({ name: 'test', version: '1' });
+    const client = new Client({ name, version: '1' });
     await client.connect(theirs);
     // From then on the client checks every result against the schema that was listed.
     await client.listTools();
@@ -103,7 +103,7 @@ export async function startServer({
   };
   return {
     ...(await join(app.credentials)),
-    as: (key) => join({ apiKey: key, tenantId: key }),
+    as: (key, clientName) => join({ apiKey: key, tenantId: key }, clientName),
     logged,
     stop: () => app.close(),
     close: async () => {
