@@ -67,6 +67,8 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
       // Of what was forgotten since nobody knows whether it is listed again.
       listed: Math.max(state.listed, before) + own.size - before,
       ended: !hasMore,
+      // An end that nobody waits for is still to be returned.
+      fresh: state.fresh && (hasMore || run.signal.aborted),
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
       answerOrder: Math.max(state.answerOrder, order),

@@ -218,7 +218,7 @@ function wholeOf(reading: Reading, { split }: GatheringQuestion, dataset: Datase
     },
     giveUp: () => save({ fresh: false }),
     async end(gatheredAt: number) {
-      if (!reading.open.whole.ended) await save({ ended: true, gatheredAt });
+      if (!reading.open.whole.ended) await save({ ended: true, fresh: false, gatheredAt });
     },
   };
 }

@@ -103,6 +103,16 @@ test.for([
   expect(data).toMatchObject({ read: 300, complete: true, receipt: { charged: 30 } });
 });
 
+test('fresh reads a part anew that a call of several parts has read to its end', async ({ upstream, start }) => {
+  const server = await start({ cacheSeconds: 0 });
+  const service = serveAds(upstream, 150);
+  const split = [{ part: 1 }, { part: 2 }];
+  await server.call('gather_ads', { ...all, split, maxCredits: 17, fresh: true });
+  service.ads = service.ads.slice(1);
+  const { data } = await server.call('gather_ads', { ...all, filters: split[0], fresh: true });
+  expect(data).toMatchObject({ read: 149, complete: true, gone: [expect.any(String)], receipt: { charged: 15 } });
+});
+
 test('fresh does not take what another call went on with for fresh', async ({ upstream, start }) => {
   const server = await start({ cacheSeconds: 0 });
   const service = serveAds(upstream, 300);
