@@ -9,6 +9,7 @@ import type { Pictures } from '../pictures/pictures.ts';
 import { pictureOf } from '../present/ad-picture.ts';
 import { add, type Fields } from '../present/copy-fields.ts';
 import { creativeOf } from '../present/creative.ts';
+import { addressOf } from '../present/landing.ts';
 import { count } from '../present/list-text.ts';
 import { sanitize, sanitizeLine } from '../present/text.ts';
 import { type Dataset, type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
@@ -179,9 +180,8 @@ function clip(text: string, max: number): string {
 
 /** Undefined for any other address, and for one that hides its host behind a user name. */
 function httpsAddress(address: string | null | undefined): string | undefined {
-  if (!address || address.length > 2000 || !URL.canParse(address)) return undefined;
-  const { protocol, username, password, href } = new URL(address);
-  return protocol === 'https:' && username === '' && password === '' ? href : undefined;
+  const url = address && address.length <= 2000 ? addressOf(address) : undefined;
+  return url?.protocol === 'https:' && url.username + url.password === '' ? url.href : undefined;
 }
 
 /** Pixels of a card on a dense screen. */

@@ -3,7 +3,7 @@ import { sanitizeLine } from './text.ts';
 
 /**
  * What a browser would open, as it reads addresses: `https:/host`, `https://host\\@other` and tabs inside included.
- * `host/path` and `//host/path` count as https. Undefined for what leads to no host of the web.
+ * `host/path` and `//host/path` count as https. Of an address with backslashes only the host is told. Undefined for what leads to no host of the web.
  */
 export function addressOf(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
@@ -13,6 +13,8 @@ export function addressOf(text: unknown): URL | undefined {
   const whole = isWhole ? plain : `https://${plain}`;
   if (LONG_HOST.test(whole) || !URL.canParse(whole)) return;
   const url = new URL(whole);
+  // The parser makes slashes of backslashes, and so would hide what escape signs spell: the caller's key, above all.
+  if (whole.includes('\\')) url.pathname = url.search = url.hash = '';
   return WEB.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
 }
 
