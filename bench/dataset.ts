@@ -5,8 +5,10 @@
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { lastBuild } from '../scripts/bundle.ts';
 
 const root = new URL('../', import.meta.url);
 const folder = new URL('node_modules/.cache/bench-dataset/', root);
@@ -21,8 +23,8 @@ await build({
   platform: 'node',
   outExtension: { '.js': '.mjs' },
 });
-for (const file of ['sql-worker.js', 'sqlite3.wasm'])
-  copyFileSync(new URL(`dist/${file}`, root), new URL(file, folder));
+for (const file of lastBuild().filter((path) => /(?:sql-worker\.js|sqlite3\.wasm)$/.test(path)))
+  copyFileSync(new URL(file, root), new URL(basename(file), folder));
 
 const data = process.env.AD_LIBRARY_TEST_DATA;
 const sizes = process.argv[2] ? [process.argv[2]] : ['1000', '10000', '100000'];

@@ -1,9 +1,27 @@
 /**
  * Builds `dist/`: the command as one bundle in a few pieces, so that a run loads only what it needs and nothing is
  * left to install. Names stay readable, because stack traces are read by people; white space goes.
+ *
+ * The pieces lie in a folder of their own, which is named after what is in it and is there before `main.js` leads to it;
+ * those of earlier builds stay for a while. So a server that runs goes on loading its own, and none starts in between.
  */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -17,6 +35,11 @@ import { billOfMaterials } from './sbom.ts';
 
 const root = new URL('../', import.meta.url);
 const dist = new URL('dist/', root);
+/** Where everything is built, on the same file system. */
+const made = new URL(`.building-${process.pid}/`, root);
+const pieces = new URL('pieces/', made);
+/** Builds that stay, with the one that was made last. */
+const kept = 5;
 const { resolve } = createRequire(import.meta.url);
 
 /** What CommonJS packages expect to find around them. Only where it is named: in every piece, it takes a tenth of a start. */
@@ -48,10 +71,10 @@ const withDescribedTools: Plugin = {
   },
 };
 
-rmSync(dist, { recursive: true, force: true });
+process.once('exit', () => rmSync(made, { recursive: true, force: true }));
 const shared = {
   absWorkingDir: fileURLToPath(root),
-  outdir: 'dist',
+  outdir: fileURLToPath(made),
   bundle: true,
   format: 'esm',
   platform: 'node',
@@ -65,30 +88,32 @@ const command = await build({
   ...shared,
   entryPoints: ['src/main.ts', 'src/embed.ts'],
   splitting: true,
+  chunkNames: 'pieces/[name]-[hash]',
   plugins: [withoutClientValidator, withDescribedTools],
 });
 // Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
 const workers = await build({
   ...shared,
-  entryPoints: { 'sql-worker': 'src/dataset/sql/worker.ts', 'picture-worker': 'src/pictures/worker.ts' },
+  entryPoints: { 'pieces/sql-worker': 'src/dataset/sql/worker.ts', 'pieces/picture-worker': 'src/pictures/worker.ts' },
 });
 for (const file of [command, workers].flatMap(({ metafile }) => Object.keys(metafile.outputs))) {
   const path = new URL(file, root);
   const code = readFileSync(path, 'utf8');
   if (/\b(?:require|__filename|__dirname)\b/.test(code)) writeFileSync(path, `${commonJs}\n${code}`);
 }
-chmodSync(new URL('main.js', dist), 0o755);
-writeFileSync(new URL('board.html', dist), await boardPage());
+chmodSync(new URL('main.js', made), 0o755);
+// Once more for those who run the sources.
+for (const folder of [pieces, made]) writeFileSync(new URL('board.html', folder), await boardPage());
 
 // What is read while the program runs is looked for beside the piece that reads it.
 const engines = ['node-sqlite3-wasm/dist/node-sqlite3-wasm.wasm', '@sqlite.org/sqlite-wasm/sqlite3.wasm'];
 const beside = [...engines, ...Object.values(packagedFiles)];
-for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), dist));
-cpSync(new URL('src/library/demo/pictures/', root), new URL('pictures/', dist), { recursive: true });
+for (const file of beside) copyFileSync(resolve(file), new URL(basename(file), pieces));
+cpSync(new URL('src/library/demo/pictures/', root), new URL('pictures/', pieces), { recursive: true });
 const bundled = [command, workers].flatMap(({ metafile }) => Object.keys(metafile.inputs));
 const inputs = [...bundled, ...beside.map((file) => `node_modules/${file}`)];
-writeFileSync(new URL('THIRD-PARTY-LICENSES', dist), licences(inputs, root));
-writeFileSync(new URL('sbom.cdx.json', dist), billOfMaterials(inputs, root));
+writeFileSync(new URL('THIRD-PARTY-LICENSES', made), licences(inputs, root));
+writeFileSync(new URL('sbom.cdx.json', made), billOfMaterials(inputs, root));
 
 // Types of the one module that programs import. It names no type of another, so its own file is enough.
 const types = mkdtempSync(join(tmpdir(), 'types-'));
@@ -100,5 +125,41 @@ execFileSync(
     stdio: 'inherit',
   },
 );
-copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', dist));
+copyFileSync(join(types, 'embed.d.ts'), new URL('embed.d.ts', made));
 rmSync(types, { recursive: true });
+
+// What runs leads to its pieces last, when all of it is there.
+const name = contentName(pieces);
+for (const entry of ['main.js', 'embed.js']) {
+  const path = new URL(entry, made);
+  writeFileSync(path, readFileSync(path, 'utf8').replaceAll('./pieces/', `./${name}/`));
+}
+mkdirSync(dist, { recursive: true });
+const current = new URL(`${name}/`, dist);
+if (!existsSync(current)) renameSync(pieces, current);
+utimesSync(current, new Date(), new Date());
+rmSync(pieces, { recursive: true, force: true });
+// Packages hold the last build alone.
+writeFileSync(new URL('.npmignore', made), `/*/\n!/${name}/\n`);
+const entries = readdirSync(made).sort((left, right) => Number(left === 'main.js') - Number(right === 'main.js'));
+for (const entry of entries) renameSync(new URL(entry, made), new URL(entry, dist));
+
+const isBuild = (entry: string) => entry.startsWith('build-');
+const timeOf = (build: string) => statSync(new URL(build, dist)).mtimeMs;
+const found = readdirSync(dist);
+const builds = found.filter(isBuild).sort((left, right) => timeOf(right) - timeOf(left));
+const others = found.filter((entry) => !isBuild(entry) && !entries.includes(entry));
+for (const entry of [...others, ...builds.slice(kept)]) rmSync(new URL(entry, dist), { recursive: true });
+
+function contentName(folder: URL): string {
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort();
+  const sums = files
+    .filter((file) => statSync(new URL(file, folder)).isFile())
+    .map(
+      (file) =>
+        `${file} ${createHash('sha256')
+          .update(readFileSync(new URL(file, folder)))
+          .digest('hex')}`,
+    );
+  return `build-${createHash('sha256').update(sums.join('\n')).digest('hex').slice(0, 12)}`;
+}

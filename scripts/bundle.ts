@@ -33,7 +33,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
     LICENSE: read('LICENSE'),
     'icon.png': read('docs/pictures/icon.png'),
   };
-  const needed = filesIn('dist/').filter((file) => !isForReplicas(file));
+  const needed = lastBuild().filter((file) => !isForReplicas(file));
   for (const file of needed.sort()) files[file] = read(file);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
@@ -50,7 +50,15 @@ const filesIn = (folder: string): string[] =>
     entry.isDirectory() ? filesIn(`${folder}${entry.name}/`) : `${folder}${entry.name}`,
   );
 
+/** The files of the build that was made last, beside which earlier ones may lie. */
+export function lastBuild(): string[] {
+  const [pieces = ''] = /build-\w+/.exec(String(read('dist/main.js'))) ?? [];
+  return filesIn('dist/').filter(
+    (file) => !/^dist\/(?:\.npmignore$|build-)/.test(file) || file.startsWith(`dist/${pieces}/`),
+  );
+}
+
 /** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */
-const isForReplicas = (file: string) => file.startsWith('dist/replica-state-');
+const isForReplicas = (file: string) => file.includes('/replica-state-');
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
 import { afterAll, expect, test } from 'vitest';
+import { lastBuild } from '../../scripts/bundle.ts';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));
@@ -26,7 +27,8 @@ test('bundled, the pool finds the built worker beside it, and a process that is 
   const outfile = join(folder, 'program.mjs');
   const bundled = { bundle: true, format: 'esm', platform: 'node', outfile, absWorkingDir: root } as const;
   await build({ ...bundled, stdin: { contents: program, resolveDir: root } });
-  for (const file of ['sql-worker.js', 'sqlite3.wasm']) copyFileSync(join(root, 'dist', file), join(folder, file));
+  for (const file of lastBuild().filter((path) => /(?:sql-worker\.js|sqlite3\.wasm)$/.test(path)))
+    copyFileSync(join(root, file), join(folder, basename(file)));
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [outfile], { cwd: folder });
   expect(stderr).toBe('');
   const { rows, refused } = JSON.parse(stdout);
