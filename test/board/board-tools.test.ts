@@ -128,7 +128,7 @@ test('what other tools say to the board holds nothing that an advertiser wrote',
     }
   }
   await another.close();
-}, 60_000);
+});
 
 test('board_ads gives every ad of a large gathering once, in calls of bounded size', async () => {
   const own = await startBoardService(someAds(2600));
@@ -149,7 +149,7 @@ test('board_ads gives every ad of a large gathering once, in calls of bounded si
   expect(read).toHaveLength(2600);
   expect(read.toSorted()).toEqual(Array.from({ length: 2600 }, (_, index) => idOf(index)).toSorted());
   await own.close();
-}, 60_000);
+});
 
 test('board_ads gives a gathering, and says that one is not there', async () => {
   const gathered = await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });

@@ -87,7 +87,7 @@ describe('keys', () => {
     expect(made.map(({ code }) => code)).toEqual(made.map(() => 0));
     const { out } = await run(['key', 'list', ...at(database)]);
     for (const { stdout } of made) expect(out).toContain(stdout.slice(0, 17));
-  }, 60_000);
+  });
 
   test('have the account that the options describe', async ({ database }) => {
     const limits = ['--credits', '7', '--hourly-limit', '5', '--daily-limit', '6'];

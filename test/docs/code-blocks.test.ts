@@ -15,7 +15,7 @@ beforeAll(async () => {
   stage = await setStage();
   demo = await startServer({ config: { demo: true } });
   await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
-}, 60_000);
+});
 afterAll(async () => {
   await demo.close();
   await stage.close();

@@ -171,6 +171,6 @@ describe.skipIf(!existsSync(join(data, 'ads.jsonl')))(
         const { items } = await searchAll(served, '/v1/ads/search', key, { query: words, limit: 100 });
         expect(items.map(({ id }: { id: string }) => id)).toContain(ad.id);
       }
-    }, 60_000);
+    });
   },
 );

@@ -120,7 +120,7 @@ describe('filters and sorting', () => {
       }),
       { numRuns: 150 },
     );
-  }, 60_000);
+  });
 
   const valuesOf: Record<string, (ad: Model) => unknown[]> = {
     countries: ({ countries = [] }) => countries,

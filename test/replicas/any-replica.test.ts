@@ -52,7 +52,7 @@ describeWithRedis('any replica', () => {
       expect(service.ads.filter(({ id }) => !text.includes(id))).toEqual([]);
     }
     expect(service.charged).toBe(charged);
-  }, 60_000);
+  });
 
   test('goes on with a gathering whose replica was killed, and pays no page twice that was saved', async () => {
     const { service, replicas } = await between(450, { args: ['--timeout-ms', '60000'] });
@@ -71,7 +71,7 @@ describeWithRedis('any replica', () => {
     expect(rest).toMatchObject({ read: 450, complete: true });
     expect((await replicas[2].call('query_ads', countAds)).data.rows).toEqual([[450]]);
     expect(service.charged).toBe(45);
-  }, 90_000);
+  });
 
   test('takes turns with the others over one question, so that each page is paid once', async () => {
     const { service, replicas } = await between(300);
@@ -79,7 +79,7 @@ describeWithRedis('any replica', () => {
     for (const { data, text } of results) expect(data, text).toMatchObject({ read: 300, complete: true });
     expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(30);
     expect(service.charged).toBe(30);
-  }, 60_000);
+  });
 
   test('knows the cursors of the others, also those whose filters are left out', async () => {
     const { service, replicas } = await between(100);
@@ -91,7 +91,7 @@ describeWithRedis('any replica', () => {
     expect(service.searches.at(-1)).toMatchObject({ filters: { query: 'tea' } });
     const last = await third.call('search_ads', { cursor: next.data.cursor, filters: { query: 'tea' } });
     expect(last.data.items.map(({ id }) => id)).toEqual(service.ads.slice(40, 60).map(({ id }) => id));
-  }, 60_000);
+  });
 
   test('does all that although the clocks of two are an hour wrong', async () => {
     const { service, replicas } = await between(250, { minutesFast: [60, -60, 0] });
@@ -127,7 +127,7 @@ describeWithRedis('any replica', () => {
     const exported = await slow.call('export_ads');
     for (const replica of replicas)
       expect((await readResource(replica, String(exported.data.uri))).length).toBeGreaterThan(1000);
-  }, 60_000);
+  });
 
   test('serves nothing to a key that any of them saw rejected, until any of them sees it accepted', async () => {
     const { service, replicas } = await between(30);
@@ -155,7 +155,7 @@ describeWithRedis('any replica', () => {
       expect((await replica.call('search_ads', { limit: 3 })).data.receipt).toMatchObject({ cached: true });
     }
     expect(service.charged).toBe(charged);
-  }, 60_000);
+  });
 
   test('says that a dataset is unavailable while Redis is gone, never that it is empty, and then has it back', async () => {
     const { service, replicas } = await between(100);
@@ -180,5 +180,5 @@ describeWithRedis('any replica', () => {
         .poll(async () => (await replica.call('query_ads', countAds)).data.rows, { timeout: 10_000 })
         .toEqual([[100]]);
     expect(service.charged).toBe(10);
-  }, 60_000);
+  });
 });

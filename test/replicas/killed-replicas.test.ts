@@ -75,7 +75,7 @@ describeWithRedis('a replica that is killed', () => {
     expect(upstream.requests).toEqual([]);
     expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
     expect((await other.call('get_ad', { adId })).isError).toBe(false);
-  }, 30_000);
+  });
 
   test('whose first call had an unknown price: the rest of the budget counts as spent', async () => {
     const { upstream, one, other } = await between(hangs, ['--credit-budget', '10']);
@@ -89,7 +89,7 @@ describeWithRedis('a replica that is killed', () => {
     const { error } = await other.call('get_ad', { adId: uuidOf('another') });
     expect(error).toMatchObject({ kind: 'credit_budget' });
     expect(upstream.requests).toEqual([]);
-  }, 30_000);
+  });
 
   test('with calls that wait for their turn: only what was sent counts', async () => {
     const { upstream, one, other } = await between(documented, ['--credit-budget', '8']);
@@ -105,7 +105,7 @@ describeWithRedis('a replica that is killed', () => {
     upstream.does(documented);
     const { data } = await other.call('get_credits');
     expect(data.thisServer).toMatchObject({ charged: 1, uncertain: sent });
-  }, 30_000);
+  });
 
   test('after its answer was delivered: it is settled, kept and free for the others', async () => {
     const { upstream, one, other } = await between(documented, ['--credit-budget', '10']);
@@ -116,5 +116,5 @@ describeWithRedis('a replica that is killed', () => {
     expect((await other.call('get_credits')).data.thisServer).toMatchObject({ charged: 1, savedCalls: 1 });
     expect((await other.call('get_credits')).data.thisServer).not.toHaveProperty('uncertain');
     expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
-  }, 30_000);
+  });
 });

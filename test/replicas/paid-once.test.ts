@@ -63,7 +63,7 @@ describeWithRedis('over all replicas', () => {
     expect(results.map(({ isError }) => isError)).not.toContain(true);
     expect(results.reduce((sum, { data }) => sum + data.receipt.charged, 0)).toBe(1);
     expect(upstream.requests).toHaveLength(1);
-  }, 30_000);
+  });
 
   test('what is not kept is shared all the same with those who wait, and so is a failure that may be charged', async () => {
     const gate = gateOf();
@@ -89,7 +89,7 @@ describeWithRedis('over all replicas', () => {
       expect(text).toContain('It is unknown whether the service charged');
     }
     expect(upstream.requests).toHaveLength(2);
-  }, 30_000);
+  });
 
   test.each(['900', '0'])(
     'items that are read after a write are not those of a read before it, with %s seconds of cache',
@@ -139,7 +139,7 @@ describeWithRedis('over all replicas', () => {
     for (const replica of replicas.all) {
       expect((await replica.call('get_credits')).data.thisServer).toMatchObject({ charged, budget: 30 });
     }
-  }, 60_000);
+  });
 });
 
 /** How many calls wait for a claim of another replica. */

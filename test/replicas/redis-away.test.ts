@@ -58,7 +58,7 @@ describeWithRedis('replicas', () => {
       expect(process.stderr()).toContain('the shared state cannot be reached');
       expect(process.stderr()).not.toContain('svc_live');
     }
-  }, 60_000);
+  });
 
   test('without a budget go on without it, and count what was charged once it is back', async () => {
     const [one, other] = await startTwo();
@@ -69,7 +69,7 @@ describeWithRedis('replicas', () => {
     await expect
       .poll(async () => (await other.call('get_credits')).data.thisServer, { timeout: 15_000 })
       .toMatchObject({ charged: 4 });
-  }, 60_000);
+  });
 
   test('start without Redis, and share everything once it comes', async () => {
     await redis.kill();
@@ -82,7 +82,7 @@ describeWithRedis('replicas', () => {
       .toEqual(['ready', 'ready']);
     await one.call('get_ad', ad('a'));
     expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ charged: 0, cached: true });
-  }, 60_000);
+  });
 
   test('keep from a key what is kept for it while the service rejects it at one of them', async () => {
     const [one, other] = await startTwo();
@@ -94,7 +94,7 @@ describeWithRedis('replicas', () => {
     expect((await other.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
     upstream.does(documented);
     expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ charged: 0, cached: true });
-  }, 60_000);
+  });
 
   test('say that a key was rejected while Redis is away', async () => {
     const [one] = await startTwo();
@@ -102,7 +102,7 @@ describeWithRedis('replicas', () => {
     upstream.does(refusal(401));
     expect((await one.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
     expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unauthorized' });
-  }, 60_000);
+  });
 
   test('know of a full usage window that another has met', async () => {
     const [one, other] = await startTwo();
@@ -114,7 +114,7 @@ describeWithRedis('replicas', () => {
     expect(error).toMatchObject({ kind: 'usage_limit' });
     expect(text).toContain('Nothing was sent');
     expect(upstream.requests).toHaveLength(sent);
-  }, 60_000);
+  });
 
   test('go on after a refusal whose window states no limits', async () => {
     const [one, other] = await startTwo();
@@ -123,7 +123,7 @@ describeWithRedis('replicas', () => {
     expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'usage_limit' });
     upstream.does(documented);
     expect((await other.call('get_ad', ad('b'))).data.receipt.charged).toBe(1);
-  }, 60_000);
+  });
 
   test('count unknown keys of an address together', async () => {
     const [one, other] = await startTwo(['--refusals-per-minute', '2']);
@@ -134,7 +134,7 @@ describeWithRedis('replicas', () => {
       });
     await expect(other.call('whoami', {}, 'svc_live_third')).rejects.toThrow();
     upstream.does(documented);
-  }, 60_000);
+  });
 
   test('keep nothing in clear, and nothing without an end', async () => {
     const [one] = await startTwo();
@@ -147,7 +147,7 @@ describeWithRedis('replicas', () => {
       expect(`${key} ${dump}`).not.toMatch(/svc_live|6a1f7e0c|headline|Try it/);
       expect(Number(redis.cli('PTTL', key)), key).toBeGreaterThan(0);
     }
-  }, 60_000);
+  });
 });
 
 /** The command that reads a value of a type whole. */

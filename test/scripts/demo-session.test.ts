@@ -15,7 +15,7 @@ const demo = async (...args: string[]) => {
 let folded: string[];
 beforeAll(async () => {
   folded = await demo();
-}, 60_000);
+});
 
 test('the demo answers its questions on two screens of 80 columns, and ends on what was found and what it cost', () => {
   const lines = folded;
@@ -48,4 +48,4 @@ test('--full shows the texts whole', async () => {
   const full = await demo('--full');
   expect(full.length).toBeGreaterThan(1.5 * folded.length);
   expect(full.join('\n')).toContain('Months started');
-}, 60_000);
+});

@@ -24,7 +24,7 @@ beforeAll(async () => {
   // Without one, npm would install into the next folder above that has one.
   writeFileSync(join(folder, 'package.json'), '{ "private": true }');
   await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`);
-}, 60_000);
+});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('the package holds the bundle, what has to come with it, and little else', () => {

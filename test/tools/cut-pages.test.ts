@@ -56,7 +56,7 @@ test('cursors lead through a list once and each page is paid once, whatever the 
     }),
     { numRuns: 12 },
   );
-}, 60_000);
+});
 
 /** Of the whole list in pages of a size: one credit for each ten items begun. */
 function priceOf(items: number, size: number): number {

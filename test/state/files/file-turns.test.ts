@@ -37,7 +37,7 @@ test('the turn of a process that was killed is free, and one of another machine 
     (await new FileTurns(folder).take('a question', never()))();
     expect(await turnsIn(folder)).toEqual([]);
   }
-}, 30_000);
+});
 
 test('whoever waits in vain is busy; where nothing can be written, nobody waits', async () => {
   const folder = join(root, 'busy');

@@ -47,7 +47,7 @@ describeWithRedis('an address', () => {
     await works(connection);
     await redis.kill();
     await until(() => !connection.isUp());
-  }, 30_000);
+  });
 
   test('may be that of Sentinel', async () => {
     const redis = await startRedis();
@@ -63,7 +63,7 @@ describeWithRedis('an address', () => {
       sentinelPassword: 'open-sesame',
     });
     await works(connection);
-  }, 30_000);
+  });
 
   test('may require TLS, whose certificate is checked', async () => {
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
@@ -87,5 +87,5 @@ describeWithRedis('an address', () => {
     onTestFinished(() => served.close().then(() => {}));
     const ready = async () => (await keepAlive(served.origin).send({ method: 'GET', path: '/readyz' })).status;
     await expect.poll(ready, { timeout: 10_000 }).toBe(200);
-  }, 30_000);
+  });
 });

@@ -63,7 +63,7 @@ describeWithRedis('what all replicas keep', () => {
       await expect.poll(() => isKept(`b${number++}`), { timeout: 10_000 }).toBe(false);
       server.cli('CONFIG', 'SET', 'maxmemory', '0');
       await expect.poll(() => isKept(`c${number++}`), { timeout: 10_000 }).toBe(true);
-    }, 30_000);
+    });
 
     test('have the same age whatever the clock of a replica says, and are dropped for all of them', async () => {
       const [ahead, behind] = [await open(() => 9e12), await open(() => 1000)];

@@ -27,7 +27,7 @@ describeWithRedis('a Redis that comes back with an earlier copy', () => {
     expect(await ledger.read('t')).toMatchObject({ spent: 2, reserved: 4, paidUnderWay: 1 });
     await ledger.settle('t', charged(4), lease);
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
-  }, 30_000);
+  });
 
   test('counts what was settled while it was away, once', async () => {
     const { server, ledger, lease, comeBack } = await afterCopy();
@@ -37,7 +37,7 @@ describeWithRedis('a Redis that comes back with an earlier copy', () => {
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2, reserved: 0, uncertain: 0 });
     await ledger.settle('t', charged(4), lease);
     expect(await ledger.read('t')).toMatchObject({ spent: 6, calls: 2 });
-  }, 30_000);
+  });
 
   test('frees reservations that were settled since', async () => {
     const { server, ledger, lease, comeBack } = await afterCopy();
@@ -45,7 +45,7 @@ describeWithRedis('a Redis that comes back with an earlier copy', () => {
     await ledger.settle('t', charged(4), lease);
     await comeBack();
     expect(await ledger.read('t')).toMatchObject({ spent: 6, reserved: 0, uncertain: 0, paidUnderWay: 0 });
-  }, 30_000);
+  });
 
   test('and takes a while to load it gets back everything', async () => {
     const slowly = ['--key-load-delay', '20000', '--loading-process-events-interval-bytes', '1024'];
@@ -60,7 +60,7 @@ describeWithRedis('a Redis that comes back with an earlier copy', () => {
     expect(replicas[0]?.logged.join()).toContain('LOADING');
     const { ledger: other } = await join();
     for (const tenant of tenants) expect(await other.read(tenant)).toMatchObject({ spent: 50 });
-  }, 30_000);
+  });
 
   test('takes no prices of before it for those of after it', async () => {
     const { server, ledgers } = await openLedgers(2);
