@@ -111,9 +111,12 @@ export function costOf(prices: Prices, { name }: Pick<Operation, 'name'>, items:
     ...fittingRules(sized.map(([size, { charged }]) => ({ size, charged }))),
   ];
   const costs = rules.map((rule) => priceBy(rule, items));
-  if (costs.length > 0) return { least: Math.min(...costs), most: Math.max(...costs) };
+  const [least, dearest] = [Math.min(...costs), Math.max(...costs)];
+  if (least === dearest) return { least, most: dearest };
+  // Where it is open which rule it is, it may be another one: the most is what as many items in smaller pages cost.
   const paid = came.filter(({ charged }) => charged > 0);
-  return { least: 0, most: Math.min(...paid.map((one) => one.charged * Math.ceil(items / one.items))) };
+  const most = Math.min(...paid.map((one) => one.charged * Math.ceil(items / one.items)));
+  return { least: costs.length > 0 ? least : 0, most: Math.max(dearest, most) };
 }
 
 /** Group sizes in price rules that charge for each started group of items. */

@@ -87,7 +87,7 @@ const meanings: { [Name in keyof typeof tables.ads]?: string } = {
   firstLine: "body's first line, else a card's",
   text: 'headline, body and cards, each once',
   language: 'detected; null of templates and little text',
-  variant: 'same for nearly the same copy',
+  variant: 'same for nearly the same copy of a page',
   videoCount: 'null: no media came',
   imageCount: 'likewise',
 };

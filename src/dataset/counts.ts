@@ -1,7 +1,7 @@
 import type { Api } from '../api/client.ts';
 import type { Allowance } from '../api/send.ts';
 import { serviceNotes } from '../present/list-text.ts';
-import { type RunDates, seenDays } from '../present/running.ts';
+import { type RunDates, type SeenDays, seenDays } from '../present/running.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { totalOf } from './ad-list.ts';
 import { foundBy, gatheringsOf, isComplete } from './gatherings.ts';
@@ -17,8 +17,8 @@ export interface AdCount {
   gatheredAt?: string;
   /** What the service says about the number. */
   notes?: string[];
-  /** The days on which the ads that came along were last seen, the first and the last of them. */
-  lastSeen?: [string, string];
+  /** When the ads that came along were last seen. */
+  lastSeen?: SeenDays;
   /** The values of `countBy`, from a service that tells them. */
   values?: ValueCounts;
 }

@@ -20,7 +20,7 @@ function linesOf(summary: Summary, share: number): string[] {
   const line = (label: string, breakdown: Breakdown, show: (value: string) => string) =>
     `${label} (${breakdown.distinct}): ${valuesText(breakdown, { share, show })}`;
   return [
-    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} unknown${active.lastSeen ? `, last seen ${seenText(active.lastSeen)}` : ''}.`,
+    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} unknown${active.lastSeen ? `, ${seenText(active.lastSeen)}` : ''}.`,
     line('Advertisers', summary.advertisers, quote),
     line('Formats', summary.formats, constant),
     line('Calls to action', summary.callsToAction, constant),
@@ -30,7 +30,7 @@ function linesOf(summary: Summary, share: number): string[] {
     line('Languages of the copy', summary.languages, word),
     spreadText(summary.daysRunning),
     `Known of so many ads: reach ${known.reach}, spend ${known.spend}, revenue ${known.revenue}`,
-    `Variants (copy nearly the same): ${variants.distinct}; ads without copy: ${variants.adsWithoutCopy}`,
+    `Variants (copy of a page nearly the same): ${variants.distinct}; ads without copy: ${variants.adsWithoutCopy}`,
     line('First lines', summary.firstLines, quote),
   ];
 }

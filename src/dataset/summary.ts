@@ -1,5 +1,5 @@
 import { truncate } from '../present/fit.ts';
-import { seenDays } from '../present/running.ts';
+import { type SeenDays, seenDays } from '../present/running.ts';
 import { sanitizeLine } from '../present/text.ts';
 import type { AdRow, Row } from './columns.ts';
 
@@ -31,8 +31,8 @@ export interface Spread {
 /** What a gathering brought. Texts in it are third parties', cleaned and bounded. */
 export interface Summary {
   ads: number;
-  /** Of the unknown ones: the days on which they were last seen, the first and the last of them. */
-  active: { running: number; ended: number; unknown: number; lastSeen?: [string, string] };
+  /** `lastSeen` is of the unknown ones. */
+  active: { running: number; ended: number; unknown: number; lastSeen?: SeenDays };
   advertisers: Breakdown;
   formats: Breakdown;
   callsToAction: Breakdown;

@@ -100,17 +100,17 @@ function unknownRunning({ filters, ...search }: Search, countBy: string | undefi
   if (active === undefined && !isAmong) return [];
   const unknown = { ...others, missing: [...new Set([...keys, 'active'])] };
   const { from, where, values } = conditionsOf({ ...search, filters: unknown });
-  const sql = `SELECT count(*) AS ads, min(ads."lastSeenAt") AS first, max(ads."lastSeenAt") AS last FROM ${from} WHERE ${where}`;
-  const { ads = 0, first, last } = database.get<SeenRow>(sql, values) ?? {};
+  const sql = `SELECT count(*) AS ads, count(ads."lastSeenAt") AS seen, min(ads."lastSeenAt") AS first, max(ads."lastSeenAt") AS last FROM ${from} WHERE ${where}`;
+  const { ads = 0, seen = 0, first, last } = database.get<SeenRow>(sql, values) ?? {};
   if (ads === 0) return [];
-  const which = isAmong ? 'of these ads' : ads === 1 ? 'more ad matches the rest' : 'more ads match the rest';
-  const days = [first, last].flatMap((time) => dayOf(time) ?? []) as [string, string];
-  const seen = days.length === 2 ? `last seen ${seenText(days)}` : 'and no date of when they were last seen';
-  const reason = `Unknown whether ${ads === 1 ? 'it runs' : 'they run'}: no endDate, ${seen}.`;
-  return [`${ads} ${which}. ${reason}${isAmong ? '' : ' missing active finds them.'}`];
+  const dates = { first: dayOf(first) ?? '', last: dayOf(last) ?? '', ads: seen, isAll: seen === ads };
+  const reason = `no endDate, ${seen > 0 ? seenText(dates) : 'and no date of when they were last seen'}.`;
+  if (isAmong) return [`Unknown whether ${ads} of these ads ${ads === 1 ? 'runs' : 'run'}: ${reason}`];
+  const more = ads === 1 ? '1 more ad matches the rest' : `${ads} more ads match the rest`;
+  return [`${more}. Unknown whether ${ads === 1 ? 'it runs' : 'they run'}: ${reason} missing active finds them.`];
 }
 
-type SeenRow = { ads: number; first: number | null; last: number | null };
+type SeenRow = { ads: number; seen: number; first: number | null; last: number | null };
 
 /** Records that bounds leave out because they have no value to compare. */
 function leftOut(search: Search, database: Database): string[] {

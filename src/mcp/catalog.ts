@@ -193,9 +193,9 @@ export const instructions = ({
   keepsAnswers,
 }: InstructionsOptions): string => `Ad Library searches ads, the advertiser pages behind them, and the member's collections.
 
-Cost: ${costText(offered.filter(isGated))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${keepsAnswers ? cached : notCached} get_credits shows the balance and the usage windows.
+Cost: ${costText(offered.filter(isGated))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${repeats(keepsAnswers, namesIn(offered))}
 
-${economy(offered.map(({ name }) => name))}Paging: to continue, pass a result's cursor back unchanged, with the same filters. A result that was cut to fit continues from its cursor${keepsAnswers ? ' at no charge' : ', and its page is charged again'}.
+${economy(namesIn(offered))}Paging: to continue, pass a result's cursor back unchanged, with the same filters. A result that was cut to fit continues from its cursor${keepsAnswers ? ' at no charge' : ', and its page is charged again'}.
 
 Numbers are the service's; its document does not define them. duplicates: copies, the ad itself included; reach: people reached; est.: a range, no exact sum; trend and performance: its own scores, on no stated scale; VIDEO (media: image): it calls the ad a video but sent an image. What is not shown is unknown, not zero.
 
@@ -214,10 +214,23 @@ function economy(offered: readonly string[]): string {
   return steps.length === 0 ? '' : `Many ads: do not page through lists to count or compare. ${steps.join(' ')}\n\n`;
 }
 
-const cached =
-  'Repeating a call within a few minutes is free, and so is get_ad with seen: true for an ad that a list showed.';
-const notCached =
-  'This server caches no answers: repeating a call is charged again. get_ad with seen: true costs nothing for an ad that a list showed.';
+const namesIn = (tools: readonly ToolDescription[]): string[] => tools.map(({ name }) => name);
+
+/** What repeating a call costs, and where the balance stands. */
+function repeats(keepsAnswers: boolean, offered: readonly string[]): string {
+  const opens = offered.includes('get_ad');
+  const seen = 'get_ad with seen: true';
+  const lists = 'for an ad that a list showed';
+  return [
+    keepsAnswers
+      ? `Repeating a call within a few minutes is free${opens ? `, and so is ${seen} ${lists}` : ''}.`
+      : 'This server caches no answers: repeating a call is charged again.',
+    !keepsAnswers && opens && `${seen} costs nothing ${lists}.`,
+    offered.includes('get_credits') && 'get_credits shows the balance and the usage windows.',
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
 
 const costText = (gated: readonly ToolDescription[]): string =>
   gated.length === 0

@@ -44,15 +44,27 @@ export function dayOf(date: unknown): string | undefined {
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
-/** The first and the last day on which ads were last seen; undefined where no date says it. */
-export function seenDays(ads: readonly RunDates[]): [first: string, last: string] | undefined {
-  const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
-  const [first, last] = [days[0], days.at(-1)];
-  return first === undefined || last === undefined ? undefined : [first, last];
+/** The days on which ads were last seen, and of how many of them a date says it. */
+export interface SeenDays {
+  first: string;
+  last: string;
+  ads: number;
+  isAll: boolean;
 }
 
-/** `2026-05-30 to 2026-06-16`, or the one day. */
-export const seenText = ([first, last]: [string, string]): string => (first === last ? first : `${first} to ${last}`);
+/** Undefined where no date says it. */
+export function seenDays(ads: readonly RunDates[]): SeenDays | undefined {
+  const days = ads.flatMap(({ lastSeenAt }) => dayOf(lastSeenAt) ?? []).sort();
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  return { first, last, ads: days.length, isAll: days.length === ads.length };
+}
+
+/** `2 of them last seen 2026-05-30 to 2026-06-16`, or on the one day; without a number if it is all of them. */
+export function seenText({ first, last, ads, isAll }: SeenDays): string {
+  const days = first === last ? first : `${first} to ${last}`;
+  return `${isAll ? '' : `${ads} of them `}last seen ${days}`;
+}
 
 /** Days from one day or date-time to another; undefined if the second is earlier. */
 export function daysBetween(from: string, to: string): number | undefined {

@@ -211,11 +211,9 @@ function shown({ total, gatheredAt, notes, lastSeen }: AdCount, filters: Filters
 
 /** A service decides by itself what its filter `active` finds. */
 function runningNote(lastSeen: AdCount['lastSeen'], isGathered: boolean): string {
-  const ads = isGathered ? 'these ads were' : 'the ad that it sent was';
-  const seen = lastSeen
-    ? `${ads} last seen ${seenText(lastSeen)}`
-    : `${ads} sent without a date of when it was last seen`;
-  return `the service decides what is active; ${seen}`;
+  const ads = isGathered ? 'these ads' : 'the ad that it sent';
+  const seen = lastSeen ? seenText(lastSeen) : 'no date of when last seen';
+  return `the service decides what is active; ${ads}: ${seen}`;
 }
 
 function partLines(part: Count, ofAll: readonly string[]): string[] {

@@ -89,7 +89,7 @@ describe('a summary', () => {
         'Languages of the copy (1): en 2',
         'Days running: min 3, median 3, 90th percentile 3, max 3; unknown of 1 ad',
         'Known of so many ads: reach 0, spend 0, revenue 0',
-        'Variants (copy nearly the same): 1; ads without copy: 0',
+        'Variants (copy of a page nearly the same): 1; ads without copy: 0',
         'First lines (1): "Walk more." 2',
       ].join('\n'),
     );

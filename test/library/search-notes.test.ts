@@ -100,12 +100,12 @@ test('where nobody knows whether ads run, it says how many they are and when the
   );
   const by = own.key();
   const ask = async (body: object) => (await own.ask('POST', '/v1/ads/search', { key: by, body })).body;
-  const unknown = 'Unknown whether they run: no endDate, last seen 2026-01-02 to 2026-03-12.';
-  const more = `3 more ads match the rest. ${unknown} missing active finds them.`;
+  const unknown = 'no endDate, 2 of them last seen 2026-01-02 to 2026-03-12.';
+  const more = `3 more ads match the rest. Unknown whether they run: ${unknown} missing active finds them.`;
   expect((await ask({ active: true })).notes).toEqual([more]);
   expect((await ask({ active: false })).notes).toEqual([more]);
   for (const body of [{ missing: ['active'] }, { countBy: 'active' }, { not: { active: true } }])
-    expect((await ask(body)).notes).toEqual([`3 of these ads. ${unknown}`]);
+    expect((await ask(body)).notes).toEqual([`Unknown whether 3 of these ads run: ${unknown}`]);
   expect((await ask({ missing: 'active' })).items.map(({ id }: { id: string }) => id).sort()).toEqual(
     [3, 4, 5].map(uuid),
   );

@@ -52,7 +52,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   adText: [(text) => adText(adAt('standard')(text))],
   adListText: [(text) => adListText({ items: [adAt('brief')(text)] })],
   seenDays: [(text) => seenDays([{ lastSeenAt: text }])],
-  seenText: [(text) => seenText([text, text])],
+  seenText: [(text) => seenText({ first: text, last: text, ads: 1, isAll: false })],
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
   viewCards: [(text) => viewCards({ ...adOf(text), cards: [filled(card, text), { title: text }] })],
   mediaOf: [(text) => mediaOf(adOf(text))],

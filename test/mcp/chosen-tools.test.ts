@@ -65,3 +65,10 @@ test('the tools of the board and its page are there only with a tool that shows 
     expect(tools.filter(({ name }) => name.startsWith('board_'))).toHaveLength(shows ? 2 : 0);
     expect((await client.listResources()).resources).toHaveLength(shows ? 1 : 0);
   }));
+
+test('the instructions name only tools that are there', () =>
+  withSomeTools(async ({ client }, tools) => {
+    const missing = toolNames.filter((name) => !tools.includes(name));
+    const named = missing.filter((name) => new RegExp(`\\b${name}\\b`).test(client.getInstructions() ?? ''));
+    expect(named).toEqual([]);
+  }));

@@ -35,7 +35,8 @@ const stateOf = (ad: object) => runOf(ad, startOfTests).stillRunning;
 const seenOf = (ads: readonly ServedAd[]) => {
   const days = ads.flatMap(({ lastSeenAt }) => String(lastSeenAt ?? '').slice(0, 10) || []).sort();
   const [first = '', last] = [days[0], days.at(-1)];
-  return first && `, last seen ${first === last ? first : `${first} to ${last}`}`;
+  const some = days.length < ads.length ? `${days.length} of them ` : '';
+  return first && `, ${some}last seen ${first === last ? first : `${first} to ${last}`}`;
 };
 const valuesOf: Record<string, (ad: ServedAd) => unknown[]> = {
   displayFormat: ({ displayFormat }) => [displayFormat ?? []].flat(),

@@ -84,6 +84,31 @@ test('a free account reads free everywhere', async ({ service, start }) => {
 
 describe('whatever was read before, at whatever price', () => {
   upstreamTest(
+    'no gathering costs more than the most of its estimate, even where calls have a fee or a least price',
+    async ({ upstream, start }) => {
+      const price = fc.record({ fee: fc.constantFrom(0, 0, 2), least: fc.integer({ min: 1, max: 4 }) });
+      const groups = fc.record({ credits: fc.constantFrom(1, 2), perItems: fc.integer({ min: 5, max: 30 }) });
+      const limits = fc.array(fc.integer({ min: 2, max: 60 }), { minLength: 1, maxLength: 2 });
+      await fc.assert(
+        fc.asyncProperty(price, groups, limits, async ({ fee, least }, { credits, perItems }, earlier) => {
+          const service = new AdService(400);
+          service.price = (came) => Math.max(least, fee + Math.ceil(came / perItems) * credits);
+          upstream.does(service.behaviour);
+          const server = await start({});
+          for (const limit of earlier) await server.call('search_ads', { filters: { other: true }, limit });
+          const estimated = await server.call('gather_ads', { maxCredits: 0 });
+          const { atMost = Infinity } = estimated.data.estimate as { atMost?: number };
+          const gathered = await server.call('gather_ads', { maxCredits: 1e6 });
+          expect(gathered.data.receipt.charged).toBeLessThanOrEqual(atMost);
+          await server.close();
+        }),
+        { numRuns: 40, examples: [[{ fee: 0, least: 2 }, { credits: 1, perItems: 20 }, [7, 33]]] },
+      );
+    },
+    120_000,
+  );
+
+  upstreamTest(
     'what a next page is expected to cost is what it costs, and an estimate is right or the most it can be',
     async ({ upstream, start }) => {
       await fc.assert(

@@ -62,7 +62,7 @@ test('a process that runs for long and one that starts now find the same variant
       const { gathering, summary } = await gather([0, 1, 2, 6, 7]);
       const sql = `SELECT count(DISTINCT variant) FROM ads JOIN gathered ON adId = id WHERE gatheringId = '${gathering}'`;
       const { rows = [] } = (await server.call('query_ads', { sql })).data as { rows?: number[][] };
-      expect(summary).toContain(`Variants (copy nearly the same): ${rows[0]?.[0]};`);
+      expect(summary).toContain(`Variants (copy of a page nearly the same): ${rows[0]?.[0]};`);
       const groups = await groupsOf(server);
       await server.stop();
       const fresh = await start({ files }, options);
