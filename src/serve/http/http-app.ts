@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
@@ -95,7 +96,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const credentials = 'demo' in callers ? callers.demo : context.get('credentials');
     const answer = (context.env as HttpBindings).outgoing;
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
-    if (!messagesIn(body.value).some(isWork)) return lists.add(answered);
+    if (!messagesIn(body.value).some(isWork)) return lists.add(() => nextTurn().then(answered));
     const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers.authRateLimit);
     return refused ?? answered();
   });
@@ -110,8 +111,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   };
 }
 
-/** What is no work is made for any key, so it is made in turn: a small request may ask for a long answer. */
-const listsAtOnce = 64;
+/** What is no work is made for any key, so it takes turns with all else: a small request may ask for a long answer. */
+const listsAtOnce = 8;
 
 /** More than results take, but for some of the board's. */
 const maxResultBytes = 256 * 1024;
