@@ -40,6 +40,8 @@ export interface AppOptions extends Omit<CallsOptions, 'upstream'> {
   isKnownKey?: (tenantId: string) => Promise<boolean>;
   /** The address at which `pictures` will be served, if any. */
   mediaUrl?: string | undefined;
+  /** The way to the service; by default the network. */
+  fetch?: Fetch | undefined;
 }
 
 /** What a machine has slept, of which `performance.now` knows nothing on most systems; less is inaccuracy. */
@@ -83,9 +85,10 @@ export async function openApp({
   random,
   resolve,
   mediaUrl,
+  fetch,
   shared,
 }: AppOptions): Promise<App> {
-  const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config));
+  const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config, fetch));
   const draining = new AbortController();
   const closing = new AbortController();
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
@@ -141,8 +144,8 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   return { ...catalog, callTool: async () => catalog.refuse(error) };
 }
 
-function openService({ baseUrl, apiKey, searchFilters }: Config): UpstreamService {
-  const network = undiciFetch();
+function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | undefined): UpstreamService {
+  const network = fetch ? { fetch, close: () => {} } : undiciFetch();
   const service = { ...network, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
