@@ -21,6 +21,8 @@ export interface AdPage {
   found: number | undefined;
   /** The place of its answer among all. */
   order: number | undefined;
+  /** Credits that it cost; null where the service did not say so. */
+  charged: number | null;
   /** Takes it out of the cache of answers. */
   uncache?: (() => Promise<void>) | undefined;
   /** Its ads, if it comes from that cache: the dataset may have lost them since. */
@@ -115,10 +117,10 @@ function copiesOf({
   uncache,
   raw,
   order,
-  receipt: { age, requestId },
-}: Answer): Pick<AdPage, 'order' | 'uncache' | 'replayed'> {
+  receipt: { age, requestId, charged },
+}: Answer): Pick<AdPage, 'order' | 'charged' | 'uncache' | 'replayed'> {
   const { items } = raw as { items: readonly unknown[] };
-  return { order, uncache, ...(age !== undefined && { replayed: { items, requestId, age, order } }) };
+  return { order, charged, uncache, ...(age !== undefined && { replayed: { items, requestId, age, order } }) };
 }
 
 /** An id is a UUID in the document. What is much longer is none, and would only take room. */

@@ -73,6 +73,7 @@ export const tables = {
     collectionId: 'text',
     found: 'numeric',
     read: 'numeric',
+    charged: 'numeric',
     complete: 'numeric',
     gatheredAt: 'text',
   },

@@ -53,7 +53,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
   const own = new Set(start.adIds);
   let idle = 0;
   const used = new Set([state.cursor]);
-  const take = async ({ ids, found, hasMore, cursor, order = 0 }: AdPage) => {
+  const take = async ({ ids, found, hasMore, cursor, order = 0, charged }: AdPage) => {
     const before = own.size;
     for (const id of ids.map(idKey)) {
       own.add(id);
@@ -66,6 +66,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
       found: found ?? state.found,
       // Of what was forgotten since nobody knows whether it is listed again.
       listed: Math.max(state.listed, before) + own.size - before,
+      charged: state.charged === null || charged === null ? null : state.charged + charged,
       ended: !hasMore,
       // An end that nobody waits for is still to be returned.
       fresh: state.fresh && (hasMore || run.signal.aborted),

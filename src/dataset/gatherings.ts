@@ -43,6 +43,7 @@ export function newGathering(
     parts: [],
     found: null,
     listed: 0,
+    charged: 0,
     ended: false,
     cursor: null,
     order,
@@ -134,11 +135,23 @@ export function isComplete(gathering: Gathering, contents: DatasetContents): boo
 }
 
 /** What the service says there is; the sum of the parts, and null unless all of them are there and say it. */
-export function foundBy(gathering: Gathering, contents: DatasetContents): number | null {
-  if (gathering.parts.length === 0) return gathering.found;
+export const foundBy = (gathering: Gathering, contents: DatasetContents): number | null =>
+  sumOver(gathering, contents, ({ found }) => found);
+
+/** Credits that it cost, with its parts; null where that is not known of all. */
+export const chargedFor = (gathering: Gathering, contents: DatasetContents): number | null =>
+  sumOver(gathering, contents, ({ charged }) => charged);
+
+function sumOver(
+  gathering: Gathering,
+  contents: DatasetContents,
+  numberOf: (part: Gathering) => number | null,
+): number | null {
+  if (gathering.parts.length === 0) return numberOf(gathering);
   const parts = partsOf(gathering, contents);
   if (parts.length < new Set(gathering.parts).size) return null;
-  return parts.reduce<number | null>((sum, { found }) => (sum === null || found === null ? null : sum + found), 0);
+  const numbers = parts.map(numberOf);
+  return numbers.reduce((sum, number) => (sum === null || number === null ? null : sum + number), 0);
 }
 
 /** In words, where only some parts say what there is: what those say. */

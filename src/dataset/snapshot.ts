@@ -6,7 +6,7 @@ import type { AdRows } from './ad-row.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
 import { isoTime, jsonCell } from './cells.ts';
 import type { Row } from './columns.ts';
-import { adIdsOf, foundBy, isComplete } from './gatherings.ts';
+import { adIdsOf, chargedFor, foundBy, isComplete } from './gatherings.ts';
 import { pageRow } from './page-row.ts';
 import { PART, PART_SIZE, partsOf } from './parts.ts';
 import type { Snapshot, TableRows } from './sql/sql-pool.ts';
@@ -86,6 +86,7 @@ function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gat
     collectionId,
     found: foundBy(gathering, contents),
     read: adIdsOf(gathering, contents).size,
+    charged: chargedFor(gathering, contents),
     complete: Number(isComplete(gathering, contents)),
     gatheredAt: isoTime(gatheredAt),
   };

@@ -95,6 +95,8 @@ export interface GatheringState {
   found: number | null;
   /** How many different ads the service has listed. */
   listed: number;
+  /** Credits that its pages cost; null where the service did not say so of all. */
+  charged: number | null;
   /** The last page was reached. */
   ended: boolean;
   /** Where the service goes on. */
@@ -118,6 +120,7 @@ export interface GatheringStep extends Omit<GatheringState, keyof AddedFields>, 
 interface AddedFields {
   fresh?: boolean | undefined;
   listed?: number | undefined;
+  charged?: number | null | undefined;
   order?: number | undefined;
   step?: number | undefined;
   answerOrder?: number | undefined;

@@ -106,9 +106,9 @@ export class GatheringTable {
 /** Without what else a record holds, and with what one of an earlier version lacks. */
 function stateOf(record: Omit<GatheringStep, 'adIds'>): GatheringState {
   const { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt } = record;
-  const { fresh = false, listed = 0, order = startedAt, step = 0, answerOrder = gatheredAt } = record;
+  const { fresh = false, listed = 0, charged = null, order = startedAt, step = 0, answerOrder = gatheredAt } = record;
   const about = { id, question, filters, collectionId, fresh, parts };
-  return { ...about, found, listed, ended, cursor, order, step, answerOrder, startedAt, gatheredAt };
+  return { ...about, found, listed, charged, ended, cursor, order, step, answerOrder, startedAt, gatheredAt };
 }
 
 /** One that ended is not opened again by a step that another process made at the same time. */

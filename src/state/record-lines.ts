@@ -31,6 +31,7 @@ const GatheringLine = z.object({
   parts: z.array(z.string()),
   found: z.number().nullable(),
   listed: z.int().min(0).optional(),
+  charged: z.number().nullable().optional(),
   ended: z.boolean(),
   cursor: z.string().nullable(),
   order: z.int().min(0).optional(),

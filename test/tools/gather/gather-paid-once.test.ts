@@ -68,6 +68,8 @@ test('a page that was paid for is a step, at whichever page the call was cancell
       const { data } = await server.call('gather_ads', { ...question, ...all });
       expect(data).toMatchObject({ read: ads, complete: true });
       expect(service.served).toBe(ads);
+      const sql = `SELECT charged FROM gatherings WHERE id = '${data.gathering}'`;
+      expect((await server.call('query_ads', { sql })).data.rows).toEqual([[service.charged]]);
       await server.close();
     }),
     { numRuns: 20 },
