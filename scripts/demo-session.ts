@@ -97,7 +97,7 @@ async function main() {
   const exported = { name: 'export_ads', args: { sql: table, name: 'ads-in-germany' }, shows: /\.csv/ };
   const saved = await files(exported);
   tell('Give me those ads as a table for a spreadsheet.', [
-    `${videos + other} rows, as ${saved[0]}.`,
+    `${videos + other} rows, as ${saved.find((file) => file.endsWith('.csv'))}.`,
     'A note beside it says how they were gathered.',
   ]);
 
@@ -142,14 +142,14 @@ async function picture(demoCall: DemoCall): Promise<string> {
   return save('sheet.jpg', Buffer.from(image.data, 'base64'));
 }
 
-/** Writes what an export links to, a table and its note, to files, and returns their names. */
+/** Writes what was exported, a table and its note, to files, and returns their names. */
 async function files(demoCall: DemoCall): Promise<string[]> {
-  const { content } = await toolResult(demoCall);
+  await toolResult(demoCall);
   const saved: string[] = [];
-  for (const block of content) {
-    if (block.type !== 'resource_link') continue;
-    const [resource] = (await client.readResource({ uri: block.uri })).contents;
-    if (resource && 'text' in resource) saved.push(save(block.name, resource.text));
+  for (const { uri, name } of (await client.listResources()).resources) {
+    if (!uri.startsWith('ad-library://exports/')) continue;
+    const [resource] = (await client.readResource({ uri })).contents;
+    if (resource && 'text' in resource) saved.push(save(name, resource.text));
   }
   return saved;
 }
