@@ -30,13 +30,13 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   // The next page is asked for like this one. What is left of one that is kept is free.
   const price = await context.priceOf(request.list, limit ?? itemsOf(answer).length);
   const prices = { rest: cacheId === undefined ? price : 0, next: answer.value.cursor === null ? undefined : price };
-  const write = () => fitPage({ answer, listing, views, prices }, context);
-  // The same cached answer, shown from the same item in the same view, gives the same text.
-  const name = () => `${views.name} ${JSON.stringify([listing, prices])}`;
+  const write = () => ({ ...fitPage({ answer, listing, views, prices }, context), price });
+  // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
+  const name = () => `${views.name} ${JSON.stringify([listing, price])}`;
   const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
-  return { ...page, price };
+  return page;
 }
 
 /** What the board needs of a page of a list, and of the one after it. It may ask for that when nothing is kept any more. */

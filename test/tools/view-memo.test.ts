@@ -47,7 +47,7 @@ describe('pages of answers that are kept', () => {
   test('are rendered once for the same request', async ({ service }) => {
     const context = await openContext(service);
     const first = await searchAds.run({ limit: 20 }, context);
-    expect(await searchAds.run({ limit: 20 }, context)).toEqual(first);
+    expect(await searchAds.run({ limit: 20 }, context)).toBe(first);
     expect(await searchAds.run({ limit: 20, detail: 'full' }, context)).not.toBe(first);
     expect(await searchAds.run({ limit: 20, fresh: true }, context)).not.toBe(first);
   });

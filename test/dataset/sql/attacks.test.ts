@@ -12,7 +12,7 @@ const messages: Record<Exclude<Outcome, 'answered'>, RegExp> = {
   refused: /^Only a SELECT .* Tables and columns: ads\(id, pageId/,
   'more than one': /^The SQL holds more than one statement, and none of them was run\./,
   nothing: /^The SQL holds no statement\./,
-  stopped: /^The statement (?:was stopped after 1 seconds?|needed more than 32 MB|put together a text of more than)/,
+  stopped: /^The statement (?:was stopped after 1 seconds|needed more than 32 MB|put together a text of more than)/,
   wrong:
     /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Did you mean)/,
 };
