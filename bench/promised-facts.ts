@@ -1,4 +1,4 @@
-import type { Ad } from '../src/api/resource-schemas.ts';
+import type { Ad } from '../src/api/schemas.ts';
 
 /** Text without what cutting, quoting and cleaning may change: letters and digits only. */
 const bare = (text: string) =>

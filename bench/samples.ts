@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Ad, Page } from '../src/api/resource-schemas.ts';
+import type { Ad, Page } from '../src/api/schemas.ts';
 import { openDemoLibrary } from '../src/library/demo.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -1,11 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
+import { operations } from './api/call.ts';
 import type { Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
-import { operations } from './api/operations.ts';
+import type { Fetch, undiciFetch } from './api/http.ts';
 import type { SearchFilters } from './api/search-filters.ts';
-import type { Fetch } from './api/send-http.ts';
-import { undiciFetch } from './api/undici-fetch.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import { logCalls, type OnCall, printable } from './log/log.ts';
@@ -145,11 +144,21 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
 }
 
 function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | undefined): UpstreamService {
-  const network = fetch ? { fetch, close: () => {} } : undiciFetch();
+  const network = fetch ? { fetch, close: () => {} } : openNetwork();
   const service = { ...network, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
   return { ...service, searchFilters: () => libraryFilters(network.fetch, baseUrl) };
+}
+
+/** Loaded with the first call. */
+function openNetwork(): { fetch: Fetch; close(): Promise<void> } {
+  let opened: Promise<ReturnType<typeof undiciFetch>> | undefined;
+  const fetch: Fetch = async (url, request) => {
+    opened ??= import('./api/http.ts').then((http) => http.undiciFetch());
+    return (await opened).fetch(url, request);
+  };
+  return { fetch, close: async () => (await opened)?.close() };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */

@@ -1,24 +1,36 @@
 import { resolve } from 'node:path';
+import {
+  untilAccepted,
+  withAcceptedKeys,
+  withCache,
+  withClaims,
+  withCoalescing,
+  withDataset,
+  withKeeping,
+  withOrder,
+  withSeenAds,
+  withVerdicts,
+  withWrites,
+} from './answers/answers.ts';
+import { type InFlightCalls, trackInFlightCalls } from './answers/in-flight-calls.ts';
+import { type Call, fingerprint, operations, type Send } from './api/call.ts';
 import { type Api, type ApiAnswer, type Caller, createApi, keyOf } from './api/client.ts';
-import { type InFlightCalls, trackInFlightCalls } from './api/in-flight-calls.ts';
-import { operations } from './api/operations.ts';
-import { untilAccepted, withAcceptedKeys, withVerdicts } from './api/rejected-keys.ts';
-import { type Call, fingerprint, type Send } from './api/send.ts';
-import { type Fetch, sendHttp } from './api/send-http.ts';
-import { withCache, withKeeping, withWrites } from './api/with-cache.ts';
-import { withClaims } from './api/with-claims.ts';
-import { withCoalescing } from './api/with-coalescing.ts';
-import { withRetries } from './api/with-retries.ts';
+import { type Fetch, sendHttp, withRetries } from './api/http.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
-import { openAllowance, withAllowance } from './credits/allowance.ts';
-import { type AskCredits, creditsAsker } from './credits/ask-credits.ts';
-import type { CreditLedger } from './credits/credit-ledger.ts';
+import { spendingOf } from './credits/credit-text.ts';
+import type { CreditLedger } from './credits/ledger.ts';
+import {
+  type AskCredits,
+  type BudgetOptions,
+  creditsAsker,
+  openAllowance,
+  withAllowance,
+  withBalance,
+  withBudget,
+  withUsageWindows,
+} from './credits/meter.ts';
 import { costOf, maxCostOf, quote } from './credits/prices.ts';
-import { spendingOf } from './credits/spending.ts';
-import { withBalance } from './credits/with-balance.ts';
-import { type BudgetOptions, withBudget } from './credits/with-budget.ts';
-import { withUsageWindows } from './credits/with-usage-windows.ts';
 import { totalOf } from './dataset/ad-list.ts';
 import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
@@ -36,7 +48,6 @@ import { memoryState } from './state/memory-state.ts';
 import { NamedTurns, type Turns } from './state/named-turns.ts';
 import type { ReplicaState } from './state/redis/replica-state.ts';
 import type { State } from './state/state.ts';
-import { withDataset, withOrder, withSeenAds } from './state/with-dataset.ts';
 import { cursorSigner } from './tools/cursor.ts';
 import type { CallerContext } from './tools/tool-context.ts';
 import { createViewMemo } from './tools/view-memo.ts';

@@ -41,13 +41,14 @@ const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\
 /** Where the program begins, as a command or inside another program, and the clock and chance come in. */
 const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
-/** Who may import whom: `main → cli → serve → mcp → board → tools → dataset → present → state → credits → api`, and what hangs off that line. */
+/** Who may import whom: `main → cli → serve → mcp → board → tools → dataset → present → answers → state → credits → api`, and what hangs off that line. */
 const mayImport: Record<string, string[]> = {
   'src/version.ts': ['package.json'],
   log: ['log'],
   api: ['api'],
   credits: ['credits', 'api'],
   state: ['state', 'credits', 'api'],
+  answers: ['answers', 'state', 'credits', 'api'],
   workers: ['workers', 'api'],
   present: ['present'],
   language: ['language'],
@@ -61,7 +62,18 @@ const mayImport: Record<string, string[]> = {
   raster: ['raster'],
   library: ['library', 'language', 'present', 'api'],
   config: ['config', 'api', 'log'],
-  'src/send-chain.ts': ['api', 'credits', 'state', 'dataset', 'pictures', 'config', 'tools', 'log', 'src/version.ts'],
+  'src/send-chain.ts': [
+    'api',
+    'answers',
+    'credits',
+    'state',
+    'dataset',
+    'pictures',
+    'config',
+    'tools',
+    'log',
+    'src/version.ts',
+  ],
   'src/app.ts': [
     'api',
     'mcp',
@@ -85,7 +97,7 @@ const broken = (rule: (source: Source) => Iterable<string>) =>
 /** The only places that may load a package, as folders or files. */
 const packagePlaces: Record<string, string[]> = {
   '@modelcontextprotocol/': ['src/mcp/', 'src/serve/'],
-  undici: ['src/api/undici-fetch.ts', 'src/pictures/'],
+  undici: ['src/api/http.ts', 'src/pictures/'],
   '@redis/client': ['src/state/redis/'],
   'node-sqlite3-wasm': ['src/library/'],
   '@sqlite.org/sqlite-wasm': ['src/dataset/sql/'],

@@ -1,15 +1,51 @@
-import { knownError } from './abort.ts';
+import * as z from 'zod';
+import {
+  type Answer,
+  type Call,
+  fingerprint,
+  knownError,
+  type Operation,
+  type OperationName,
+  operations,
+  type Receipt,
+  type Send,
+} from './call.ts';
 import { AdLibraryError, type Failure } from './errors.ts';
-import { type Operation, type OperationName, operations } from './operations.ts';
-import type { AnswerOf } from './response-schemas.ts';
-import { type Answer, type Call, fingerprint, type Receipt, type Send } from './send.ts';
+import {
+  AccountAnswer,
+  AdAnswer,
+  AddCollectionItemAnswer,
+  AdListAnswer,
+  CollectionItemsAnswer,
+  CollectionListAnswer,
+  CreditStatusAnswer,
+  IdentityAnswer,
+  PageAnswer,
+  PageListAnswer,
+} from './schemas.ts';
 
 /** The parameters of an operation, and how to answer it. */
-export type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance' | 'around'>>;
+type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance' | 'around'>>;
 
 export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
 }
+
+/** The schema of each operation's answer. */
+export const responseSchemas = {
+  whoami: IdentityAnswer,
+  getAccount: AccountAnswer,
+  getCredits: CreditStatusAnswer,
+  listCollections: CollectionListAnswer,
+  listCollectionItems: CollectionItemsAnswer,
+  addCollectionItem: AddCollectionItemAnswer,
+  searchAds: AdListAnswer,
+  getAd: AdAnswer,
+  searchPages: PageListAnswer,
+  getPage: PageAnswer,
+} satisfies Record<OperationName, z.ZodType>;
+
+type AnswerOf<Name extends OperationName> = z.output<(typeof responseSchemas)[Name]>;
 
 /** One method for each operation of the document. */
 export type Api = { [Name in OperationName]: (request?: ApiRequest) => Promise<ApiAnswer<Name>> };
@@ -92,4 +128,28 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
 function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
   const known = knownError(error, signal);
   return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });
+}
+
+/** Reads the items of a collection as the requested type, because the answer does not state it reliably. */
+export const readAds = (answer: Listed) => readItems(AdAnswer, answer);
+export const readPages = (answer: Listed) => readItems(PageAnswer, answer);
+
+function readItems<Item>(item: z.ZodType<Item>, { value, receipt }: Listed): Item[] {
+  const parsed = z.array(item).safeParse(value.items);
+  if (parsed.success) return parsed.data;
+  const { charged, requestId } = receipt;
+  throw new AdLibraryError({
+    kind: 'unexpected_response',
+    problem: 'The items are not of the requested item type.',
+    status: 200,
+    requestId: requestId ?? undefined,
+    charged: charged ?? undefined,
+    sent: true,
+    paid: true,
+  });
+}
+
+interface Listed {
+  value: { items: readonly unknown[] };
+  receipt: Pick<Receipt, 'charged' | 'requestId'>;
 }

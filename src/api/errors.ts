@@ -1,4 +1,4 @@
-import type { UsageLimitAnswer } from './response-schemas.ts';
+import type { UsageLimitAnswer } from './schemas.ts';
 
 /** Every way a call can fail, as `_meta["ad-library/error"].kind` names it. */
 export const errorKinds = [

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { withDeadline } from '../api/abort.ts';
+import { withDeadline } from '../api/call.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { adRows } from '../dataset/ad-row.ts';
 import { isoTime } from '../dataset/cells.ts';

@@ -1,5 +1,4 @@
-import type { Operation } from '../api/operations.ts';
-import type { Answer, Call } from '../api/send.ts';
+import type { Answer, Call, Operation } from '../api/call.ts';
 
 /** The charges seen for calls that asked for a number of items. */
 interface SizePrice {

@@ -1,6 +1,6 @@
+import type { Allowance, Answer, Call } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { Allowance, Answer, Call } from '../api/send.ts';
 import type { GatheringQuestion } from './gatherings.ts';
 
 /** Where a page of a list begins, and how many ads it may hold. */
@@ -75,7 +75,7 @@ function searched(filters: object, { api, allowance, fresh, maxLimit }: AdListOp
 function collected(collectionId: string, { api, allowance, fresh }: AdListOptions): AdList {
   const pageOf = async (answer: ApiAnswer<'listCollectionItems'>): Promise<AdPage> => {
     // Loaded with the first call, like everything that reads answers.
-    const { readAds } = await import('../api/read-items.ts');
+    const { readAds } = await import('../api/client.ts');
     const { cursor, hasMore, collection } = answer.value;
     return {
       ids: idsOf(readAds(answer)),

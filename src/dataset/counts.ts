@@ -1,5 +1,5 @@
+import type { Allowance } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
-import type { Allowance } from '../api/send.ts';
 import { serviceNotes } from '../present/list-text.ts';
 import { type RunDates, type SeenDays, seenDays } from '../present/running.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { canonical } from '../api/send.ts';
+import { canonical } from '../api/call.ts';
 import { quote } from '../present/fence.ts';
 import { truncate } from '../present/fit.ts';
 import { count } from '../present/list-text.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AdLibraryError } from '../api/errors.ts';
-import type { CallAllowance } from '../credits/allowance.ts';
+import type { CallAllowance } from '../credits/meter.ts';
 import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
 import { type AdList, type AdPage, type ReplayedAds, smallerLimit } from './ad-list.ts';
 import { type Stop, type StopSignals, stopOf } from './stop.ts';

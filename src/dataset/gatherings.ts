@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { canonical } from '../api/send.ts';
+import { canonical } from '../api/call.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey, type StoredItem } from '../state/dataset.ts';
 
 type Filters = Readonly<Record<string, unknown>>;

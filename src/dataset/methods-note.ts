@@ -1,4 +1,4 @@
-import { canonical } from '../api/send.ts';
+import { canonical } from '../api/call.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { isoTime } from './cells.ts';
 import { describedColumns } from './columns.ts';

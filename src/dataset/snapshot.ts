@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { canonical } from '../api/send.ts';
+import { canonical } from '../api/call.ts';
 import { type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
 import type { AdRows } from './ad-row.ts';

@@ -1,4 +1,4 @@
-import type { Ad } from '../api/resource-schemas.ts';
+import type { Ad } from '../api/schemas.ts';
 import { loadLanguageDetector } from '../language/detector.ts';
 import { textsIn } from './record-type.ts';
 

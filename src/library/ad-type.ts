@@ -1,4 +1,4 @@
-import type { Ad } from '../api/resource-schemas.ts';
+import type { Ad } from '../api/schemas.ts';
 import { landingDomainOf } from '../present/ad.ts';
 import { runOf, timeOf } from '../present/running.ts';
 import { flag, missing, type RecordType, textsIn } from './record-type.ts';

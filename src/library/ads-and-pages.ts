@@ -1,4 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
+import type { ItemType } from '../api/schemas.ts';
 import { adType } from './ad-type.ts';
 import { pageType } from './page-type.ts';
 import type { RecordType } from './record-type.ts';

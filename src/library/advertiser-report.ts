@@ -1,4 +1,4 @@
-import type { Page } from '../api/resource-schemas.ts';
+import type { Page } from '../api/schemas.ts';
 import { type Json, list, numeric, object, text, withoutAbsent } from './loose-values.ts';
 import { idText } from './public-archive.ts';
 

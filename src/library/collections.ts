@@ -1,5 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
-import type { Collection } from '../api/resource-schemas.ts';
+import type { Collection, ItemType } from '../api/schemas.ts';
 import { notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Database } from './database.ts';

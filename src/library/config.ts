@@ -1,4 +1,4 @@
-import type { OperationName } from '../api/operations.ts';
+import type { OperationName } from '../api/call.ts';
 
 /** Scope names of the API document (Authentication, rule 5), and `collections:write`, which is this library's choice. */
 export const scopeNames = [

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Ad } from '../api/resource-schemas.ts';
+import type { Ad } from '../api/schemas.ts';
 import { loadAdLanguage } from './ad-language.ts';
 import { csvDelimiter, csvPieces } from './csv-pieces.ts';
 import { addProblem, emptyReport, type ImportReport } from './import-report.ts';

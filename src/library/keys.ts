@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ItemType } from '../api/item-type.ts';
+import { ItemType } from '../api/schemas.ts';
 import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Collections } from './collections.ts';

@@ -1,5 +1,5 @@
-import type { OperationName } from '../api/operations.ts';
-import type { CreditStatus, UsageLimit } from '../api/resource-schemas.ts';
+import type { OperationName } from '../api/call.ts';
+import type { CreditStatus, UsageLimit } from '../api/schemas.ts';
 import { ApiError } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Price } from './config.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { ItemType } from '../api/item-type.ts';
-import { type OperationName, operations } from '../api/operations.ts';
-import * as schemas from '../api/resource-schemas.ts';
+import { type OperationName, operations } from '../api/call.ts';
+import * as schemas from '../api/schemas.ts';
+import { ItemType } from '../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../api/search-filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';
 import { describeFilters, isCondition, libraryFilters } from './filters.ts';

@@ -1,6 +1,5 @@
-import type { ItemType } from '../api/item-type.ts';
-import type { OperationName } from '../api/operations.ts';
-import type { Account, Identity } from '../api/resource-schemas.ts';
+import type { OperationName } from '../api/call.ts';
+import type { Account, Identity, ItemType } from '../api/schemas.ts';
 import { notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { Presenter } from './presenter.ts';

@@ -1,4 +1,4 @@
-import type { Page } from '../api/resource-schemas.ts';
+import type { Page } from '../api/schemas.ts';
 import { timeOf } from '../present/running.ts';
 import { flag, missing, type RecordType, textsIn } from './record-type.ts';
 

@@ -1,4 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
+import type { ItemType } from '../api/schemas.ts';
 import type { LibraryConfig } from './config.ts';
 import type { Records } from './records.ts';
 

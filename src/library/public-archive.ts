@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ad, MediaAsset } from '../api/resource-schemas.ts';
+import type { Ad, MediaAsset } from '../api/schemas.ts';
 import { domainOf } from '../present/landing.ts';
 import {
   camelCased,

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
-import { Ad, Page } from '../api/resource-schemas.ts';
-import { isPathId, maxIdLength } from '../api/send.ts';
+import { isPathId, maxIdLength } from '../api/call.ts';
+import { Ad, Page } from '../api/schemas.ts';
 import { timeOf } from '../present/running.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';

@@ -1,4 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
+import type { ItemType } from '../api/schemas.ts';
 
 /**
  * What the two types of record are, and how each can be searched.

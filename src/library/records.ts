@@ -1,5 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
-import type { Ad, Page } from '../api/resource-schemas.ts';
+import type { Ad, ItemType, Page } from '../api/schemas.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import type { Database } from './database.ts';
 import { type RecordType, textColumns } from './record-type.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ItemType } from '../api/item-type.ts';
+import type { ItemType } from '../api/schemas.ts';
 import { loadAdLanguage } from './ad-language.ts';
 import type { ServiceContext } from './service-context.ts';
 

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { ItemType } from '../api/item-type.ts';
-import { AddCollectionItemRequest } from '../api/resource-schemas.ts';
-import { maxIdLength } from '../api/send.ts';
+import { maxIdLength } from '../api/call.ts';
+import { AddCollectionItemRequest, ItemType } from '../api/schemas.ts';
 import { invalid, quoted } from './api-error.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';
 

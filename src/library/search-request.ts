@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { ItemType } from '../api/item-type.ts';
-import { canonical } from '../api/send.ts';
+import { canonical } from '../api/call.ts';
+import type { ItemType } from '../api/schemas.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import { invalid } from './api-error.ts';
 import type { Search } from './conditions.ts';

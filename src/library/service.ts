@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
-import { type OperationName, operations } from '../api/operations.ts';
-import type { ErrorBody } from '../api/resource-schemas.ts';
+import { type OperationName, operations } from '../api/call.ts';
+import type { ErrorBody } from '../api/schemas.ts';
 import { ApiError, notFound } from './api-error.ts';
 import type { Caller } from './caller.ts';
 import type { KeyRing } from './keys.ts';

@@ -1,8 +1,7 @@
-import { withDeadline } from '../api/abort.ts';
+import { type Receipt, withDeadline } from '../api/call.ts';
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import type { Receipt } from '../api/send.ts';
 import { allTools } from '../board/board-tools.ts';
 import { boardKey } from '../board/payload.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
-import type { Receipt } from '../api/send.ts';
 import { word } from '../present/fence.ts';
 import { untrustedId } from './untrusted-text.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { Fetch } from '../api/http.ts';
 import { filtersExtension, filterTypes, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
-import type { Fetch } from '../api/send-http.ts';
 import { word } from '../present/fence.ts';
 
 interface ServedBy {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { raceAbort, withDeadline } from '../api/abort.ts';
+import { raceAbort, withDeadline } from '../api/call.ts';
 import { FairStore } from '../state/fair-store.ts';
 import { Turns } from '../workers/turns.ts';
 import {

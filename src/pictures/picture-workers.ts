@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { raceAbort } from '../api/abort.ts';
+import { raceAbort } from '../api/call.ts';
 import { startWorker } from '../workers/start-worker.ts';
 import { Turns } from '../workers/turns.ts';
 import type { DrawReply, DrawRequest } from './sheet.ts';

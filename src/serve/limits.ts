@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import PQueue from 'p-queue';
-import { follow } from '../api/abort.ts';
+import { follow } from '../api/call.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { OnCall } from '../log/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';

@@ -1,4 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
+import type { ItemType } from '../api/schemas.ts';
 import type { GatheringStep } from './dataset.ts';
 import type { ItemRecord } from './item-history.ts';
 

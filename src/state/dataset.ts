@@ -1,5 +1,5 @@
-import type { ItemType } from '../api/item-type.ts';
-import type { Call } from '../api/send.ts';
+import type { Call } from '../api/call.ts';
+import type { ItemType } from '../api/schemas.ts';
 
 /**
  * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous, so

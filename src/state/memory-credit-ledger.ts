@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import { raceAbort } from '../api/abort.ts';
+import { raceAbort } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { admit } from '../credits/admission.ts';
 import {
   type Admission,
+  admit,
   type BalanceReading,
   type CreditAccount,
   type CreditLedger,
@@ -11,7 +11,7 @@ import {
   newAccount,
   type ReserveRequest,
   type Settlement,
-} from '../credits/credit-ledger.ts';
+} from '../credits/ledger.ts';
 
 type Account = { -readonly [Field in keyof CreditAccount]: CreditAccount[Field] } & {
   lines: Set<string>;

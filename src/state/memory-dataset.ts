@@ -1,4 +1,4 @@
-import type { ItemType } from '../api/item-type.ts';
+import type { ItemType } from '../api/schemas.ts';
 import { type DatasetContents, type ItemBatch, idKey, type StoredItem } from './dataset.ts';
 import type { DatasetRecord } from './dataset-record.ts';
 import { GatheringTable } from './gathering-table.ts';

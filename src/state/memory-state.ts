@@ -1,11 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { CallRegister } from '../api/in-flight-calls.ts';
-import type { RejectedKeys } from '../api/rejected-keys.ts';
-import type { AnswerName, KeptAnswer, KeptAnswers } from '../api/with-cache.ts';
-import type { FullWindow } from '../credits/with-usage-windows.ts';
+import type { AnswerName } from '../api/call.ts';
+import type { FullWindow } from '../credits/meter.ts';
 import { FairStore, type FairStoreOptions, memoryOf } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
-import type { CursorState, State } from './state.ts';
+import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State } from './state.ts';
 
 interface CallRegisterOptions {
   /** Calls in progress, per tenant and in total. */
@@ -76,29 +74,29 @@ const answerBytes = 3 * 1024;
 /** Groups whose last removal is remembered, for reads that began before it. */
 const maxDropped = 10_000;
 
-/** The kept answers of one process. */
-export function memoryAnswers(options: FairStoreOptions): KeptAnswers {
-  const store = new FairStore<KeptAnswer>(options);
+/** The cached answers of one process. */
+export function memoryAnswers(options: FairStoreOptions): AnswerCache {
+  const cache = new FairStore<CachedAnswer>(options);
   const dropped = new LRUCache<string, object>({ max: maxDropped });
   const nameOf = ({ group = '', fingerprint }: AnswerName) => group + fingerprint;
-  const get = (tenantId: string, name: AnswerName) => store.get(tenantId, nameOf(name));
+  const get = (tenantId: string, name: AnswerName) => cache.get(tenantId, nameOf(name));
   return {
     get: async (tenantId, name) => get(tenantId, name),
     begin: async (tenantId, name) => {
       const groups = [`${tenantId} `, `${tenantId} ${name.group ?? ''}`];
       const before = groups.map((group) => dropped.get(group));
       return {
-        kept: get(tenantId, name),
-        keep: async (value) => {
+        cached: get(tenantId, name),
+        store: async (value) => {
           if (groups.some((group, index) => dropped.get(group) !== before[index])) return;
-          store.set(tenantId, nameOf(name), { value, bytes: memoryOf(value.answer.raw) + answerBytes });
+          cache.set(tenantId, nameOf(name), { value, bytes: memoryOf(value.answer.raw) + answerBytes });
         },
       };
     },
-    remove: async (tenantId, name) => store.remove(tenantId, nameOf(name)),
-    drop: async (tenantId, group = '') => {
+    remove: async (tenantId, name) => cache.remove(tenantId, nameOf(name)),
+    invalidate: async (tenantId, group = '') => {
       dropped.set(`${tenantId} ${group}`, {});
-      store.drop(tenantId, group);
+      cache.drop(tenantId, group);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { raceAbort } from '../api/abort.ts';
+import { raceAbort } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 
 /** Lets calls that take the same turn go one after the other. */

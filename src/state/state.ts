@@ -1,14 +1,11 @@
-import type { CallRegister } from '../api/in-flight-calls.ts';
-import type { RejectedKeys } from '../api/rejected-keys.ts';
-import type { KeptAnswers } from '../api/with-cache.ts';
-import type { CallClaims } from '../api/with-claims.ts';
-import type { CreditLedger } from '../credits/credit-ledger.ts';
-import type { FullWindows } from '../credits/with-usage-windows.ts';
+import type { Answer, AnswerName, Call } from '../api/call.ts';
+import type { CreditLedger } from '../credits/ledger.ts';
+import type { FullWindows } from '../credits/meter.ts';
 
 /** Everything that outlives a call, for all tenants: in this process, or shared by all replicas. */
 export interface State {
   ledger: CreditLedger;
-  answers: KeptAnswers;
+  answers: AnswerCache;
   windows: FullWindows;
   calls: CallRegister;
   /** Gated calls in progress in all replicas; undefined where there is only this process. */
@@ -16,6 +13,65 @@ export interface State {
   /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
   rejectedKeys: RejectedKeys;
+}
+
+export interface CachedAnswer {
+  answer: Answer;
+  /** When the service sent it, by a clock that only goes on. */
+  at: number;
+}
+
+/** Caches paid answers, separately for each tenant, for a limited time and in limited memory. Never rejects. */
+export interface AnswerCache {
+  get(tenantId: string, name: AnswerName): Promise<CachedAnswer | undefined>;
+  /** Begins to ask for an answer, unless one was cached just now. The new one is stored unless its group is invalidated meanwhile. */
+  begin(
+    tenantId: string,
+    name: AnswerName,
+  ): Promise<{
+    cached: CachedAnswer | undefined;
+    store(answer: CachedAnswer): Promise<void>;
+  }>;
+  remove(tenantId: string, name: AnswerName): Promise<void>;
+  /** Removes a tenant's answers of a group, or all. */
+  invalidate(tenantId: string, group?: string): Promise<void>;
+}
+
+/** The calls in progress of all processes that share the state. */
+export interface CallRegister {
+  /** False if too many are in progress, of the tenant or in all. They count until they end, even without a caller. */
+  begin(tenantId: string, fingerprint: string): Promise<boolean>;
+  end(tenantId: string, fingerprint: string): Promise<void>;
+}
+
+/** How a call ended, for those who waited for it: its answer, or why there is none. */
+export type CallOutcome = { answer: Answer } | { error: unknown };
+
+export type Claim =
+  /** This process sends the call, and says how it ended; without an outcome, the others send theirs. */
+  | { kind: 'granted'; end(outcome: CallOutcome | undefined): Promise<void> }
+  | { kind: 'ended'; outcome: CallOutcome }
+  /** The process that sent it has died. */
+  | { kind: 'lost' };
+
+/** Gated calls in progress in all processes that share the state. */
+export interface CallClaims {
+  /**
+   * Resolves when no other process sends the same call; rejects if its signal aborts first.
+   * @param onLost receives the id of each claim of such a call whose process has died, if need be after the call
+   */
+  claim(call: Call, onLost: OnLost): Promise<Claim>;
+}
+
+export type OnLost = (id: string) => Promise<void>;
+
+/** Keys that the service has rejected, and not accepted since. Nothing that is stored for such a key is served. */
+export interface RejectedKeys {
+  has(tenantId: string): Promise<boolean>;
+  /** Only keys that have been accepted before are remembered: for others nothing is kept, and anybody can make them up. */
+  add(tenantId: string): Promise<void>;
+  /** The service has answered. @param isNamed with the id of the request, which nobody else gives */
+  answered(tenantId: string, isNamed: boolean): void;
 }
 
 export interface CursorMemory {

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { canonical, type OperationName } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import type { OperationName } from '../api/operations.ts';
-import { canonical } from '../api/send.ts';
 import { word } from '../present/fence.ts';
 import type { CursorMemory } from '../state/state.ts';
 

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { type OperationName, operations } from '../api/operations.ts';
+import { type OperationName, operations } from '../api/call.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** All four tool annotations of MCP (specification, *Tools*). */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Spending, spendingText } from '../credits/spending.ts';
+import { Spending, spendingText } from '../credits/credit-text.ts';
 import { creditsText, viewCredits } from '../present/account.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { noArguments } from './params.ts';

@@ -35,7 +35,7 @@ export const listCollectionItems = defineListTool({
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
           const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
           // Loaded with the first call, like everything that reads answers.
-          const { readAds, readPages } = await import('../api/read-items.ts');
+          const { readAds, readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);
           const collection = answer.value.collection && viewCollection(answer.value.collection);
           const text = collection && `Collection ${collectionText(collection)}`;

@@ -1,9 +1,9 @@
+import type { OperationName } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import type { ErrorKind } from '../api/errors.ts';
-import type { OperationName } from '../api/operations.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import type { CallAllowance } from '../credits/allowance.ts';
-import type { Spending } from '../credits/spending.ts';
+import type { Spending } from '../credits/credit-text.ts';
+import type { CallAllowance } from '../credits/meter.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
 import type { DatasetSql } from '../dataset/dataset-sql.ts';
 import type { Pictures } from '../pictures/pictures.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { trackInFlightCalls } from '../../src/api/in-flight-calls.ts';
-import { operations } from '../../src/api/operations.ts';
-import type { Call, Send } from '../../src/api/send.ts';
+import { trackInFlightCalls } from '../../src/answers/in-flight-calls.ts';
+import { type Call, operations, type Send } from '../../src/api/call.ts';
 import { memoryCallRegister } from '../../src/state/memory-state.ts';
 import { gateOf } from '../support/gate.ts';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { operations } from '../../src/api/operations.ts';
-import { canonical, fingerprint } from '../../src/api/send.ts';
+import { canonical, fingerprint, operations } from '../../src/api/call.ts';
 
 /** The same value with the keys of every object the other way round. */
 const reversed = (value: unknown): unknown => {

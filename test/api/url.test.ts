@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { operations, urlOf } from '../../src/api/call.ts';
 import type { AdLibraryError } from '../../src/api/errors.ts';
-import { operations } from '../../src/api/operations.ts';
-import { urlOf } from '../../src/api/send.ts';
 
 const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
   urlOf(

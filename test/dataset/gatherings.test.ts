@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { canonical } from '../../src/api/send.ts';
+import { canonical } from '../../src/api/call.ts';
 import { viewCoverage } from '../../src/dataset/coverage.ts';
 import {
   adIdsOf,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Ad, Page } from '../../src/api/resource-schemas.ts';
+import { Ad, Page } from '../../src/api/schemas.ts';
 import { makeMarket } from '../../src/library/demo/campaigns.ts';
 import { advertisers } from '../../src/library/demo/market-tables.ts';
 import { seededRandom } from '../../src/library/demo/seeded-random.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { operations } from '../../src/api/operations.ts';
+import { operations } from '../../src/api/call.ts';
 import { filtersExtension, SearchFilters } from '../../src/api/search-filters.ts';
 import { defaultConfig } from '../../src/library/config.ts';
 import { describeFilters, libraryFilters } from '../../src/library/filters.ts';

@@ -10,7 +10,7 @@ import {
   Identity,
   Page,
   PageListResult,
-} from '../../src/api/resource-schemas.ts';
+} from '../../src/api/schemas.ts';
 import { at, type Case, itemsOf, type SampleLibrary, search, serveSampleLibrary } from './support/sample-library.ts';
 import { uuid } from './support/served-library.ts';
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test as plainTest } from 'vitest';
-import type { Ad } from '../../src/api/resource-schemas.ts';
+import type { Ad } from '../../src/api/schemas.ts';
 import { makeMarket } from '../../src/library/demo/campaigns.ts';
 import { advertisers } from '../../src/library/demo/market-tables.ts';
 import { seededRandom } from '../../src/library/demo/seeded-random.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ErrorBody } from '../../src/api/resource-schemas.ts';
+import { ErrorBody } from '../../src/api/schemas.ts';
 import { at, type Case, itemsOf, type SampleLibrary, search, serveSampleLibrary } from './support/sample-library.ts';
 import { uuid } from './support/served-library.ts';
 

@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../../src/api/resource-schemas.ts';
+import type { Ad, Page } from '../../src/api/schemas.ts';
 
 /** 20 November 2026, noon. */
 export const now = Date.UTC(2026, 10, 20, 12);

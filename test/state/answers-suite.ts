@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { KeptAnswer, KeptAnswers } from '../../src/api/with-cache.ts';
+import type { AnswerCache, CachedAnswer } from '../../src/state/state.ts';
 
-const keptAnswer = (headline: string, now: number): KeptAnswer => ({
+const cachedAnswer = (headline: string, now: number): CachedAnswer => ({
   answer: {
     value: { id: '1' },
     raw: { id: '1', headline },
@@ -11,10 +11,11 @@ const keptAnswer = (headline: string, now: number): KeptAnswer => ({
   at: now,
 });
 const nameOf = (id: string, group?: string) => ({ fingerprint: JSON.stringify(['getAd', { id }]), group });
-const headlineOf = (kept: KeptAnswer | undefined) => (kept?.answer.raw as { headline?: string } | undefined)?.headline;
+const headlineOf = (kept: CachedAnswer | undefined) =>
+  (kept?.answer.raw as { headline?: string } | undefined)?.headline;
 
 export interface AnswersUnderTest {
-  answers: KeptAnswers;
+  answers: AnswerCache;
   now: () => number;
   /** Lets time pass. */
   pass(ms: number): Promise<void>;
@@ -27,14 +28,14 @@ export const ttl = 60_000;
 export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
   test('returns what was kept, with its age, for its tenant and its call alone', async () => {
     const { answers, now, pass } = await open();
-    const { kept, keep } = await answers.begin('t', nameOf('1'));
-    expect(kept).toBeUndefined();
-    await keep(keptAnswer('one', now()));
+    const { cached, store } = await answers.begin('t', nameOf('1'));
+    expect(cached).toBeUndefined();
+    await store(cachedAnswer('one', now()));
     await pass(5000);
     const found = await answers.get('t', nameOf('1'));
-    expect(found?.answer).toEqual(keptAnswer('one', 0).answer);
+    expect(found?.answer).toEqual(cachedAnswer('one', 0).answer);
     expect(Math.abs(now() - (found?.at ?? 0) - 5000)).toBeLessThan(2000);
-    expect((await answers.begin('t', nameOf('1'))).kept).toEqual(found && { ...found, at: expect.any(Number) });
+    expect((await answers.begin('t', nameOf('1'))).cached).toEqual(found && { ...found, at: expect.any(Number) });
     expect(await answers.get('t', nameOf('2'))).toBeUndefined();
     expect(await answers.get('other', nameOf('1'))).toBeUndefined();
   });
@@ -42,7 +43,7 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
   test('keeps the newest, until its time is over', async () => {
     const { answers, now, pass } = await open();
     for (const headline of ['one', 'two'])
-      await (await answers.begin('t', nameOf('1'))).keep(keptAnswer(headline, now()));
+      await (await answers.begin('t', nameOf('1'))).store(cachedAnswer(headline, now()));
     expect(headlineOf(await answers.get('t', nameOf('1')))).toBe('two');
     await pass(ttl - 1000);
     expect(headlineOf(await answers.get('t', nameOf('1')))).toBe('two');
@@ -57,24 +58,24 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
       ['t', '2'],
       ['other', '1'],
     ] as const)
-      await (await answers.begin(tenant, nameOf(id))).keep(keptAnswer(id, now()));
+      await (await answers.begin(tenant, nameOf(id))).store(cachedAnswer(id, now()));
     await answers.remove('t', nameOf('1'));
     expect(await answers.get('t', nameOf('1'))).toBeUndefined();
     expect(headlineOf(await answers.get('t', nameOf('2')))).toBe('2');
     expect(headlineOf(await answers.get('other', nameOf('1')))).toBe('1');
   });
 
-  test('drops a group, or all of a tenant, and what was asked before that is not kept', async () => {
+  test('drops a group, or all of a tenant, and what was asked before that is not cached', async () => {
     const { answers, now } = await open();
     const keep = async (tenant: string, id: string, group?: string) =>
-      (await answers.begin(tenant, nameOf(id, group))).keep(keptAnswer(id, now()));
+      (await answers.begin(tenant, nameOf(id, group))).store(cachedAnswer(id, now()));
     await keep('t', 'a', 'one');
     await keep('t', 'b', 'two');
     await keep('t', 'c');
     await keep('other', 'a', 'one');
     const early = await answers.begin('t', nameOf('a', 'one'));
-    await answers.drop('t', 'one');
-    await early.keep(keptAnswer('stale', now()));
+    await answers.invalidate('t', 'one');
+    await early.store(cachedAnswer('stale', now()));
     const found = async () =>
       Promise.all(
         [nameOf('a', 'one'), nameOf('b', 'two'), nameOf('c')].map(async (name) =>
@@ -85,8 +86,8 @@ export function answersSuite(open: () => Promise<AnswersUnderTest>): void {
     await keep('t', 'a', 'one');
     expect(await found()).toEqual(['a', 'b', 'c']);
     const earlier = await answers.begin('t', nameOf('c'));
-    await answers.drop('t');
-    await earlier.keep(keptAnswer('stale', now()));
+    await answers.invalidate('t');
+    await earlier.store(cachedAnswer('stale', now()));
     expect(await found()).toEqual([undefined, undefined, undefined]);
     expect(headlineOf(await answers.get('other', nameOf('a', 'one')))).toBe('a');
   });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { operations } from '../../src/api/operations.ts';
-import type { Call } from '../../src/api/send.ts';
-import type { Admission, CreditLedger, ReserveRequest, Settlement } from '../../src/credits/credit-ledger.ts';
+import { type Call, operations } from '../../src/api/call.ts';
+import type { Admission, CreditLedger, ReserveRequest, Settlement } from '../../src/credits/ledger.ts';
 import { learnPrice } from '../../src/credits/prices.ts';
 
 /** One settlement as a service states it. */

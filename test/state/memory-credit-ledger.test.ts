@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Settlement } from '../../src/credits/credit-ledger.ts';
+import type { Settlement } from '../../src/credits/ledger.ts';
 import { memoryCreditLedger } from '../../src/state/memory-credit-ledger.ts';
 
 const charged = (credits: number): Settlement => ({ charged: credits, uncertain: 0, isPaidAnswer: true });

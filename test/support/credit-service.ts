@@ -1,5 +1,5 @@
 import { AdLibraryError } from '../../src/api/errors.ts';
-import type { HttpRequest, HttpResponse } from '../../src/api/send-http.ts';
+import type { HttpRequest, HttpResponse } from '../../src/api/http.ts';
 
 /** What calls cost at a service that a schedule makes up. */
 export interface PriceRule {

@@ -1,4 +1,4 @@
-import { canonical } from '../../src/api/send.ts';
+import { canonical } from '../../src/api/call.ts';
 import type { Row } from '../../src/dataset/columns.ts';
 import type { Call, Question } from './gathering-schedule.ts';
 import { type AdFields, dayMs, type GatheringService, questionOf, type ServedPage } from './gathering-service.ts';

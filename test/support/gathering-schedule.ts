@@ -425,7 +425,7 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
     await quiet();
     if (leaving.signal.aborted) {
       // What goes on without its caller loads a module, which tsx does in a thread: one thing after the other.
-      await import('../../src/api/read-items.ts');
+      await import('../../src/api/client.ts');
       await quiet();
     }
     if (process.server.isDead) {

@@ -1,6 +1,6 @@
+import { canonical } from '../../src/api/call.ts';
 import { AdLibraryError } from '../../src/api/errors.ts';
-import { canonical } from '../../src/api/send.ts';
-import type { Fetch, HttpRequest, HttpResponse } from '../../src/api/send-http.ts';
+import type { Fetch, HttpRequest, HttpResponse } from '../../src/api/http.ts';
 import { uuidOf } from './uuid-of.ts';
 
 type Filters = Record<string, unknown>;

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { operations } from '../../src/api/operations.ts';
+import { operations } from '../../src/api/call.ts';
 import { toolName, tools } from '../../src/tools/catalog.ts';
 import { isGated, namesOf } from '../../src/tools/define-tool.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { undiciFetch } from '../../src/api/undici-fetch.ts';
+import { undiciFetch } from '../../src/api/http.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
 import { openCalls } from '../../src/send-chain.ts';

@@ -1,4 +1,4 @@
-import type { Ad, Page } from '../../api/resource-schemas.ts';
+import type { Ad, Page } from '../../api/schemas.ts';
 import {
   type Advertiser,
   type Angle,

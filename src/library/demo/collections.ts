@@ -1,4 +1,4 @@
-import type { ItemType } from '../../api/item-type.ts';
+import type { ItemType } from '../../api/schemas.ts';
 import { recordTypes } from '../ads-and-pages.ts';
 import { findPage } from '../search.ts';
 import type { ServiceContext } from '../service-context.ts';

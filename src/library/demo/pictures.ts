@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Ad } from '../../api/resource-schemas.ts';
+import type { Ad } from '../../api/schemas.ts';
 import { advertisers } from './market-tables.ts';
 
 /**

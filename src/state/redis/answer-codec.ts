@@ -1,6 +1,5 @@
-import type { OperationName } from '../../api/operations.ts';
-import { responseSchemas } from '../../api/response-schemas.ts';
-import type { Answer } from '../../api/send.ts';
+import type { Answer, OperationName } from '../../api/call.ts';
+import { responseSchemas } from '../../api/client.ts';
 
 /** An answer without what its schema makes of it. */
 export type WrittenAnswer = Omit<Answer, 'value'>;

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { ReserveRequest } from '../../credits/credit-ledger.ts';
+import type { ReserveRequest } from '../../credits/ledger.ts';
 import { dearest } from '../../credits/prices.ts';
 import { renewScript } from './ledger-script.ts';
 import type { RedisAccounts } from './redis-accounts.ts';

@@ -1,4 +1,4 @@
-import { type CreditAccount, newAccount } from '../../credits/credit-ledger.ts';
+import { type CreditAccount, newAccount } from '../../credits/ledger.ts';
 import { readPrices, writePrices } from './price-codec.ts';
 import type { Seal } from './seal.ts';
 

@@ -1,7 +1,6 @@
-import type { OperationName } from '../../api/operations.ts';
-import type { Answer } from '../../api/send.ts';
-import type { AnswerName, KeptAnswer, KeptAnswers } from '../../api/with-cache.ts';
+import type { Answer, AnswerName, OperationName } from '../../api/call.ts';
 import { FairStore, memoryOf } from '../fair-store.ts';
+import type { AnswerCache, CachedAnswer } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import type { Redis } from './open-redis.ts';
 import type { Removals } from './removals.ts';
@@ -30,7 +29,7 @@ interface OpenedAnswer {
  * as absent. While Redis cannot be reached, nothing is kept and nothing found; while it is nearly full, nothing
  * more is kept.
  */
-export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions): KeptAnswers {
+export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions): AnswerCache {
   const { connection, seal, keyOf } = redis;
   const answerKey = (tenantId: string, { group = '', fingerprint }: AnswerName) =>
     keyOf(tenantId, 'answer', group, fingerprint);
@@ -61,22 +60,22 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
     ]);
     const start = (head as Buffer).toString('base64');
     const found = start === '' ? undefined : await openedAs(start, tenantId, name);
-    if (found?.seen !== seen) return { kept: undefined, seen };
+    if (found?.seen !== seen) return { cached: undefined, seen };
     // The age by the clock of Redis.
     const at = now() - (ttl - Number(left));
-    return { kept: { answer: found.answer, at }, seen };
+    return { cached: { answer: found.answer, at }, seen };
   };
 
   return {
     get: (tenantId, name) =>
       look(tenantId, name, removals.stamp(tenantId, name.group)).then(
-        ({ kept }) => kept,
+        ({ cached }) => cached,
         () => undefined,
       ),
     begin: async (tenantId, name) => {
       const stamp = removals.prolongedStamp(tenantId, name.group);
-      const { kept, seen } = await look(tenantId, name, stamp).catch(() => ({ kept: undefined, seen: undefined }));
-      const keep = async ({ answer }: KeptAnswer) => {
+      const { cached, seen } = await look(tenantId, name, stamp).catch(() => ({ cached: undefined, seen: undefined }));
+      const store = async ({ answer }: CachedAnswer) => {
         if (seen === undefined || connection.memory.isTight()) return;
         const key = answerKey(tenantId, name);
         try {
@@ -86,13 +85,13 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
           // Redis does not take it, or it is nested too deep.
         }
       };
-      return { kept, keep };
+      return { cached, store };
     },
     remove: async (tenantId, name) => {
       const key = answerKey(tenantId, name);
       await connection.send(key, ['DEL', key]).catch(() => {});
     },
-    drop: (tenantId, group) => removals.add(tenantId, group),
+    invalidate: (tenantId, group) => removals.add(tenantId, group),
   };
 }
 

@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { abortedError } from '../../api/abort.ts';
+import { abortedError, answerNameOf, type Call } from '../../api/call.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
-import type { Call } from '../../api/send.ts';
-import { answerNameOf } from '../../api/with-cache.ts';
-import type { CallClaims, CallOutcome, Claim, OnLost } from '../../api/with-claims.ts';
 import { memoryOf } from '../fair-store.ts';
+import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
 import type { Redis } from './open-redis.ts';

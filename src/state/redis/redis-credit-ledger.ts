@@ -7,7 +7,7 @@ import type {
   Lease,
   ReserveRequest,
   Settlement,
-} from '../../credits/credit-ledger.ts';
+} from '../../credits/ledger.ts';
 import { dearest } from '../../credits/prices.ts';
 import { LeaseRenewals } from './lease-renewals.ts';
 import { balanceScript, readScript, reserveScript, savedScript, settleScript } from './ledger-script.ts';

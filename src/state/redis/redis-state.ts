@@ -1,7 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { RejectedKeys } from '../../api/rejected-keys.ts';
 import { type MemoryStateOptions, memoryState } from '../memory-state.ts';
-import type { State } from '../state.ts';
+import type { RejectedKeys, State } from '../state.ts';
 import type { Redis } from './open-redis.ts';
 import { redisAnswers } from './redis-answers.ts';
 import { RedisClaims } from './redis-claims.ts';

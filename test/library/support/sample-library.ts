@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ErrorBody } from '../../../src/api/resource-schemas.ts';
+import { ErrorBody } from '../../../src/api/schemas.ts';
 import { type ServedLibrary, serveLibrary, uuid } from './served-library.ts';
 
 /** Two ads of one page, another page, and accounts in every state that the document distinguishes. */

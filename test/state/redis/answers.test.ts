@@ -15,7 +15,7 @@ const answer = {
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
 
-describe('the kept answers of one process', () => {
+describe('the cached answers of one process', () => {
   answersSuite(async () => {
     let time = 1_000_000;
     const now = () => time;
@@ -53,7 +53,7 @@ describeWithRedis('what all replicas keep', () => {
       const answers = await open(now);
       const isKept = async (id: string) => {
         const own = { fingerprint: `["getAd",{"id":"${id}"}]` };
-        await (await answers.begin('t', own)).keep({ answer, at: now() });
+        await (await answers.begin('t', own)).store({ answer, at: now() });
         return (await answers.get('t', own)) !== undefined;
       };
       expect(await isKept('a')).toBe(true);
@@ -67,25 +67,25 @@ describeWithRedis('what all replicas keep', () => {
 
     test('have the same age whatever the clock of a replica says, and are dropped for all of them', async () => {
       const [ahead, behind] = [await open(() => 9e12), await open(() => 1000)];
-      await (await ahead.begin('t', name)).keep({ answer, at: 9e12 });
+      await (await ahead.begin('t', name)).store({ answer, at: 9e12 });
       await pass(10_000);
       const found = await behind.get('t', name);
       expect(found?.answer).toEqual(answer);
       expect(1000 - (found?.at ?? 0)).toBeGreaterThanOrEqual(10_000);
       expect(1000 - (found?.at ?? 0)).toBeLessThan(15_000);
       const begun = await ahead.begin('t', name);
-      await behind.drop('t');
-      await begun.keep({ answer, at: 9e12 });
+      await behind.invalidate('t');
+      await begun.store({ answer, at: 9e12 });
       expect(await ahead.get('t', name)).toBeUndefined();
     });
 
     test('are there for their time, however long ago something was dropped before them', async () => {
       const answers = await open(() => 1000);
       const items = { ...name, group: 'items' };
-      await answers.drop('t');
-      await answers.drop('t', 'items');
+      await answers.invalidate('t');
+      await answers.invalidate('t', 'items');
       await pass(ttl + 590_000);
-      await (await answers.begin('t', items)).keep({ answer, at: 1000 });
+      await (await answers.begin('t', items)).store({ answer, at: 1000 });
       await pass(20_000);
       expect(await answers.get('t', items)).toMatchObject({ answer });
     });
@@ -94,16 +94,16 @@ describeWithRedis('what all replicas keep', () => {
       const answers = await open(() => 1000);
       const depth = 200_000;
       const raw = JSON.parse('['.repeat(depth) + ']'.repeat(depth));
-      await (await answers.begin('t', name)).keep({ answer: { ...answer, raw }, at: 1000 });
+      await (await answers.begin('t', name)).store({ answer: { ...answer, raw }, at: 1000 });
       expect(await answers.get('t', name)).toBeUndefined();
     });
 
     test('that were cut, changed or put under another name are absent', async () => {
       const answers = await open(() => 1000);
       const [one, other] = [name, { fingerprint: '["getAd",{"id":"2"}]' }];
-      await (await answers.begin('t', one)).keep({ answer, at: 1000 });
+      await (await answers.begin('t', one)).store({ answer, at: 1000 });
       const key = server.cli('KEYS', '*:answer:*');
-      await (await answers.begin('t', other)).keep({ answer, at: 1000 });
+      await (await answers.begin('t', other)).store({ answer, at: 1000 });
       const otherKey =
         server
           .cli('KEYS', '*:answer:*')
@@ -124,10 +124,10 @@ describeWithRedis('what all replicas keep', () => {
     test('are absent while Redis is away, and what is dropped meanwhile is dropped when it is back', async () => {
       const { redis } = await joinRedis(server);
       const [near, far] = [answersOf(redis, () => 1000), await open(() => 1000)];
-      await (await near.begin('t', name)).keep({ answer, at: 1000 });
+      await (await near.begin('t', name)).store({ answer, at: 1000 });
       server.pause();
       expect(await near.get('t', name)).toBeUndefined();
-      await near.drop('t');
+      await near.invalidate('t');
       server.resume();
       await expect.poll(() => redis.connection.isUp(), { timeout: 10_000 }).toBe(true);
       await expect.poll(() => far.get('t', name)).toBeUndefined();
@@ -136,19 +136,19 @@ describeWithRedis('what all replicas keep', () => {
 
   test('what is dropped while Redis is full is absent here at once, and for all once there is room', async () => {
     const [near, far] = [await open(() => 1000), await open(() => 1000)];
-    await (await near.begin('t', name)).keep({ answer, at: 1000 });
+    await (await near.begin('t', name)).store({ answer, at: 1000 });
     onTestFinished(() => void server.cli('CONFIG', 'SET', 'maxmemory', '0'));
     server.cli('CONFIG', 'SET', 'maxmemory', '1');
-    await near.drop('t');
+    await near.invalidate('t');
     expect(await near.get('t', name)).toBeUndefined();
     const early = await near.begin('t', name);
-    expect(early.kept).toBeUndefined();
+    expect(early.cached).toBeUndefined();
     server.cli('CONFIG', 'SET', 'maxmemory', '0');
-    await early.keep({ answer, at: 1000 });
+    await early.store({ answer, at: 1000 });
     await expect.poll(() => far.get('t', name), { timeout: 10_000 }).toBeUndefined();
     await expect
       .poll(async () => {
-        await (await near.begin('t', name)).keep({ answer, at: 1000 });
+        await (await near.begin('t', name)).store({ answer, at: 1000 });
         return far.get('t', name);
       })
       .toMatchObject({ answer });

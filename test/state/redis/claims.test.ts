@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { operations } from '../../../src/api/operations.ts';
-import type { Call } from '../../../src/api/send.ts';
-import type { Claim } from '../../../src/api/with-claims.ts';
+import { type Call, operations } from '../../../src/api/call.ts';
 import { RedisClaims } from '../../../src/state/redis/redis-claims.ts';
 import { Removals } from '../../../src/state/redis/removals.ts';
 import { Waiters } from '../../../src/state/redis/waiters.ts';
+import type { Claim } from '../../../src/state/state.ts';
 import { endLeases } from '../../replicas/end-leases.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 import { joinRedis } from './fixture.ts';

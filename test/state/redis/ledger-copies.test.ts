@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CreditAccount } from '../../../src/credits/credit-ledger.ts';
+import type { CreditAccount } from '../../../src/credits/ledger.ts';
 import type { RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
 import { until } from '../../support/http.ts';
 import { describeWithRedis } from '../../support/redis-server.ts';

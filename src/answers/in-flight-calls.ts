@@ -1,6 +1,6 @@
-import { abortedError, raceAbort, timeIsUp } from './abort.ts';
-import { AdLibraryError } from './errors.ts';
-import type { Answer, Call, Send, Transit } from './send.ts';
+import { type Answer, abortedError, type Call, raceAbort, type Send, type Transit, timeIsUp } from '../api/call.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import type { CallRegister } from '../state/state.ts';
 
 /** A call in progress, for one caller or several. */
 export interface InFlightCall {
@@ -17,13 +17,6 @@ export interface InFlightCalls {
   start(call: Call, send: Send): InFlightCall;
   /** Waits up to `ms` for calls that were sent, aborts the rest, and lets them settle what they may have cost. */
   close(ms: number): Promise<void>;
-}
-
-/** The calls in progress of all processes that share the state. */
-export interface CallRegister {
-  /** False if too many are in progress, of the tenant or in all. They count until they end, even without a caller. */
-  begin(tenantId: string, fingerprint: string): Promise<boolean>;
-  end(tenantId: string, fingerprint: string): Promise<void>;
 }
 
 export interface InFlightOptions {

@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import { type OperationName, operations } from '../api/operations.ts';
-import type { CreditAccount } from './credit-ledger.ts';
-import { isPaid, type PriceRule, pricesSeen, ruleOf } from './prices.ts';
+import { type Call, type OperationName, operations } from '../api/call.ts';
+import { AdLibraryError } from '../api/errors.ts';
+import { type CreditAccount, fits, used } from './ledger.ts';
+import { cheapestOf, isList, isPaid, type PriceRule, pricesSeen, type Quote, quote, ruleOf } from './prices.ts';
 
 /** What this process spent and saved for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
@@ -76,3 +77,49 @@ export interface SizeCharge {
 }
 
 const priceText = ({ items, charged }: SizeCharge) => `${charged} for ${items === 1 ? '1 item' : `${items} items`}`;
+
+interface Refused {
+  account: CreditAccount;
+  budget: number;
+  quoted: Quote;
+  call: Call;
+}
+
+/** States the budget, how it was used, and what the call would cost. */
+export function overBudget({ account, budget, quoted, call }: Refused): AdLibraryError {
+  const { spent, uncertain, reserved, prices } = account;
+  const parts = [
+    `${rounded(spent)} spent`,
+    uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is unknown`,
+    reserved > 0 && `${rounded(reserved)} reserved for calls in progress`,
+  ];
+  const { price, atLeast } = quoted;
+  const { name } = call.operation;
+  const cost =
+    price !== undefined
+      ? `this call is expected to cost ${price}`
+      : prices.has(name)
+        ? `this call is expected to cost ${atLeast} or more`
+        : 'the price of this call is not known yet';
+  const problem = `Budget of ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
+  const transient = fits(price ?? atLeast, budget - spent - uncertain);
+  return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
+}
+
+/** The largest page, up to this, whose price is known and fits. */
+const maxLimit = 100;
+
+function advice(call: Call, account: CreditAccount, budget: number): string {
+  if (!isList(call)) return '';
+  const { prices } = account;
+  const left = budget - used(account);
+  const { limit: requested = maxLimit + 1 } = { ...call.query, ...call.body } as { limit?: number };
+  for (let limit = Math.min(maxLimit, requested - 1); limit > 0; limit--) {
+    const { price } = quote(prices, { ...call, body: { ...call.body, limit } });
+    if (price !== undefined && fits(price, left))
+      return ` With limit ${limit} it would cost about ${price}, which fits.`;
+  }
+  return fits(cheapestOf(prices, call.operation.name), left) ? ' A smaller limit may fit.' : '';
+}
+
+const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

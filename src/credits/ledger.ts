@@ -1,4 +1,4 @@
-import type { Prices } from './prices.ts';
+import { dearest, type Prices } from './prices.ts';
 
 /** What is known about the credits of one tenant. */
 export interface CreditAccount {
@@ -108,3 +108,25 @@ export interface CreditLedger {
   /** Stores a reading of the balance, or removes it; returns the previous one. */
   readBalance(tenantId: string, credits: number | undefined): Promise<BalanceReading | undefined>;
 }
+
+/** Concurrent paid calls of one tenant, if there is a budget. */
+const maxPaidAtOnce = 4;
+
+/** Credits that a budget counts as spent or reserved. */
+export const used = ({ spent, uncertain, reserved }: CreditAccount): number => spent + uncertain + reserved;
+
+/**
+ * The rule of a budget: a call is refused if its credits do not fit beside what is spent and reserved. Four paid calls
+ * may run at once, but only one if less is left than four times the highest price seen: then a price that rises unseen
+ * exceeds the budget by the rise of one call at most.
+ */
+export function admit(account: CreditAccount, { budget, credits, paid }: ReserveRequest): 'now' | 'later' | 'never' {
+  const left = budget - used(account);
+  if ((credits > 0 || paid) && !fits(credits, left)) return 'never';
+  if (!paid) return 'now';
+  const maxPaid = fits(maxPaidAtOnce * dearest(account.prices), left) ? maxPaidAtOnce : 1;
+  return account.paidUnderWay < maxPaid ? 'now' : 'later';
+}
+
+/** Allows for rounding errors in sums of fractions. */
+export const fits = (credits: number, left: number): boolean => credits <= left + 1e-6;

@@ -1,0 +1,298 @@
+import { setMaxListeners } from 'node:events';
+import { AdLibraryError, invalidRequest } from './errors.ts';
+
+export type OperationName =
+  | 'whoami'
+  | 'getAccount'
+  | 'getCredits'
+  | 'listCollections'
+  | 'listCollectionItems'
+  | 'addCollectionItem'
+  | 'searchAds'
+  | 'getAd'
+  | 'searchPages'
+  | 'getPage';
+
+/** One row of the document's endpoint table. `responseSchemas` describes its answer. */
+export interface Operation {
+  name: OperationName;
+  method: 'GET' | 'POST';
+  /** Path parameters in braces. */
+  path: string;
+  /** Gated by credits, a subscription and usage limits (document, *Limits* 3 and 4). */
+  gated: boolean;
+  /**
+   * How often it may be repeated if it is unknown whether it was carried out. Never for a gated read, which may have
+   * been charged. Once for adding an item, because adding it twice is harmless (*Endpoints*, rule 1).
+   */
+  maxUnsafeRetries: number;
+  /** Changes data of the service. */
+  writes?: true;
+  /** Returns a page of a list, with as many items as the call asks for. */
+  list?: true;
+  /** Items of such a page if the call asks for no number, where the document says it. */
+  defaultLimit?: number;
+}
+
+export const operations: Readonly<Record<OperationName, Operation>> = {
+  whoami: { name: 'whoami', method: 'GET', path: '/v1/whoami', gated: false, maxUnsafeRetries: 2 },
+  getAccount: { name: 'getAccount', method: 'GET', path: '/v1/account', gated: false, maxUnsafeRetries: 2 },
+  getCredits: { name: 'getCredits', method: 'GET', path: '/v1/credits', gated: false, maxUnsafeRetries: 2 },
+  listCollections: {
+    name: 'listCollections',
+    method: 'GET',
+    path: '/v1/collections',
+    gated: false,
+    maxUnsafeRetries: 2,
+  },
+  listCollectionItems: {
+    name: 'listCollectionItems',
+    method: 'GET',
+    path: '/v1/collections/{collectionId}/items',
+    list: true,
+    defaultLimit: 50,
+    gated: true,
+    maxUnsafeRetries: 0,
+  },
+  addCollectionItem: {
+    name: 'addCollectionItem',
+    method: 'POST',
+    path: '/v1/collections/{collectionId}/items',
+    gated: false,
+    maxUnsafeRetries: 1,
+    writes: true,
+  },
+  searchAds: {
+    name: 'searchAds',
+    method: 'POST',
+    path: '/v1/ads/search',
+    list: true,
+    gated: true,
+    maxUnsafeRetries: 0,
+  },
+  getAd: { name: 'getAd', method: 'GET', path: '/v1/ads/{adId}', gated: true, maxUnsafeRetries: 0 },
+  searchPages: {
+    name: 'searchPages',
+    method: 'POST',
+    path: '/v1/pages/search',
+    list: true,
+    gated: true,
+    maxUnsafeRetries: 0,
+  },
+  getPage: { name: 'getPage', method: 'GET', path: '/v1/pages/{pageId}', gated: true, maxUnsafeRetries: 0 },
+};
+
+/** A call of the API. */
+export interface Call {
+  operation: Operation;
+  /** Path parameters by name. */
+  path: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string | number>>;
+  /** JSON body of a POST. */
+  body?: Readonly<Record<string, unknown>>;
+  /** Equal for equal calls of any key; see `fingerprint`. */
+  fingerprint: string;
+  /** Goes into one header and nowhere else. */
+  apiKey: string;
+  /** Partitions cache, ledger and cursors per API key; over HTTP a keyed hash of the key. */
+  tenantId: string;
+  /** Aborts when the caller leaves or at the deadline. */
+  signal: AbortSignal;
+  /** Asks the service even if there is a kept answer. */
+  fresh?: boolean | undefined;
+  /** Accepts a kept copy of the ad from a list. */
+  seen?: boolean | undefined;
+  /** Costs credits: its operation is gated, or has charged although the document does not say so. */
+  paid?: boolean;
+  /** Whether a request of the call may be aborted. */
+  transit?: Transit;
+  /** What the tool call that makes it may spend. */
+  allowance?: Allowance | undefined;
+  /** Sends it where it is carried out, which goes on after its caller has left. */
+  around?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
+}
+
+/** A limit of credits for all calls of one tool call. */
+export interface Allowance {
+  /** Sends a call if it fits into what is left. */
+  spend(call: Call, send: Send): Promise<Answer>;
+}
+
+/** Whether a request that did not fail has left: the service carries it out, or has done so. */
+export interface Transit {
+  sent: boolean;
+  /** Whether a caller still waits for the answer. */
+  isWanted?(): boolean;
+}
+
+/** What a call cost, from the headers (document, *Endpoints*); null if the service sent none. */
+export interface Receipt {
+  charged: number | null;
+  remaining: number | null;
+  /** True if nothing was sent. */
+  cached: boolean;
+  requestId: string | null;
+  /** The service stated a charge that cannot be read. */
+  chargeUnreadable?: true;
+  /** For a cached answer: its age in milliseconds, and what it cost. */
+  age?: number;
+  saved?: number | null;
+  /** Warns the reader that little is left. */
+  warning?: string;
+}
+
+export interface Answer {
+  /** The body, read with the operation's schema. */
+  value: unknown;
+  /** The body as it was received, for views that show every field. */
+  raw: unknown;
+  receipt: Receipt;
+  /** Its place among all answers: later ones have a higher one, whatever the clocks say. */
+  order?: number;
+  /** Identifies an answer in the cache. */
+  cacheId?: string;
+  /** For an ad copied from a list: the operation of that list. */
+  seenIn?: string;
+  /** True if an earlier attempt may have been carried out, too. */
+  repeated?: true;
+  /** Takes it out of the cache, once what is in it is kept elsewhere. */
+  uncache?(): Promise<void>;
+}
+
+/** The same answer again, for which nothing was sent. */
+export const replayed = (answer: Answer, age?: number): Answer => {
+  const { charged, saved = charged } = answer.receipt;
+  const receipt = { ...answer.receipt, charged: 0, cached: true, saved, ...(age !== undefined && { age }) };
+  return { ...answer, receipt };
+};
+
+/** The function that sends a call. Retries, ledger, budget and cache wrap it, each with the same signature. */
+export type Send = (call: Call) => Promise<Answer>;
+
+/** Applies a wrapper to gated operations only. */
+export const gatedOnly =
+  (send: Send, paid: Send): Send =>
+  (call) =>
+    call.operation.gated ? paid(call) : send(call);
+
+/** Equal for equal calls, whatever the order of their arguments and whatever their API key. */
+export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) =>
+  canonical([operation.name, path, query, body ?? null]);
+
+/** The common start of the fingerprints of an operation's calls, or of those with these path parameters. */
+const fingerprintStart = (name: OperationName, path?: Call['path']): string =>
+  `${canonical(path ? [name, path] : [name]).slice(0, -1)},`;
+
+/** The name of an answer. */
+export interface AnswerName {
+  fingerprint: string;
+  /** Answers of a group become stale together. */
+  group?: string | undefined;
+}
+
+/** The group of the answers that hold items of the call's collection. */
+export const itemsOf = ({ path }: Call): string =>
+  fingerprintStart('listCollectionItems', { collectionId: (path.collectionId ?? '').toLowerCase() });
+
+export const answerNameOf = (call: Call): AnswerName => ({
+  fingerprint: call.fingerprint,
+  group: call.operation.name === 'listCollectionItems' ? itemsOf(call) : undefined,
+});
+
+/** JSON with the keys of every object sorted. */
+export const canonical = (value: unknown): string => JSON.stringify(value, sorted);
+
+function sorted(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Characters of an id in a path; the ids of the document are UUIDs and short strings. */
+export const maxIdLength = 300;
+
+/**
+ * Builds all addresses. `encodeURIComponent` does not encode `.`, and URL parsers resolve a segment of one or two dots
+ * (percent-encoded or not): such an id would reach another endpoint. So would an id that contains such a segment,
+ * behind a proxy that decodes slashes.
+ */
+export function urlOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl: string): string {
+  const path = call.operation.path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, call.path[name] ?? ''));
+  const query = new URLSearchParams(
+    Object.entries(call.query).map(([key, value]): [string, string] => [key, String(value)]),
+  ).toString();
+  return `${baseUrl.replace(/(?<!\/)\/+$/, '')}${path}${query && `?${query}`}`;
+}
+
+const dotSegment = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
+
+/** Whether an id can stand in a path. */
+export const isPathId = (id: string): boolean =>
+  id !== '' && id.length <= maxIdLength && !dotSegment.test(id) && id.isWellFormed();
+
+function segment(name: string, id: string): string {
+  if (!isPathId(id)) {
+    throw invalidRequest(
+      `${name} is not an id: it must be 1 to ${maxIdLength} characters, copied from an earlier result.`,
+    );
+  }
+  return encodeURIComponent(id);
+}
+
+/** Settles like the promise, or rejects with the signal's reason if that aborts first. */
+export function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener('abort', leave, { once: true });
+    const stay = () => signal.removeEventListener('abort', leave);
+    promise.then(resolve, reject).then(stay);
+  });
+}
+
+/**
+ * Aborts the controller when any of the signals aborts; returns a function that stops this. Unlike `AbortSignal.any`,
+ * it then leaves nothing behind on signals that outlive it.
+ */
+export function follow(controller: AbortController, signals: readonly AbortSignal[]): () => void {
+  const ends = signals.map((signal) => {
+    const abort = () => controller.abort(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort);
+    return () => signal.removeEventListener('abort', abort);
+  });
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+/** The reason for an abort at the deadline. */
+export const timeIsUp = (): DOMException => new DOMException('Time is up', 'TimeoutError');
+
+/** The error of a call whose signal aborted: at the deadline, or because its caller left. */
+export function abortedError({ reason }: AbortSignal, sent: boolean): AdLibraryError {
+  const late = reason instanceof DOMException && reason.name === 'TimeoutError';
+  const problem = late ? undefined : 'The call was cancelled.';
+  return new AdLibraryError({ kind: late ? 'timeout' : 'network', problem, ...(!sent && { sent }) });
+}
+
+/** The error, if it is one of ours, or else the reason why the signal aborted, if it did. */
+export const knownError = (error: unknown, signal: AbortSignal): AdLibraryError | undefined =>
+  error instanceof AdLibraryError ? error : signal.aborted ? abortedError(signal, true) : undefined;
+
+/** Runs work with a signal that aborts when any of the given ones does, or with a `TimeoutError` when time is up. */
+export async function withDeadline<Value>(
+  { signals, ms }: { signals: readonly AbortSignal[]; ms: number },
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const controller = new AbortController();
+  // The work may do many things at once; Node warns of a leak from ten listeners on.
+  setMaxListeners(0, controller.signal);
+  const end = follow(controller, signals);
+  const timer = setTimeout(() => controller.abort(timeIsUp()), ms);
+  try {
+    return await work(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    end();
+  }
+}

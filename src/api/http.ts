@@ -1,0 +1,308 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Agent, Dispatcher } from 'undici';
+import * as z from 'zod';
+import { type Answer, abortedError, type Call, knownError, type Receipt, type Send, urlOf } from './call.ts';
+import { responseSchemas } from './client.ts';
+import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
+import { ErrorBody, lenient } from './schemas.ts';
+
+/** The only way out: undici on the network, or the handler of the local library. */
+export type Fetch = (url: string, init: HttpRequest) => Promise<HttpResponse>;
+
+export interface HttpRequest {
+  method: string;
+  headers: Record<string, string>;
+  body?: string;
+  signal: AbortSignal;
+  /** Must be called when the first byte leaves: from then on the service may carry out the call. */
+  onSent(): void;
+}
+
+/** The part of a web-standard response that is used. */
+export interface HttpResponse {
+  status: number;
+  headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}
+
+/** Sends a call and reads its answer. Throws `AdLibraryError` for anything but a documented 200. */
+export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: string }): Send {
+  return async (call) => {
+    const { transit = { sent: false }, signal } = call;
+    const url = urlOf(call, options.baseUrl);
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${call.apiKey}`,
+      accept: 'application/json',
+      'user-agent': options.userAgent,
+    };
+    const body = call.body && JSON.stringify(call.body);
+    if (body !== undefined) headers['content-type'] = 'application/json';
+    const onSent = () => {
+      transit.sent = true;
+    };
+    const request = { method: call.operation.method, headers, signal, onSent };
+    try {
+      return await read(call, await fetch(url, body === undefined ? request : { ...request, body }));
+    } catch (error) {
+      const { sent } = transit;
+      transit.sent = false;
+      throw withSent(error, { signal, sent });
+    }
+  };
+}
+
+/** Marks a failure before the first byte left as not sent. */
+function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
+  if (error instanceof AdLibraryError) {
+    const { failure } = error;
+    if (sent || failure.kind !== 'network') return error;
+    return new AdLibraryError({ ...failure, sent: false }, { cause: error });
+  }
+  return signal.aborted ? abortedError(signal, sent) : error;
+}
+
+async function read(call: Call, response: HttpResponse): Promise<Answer> {
+  const { status, headers } = response;
+  const receipt = receiptIn(headers);
+  const { charged, requestId, chargeUnreadable = false } = receipt;
+  const about = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
+  const body = await response.text().catch((error) => brokenOff(error, call, about));
+  const raw = parseJson(body);
+  if (status !== 200) {
+    throw new AdLibraryError({
+      ...about,
+      ...(serviceError(raw) ?? noErrorBody),
+      kind: kindOfStatus(status),
+      sent: true,
+    });
+  }
+  const parsed = responseSchemas[call.operation.name].safeParse(raw);
+  if (parsed.success) return { value: parsed.data, raw, receipt };
+  const problem =
+    raw === undefined
+      ? 'The answer is not JSON.'
+      : `The answer does not match the API document: ${firstOf(parsed.error)}`;
+  throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
+}
+
+/** An answer that broke off in its body: the charge stated in its headers still applies. */
+function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): never {
+  const known = knownError(error, signal);
+  if (known === undefined) throw error;
+  throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function firstOf({ issues }: z.ZodError): string {
+  return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
+}
+
+/** Reads the error body (document, *Errors*), if there is one. */
+function serviceError(body: unknown): Partial<Failure> | undefined {
+  const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
+  if (!parsed.success) return undefined;
+  const { code, message, requestId, details } = parsed.data;
+  return { code, serviceMessage: message, details, ...(requestId !== undefined && { requestId }) };
+}
+
+const noErrorBody: Partial<Failure> = {
+  problem: 'The answer has no documented error body: it may not come from the API.',
+};
+
+const ServiceError = lenient(ErrorBody.shape.error, []);
+
+/** Reads the request id and the credit headers of an answer (document, *Endpoints*). */
+function receiptIn(headers: { get(name: string): string | null }): Receipt {
+  const chargedText = headers.get('x-service-credits-charged');
+  const charged = readCredits(chargedText);
+  return {
+    charged,
+    remaining: readCredits(headers.get('x-service-credits-remaining')),
+    cached: false,
+    requestId: headers.get('x-service-request-id'),
+    ...(charged === null && chargedText !== null && { chargeUnreadable: true }),
+  };
+}
+
+/** Header values are strings (document, *Endpoints*); those of any other form are ignored. */
+function readCredits(header: string | null): number | null {
+  return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
+}
+
+interface RetryOptions {
+  /** A number from 0 to 1; injected so that tests are not left to chance. */
+  random: () => number;
+}
+
+const attempts = 3;
+/** Maximum wait before the second attempt, in milliseconds; it doubles with each further one. */
+const base = 300;
+
+/**
+ * Repeats failed calls within their deadline, if that is safe: calls that never left, calls that a gateway rejected
+ * (502, 503, 504), and calls that cost nothing to repeat. A paid call is only repeated if nothing was sent, or after a
+ * 503 without a stated charge; otherwise it may have been charged. 402 and 429 do not pass soon: 429 is a credit window
+ * of an hour or a day.
+ */
+export function withRetries(send: Send, { random }: RetryOptions): Send {
+  return async (call) => {
+    let unsafe = 0;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const answer = await send(call);
+        return unsafe > 0 ? { ...answer, repeated: true } : answer;
+      } catch (error) {
+        const retry = attempt < attempts ? retryOf(error, call, unsafe) : 'no';
+        if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
+        if (retry === 'unsafe') unsafe++;
+        // Full jitter: calls that failed together are not repeated together.
+        const pause = random() * base * 2 ** (attempt - 1);
+        await wait(pause, undefined, { signal: call.signal }).catch(() => {
+          throw error;
+        });
+      }
+    }
+  };
+}
+
+/** Whether to repeat a call; `unsafe` if the failed attempt may have been carried out. */
+function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'unsafe' {
+  const { operation, signal, paid = operation.gated } = call;
+  if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
+  const { kind, status, sent, charged, chargeUnreadable } = error.failure;
+  if (kind === 'network' && sent === false) return 'safe';
+  if (charged || chargeUnreadable) return 'no';
+  if (paid) return status === 503 && charged === undefined ? 'safe' : 'no';
+  const isRejected = status === 502 || status === 503 || status === 504;
+  if (isRejected && !operation.writes) return 'safe';
+  return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
+}
+
+/** A page of 100 full ads has about 1 MB, and 3 MB if they are very large. */
+const maxAnswerBytes = 8 * 1024 * 1024;
+/** Parts of an answer before they are joined: a part of one byte takes a hundred as an object. */
+const maxParts = 1024;
+
+/**
+ * `Fetch` over the network: one undici agent for all callers, no redirects (they could carry the key elsewhere),
+ * bounded answers. Uses `dispatch`, because only that tells when a request really leaves.
+ */
+export function undiciFetch(): { fetch: Fetch; close(): Promise<void> } {
+  let loading: Promise<Agent> | undefined;
+  const fetch: Fetch = async (url, { signal, method, headers, body, onSent }) => {
+    loading ??= loadAgent();
+    const agent = await loading;
+    signal.throwIfAborted();
+    const { origin, pathname, search } = new URL(url);
+    const options = { origin, path: `${pathname}${search}`, method: method as Dispatcher.HttpMethod, headers };
+    const explain = (error: unknown): never => {
+      throw signal.aborted ? signal.reason : networkError(error, origin);
+    };
+    const response = await dispatch(agent, body === undefined ? options : { ...options, body }, {
+      signal,
+      onSent,
+    }).catch(explain);
+    return { ...response, text: () => response.text().catch(explain) };
+  };
+  return { fetch, close: async () => (await loading)?.destroy() };
+}
+
+/** Loaded with the first call, because it takes longer than starting the rest of the server. */
+async function loadAgent(): Promise<Agent> {
+  // It is CommonJS: only the default export exists both bundled and unbundled.
+  const { Agent } = (await import('undici')).default;
+  // The call's signal is the only deadline: undici's timers are coarse and would cut off long answers. Connections are
+  // not limited, because calls are: with fewer connections, slow calls of one key would delay those of another.
+  return new Agent({ maxResponseSize: maxAnswerBytes, headersTimeout: 0, bodyTimeout: 0 });
+}
+
+type RequestEvents = Pick<HttpRequest, 'signal' | 'onSent'>;
+
+/**
+ * Sends one request. Resolves with the head of the answer, whose `text` resolves with the whole body. Rejects at once
+ * if the signal aborts, even while the request still waits for a connection.
+ */
+function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, { signal, onSent }: RequestEvents) {
+  return new Promise<HttpResponse>((resolve, reject) => {
+    let parts: Buffer[] = [];
+    const joined: Buffer[] = [];
+    let controller: Dispatcher.DispatchController | undefined;
+    let finish: (text: string) => void = () => {};
+    let fail: (error: unknown) => void = reject;
+    const abort = () => {
+      controller?.abort(signal.reason);
+      fail(signal.reason);
+    };
+    const release = () => signal.removeEventListener('abort', abort);
+    signal.addEventListener('abort', abort);
+    agent.dispatch(options, {
+      onRequestStart(started) {
+        controller = started;
+        if (signal.aborted) started.abort(signal.reason);
+        else onSent();
+      },
+      onResponseStart(_, status, headers) {
+        // A 1xx only announces the answer.
+        if (status < 200) return;
+        const body = new Promise<string>((resolveBody, rejectBody) => {
+          finish = resolveBody;
+          fail = rejectBody;
+        });
+        // Readers of the text get the error; if nobody reads it, it must not count as unhandled.
+        body.catch(() => {});
+        resolve({ status, headers: { get: (name) => first(headers[name]) }, text: () => body });
+      },
+      onResponseData(_, chunk) {
+        parts.push(chunk);
+        if (parts.length < maxParts) return;
+        joined.push(Buffer.concat(parts));
+        parts = [];
+      },
+      onResponseEnd() {
+        release();
+        finish(textOf(Buffer.concat([...joined, ...parts])));
+      },
+      onResponseError(_, error) {
+        release();
+        fail(error);
+      },
+    });
+  });
+}
+
+const decoder = new TextDecoder();
+/** Decodes in two steps, which in Node is three times as fast for long text that is not all Latin. */
+const textOf = (bytes: Uint8Array) => decoder.decode(bytes, { stream: true }) + decoder.decode();
+
+const first = (value: string | string[] | undefined): string | null =>
+  (Array.isArray(value) ? value[0] : value) ?? null;
+
+function networkError(error: unknown, origin: string): AdLibraryError {
+  const code = codeOf(error);
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    const problem = `The answer is larger than ${maxAnswerBytes / 1024 / 1024} MB.`;
+    return new AdLibraryError({ kind: 'unexpected_response', problem, sent: true });
+  }
+  if (code === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new AdLibraryError({ kind: 'unexpected_response', problem: 'The answer is not HTTP.', sent: true });
+  }
+  return new AdLibraryError({ kind: 'network', problem: `${origin}: ${code}.` }, { cause: error });
+}
+
+/** The code or name of an error. Not the message, which may contain addresses and bytes of the answer. */
+function codeOf(error: unknown): string {
+  const { code, name, cause, errors } = (error ?? {}) as Record<'code' | 'name' | 'cause', unknown> & {
+    errors?: unknown[];
+  };
+  if (typeof code === 'string') return code;
+  if (name === 'HTTPParserError') return name;
+  const inner = cause ?? errors?.[0];
+  return inner === undefined ? 'unknown' : codeOf(inner);
+}
