@@ -1,5 +1,5 @@
 /**
- * Prints the tables of `src/present/token-tables.ts`, read off the vocabulary of o200k_base. Run it again when the
+ * Prints the tables of `src/present/tokens.ts`, read off the vocabulary of o200k_base. Run it again when the
  * reference tokenizer changes: npx tsx bench/token-tables.ts
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';

@@ -11,19 +11,18 @@ import { describeTool } from '../src/mcp/describe-tool.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import {
   accountText,
+  collectionListText,
   creditsText,
   identityText,
   viewAccount,
+  viewCollection,
   viewCredits,
   viewIdentity,
 } from '../src/present/account.ts';
-import { viewAd } from '../src/present/ad.ts';
-import { adListText } from '../src/present/ad-list-text.ts';
-import { adText } from '../src/present/ad-text.ts';
-import type { AdView } from '../src/present/ad-view.ts';
-import { collectionListText, viewCollection } from '../src/present/collection.ts';
-import { fit as leading } from '../src/present/fit.ts';
+import { type AdView, viewAd } from '../src/present/ad.ts';
+import { adListText, adText } from '../src/present/ad-text.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
+import { fit as leading } from '../src/present/tokens.ts';
 import { tools } from '../src/tools/catalog.ts';
 import type { Tool } from '../src/tools/define-tool.ts';
 import { itemTokens } from '../src/tools/item-views.ts';

@@ -1,4 +1,4 @@
-import { cardField, isTemplate } from '../present/cards.ts';
+import { cardField, isTemplate } from '../present/ad-media.ts';
 import { type Fields, objects } from '../present/copy-fields.ts';
 import { bounded, textCell } from './cells.ts';
 

@@ -1,8 +1,7 @@
 import { landingDomainOf } from '../present/ad.ts';
-import { isTemplate, linkOf } from '../present/cards.ts';
+import { isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
 import { type Fields, isObject, objects } from '../present/copy-fields.ts';
-import { mediaCounts } from '../present/creative.ts';
-import { runOf } from '../present/running.ts';
+import { runOf } from '../present/dates.ts';
 import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
 import { dateCell, flagCell, idCell, isoTime, jsonCell, numberCell, textCell, textsOf } from './cells.ts';
 import type { AdRow, Row } from './columns.ts';

@@ -1,4 +1,4 @@
-import { timeOf } from '../present/running.ts';
+import { timeOf } from '../present/dates.ts';
 
 /**
  * Values of the service made cells. Any field may be missing or of another type than its document says: then the cell

@@ -1,7 +1,6 @@
-import { word } from '../present/fence.ts';
-import { truncate } from '../present/fit.ts';
 import { count } from '../present/list-text.ts';
-import { sanitizeLine } from '../present/text.ts';
+import { sanitizeLine, word } from '../present/safe-text.ts';
+import { truncate } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-row-reader.ts';
 import type { Row } from './columns.ts';

@@ -1,4 +1,4 @@
-import { isWord, quote, word } from '../present/fence.ts';
+import { isWord, quote, word } from '../present/safe-text.ts';
 
 export interface ResultRows {
   columns: readonly string[];

@@ -1,6 +1,6 @@
-import { constant, quote, word } from '../present/fence.ts';
+import { seenText } from '../present/dates.ts';
 import { count } from '../present/list-text.ts';
-import { seenText } from '../present/running.ts';
+import { constant, quote, word } from '../present/safe-text.ts';
 import { estimateTokens } from '../present/tokens.ts';
 import type { Breakdown, Spread, Summary, ValueCount } from './summary.ts';
 

@@ -1,6 +1,6 @@
-import { truncate } from '../present/fit.ts';
-import { type SeenDays, seenDays } from '../present/running.ts';
-import { sanitizeLine } from '../present/text.ts';
+import { type SeenDays, seenDays } from '../present/dates.ts';
+import { sanitizeLine } from '../present/safe-text.ts';
+import { truncate } from '../present/tokens.ts';
 import type { AdRow, Row } from './columns.ts';
 
 /** How often a value stands in the ads; null where an ad has none. */

@@ -1,4 +1,4 @@
-import { fnv1a } from '../present/text.ts';
+import { fnv1a } from '../present/safe-text.ts';
 
 /**
  * Groups ads of one page whose copy is nearly the same: letters and digits broken into overlapping threes (digits

@@ -1,6 +1,6 @@
 import type { Ad } from '../api/schemas.ts';
 import { landingDomainOf } from '../present/ad.ts';
-import { runOf, timeOf } from '../present/running.ts';
+import { runOf, timeOf } from '../present/dates.ts';
 import { flag, missing, type RecordType, textsIn } from './record-type.ts';
 
 /** The longest valid domain. Without a limit, the parents of a longer text could fill the memory. */

@@ -1,4 +1,4 @@
-import { MAX_DAYS_SINCE_SEEN } from '../present/running.ts';
+import { MAX_DAYS_SINCE_SEEN } from '../present/dates.ts';
 import { invalid } from './api-error.ts';
 import type { FilterValues } from './read-filters.ts';
 import type { Measure, RecordType, Tag, TextFilter } from './record-type.ts';

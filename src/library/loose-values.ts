@@ -1,4 +1,4 @@
-import { timeOf } from '../present/running.ts';
+import { timeOf } from '../present/dates.ts';
 
 /** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
 export type Json = Record<string, unknown>;

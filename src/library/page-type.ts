@@ -1,5 +1,5 @@
 import type { Page } from '../api/schemas.ts';
-import { timeOf } from '../present/running.ts';
+import { timeOf } from '../present/dates.ts';
 import { flag, missing, type RecordType, textsIn } from './record-type.ts';
 
 const parts: Pick<RecordType<Page>, 'tags' | 'measures'> = {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset } from '../api/schemas.ts';
-import { domainOf } from '../present/landing.ts';
+import { domainOf } from '../present/urls.ts';
 import {
   camelCased,
   first,

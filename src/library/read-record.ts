@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { isPathId, maxIdLength } from '../api/call.ts';
 import { Ad, Page } from '../api/schemas.ts';
-import { timeOf } from '../present/running.ts';
+import { timeOf } from '../present/dates.ts';
 import { isReportRow, pageOfReport } from './advertiser-report.ts';
 import { isJsonObject, isTooDeep, maxDepth } from './loose-values.ts';
 import { maxRecordLength, type Piece, tooLong } from './piece.ts';

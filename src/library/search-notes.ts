@@ -1,4 +1,4 @@
-import { dayOf, seenText } from '../present/running.ts';
+import { dayOf, seenText } from '../present/dates.ts';
 import { conditionsOf, type Search } from './conditions.ts';
 import type { Database } from './database.ts';
 import type { FilterValue, FilterValues } from './read-filters.ts';

@@ -6,7 +6,7 @@ import { allTools } from '../board/board-tools.ts';
 import { boardKey } from '../board/payload.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
-import { clampLines } from '../present/fit.ts';
+import { clampLines } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { ImageContent, Rendered, ResourceLink, Tool, ToolDescription } from '../tools/define-tool.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Fetch } from '../api/http.ts';
 import { filtersExtension, filterTypes, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
-import { word } from '../present/fence.ts';
+import { word } from '../present/safe-text.ts';
 
 interface ServedBy {
   fetch: Fetch;

@@ -1,7 +1,6 @@
-import { quote, word } from '../present/fence.ts';
-import { truncate } from '../present/fit.ts';
 import { fullView } from '../present/full.ts';
-import { sanitize, sanitizeLine } from '../present/text.ts';
+import { quote, sanitize, sanitizeLine, word } from '../present/safe-text.ts';
+import { truncate } from '../present/tokens.ts';
 
 /** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
 export const untrustedText = (text: string, tokens: number): string =>

@@ -1,5 +1,15 @@
-import { type AdView, BRIEF_FACTS, STANDARD_COPY, STANDARD_FACTS } from './ad-view.ts';
-import { firstCard, isTemplate, linkOf, viewCards } from './cards.ts';
+import * as z from 'zod';
+import {
+  type CardView,
+  creativeOf,
+  firstCard,
+  isTemplate,
+  linkOf,
+  linkWriter,
+  type MediaLink,
+  mediaOf,
+  viewCards,
+} from './ad-media.ts';
 import {
   add,
   type Detail,
@@ -8,20 +18,84 @@ import {
   ID_TOKENS,
   idOf,
   isObject,
+  type Kept,
   keep,
   objects,
   textOf,
 } from './copy-fields.ts';
-import { creativeOf, mediaOf } from './creative.ts';
-import { TRUNCATED } from './fit.ts';
+import { dayOf, type Run, runOf } from './dates.ts';
 import { fullItem } from './full.ts';
-import { cleanAddress, domainOf } from './landing.ts';
-import { linkWriter } from './media-links.ts';
-import { dayOf, runOf } from './running.ts';
-import { hashOf } from './text.ts';
-import { estimateTokens } from './tokens.ts';
+import { hashOf } from './safe-text.ts';
+import { estimateTokens, TRUNCATED } from './tokens.ts';
+import { cleanAddress, domainOf } from './urls.ts';
 
-export interface AdOptions {
+/**
+ * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid
+ * answer as soon as the service changed the type of a field.
+ */
+export const AdView = z.looseObject({ id: z.string() });
+
+/** The maximum tokens of a text, or the type of a field. Views show the fields in this order. */
+const BRIEF_FACTS = {
+  displayFormat: 12,
+  ctaType: 12,
+  publisherPlatform: 'words',
+  countries: 'words',
+  startedAt: 20,
+  endDate: 20,
+  duplicates: 'number',
+  audienceReach: 'number',
+  adSpendMin: 'number',
+  adSpendMax: 'number',
+  revenueMin: 'number',
+  revenueMax: 'number',
+  trendPublic: 'number',
+  performancePublic: 'number',
+  productTitle: 16,
+  productPrice: 'number',
+  /** An extra key that imported ads have. */
+  currency: 8,
+} as const;
+
+const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
+const STANDARD_FACTS = {
+  ...BRIEF_FACTS,
+  lastSeenAt: 20,
+  productTitle: 60,
+  productCreatedAt: 20,
+  isStorePlatformBestSeller: 'flag',
+  sourcePageExternalId: 40,
+  appUrl: 100,
+} as const;
+
+/** API fields keep their names and values, with texts shortened; the other fields are derived. */
+export type AdView = Kept<typeof STANDARD_COPY & typeof STANDARD_FACTS> & {
+  id: string;
+  pageName?: string;
+  pageId?: string;
+  adsAmount?: number;
+  /** Copy of the first card, if headline or body is missing or an unfilled template. */
+  firstCard?: string;
+  /** The same for bodies that are the same, if this one is cut. */
+  bodyHash?: number;
+  cardViews?: CardView[];
+  moreCards?: number;
+  /** The pictures, videos and cards, as far as `displayFormat` does not name them. */
+  creative?: string;
+  /** Media that do not belong to a card. */
+  mediaLinks?: MediaLink[];
+  /** Pictures and videos whose addresses did not fit. */
+  moreMedia?: number;
+  landingDomain?: string;
+  landingUrl?: string;
+  displayUrl?: string;
+  /** The day of `lastSeenAt`, in brief views: the time is not worth ten tokens for each ad. */
+  lastSeen?: string;
+  /** Names of the fields that only `full` shows. */
+  onlyInFull?: string[];
+} & Run;
+
+interface AdOptions {
   detail: Detail;
   /** In milliseconds since the epoch; decides what is still running. */
   now: number;

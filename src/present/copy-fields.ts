@@ -1,5 +1,5 @@
-import { truncate } from './fit.ts';
-import { sanitize } from './text.ts';
+import { sanitize } from './safe-text.ts';
+import { truncate } from './tokens.ts';
 
 /** Lists are brief and single objects standard by default; full shows every field. */
 export type Detail = 'brief' | 'standard' | 'full';

@@ -1,8 +1,6 @@
 import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './copy-fields.ts';
-import { defuse, quote } from './fence.ts';
-import { truncate } from './fit.ts';
-import { sanitize, sanitizeLine } from './text.ts';
-import { estimateTokens, fitsWithin } from './tokens.ts';
+import { defuse, quote, sanitize, sanitizeLine } from './safe-text.ts';
+import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 
 /**
  * Every field the service sent, with names and texts made safe, and without nulls and infinite numbers. An object

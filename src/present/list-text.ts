@@ -1,7 +1,6 @@
 import type { Fields } from './copy-fields.ts';
-import { quote } from './fence.ts';
-import { truncate } from './fit.ts';
-import { sanitizeLine } from './text.ts';
+import { quote, sanitizeLine } from './safe-text.ts';
+import { truncate } from './tokens.ts';
 
 /** What every list says before and after its items. */
 export interface ListFrame {

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { add, type Detail, type Fields, FULL_TOKENS, idOf, type Kept, keep, objects } from './copy-fields.ts';
-import { codes, quote, word } from './fence.ts';
+import { dayOf } from './dates.ts';
 import { fullBlocks, fullItem, fullText } from './full.ts';
 import { COUNTRY, copies, count, framed, type ListFrame } from './list-text.ts';
-import { dayOf } from './running.ts';
+import { codes, quote, word } from './safe-text.ts';
 
 /** The schema of a page that clients see; see `AdView`. */
 export const PageView = z.looseObject({ pageId: z.string() });

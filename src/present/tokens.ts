@@ -1,5 +1,3 @@
-import { COMMON_PAIRS, ONE_TOKEN_HAN, ONE_TOKEN_HANGUL } from './token-tables.ts';
-
 /**
  * Estimates how many tokens a text costs a model, without a tokenizer: an upper bound in practice, measured against
  * o200k_base. ASCII words cost by their length and their unusual pairs of letters, which tell a word from noise. Other
@@ -230,3 +228,93 @@ function spaceCost(next: number, kindOf: Uint8Array): number {
   if (next === SPACE || isDigit(next)) return 1;
   return next >= 128 && (COSTS[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
+
+/**
+ * The parts of the reference vocabulary (o200k_base) with which an estimate tells everyday text from noise. Printed by
+ * `bench/token-tables.ts`.
+ */
+
+/** The most frequent pairs of letters in its words: the letters that follow `a`, `b`, `c` … */
+export const COMMON_PAIRS =
+  'abcdfghijklmnprstuvwyz aeilorsu acehiklorstuy adeilorsuy abcdefghijklmnopqrstuvwxyz aefilortu aeghilnorsu aeilortuy abcdefgjklmnopqrstuvxz aeou aeiklostu adeilmostuy abeimopsu acdefghiknostuvyz abcdefgijklmnoprstuvwy aehiloprstu u abcdefgiklmnoprstuvy acehiklmopstuy acehilorstuy abcdefgiklmnprst aeio aeino eipt aemnops aeio';
+
+/** Han characters that are one token, from U+4E00, as distances: `(` is 1, `~` is 86 and the distance goes on. */
+// biome-ignore format: one line of data
+const ONE_TOKEN_HAN = '(()+(((()(,())))(.(())**))))((()(,)*()())+*((+)((,1()2++)()()()()(,(***)())(((+/,((+,()(,((()(1((,)-+(+)+0*))-(((*)(+)0(+++1.(((*)+)(+*-13.,7)*()+/-1*((-4-+4*08)+(.-)*.6))0/2)06)(/-;6+.+=)-K2M<))((()())*(()-2)(()((*()(((((*((/()))(,.)(+3+)())+,-***5*(*).)(/)()*-(*.(,(((()*+(+),-(()(.,**+:*)(,**9;*(((.((.((--/2*++)*)B-8()G((,()+()+(*(((((()-((,+,()(*(1*(*)1*),.):+*(,((((((**)((2(((+((*()(*((2(+(()(()(+)+*(.((*(*,+()*)/)51-2)-((5(19)>.,;+(+*,EE()<+,=(+A-5+(8/(>HA,4@2D3~D*))(1*)((-*(/)*.+).+,/*.+)),*,((-*()+,+@/_2-2A(/F7*(C*+-4?7+),1@-K*))9*)+)-(+)**,)((***,(4(()+)*)(55()(((+,,(2**,72)2,,()(-)3>))+8*(<<;38BH1+(1DGn+()((-+()*60)))(()(*/())((((((((.*,()*+((,)--(1).)*2)(((()()())(()()(()*)+*.4.))((((((*,(+-0.1)7=+-/+-,P6-?~~J(*+(((-*().-(()*++-.0,)(((**),/7D(())*(()+()+,+((),*.(+)19A:(*-)((-,-)(.(8+))(?()4+*.(/)(+(*(**(+),.*/(+,(*--)(.1((*+.+1/*(4+*(.++)*87,)7.-.:=(**))/:,.2+/.+C3+G0**;,0y.^6(((+)5+-)))((*+(2)(*(()*2+))(+(,*,((10))(+)+)(--+.(/(*+,(())*(*-*(*.0)()(,)/7))12B1*303,(*-0-(*)()/>-()0-3.B4)5(41)(88625(3-0(19*43^9.*)*(-*+*)-)0(*-++(*67)20)(0*(++-+/0)*((((*(0+/+-),(2(,*,)4)+0.(.5-((+)+/,1,(8--O(:))+(*)((*,())1+))0)((())0-)(**,(((2*)+*,)((4()*3.*)(4352(*(/03)(.3++)-104((*-(*)+,9)82+?0).(72./;F,1e:/.(,AV4L,8-/).H;A,~]=(((+2/+2*.5(((((*0((*+6(2F,.+/((*)(-7K)**3+4+0(,)5/((*=*+),(0+*-)(/0-)+)*,(2--(**/*1+13+*.,/0**+(,*,01*(+-*8(1-)2)(-**J01--+1*/2,(/**0E)M((7-;H-0.*+32*4,50P++8(Z94~t/))(,02,+C1(()3>.(-[,7-742*J<9991NQ(+(((,1(+4)-(,)0.Z*.35.033+94(5(*-k3*))2,5-()09:48,*K0(QLTS.*7I))**(,/((())()(1.43,(,-72-;+*1).);~81U((((-)(N?))-((+((*++(1-+-*/)(:(C+B-)p`++-3)(9)E3<>)F(*F1),Ny))?.(.*,;5?;)()(1)+(-..0(27)(G*)3..N)+,)31-/M5,((,1.*?*9-A*)-*),E,)>13+6.)LZSM/50,417>(L,+(/.,(-),++(00)/+8,2(+D.:,D*/-/CQ6(*r;)+(*)**())((+)+()((,))))*(*()/)(*./*;*)82->-*6(++:,+7-,;+2-)3B(+()).+.C>)/+)+3,*,3-*12*(+-*/0*-)/-)*<),,60>.?,B*-,(DH*J.*-(-4(,,)*.(2)+05O*(+*++B6*)),,7))-5(29Z)8.)6)3/9,,24-(,<7:*9/8/*+835+-)F>@RkOGBI+)J5.~;)(+,,35+q+7NA~+>~~.3.++-))*J2-6);(*1-+*(.;,~><),,+.+4*01*(()))(08*A)-)+19*+).)@0++2)=*(2-3)(*)4/+2l)S651.0105()+(+((()-)+(((*))((*++)**,*(.))**()(**),*/0--0-6+>06:;(.(*2(*(+.>39H))(((((((*)),()((/*.(*,)+(*))).,+(((5,(?770,3)0.+)AA(~(QF*<B--H,08D)(*)(,.)-)(*/)*,*,*)/((.()((*+)(-)(*+()((((2(,.)+*(((**(,()),(,(*5(-*(-,*()(,(()0*)++(.*.(+49*++4:*>,//w,L(80@C*)((()~DW3~UR*jzwzD>**0*1-)@80++)(+-,0/,/@<B/(0)/66(Q3)*(+).-+A2/((((,+,(()+(*9),(-,((**0++((+.(I)+((2++,+(,)3(+,.-8;-A+*,)).Io=13)(()()//<5(7(.+->(*((*(,)2,((+(2M4*(7*?-?l()=)5*6+@uk<+(,,*5,-*1+/K+~5-*1,-~~~G,BCT~~~_))19-1H6?/.<(.(1*(--W,4B<9I03';
+
+/** Hangul syllables that are one token, from U+AC00, in the same form. */
+// biome-ignore format: one line of data
+const ONE_TOKEN_HANGUL = '((*+/((*+*(z++/()0;/(*+3(.C(*+2).+8JCC(*+42[C+?(*+/(N++/3/;{CCv~F7~M//0F73++/(*/++3/<J//3:0(*3,J++4,(~B+~=C++4J(*3,.(**(/()).:h(*33/s(*+4J;/++/(N/s_(*+2)J<.C{+~=~~~=:h(*3(+.(*3()1;J(*+/(1((*60(*+/(*(.C(*+0)hCC7(~0/;++/O(*+/()).(*))2)(-(*w(*+;+?+8)H(*+/*~J++~9C_++4),(()*(/,.(z++/(2++<*+4J(*+4.;~-(*+8~(C/W++4),~~~~?~Y+w(*+/,.(;?N(*+0+.++;++3K(*+4J_C(*+/k82C++/())J(*+/(+,)~A~~~~W+3O(*?(*))/(*(,)(*+;(;J(*+/((((/++;(*+/+(.C(*+02+7(.CC(;.(*+/*0++3/82+?(*+4.++/,.C(*+(.(*/(*+/(+.<f(*+/(+.(*?;K(*3,-(_CC(*+4.~A++/,J(*+/()).(B~~@~~~t(B(*))/,(-(z(*+/*).C;K(*8f_(*+/,.__(;J(*+/,./;{++/(2:0_++4~H~AC++/O++4.(*+4.(z++;(*+/k(*8f_{CC(*+W(*3,.++;(*wCC+8.C(*+/~1C//,~,C++W(*+2).(*+/(+.;(CJ+33C(*+0+.C(*+/,.(*+4J(BC+wCT+.C+3';
+
+/**
+ * The start of `text` that fits into `tokens`. It ends after a word (by spaces, or by the dictionary of a script
+ * without them) and never inside a visible character. The suffix `… (+312 chars)` counts what is missing: the rest of
+ * the text, and the characters `beyond` it that were cut before.
+ */
+export function truncate(text: string, tokens: number, beyond = 0): string {
+  const fits = lengthWithin(text, tokens);
+  if (fits >= text.length && beyond === 0) return text;
+  const end = borderBefore(text, lengthWithin(text, Math.max(0, tokens - SUFFIX_TOKENS)));
+  const kept = text.slice(0, end).trimEnd();
+  return `${kept}… (+${text.length - kept.length + beyond} chars)`;
+}
+
+/** The suffix of a text that was cut, and the number in it. */
+export const TRUNCATED = /… \(\+(\d+) chars\)$/;
+
+/** The estimate of `… (+1234567 chars)`. */
+const SUFFIX_TOKENS = 9;
+/** How far a word or character at the border can reach beyond it. */
+const AFTER = 60;
+/** A space this near is a good enough border. */
+const NEAR = 16;
+
+/** Created when first needed: loading the rules takes a good part of the time in which a process starts. */
+const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
+function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'): number {
+  segmenters[granularity] ??= new Intl.Segmenter('und', { granularity });
+  return segmenters[granularity].segment(text).containing(index)?.index ?? 0;
+}
+
+function borderBefore(text: string, end: number): number {
+  const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
+  if (space > Math.max(end - NEAR, end / 2)) return space;
+  const around = text.slice(0, end + AFTER);
+  const word = segmentAt(end, around, 'word');
+  return word > end / 2 ? word : segmentAt(end, around, 'grapheme');
+}
+
+interface FitOptions<Item> {
+  items: readonly Item[];
+  /** Maximum tokens of the rendered text. */
+  budget: number;
+  render: (items: readonly Item[]) => string;
+}
+
+/**
+ * How many leading items fit into the budget. At least one, if there are any: a single item is bounded by its view. A
+ * list that fits is rendered once, any other about log2(n) times.
+ */
+export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
+  const fits = (count: number) => fitsWithin(render(items.slice(0, count)), budget);
+  if (items.length <= 1 || fits(items.length)) return items.length;
+  let shown = 1;
+  let over = items.length;
+  while (over - shown > 1) {
+    const middle = (shown + over) >> 1;
+    if (fits(middle)) shown = middle;
+    else over = middle;
+  }
+  return shown;
+}
+
+/** The last resort if the budget is smaller than one item: keeps whole lines, and says how much is missing. */
+export function clampLines(text: string, budget: number): string {
+  if (fitsWithin(text, budget)) return text;
+  const end = lengthWithin(text, budget - NOTE_TOKENS);
+  const border = text.lastIndexOf('\n', end);
+  const kept = border > 0 ? text.slice(0, border) : truncate(text, budget - NOTE_TOKENS);
+  return `${kept}\n(cut to fit: ${text.length - kept.length} more characters)`;
+}
+
+const NOTE_TOKENS = 16;

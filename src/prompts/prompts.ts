@@ -1,5 +1,4 @@
-import { quote } from '../present/fence.ts';
-import { sanitizeLine } from '../present/text.ts';
+import { quote, sanitizeLine } from '../present/safe-text.ts';
 
 /** A task that users can pick in their host, written out for the model (MCP specification, *Prompts*). */
 export interface Prompt {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { addedText, CollectionView, viewCollection } from '../present/collection.ts';
-import { isUuid, word } from '../present/fence.ts';
+import { addedText, CollectionView, viewCollection } from '../present/account.ts';
+import { isUuid, word } from '../present/safe-text.ts';
 import { defineTool } from './define-tool.ts';
 import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './params.ts';
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { canonical, type OperationName } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
-import { word } from '../present/fence.ts';
+import { word } from '../present/safe-text.ts';
 import type { CursorMemory } from '../state/state.ts';
 
 /** Where a list continues: on which page of the service, and after how many of its items. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { DATA_PER_TEXT } from '../present/copy-fields.ts';
-import { fit } from '../present/fit.ts';
 import { type ListFrame, notesText, serviceNotes } from '../present/list-text.ts';
+import { fit } from '../present/tokens.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
 import { itemsOf, type ListAnswer } from './item-views.ts';

@@ -2,9 +2,9 @@ import * as z from 'zod';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { type ExportFormat, everyAdSql, writeExport } from '../dataset/export.ts';
 import { methodsNote } from '../dataset/methods-note.ts';
-import { quote, word } from '../present/fence.ts';
+import { dayOf } from '../present/dates.ts';
 import { count } from '../present/list-text.ts';
-import { dayOf } from '../present/running.ts';
+import { quote, word } from '../present/safe-text.ts';
 import type { ExportedFile } from '../state/exports.ts';
 import { defineListTool, type ResourceLink } from './define-tool.ts';
 

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { viewAd } from '../present/ad.ts';
+import { AdView, viewAd } from '../present/ad.ts';
 import { adText } from '../present/ad-text.ts';
-import { AdView } from '../present/ad-view.ts';
 import type { Detail } from '../present/copy-fields.ts';
 import { defineTool, readOnly } from './define-tool.ts';
 import { itemTokens } from './item-views.ts';

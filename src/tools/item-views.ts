@@ -1,10 +1,9 @@
-import { viewAd } from '../present/ad.ts';
-import { adListText } from '../present/ad-list-text.ts';
-import type { AdView } from '../present/ad-view.ts';
+import { type AdView, viewAd } from '../present/ad.ts';
+import { adListText } from '../present/ad-text.ts';
 import type { Detail } from '../present/copy-fields.ts';
+import { dayOf } from '../present/dates.ts';
 import { appUrlPattern, type ListFrame } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
-import { dayOf } from '../present/running.ts';
 
 /** A page of a list as the service sent it. */
 export interface ListAnswer {

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { AdView } from '../present/ad-view.ts';
-import { CollectionView, collectionText, viewCollection } from '../present/collection.ts';
+import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
+import type { AdView } from '../present/ad.ts';
 import type { PageView } from '../present/page.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';

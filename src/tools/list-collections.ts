@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CollectionView, collectionListText, viewCollection } from '../present/collection.ts';
+import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 import type { ItemViews } from './item-views.ts';

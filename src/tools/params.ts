@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { maxIdLength } from '../api/call.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { ItemType } from '../api/schemas.ts';
-import { isUuid } from '../present/fence.ts';
+import { isUuid } from '../present/safe-text.ts';
 
 /** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
 

@@ -3,7 +3,7 @@ import { describedColumns } from '../dataset/columns.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { rowsText } from '../dataset/rows-text.ts';
 import { DATA_PER_TEXT } from '../present/copy-fields.ts';
-import { fit } from '../present/fit.ts';
+import { fit } from '../present/tokens.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 
 const ownColumns = describedColumns()

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdView } from '../present/ad-view.ts';
+import { AdView } from '../present/ad.ts';
 import { paging } from './cut-page.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
 import { adViews } from './item-views.ts';

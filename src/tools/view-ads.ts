@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import type { SheetTile } from '../pictures/pictures.ts';
-import { type AdPicture, type PictureChoice, pictureOf } from '../present/ad-picture.ts';
-import { type AdTile, tileOf, tilesWithin, tileText } from '../present/ad-tile.ts';
+import { type AdPicture, type PictureChoice, pictureOf } from '../present/ad-media.ts';
+import { type AdTile, tileOf, tilesWithin, tileText } from '../present/ad-text.ts';
 import { DATA_PER_TEXT, idOf } from '../present/copy-fields.ts';
-import { clampLines } from '../present/fit.ts';
+import { clampLines } from '../present/tokens.ts';
 import type { StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
 import { defineListTool, readOnly } from './define-tool.ts';

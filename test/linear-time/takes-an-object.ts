@@ -4,21 +4,26 @@ import { keyMasker } from '../../src/log/mask-key.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { readArguments } from '../../src/mcp/read-arguments.ts';
 import * as account from '../../src/present/account.ts';
+import * as collection from '../../src/present/account.ts';
 import { landingDomainOf, viewAd } from '../../src/present/ad.ts';
-import { factsOf } from '../../src/present/ad-facts.ts';
-import { adListText } from '../../src/present/ad-list-text.ts';
-import { pictureOf } from '../../src/present/ad-picture.ts';
-import { adText } from '../../src/present/ad-text.ts';
-import { tileOf, tilesWithin, tileText } from '../../src/present/ad-tile.ts';
-import { cardField, firstCard, linkOf, mediaOfCards, viewCards } from '../../src/present/cards.ts';
-import * as collection from '../../src/present/collection.ts';
+import {
+  cardField,
+  creativeOf,
+  firstCard,
+  linkOf,
+  linkWriter,
+  mediaCounts,
+  mediaOf,
+  mediaOfCards,
+  pictureOf,
+  viewCards,
+} from '../../src/present/ad-media.ts';
+import { adListText, adText, factsOf, tileOf, tilesWithin, tileText } from '../../src/present/ad-text.ts';
 import { keep } from '../../src/present/copy-fields.ts';
-import { creativeOf, mediaCounts, mediaOf } from '../../src/present/creative.ts';
+import { seenDays, seenText } from '../../src/present/dates.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
-import { linkWriter } from '../../src/present/media-links.ts';
 import * as page from '../../src/present/page.ts';
-import { seenDays, seenText } from '../../src/present/running.ts';
 import { getPrompt, prompts } from '../../src/prompts/prompts.ts';
 import { Canvas } from '../../src/raster/canvas.ts';
 import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { viewAd } from '../../src/present/ad.ts';
-import { adListText } from '../../src/present/ad-list-text.ts';
-import { adText } from '../../src/present/ad-text.ts';
-import { AdView } from '../../src/present/ad-view.ts';
+import { AdView, viewAd } from '../../src/present/ad.ts';
+import { adListText, adText } from '../../src/present/ad-text.ts';
 import { everyFact, now } from './sample-ads.ts';
 
 const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });

@@ -1,11 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
-import { viewAd } from '../../src/present/ad.ts';
-import { adListText } from '../../src/present/ad-list-text.ts';
-import { adText } from '../../src/present/ad-text.ts';
-import { AdView } from '../../src/present/ad-view.ts';
-import { CollectionView, collectionListText, viewCollection } from '../../src/present/collection.ts';
+import { CollectionView, collectionListText, viewCollection } from '../../src/present/account.ts';
+import { AdView, viewAd } from '../../src/present/ad.ts';
+import { adListText, adText } from '../../src/present/ad-text.ts';
 import { PageView, pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 

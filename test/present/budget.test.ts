@@ -2,10 +2,9 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { viewAd } from '../../src/present/ad.ts';
-import { adListText } from '../../src/present/ad-list-text.ts';
-import { adText } from '../../src/present/ad-text.ts';
-import { fit as leading } from '../../src/present/fit.ts';
+import { adListText, adText } from '../../src/present/ad-text.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
+import { fit as leading } from '../../src/present/tokens.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 const BUDGET = 8000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addedText, collectionListText, viewCollection } from '../../src/present/collection.ts';
+import { addedText, collectionListText, viewCollection } from '../../src/present/account.ts';
 
 describe('a collection', () => {
   const collection = viewCollection({

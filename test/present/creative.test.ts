@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { creativeOf, mediaOf } from '../../src/present/creative.ts';
-import { linkWriter } from '../../src/present/media-links.ts';
+import { creativeOf, linkWriter, mediaOf } from '../../src/present/ad-media.ts';
 import { now } from './sample-ads.ts';
 
 const asset = (type: string, nr?: number, durationSeconds?: number) => ({

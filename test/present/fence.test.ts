@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { quote, quoteLines, word } from '../../src/present/fence.ts';
+import { quote, quoteLines, word } from '../../src/present/safe-text.ts';
 
 const copy = fc.oneof(
   fc.string({ unit: 'binary' }),

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clampLines, fit as leading } from '../../src/present/fit.ts';
-import { estimateTokens } from '../../src/present/tokens.ts';
+import { clampLines, estimateTokens, fit as leading } from '../../src/present/tokens.ts';
 
 const render = (items: readonly string[]) => items.join('\n');
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { viewAd } from '../../src/present/ad.ts';
 import { adText } from '../../src/present/ad-text.ts';
 import { fullView } from '../../src/present/full.ts';
-import { sanitizeLine } from '../../src/present/text.ts';
+import { sanitizeLine } from '../../src/present/safe-text.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 
 const part = fc.constantFrom('id', 'body', '\u200b', '\u202e', ' ', '\n', '…', ' (2)');

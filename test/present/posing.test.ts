@@ -1,12 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
+import { addedText, collectionListText, viewCollection } from '../../src/present/account.ts';
 import { viewAd } from '../../src/present/ad.ts';
-import { adListText } from '../../src/present/ad-list-text.ts';
-import { adText } from '../../src/present/ad-text.ts';
-import { addedText, collectionListText, viewCollection } from '../../src/present/collection.ts';
-import { constant, word } from '../../src/present/fence.ts';
+import { adListText, adText } from '../../src/present/ad-text.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
+import { constant, word } from '../../src/present/safe-text.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 /** Words that none of our lines has, and the starts of lines that are ours alone. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sanitize, sanitizeLine } from '../../src/present/text.ts';
+import { sanitize, sanitizeLine } from '../../src/present/safe-text.ts';
 
 /** Texts made of everything that could go wrong, side by side with what must survive. */
 const anyText = fc.oneof(

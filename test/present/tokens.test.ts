@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
-import { COMMON_PAIRS } from '../../src/present/token-tables.ts';
-import { estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
+import { COMMON_PAIRS, estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
 import { languages } from './languages.ts';
 
 const actual = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });

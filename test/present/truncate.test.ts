@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { truncate } from '../../src/present/fit.ts';
-import { estimateTokens } from '../../src/present/tokens.ts';
+import { estimateTokens, truncate } from '../../src/present/tokens.ts';
 
 const SUFFIX = /^(.*)… \(\+(\d+) chars\)$/s;
 

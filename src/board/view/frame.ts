@@ -1,4 +1,4 @@
-import { isWord } from '../../present/fence.ts';
+import { isWord } from '../../present/safe-text.ts';
 import type { BoardContext, BoardEstimate } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { type Problem, problemOf, type SortName, sortNames, sortTitle, type View, wholeOf } from './state.ts';

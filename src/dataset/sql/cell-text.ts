@@ -1,4 +1,4 @@
-import { sanitize } from '../../present/text.ts';
+import { sanitize } from '../../present/safe-text.ts';
 
 /** A text cleaned and at most `max` characters long, saying how many are missing. */
 export function cellText(text: string, max: number): string {

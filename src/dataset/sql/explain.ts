@@ -1,6 +1,5 @@
 import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
-import { quote } from '../../present/fence.ts';
-import { sanitizeLine } from '../../present/text.ts';
+import { quote, sanitizeLine } from '../../present/safe-text.ts';
 import { columnsOf, tableNames } from '../columns.ts';
 import { cellText } from './cell-text.ts';
 import { engineLimits, resultLimits, type StatementLimits } from './limits.ts';

@@ -1,4 +1,4 @@
-import { sanitizeLine } from '../../present/text.ts';
+import { sanitizeLine } from '../../present/safe-text.ts';
 import type { Cell } from '../columns.ts';
 import { cellText } from './cell-text.ts';
 import type { Interruption, PreparedSql } from './engine.ts';

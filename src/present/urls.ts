@@ -1,5 +1,5 @@
-import { truncate } from './fit.ts';
-import { sanitizeLine } from './text.ts';
+import { sanitizeLine } from './safe-text.ts';
+import { truncate } from './tokens.ts';
 
 /**
  * What a browser would open, as it reads addresses: `https:/host`, `https://host\\@other` and tabs inside included.

@@ -1,0 +1,381 @@
+import { add, type Fields, isNumber, isObject, objects, textOf } from './copy-fields.ts';
+import { dayOf } from './dates.ts';
+import { count } from './list-text.ts';
+import { estimateTokens } from './tokens.ts';
+import { addressOf, cleanAddress, expiryOf } from './urls.ts';
+
+/**
+ * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not
+ * repeat the service's own format, and says so if the media are of another kind: `(media: image)` for a VIDEO. The still
+ * of a video, the advertiser's portrait and other sizes of the same piece are not counted.
+ */
+export function creativeOf(ad: Fields): string | undefined {
+  const parts = mediaParts(ad).join(' + ');
+  const kind = typeof ad.displayFormat === 'string' ? ad.displayFormat.toLowerCase() : '';
+  if (parts === '') return;
+  if (kind !== '' && (parts === kind || parts.startsWith(`${kind} `))) return parts.slice(kind.length + 1) || undefined;
+  return (kind === 'video' || kind === 'image') && !parts.includes(kind) ? `(media: ${parts})` : parts;
+}
+
+function mediaParts(ad: Fields): string[] {
+  const media = objects(ad.media);
+  const videos = pieces(media, OWN_VIDEO);
+  const stills = pieces(media, OWN_PICTURE);
+  const cardVideos = pieces(media, CARD_VIDEO);
+  const cards = cardCount(ad, media);
+  const parts: string[] = [];
+  if (videos.length > 0) parts.push(`${counted(videos.length, 'video')}${lengths(videos)}`);
+  else if (stills.length > 0 && cards === 0) parts.push(counted(stills.length, 'image'));
+  if (cards > 0) {
+    const within = cardVideos.length > 0 ? ` (${counted(cardVideos.length, 'video')}${lengths(cardVideos)})` : '';
+    parts.push((cards === 1 ? '1 card' : `${cards} cards`) + within);
+  }
+  return parts;
+}
+
+const OWN_VIDEO = /^VID/i;
+const OWN_PICTURE = /^(?!CARD|PA_|VID)/i;
+const CARD_VIDEO = /^CARD_VID/i;
+const CARD_PICTURE = /^CARD(?!_VID)/i;
+
+/** Some ads send the media of their cards, but no cards. */
+const cardCount = ({ cards }: Fields, media: Fields[]) =>
+  Math.max(Array.isArray(cards) ? cards.filter(isObject).length : 0, pieces(media, /^CARD/i).length);
+
+/**
+ * How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. Null
+ * where the answer brought none of the ad's media.
+ */
+export function mediaCounts(ad: Fields) {
+  const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
+  const cards = cardCount(ad, media);
+  const videos = pieces(media, OWN_VIDEO).length;
+  const cardVideos = new Set(pieces(media, CARD_VIDEO).map(positionOf));
+  const cardImages = pieces(media, CARD_PICTURE).filter((asset) => !cardVideos.has(positionOf(asset)));
+  const stills = videos > 0 || cards > 0 ? 0 : pieces(media, OWN_PICTURE).length;
+  if (pieces(media, /^(?!PA_)/i).length === 0) return { cardCount: cards, videoCount: null, imageCount: null };
+  return { cardCount: cards, videoCount: videos + cardVideos.size, imageCount: stills + cardImages.length };
+}
+
+/** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
+interface Media {
+  own: Fields[];
+  ofCards: Fields[][];
+}
+
+export function mediaOf(ad: Fields): Media {
+  const media = objects(ad.media);
+  const own = [...pieces(media, OWN_VIDEO), ...pieces(media, OWN_PICTURE)];
+  const ofCards: Fields[][] = Array.from({ length: cardCount(ad, media) }, () => []);
+  const cardMedia = [...pieces(media, CARD_PICTURE), ...pieces(media, CARD_VIDEO)];
+  const cardIndex = indexByPosition(cardMedia, ofCards.length);
+  for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? own).push(asset);
+  return { own, ofCards };
+}
+
+/**
+ * The card that an asset belongs to. The document does not say where `nr` starts: if there are as many positions as
+ * cards, their order decides.
+ */
+function indexByPosition(assets: Fields[], cards: number): (asset: Fields) => number {
+  const positions = [...new Set(assets.map(positionOf))];
+  if (positions.length !== cards) return ({ nr }) => (isNumber(nr) ? nr : -1);
+  if (positions.every(isNumber)) positions.sort((a, b) => a - b);
+  const ranks = new Map(positions.map((position, index) => [position, index]));
+  return (asset) => ranks.get(positionOf(asset)) ?? -1;
+}
+
+const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
+
+/** The assets of a role, one for each position. */
+function pieces(media: Fields[], role: RegExp): Fields[] {
+  const seen = new Set<unknown>();
+  return media.filter((asset) => {
+    const { type } = asset;
+    if (!role.test(typeof type === 'string' ? type : '')) return false;
+    const position = positionOf(asset);
+    return !seen.has(position) && seen.add(position);
+  });
+}
+
+const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
+
+function lengths(videos: Fields[]): string {
+  const seconds = videos.flatMap(({ durationSeconds: s }) => (isNumber(s) && s > 0 ? Math.round(s) : []));
+  if (seconds.length === 0) return '';
+  const min = seconds.reduce((a, b) => Math.min(a, b));
+  const max = seconds.reduce((a, b) => Math.max(a, b));
+  return min === max ? ` ${max} s` : ` ${min}–${max} s`;
+}
+
+/** One card, in the order the service sent them. */
+export interface CardView {
+  card: number;
+  title?: string;
+  body?: string;
+  linkDescription?: string;
+  ctaType?: string;
+  landingUrl?: string;
+  /** Fields that repeat an earlier card, by its number, or the ad itself. */
+  sameAs?: SameAs;
+  media?: MediaLink[];
+}
+
+export type SameAs = Partial<Record<CardField, number | 'ad'>>;
+export type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
+
+/** Cards are free-form: these are the spellings seen, and those that similar services use. */
+const CARD_FIELDS = {
+  title: ['title', 'headline', 'name'],
+  body: ['body', 'text'],
+  linkDescription: ['link_description', 'linkDescription', 'description'],
+  ctaType: ['cta_type', 'ctaType'],
+  link: ['link_url', 'linkUrl', 'offerLink', 'url', 'link'],
+  video: ['video_hd_url', 'videoHdUrl', 'video_sd_url', 'videoSdUrl'],
+  picture: ['resized_image_url', 'resizedImageUrl', 'original_image_url', 'originalImageUrl', 'image_url', 'imageUrl'],
+  still: ['video_preview_image_url', 'videoPreviewImageUrl'],
+} as const;
+
+const MAX_CARDS = 20;
+
+interface Cards {
+  /** Without their addresses. */
+  views: CardView[];
+  /** The pictures and videos of each of them. */
+  media: Fields[][];
+  /** Cards that are not shown. */
+  more: number;
+}
+
+/** The first cards of an ad, each with what it says itself. */
+export function viewCards(ad: Fields): Cards {
+  const ofCards = mediaOfCards(ad);
+  const shown = Math.min(ofCards.length, MAX_CARDS);
+  const cards = objects(ad.cards).slice(0, shown);
+  const views: CardView[] = Array.from({ length: shown }, (_, index) => ({ card: index + 1 }));
+  const texts = textsOf(cards);
+  const fitting = fittedTexts([...texts.values()].filter(({ field, text }) => text !== ownText(ad, field)));
+  for (const known of texts.values()) {
+    const { field, text, cards: numbers } = known;
+    const [first = 0, ...others] = numbers;
+    if (text === ownText(ad, field)) {
+      // The ad's facts name its call to action already.
+      if (field !== 'ctaType') for (const number of numbers) sameAs(views[number - 1], field, 'ad');
+    } else if (fitting.get(known) !== undefined) {
+      add(views[first - 1] ?? {}, { [field]: fitting.get(known) });
+      for (const number of others) sameAs(views[number - 1], field, first);
+    }
+  }
+  return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
+}
+
+/** The pictures and videos of each card, wherever the service sends them. */
+export function mediaOfCards(ad: Fields): Fields[][] {
+  const cards = objects(ad.cards);
+  return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
+}
+
+function sameAs(view: CardView | undefined, field: CardField, source: number | 'ad'): void {
+  if (view) view.sameAs = { ...view.sameAs, [field]: source };
+}
+
+/** What the ad itself says in a field that cards have, too. A title is the card's own. */
+function ownText(ad: Fields, field: CardField): unknown {
+  if (field === 'title') return undefined;
+  return field === 'landingUrl' ? cleanAddress(ad.offerLink, LINK_TOKENS) : ad[field];
+}
+
+/** A text, uncut, and the numbers of the cards that have it. */
+interface CardText {
+  field: CardField;
+  text: string;
+  cards: number[];
+}
+
+function textsOf(cards: Fields[]): Map<string, CardText> {
+  const all = new Map<string, CardText>();
+  for (const [index, card] of cards.entries()) {
+    const texts = {
+      title: cardField(card, 'title'),
+      body: cardField(card, 'body'),
+      linkDescription: cardField(card, 'linkDescription'),
+      ctaType: cardField(card, 'ctaType'),
+      landingUrl: cleanAddress(linkOf(card), LINK_TOKENS),
+    };
+    for (const [name, text] of Object.entries(texts)) {
+      if (text === undefined) continue;
+      const field = name as CardField;
+      const known = all.get(`${field} ${text}`);
+      if (known) known.cards.push(index + 1);
+      else all.set(`${field} ${text}`, { field, text, cards: [index + 1] });
+    }
+  }
+  return all;
+}
+
+/** All texts share this budget: what short ones leave over goes to long ones. */
+const COPY_TOKENS = 600;
+const MIN_TOKENS = 14;
+const CTA_TOKENS = 12;
+
+function fittedTexts(all: CardText[]): Map<CardText, string | undefined> {
+  const fitted = new Map<CardText, string | undefined>();
+  const copy: { text: CardText; cost: number }[] = [];
+  for (const text of all) {
+    if (text.field === 'landingUrl') fitted.set(text, text.text);
+    else if (text.field === 'ctaType') fitted.set(text, textOf(text.text, CTA_TOKENS));
+    else copy.push({ text, cost: estimateTokens(text.text.slice(0, COPY_TOKENS * 8)) });
+  }
+  let left = COPY_TOKENS;
+  let waiting = copy.length;
+  for (const { text, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
+    const share = Math.max(MIN_TOKENS, left / waiting--);
+    fitted.set(text, textOf(text.text, share));
+    left -= Math.min(cost, share);
+  }
+  return fitted;
+}
+
+/** The addresses in a card itself, for services that send them there. */
+function mediaIn(card: Fields | undefined): Fields[] {
+  const [video, picture, still] = [cardField(card, 'video'), cardField(card, 'picture'), cardField(card, 'still')];
+  const thumb = picture ?? still;
+  return [
+    ...(thumb === undefined ? [] : [{ type: 'CARD_THUMB', url: thumb }]),
+    ...(video === undefined ? [] : [{ type: 'CARD_VID', url: video }]),
+  ];
+}
+
+/** The first card's title, and its body if the ad has none of its own. */
+export function firstCard(ad: Fields, tokens: number): string | undefined {
+  const card = objects(ad.cards)[0];
+  const title = filled(cardField(card, 'title'));
+  const body = ad.body && !isTemplate(ad.body) ? undefined : filled(cardField(card, 'body'));
+  return textOf(title && body && !body.startsWith(title) ? `${title} — ${body}` : (body ?? title), tokens);
+}
+
+export const linkOf = (card: Fields | undefined): string | undefined => cardField(card, 'link');
+
+/** `{{product.name}}`: the network fills this in from a catalogue, but the ad library does not. */
+export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
+
+const LINK_TOKENS = 40;
+const filled = (text: string | undefined) => (isTemplate(text) ? undefined : text);
+
+/** The first text that a card has under the spellings of a field. */
+export function cardField(card: Fields | undefined, field: keyof typeof CARD_FIELDS): string | undefined {
+  for (const name of CARD_FIELDS[field]) {
+    const value = card?.[name];
+    if (typeof value === 'string' && value.trim() !== '') return value;
+  }
+}
+
+export interface MediaLink {
+  type: string;
+  url?: string;
+  /** The day on which a signed address stopped working; `url` is left out then. */
+  expired?: string;
+  expires?: string;
+}
+
+/** Writes the addresses of one ad after another, as long as there is room. */
+interface LinkWriter {
+  write(assets: readonly Fields[]): MediaLink[];
+  /** Assets whose address did not fit. */
+  readonly leftOut: number;
+}
+
+/** Longer addresses are useless to a reader, and a cut one would not work. */
+const MAX_ADDRESS = 2000;
+/** The type, the date and the names of the fields. */
+const LINK_LABEL_TOKENS = 24;
+
+export function linkWriter(tokens: number, now: number): LinkWriter {
+  let left = tokens;
+  let leftOut = 0;
+  return {
+    get leftOut() {
+      return leftOut;
+    },
+    write: (assets) =>
+      assets.flatMap((asset) => {
+        const link = left < LINK_LABEL_TOKENS ? undefined : mediaLink(asset, now);
+        const cost = LINK_LABEL_TOKENS + (link?.url === undefined ? 0 : estimateTokens(link.url));
+        if (link === undefined || cost > left) {
+          leftOut++;
+          return [];
+        }
+        left -= cost;
+        return link;
+      }),
+  };
+}
+
+function mediaLink(asset: Fields, now: number): MediaLink | undefined {
+  const address = addressOf(asset.url);
+  // A user name in front of the host would hide it.
+  if (address === undefined || address.href.length > MAX_ADDRESS || address.username + address.password !== '') return;
+  const url = address.href;
+  const type = textOf(asset.type, 12) ?? 'media';
+  const expiry = expiryOf(url);
+  const day = dayOf(expiry);
+  if (expiry !== undefined && expiry <= now) return { type, ...(day && { expired: day }) };
+  return { type, url, ...(day && { expires: day }) };
+}
+
+/** The address of the picture that stands for an ad, or why there is none. */
+export type AdPicture = { address: string; shows: 'picture' | 'still' | 'portrait' | { card: number } } | Reason;
+type Reason = { reason: string };
+
+export interface PictureChoice {
+  /** The card to show, counted from 1; without it the ad's own picture, or its first card. */
+  card?: number | undefined;
+  /** In milliseconds since the epoch: signed addresses stop working. */
+  now: number;
+}
+
+/** Prefers the ad's own picture or the still of its video, then its cards, then the advertiser's portrait. */
+export function pictureOf(ad: Fields, { card, now }: PictureChoice): AdPicture {
+  const cards = mediaOfCards(ad);
+  const ofCard = (number: number): AdPicture | undefined => {
+    const found = firstWorking(cards[number - 1] ?? [], now);
+    return found && ('address' in found ? { address: found.address, shows: { card: number } } : found);
+  };
+  if (card !== undefined) {
+    if (cards.length === 0) return { reason: 'the ad has no cards' };
+    if (card > cards.length) return { reason: `the ad has only ${count(cards.length, 'card')}` };
+    return ofCard(card) ?? { reason: `card ${card} has no picture` };
+  }
+  const own = firstWorking(mediaOf(ad).own, now) ?? ofCard(1);
+  return own ?? portraitOf(ad, now) ?? { reason: 'the ad has no picture' };
+}
+
+function portraitOf(ad: Fields, now: number): AdPicture | undefined {
+  const found = firstWorking(objects(ad.media).filter(isPortrait), now);
+  return found && ('address' in found ? { ...found, shows: 'portrait' } : found);
+}
+
+const isPortrait = ({ type }: Fields) => typeof type === 'string' && /^PA_/i.test(type);
+
+type Found = { address: string; shows: 'picture' | 'still' };
+
+/** Pictures come before stills. If all addresses have expired, says when; undefined if there is no address at all. */
+function firstWorking(assets: readonly Fields[], now: number): Found | Reason | undefined {
+  const isVideo = ({ type }: Fields) => typeof type === 'string' && /VID/i.test(type);
+  const hasVideo = assets.some(isVideo);
+  const found = [
+    ...assets.filter((asset) => !isVideo(asset)).flatMap(({ url, urls }) => addresses(url, (urls as Fields)?.original)),
+    ...assets.filter(isVideo).flatMap(({ urls }) => addresses((urls as Fields)?.preview)),
+  ];
+  const working = found.find((address) => !(Number(expiryOf(address)) <= now));
+  if (working !== undefined) return { address: working, shows: hasVideo ? 'still' : 'picture' };
+  const expired = dayOf(expiryOf(found[0] ?? ''));
+  if (expired !== undefined) return { reason: `its address expired on ${expired}` };
+  return hasVideo ? { reason: 'the video has no still' } : undefined;
+}
+
+/** Longer ones are no addresses. */
+const WEB_ADDRESS = /^https?:\/\/\S{1,4000}$/i;
+
+const addresses = (...found: unknown[]): string[] =>
+  found.filter((address): address is string => typeof address === 'string' && WEB_ADDRESS.test(address));
