@@ -26,7 +26,9 @@ const standardTexts: Record<string, URL> = {
   'Apache-2.0': new URL('../node_modules/typescript/LICENSE', import.meta.url),
 };
 
-/** For packages whose repository has the text, with whose copyright it is, and whose archive leaves it out. */
+/** For packages whose repository or README has the text, and whose archive has no file of it. */
 const ownTexts: Record<string, URL> = {
   '@redis/client': new URL('licences/redis-client.txt', import.meta.url),
+  'pg-types': new URL('licences/pg-types.txt', import.meta.url),
+  pgpass: new URL('licences/pgpass.txt', import.meta.url),
 };

@@ -99,6 +99,7 @@ const packagePlaces: Record<string, string[]> = {
   '@modelcontextprotocol/': ['src/mcp/', 'src/serve/'],
   undici: ['src/api/http.ts', 'src/pictures/'],
   '@redis/client': ['src/state/redis/'],
+  pg: ['src/state/postgres/'],
   'node-sqlite3-wasm': ['src/library/'],
   '@sqlite.org/sqlite-wasm': ['src/dataset/sql/'],
   '@jsquash/': ['src/raster/'],
@@ -166,10 +167,12 @@ test('the local library can be left out: only the app and its own command know o
   expect(users.map(({ file }) => file).toSorted()).toEqual(['src/app.ts', 'src/cli/library.ts']);
 });
 
-test('what is in Redis is loaded on demand alone: outside of it there are imports of types, and dynamic ones', () => {
-  const statically = /^import (?!type )[^'"]*?['"][^'"]*\/redis\/[^'"]+['"]/m;
-  const loading = sources.filter(({ file, text }) => dirname(file) !== 'src/state/redis' && statically.test(text));
-  expect(loading.map(({ file }) => file)).toEqual([]);
+test('what drives a store is loaded on demand alone: outside of it there are imports of types, and dynamic ones', () => {
+  const found = ['redis', 'postgres'].flatMap((driver) => {
+    const statically = new RegExp(`^import (?!type )[^'"]*?['"][^'"]*/${driver}/[^'"]+['"]`, 'm');
+    return sources.filter(({ file, text }) => dirname(file) !== `src/state/${driver}` && statically.test(text));
+  });
+  expect(found.map(({ file }) => file)).toEqual([]);
 });
 
 test('no tool speaks of what its call cost: whoever calls it adds the receipt', () => {

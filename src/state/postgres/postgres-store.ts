@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
+
+/** How long a connection and a statement may take, in milliseconds: one that takes longer loses its connection. */
+const answerMs = 900;
+const maxConnections = 10;
+/** How often what has ended is deleted, in milliseconds, and how much of it at once. */
+const sweepMs = 60_000;
+const sweptAtOnce = 1000;
+
+/**
+ * What the tables are, in steps: a server makes those that are missing, and one of an earlier version goes on with
+ * them, so that no step may change what is there. Values are encrypted, so that to compress them is in vain.
+ */
+const steps = [
+  `CREATE TABLE ad_library.documents (
+    key text PRIMARY KEY, version text NOT NULL, body bytea NOT NULL, ends timestamptz NOT NULL);
+  ALTER TABLE ad_library.documents ALTER body SET STORAGE EXTERNAL;
+  CREATE INDEX documents_ends ON ad_library.documents (ends);
+  CREATE TABLE ad_library.collections (
+    name text PRIMARY KEY, epoch text NOT NULL, seq bigint NOT NULL, bytes bigint NOT NULL DEFAULT 0,
+    floor bigint NOT NULL DEFAULT 0, gone jsonb NOT NULL DEFAULT '{}', ends timestamptz NOT NULL);
+  CREATE INDEX collections_ends ON ad_library.collections (ends);
+  CREATE TABLE ad_library.items (
+    name text NOT NULL REFERENCES ad_library.collections ON DELETE CASCADE, id text NOT NULL, seq bigint NOT NULL,
+    body bytea NOT NULL, PRIMARY KEY (name, id));
+  ALTER TABLE ad_library.items ALTER body SET STORAGE EXTERNAL;
+  CREATE UNIQUE INDEX items_seq ON ad_library.items (name, seq);
+
+  -- Whoever writes to a collection holds its row: then it is as they read it, and numbers appear in their order.
+  CREATE FUNCTION ad_library.put_items(collection text, epoch text, ids text[], seqs bigint[], lengths int[],
+    bodies bytea, ttl_ms float8, max_bytes bigint) RETURNS text[] LANGUAGE plpgsql AS $$
+  DECLARE
+    about ad_library.collections;
+    old record;
+    refused text[] := '{}';
+    start int := 1;
+    kind text;
+  BEGIN
+    DELETE FROM ad_library.collections AS c WHERE c.name = collection AND c.ends <= clock_timestamp();
+    INSERT INTO ad_library.collections AS c (name, epoch, seq, ends)
+      VALUES (collection, put_items.epoch, floor(extract(epoch FROM clock_timestamp()) * 1000000),
+        clock_timestamp() + ttl_ms * interval '1 millisecond')
+      ON CONFLICT (name) DO UPDATE SET ends = excluded.ends RETURNING c.* INTO about;
+    FOR i IN 1 .. cardinality(ids) LOOP
+      SELECT items.seq, length(items.body) AS bytes INTO old FROM ad_library.items
+        WHERE items.name = collection AND items.id = ids[i];
+      IF coalesce(old.seq, 0) <> seqs[i] THEN
+        refused := refused || ids[i];
+      ELSE
+        about.seq := about.seq + 1;
+        about.bytes := about.bytes + lengths[i] - coalesce(old.bytes, 0);
+        INSERT INTO ad_library.items VALUES (collection, ids[i], about.seq, substr(bodies, start, lengths[i]))
+          ON CONFLICT (name, id) DO UPDATE SET seq = excluded.seq, body = excluded.body;
+      END IF;
+      start := start + lengths[i];
+    END LOOP;
+    IF about.bytes > max_bytes THEN
+      FOR old IN SELECT items.id, items.seq, length(items.body) AS bytes FROM ad_library.items
+        WHERE items.name = collection ORDER BY items.seq LOOP
+        EXIT WHEN about.bytes <= max_bytes;
+        DELETE FROM ad_library.items WHERE items.name = collection AND items.id = old.id;
+        kind := left(old.id, 1);
+        about.bytes := about.bytes - old.bytes;
+        about.floor := old.seq;
+        about.gone := about.gone || jsonb_build_object(kind, coalesce((about.gone ->> kind)::int, 0) + 1);
+      END LOOP;
+    END IF;
+    UPDATE ad_library.collections AS c SET seq = about.seq, bytes = about.bytes, floor = about.floor, gone = about.gone
+      WHERE c.name = collection;
+    RETURN refused;
+  END $$`,
+];
+
+const now = `extract(epoch FROM clock_timestamp())::float8 * 1000 AS now`;
+const afterMs = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`;
+
+/** With what one is reached, without any setting of the environment. */
+export type PostgresAddress = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
+  password?: string | undefined;
+  ssl: false | { rejectUnauthorized: boolean; servername?: string };
+};
+
+/**
+ * The store in PostgreSQL. Each call is one statement on any connection of the pool, without a name and with the schema
+ * in it, so that a pooler may lie in between which gives a connection for one transaction.
+ */
+export function postgresStore(
+  address: PostgresAddress,
+  onError: (error: Error) => void,
+  { sweepEvery = sweepMs } = {},
+): Store {
+  const pool = new pg.Pool({
+    ...address,
+    max: maxConnections,
+    connectionTimeoutMillis: answerMs,
+    query_timeout: answerMs,
+    application_name: 'ad-library-mcp',
+    keepAlive: true,
+    allowExitOnIdle: true,
+  }).on('error', onError);
+  const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
+  const sweep = setInterval(() => {
+    const ended = (table: string, key: string) =>
+      query(
+        `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
+          WHERE ends <= clock_timestamp() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
+        [sweptAtOnce],
+      ).catch(onError);
+    void ended('documents', 'key');
+    void ended('collections', 'name');
+  }, sweepEvery).unref();
+
+  const read = async (key: string, known = ''): Promise<Seen> => {
+    const [row] = await query(
+      `SELECT ${now}, version, CASE WHEN version <> $2 THEN body END AS body FROM (SELECT) AS one
+        LEFT JOIN ad_library.documents ON key = $1 AND ends > clock_timestamp()`,
+      [key, known],
+    );
+    return row.version === null ? { now: row.now } : { now: row.now, found: found(row) };
+  };
+
+  return {
+    connect: () => makeTables(pool),
+    read,
+    swap: async (key, expected, { version, body, ttlMs }) => {
+      const values = [key, expected, version, body, ttlMs];
+      const [done] =
+        body === undefined
+          ? await query(`DELETE FROM ad_library.documents WHERE key = $1 AND version = $2 RETURNING ${now}`, [
+              key,
+              expected,
+            ])
+          : expected === ''
+            ? await query(
+                `INSERT INTO ad_library.documents AS old VALUES ($1, $2, $3, ${afterMs('$4')}) ON CONFLICT (key) DO UPDATE
+                  SET version = excluded.version, body = excluded.body, ends = excluded.ends
+                  WHERE old.ends <= clock_timestamp() RETURNING ${now}`,
+                [key, version, body, ttlMs],
+              )
+            : await query(
+                `UPDATE ad_library.documents SET version = $3, body = $4, ends = ${afterMs('$5')}
+                  WHERE key = $1 AND version = $2 AND ends > clock_timestamp() RETURNING ${now}`,
+                values,
+              );
+      if (done) return { now: done.now, isDone: true };
+      const seen = await read(key);
+      return { ...seen, isDone: body === undefined && expected === '' && seen.found === undefined };
+    },
+    items: async (name, ids) => {
+      const rows = await query(
+        `SELECT id, items.seq::float8, body FROM ad_library.items JOIN ad_library.collections USING (name)
+          WHERE name = $1 AND ends > clock_timestamp() AND id = ANY($2::text[])`,
+        [name, ids],
+      );
+      return new Map(rows.map(({ id, seq, body }) => [id, { seq, body }]));
+    },
+    putItems: async (name, changes, { ttlMs, maxBytes }) => {
+      const [row] = await query('SELECT ad_library.put_items($1, $2, $3, $4, $5, $6, $7, $8) AS refused', [
+        name,
+        randomUUID(),
+        changes.map(({ id }) => id),
+        changes.map(({ seq }) => seq),
+        changes.map(({ body }) => body.length),
+        Buffer.concat(changes.map(({ body }) => body)),
+        ttlMs,
+        maxBytes,
+      ]);
+      return new Set(row.refused);
+    },
+    itemsSince: async (name, after) => {
+      // A collection without later items is one row without an item.
+      const rows = await query(
+        `WITH later AS (SELECT id, seq, body, sum(length(body)) OVER (ORDER BY seq) - length(body) AS before
+          FROM (SELECT id, seq, body FROM ad_library.items WHERE name = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS few)
+        SELECT epoch, floor::float8, gone, about.seq::float8 AS last, id, later.seq::float8, body
+          FROM ad_library.collections AS about LEFT JOIN later ON before < $4
+          WHERE name = $1 AND ends > clock_timestamp() ORDER BY later.seq`,
+        [name, after, partLimits.items, partLimits.bytes],
+      );
+      const [about] = rows;
+      if (about === undefined) return undefined;
+      const items: ItemsPart['items'] = rows.flatMap(({ id, seq, body }) => (id === null ? [] : [{ id, seq, body }]));
+      const { epoch, floor, gone, last } = about;
+      return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
+    },
+    removeItems: async (name) => void (await query('DELETE FROM ad_library.collections WHERE name = $1', [name])),
+    close: async () => {
+      clearInterval(sweep);
+      await pool.end();
+    },
+  };
+}
+
+const found = ({ version, body }: { version: string; body: Buffer | null }) => ({ version, body: body ?? undefined });
+
+/** Those that are there already are left alone: then whoever serves need not be allowed to make any. */
+async function makeTables(pool: pg.Pool): Promise<void> {
+  const made = await pool.query<{ is: boolean }>(`SELECT to_regclass('ad_library.versions') IS NOT NULL AS is`);
+  const newest = made.rows[0]?.is && (await pool.query('SELECT max(number) AS number FROM ad_library.versions'));
+  if (newest && newest.rows[0].number >= steps.length) return;
+  const missing = steps.map(
+    (step, at) => `IF NOT EXISTS (SELECT FROM ad_library.versions WHERE number = ${at + 1}) THEN
+      ${step};
+      INSERT INTO ad_library.versions VALUES (${at + 1}); END IF;`,
+  );
+  // One transaction, in which replicas that start together take turns.
+  await pool.query(`DO $do$ BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('ad_library'));
+    CREATE SCHEMA IF NOT EXISTS ad_library;
+    CREATE TABLE IF NOT EXISTS ad_library.versions (number int PRIMARY KEY);
+    ${missing.join('\n')}
+  END $do$`);
+}
