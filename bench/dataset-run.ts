@@ -12,8 +12,7 @@ import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/sql-p
 import { summarize } from '../src/dataset/summary.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
 import { loadLanguageDetector } from '../src/language/detector.ts';
-import { makeMarket } from '../src/library/demo/campaigns.ts';
-import { seededRandom } from '../src/library/demo/seeded-random.ts';
+import { makeMarket, seededRandom } from '../src/library/demo/market.ts';
 import { statements } from './dataset-statements.ts';
 import { residentMegabytes } from './memory.ts';
 import { addRow } from './row.ts';

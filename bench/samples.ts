@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Ad, Page } from '../src/api/schemas.ts';
-import { openDemoLibrary } from '../src/library/demo.ts';
+import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Real ads and pages live outside the repository: their texts are the advertisers'. */

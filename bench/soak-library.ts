@@ -1,4 +1,4 @@
-import { openDemoLibrary } from '../src/library/demo.ts';
+import { openDemoLibrary } from '../src/library/demo/demo.ts';
 import { listen } from '../src/serve/http/listen.ts';
 
 /**

@@ -4,8 +4,9 @@
  *
  *   npm run bench:tokens            real data when present, else demo mode's
  */
-import { defaultConfig } from '../src/library/config.ts';
-import { describeFilters } from '../src/library/filters.ts';
+
+import { describeFilters } from '../src/library/search/filters.ts';
+import { defaultConfig } from '../src/library/service/config.ts';
 import { instructions } from '../src/mcp/catalog.ts';
 import { describeTool } from '../src/mcp/describe-tool.ts';
 import { listTools } from '../src/mcp/list-tools.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { createServer } from 'node:http';
-import { openDemoLibrary } from '../src/library/demo.ts';
+import { openDemoLibrary } from '../src/library/demo/demo.ts';
 
 /**
  * A service that answers at once what the demo library said when it started, with the caller's name put where it will

@@ -165,7 +165,7 @@ function openNetwork(): { fetch: Fetch; close(): Promise<void> } {
 async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilters | undefined> {
   const [{ askForFilters }, { withNotes }] = await Promise.all([
     import('./mcp/served-filters.ts'),
-    import('./library/filters.ts'),
+    import('./library/search/filters.ts'),
   ]);
   const served = await askForFilters({ fetch, baseUrl, userAgent: `ad-library-mcp/${version}` });
   return served && withNotes(served);
@@ -173,9 +173,9 @@ async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilt
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
   const [{ openDemoLibrary }, { describeFilters }, { defaultConfig }] = await Promise.all([
-    import('./library/demo.ts'),
-    import('./library/filters.ts'),
-    import('./library/config.ts'),
+    import('./library/demo/demo.ts'),
+    import('./library/search/filters.ts'),
+    import('./library/service/config.ts'),
   ]);
   const { library, apiKey } = await openDemoLibrary({
     now,

@@ -6,7 +6,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
-import { advertisers } from '../../src/library/demo/market-tables.ts';
+import { advertisers } from '../../src/library/demo/market.ts';
 import { decodePng } from '../../src/raster/codecs.ts';
 import { launchChromium } from '../../test/support/board/launch-chromium.ts';
 import { type Creative, creativeOf, css, kinds, logoOf } from './creatives.ts';

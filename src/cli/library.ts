@@ -5,18 +5,23 @@ import {
   createKey,
   type DatabaseOptions,
   importFiles,
+  importOutcome,
+  importText,
+  indexLine,
+  keysText,
   listKeys,
+  progressLine,
   revokeKey,
   serveDemoLibrary,
   serveLibrary,
-} from '../library/commands.ts';
-import { defaultConfig } from '../library/config.ts';
-import { describeFilters } from '../library/filters.ts';
-import { type KeyOptions, wrongOption } from '../library/keys.ts';
-import type { LockTiming } from '../library/lock.ts';
+  storedText,
+} from '../library/commands/commands.ts';
+import type { LockTiming } from '../library/database/lock.ts';
+import type { IndexProgress } from '../library/database/records.ts';
 import type { Library } from '../library/open.ts';
-import type { IndexProgress } from '../library/reindex.ts';
-import { importOutcome, importText, indexLine, keysText, progressLine, storedText } from '../library/report.ts';
+import { describeFilters } from '../library/search/filters.ts';
+import { type KeyOptions, wrongOption } from '../library/service/accounts.ts';
+import { defaultConfig } from '../library/service/config.ts';
 import type { Log } from '../log/log.ts';
 import { listen as listenOn } from '../serve/http/listen.ts';
 import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';

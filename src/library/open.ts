@@ -1,16 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { collectionsIn } from './collections.ts';
-import { defaultConfig, type LibraryConfig } from './config.ts';
-import { cursorsWith } from './cursor.ts';
-import { type Database, openDatabase } from './database.ts';
-import { importRecords } from './import.ts';
-import type { ImportReport } from './import-report.ts';
-import { type Keys, keysIn, type Random } from './keys.ts';
-import { meterIn } from './meter.ts';
-import { recordsIn } from './records.ts';
-import { type IndexProgress, indexMissingRecords } from './reindex.ts';
-import { serviceOf } from './service.ts';
-import type { ServiceContext } from './service-context.ts';
+import { type Database, openDatabase } from './database/database.ts';
+import { type IndexProgress, indexMissingRecords, recordsIn } from './database/records.ts';
+import { type ImportReport, importRecords } from './import/import.ts';
+import { collectionsIn, type Keys, keysIn, type Random } from './service/accounts.ts';
+import { defaultConfig, type LibraryConfig } from './service/config.ts';
+import { meterIn } from './service/meter.ts';
+import { cursorsWith } from './service/request.ts';
+import { type ServiceContext, serviceOf } from './service/service.ts';
 
 export type LibraryOptions = {
   /** A file, or `:memory:`. */

@@ -6,12 +6,15 @@ import {
   createKey,
   type ImportProgress,
   importFiles,
+  importOutcome,
+  importText,
+  keysText,
   listKeys,
+  progressLine,
   revokeKey,
   serveDemoLibrary,
   serveLibrary,
-} from '../../src/library/commands.ts';
-import { importOutcome, importText, keysText, progressLine } from '../../src/library/report.ts';
+} from '../../src/library/commands/commands.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { onLoopback } from './support/on-loopback.ts';
 import { startOfTests, uuid } from './support/served-library.ts';

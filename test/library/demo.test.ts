@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Ad, Page } from '../../src/api/schemas.ts';
-import { makeMarket } from '../../src/library/demo/campaigns.ts';
-import { advertisers } from '../../src/library/demo/market-tables.ts';
-import { seededRandom } from '../../src/library/demo/seeded-random.ts';
-import { openDemoLibrary } from '../../src/library/demo.ts';
+import { openDemoLibrary } from '../../src/library/demo/demo.ts';
+import { advertisers, makeMarket, seededRandom } from '../../src/library/demo/market.ts';
 import { startOfTests } from './support/served-library.ts';
 
 const now = () => startOfTests;

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect } from 'vitest';
-import { importText } from '../../src/library/report.ts';
+import { importText } from '../../src/library/commands/commands.ts';
 import { freshLibraryTest as test } from './support/fixtures.ts';
 import { type ServedLibrary, uuid } from './support/served-library.ts';
 

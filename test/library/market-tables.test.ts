@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import * as z from 'zod';
-import { advertisers, angles, industries, phrases } from '../../src/library/demo/market-tables.ts';
+import { advertisers, angles, industries, phrases } from '../../src/library/demo/market.ts';
 
 const text = z.string().min(1);
 const placeholders = /^[^{}]*(\{(brand|product|percent|days|thousands|tries)\}[^{}]*)*$/;

@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect } from 'vitest';
-import { listKeys } from '../../src/library/commands.ts';
+import { listKeys } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { startOfTests } from './support/served-library.ts';

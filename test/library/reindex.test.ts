@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
+import { indexLine } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
-import { indexLine } from '../../src/library/report.ts';
 import { makeFirstVersion } from './support/first-version.ts';
 import { databaseTest as test } from './support/fixtures.ts';
 import { linesOf, uuid } from './support/served-library.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
+import { keysText } from '../../src/library/commands/commands.ts';
 import { openLibrary } from '../../src/library/open.ts';
-import { keysText } from '../../src/library/report.ts';
 import { makeFirstVersion } from './support/first-version.ts';
 import { databaseTest, freshLibraryTest as test } from './support/fixtures.ts';
 import { startOfTests, uuid } from './support/served-library.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { defaultConfig } from '../../src/library/config.ts';
-import { describeFilters } from '../../src/library/filters.ts';
+import { describeFilters } from '../../src/library/search/filters.ts';
+import { defaultConfig } from '../../src/library/service/config.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const someTools = fc.subarray([...toolNames], { minLength: 1 });

@@ -1,4 +1,4 @@
-import { locateDatabase, lockDatabase } from '../../../src/library/lock.ts';
+import { locateDatabase, lockDatabase } from '../../../src/library/database/lock.ts';
 import { openLibrary } from '../../../src/library/open.ts';
 
 /** Owns the file without serving it, like an import, and stops inside a transaction, too busy to renew its note. */

@@ -1,8 +1,8 @@
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { defaultConfig, type LibraryConfig } from '../../../src/library/config.ts';
-import type { KeyOptions } from '../../../src/library/keys.ts';
 import { openLibrary } from '../../../src/library/open.ts';
+import type { KeyOptions } from '../../../src/library/service/accounts.ts';
+import { defaultConfig, type LibraryConfig } from '../../../src/library/service/config.ts';
 
 /** 2026-03-15, half past ten in the morning, UTC. */
 export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);

@@ -1,0 +1,267 @@
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { DatabaseInUse, type LockOptions, locateDatabase, lockDatabase } from '../database/lock.ts';
+import type { IndexProgress } from '../database/records.ts';
+import { openDemoLibrary } from '../demo/demo.ts';
+import type { ImportReport } from '../import/import.ts';
+import { type Library, type LibraryOptions, type LibrarySize, openLibrary } from '../open.ts';
+import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
+import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
+
+/** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
+export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> &
+  Pick<LibraryOptions, 'onIndex'> & {
+    /** A file, or `:memory:`. */
+    database: string;
+    /** Unix milliseconds. */
+    now: () => number;
+  };
+
+/** `address` is `http://HOST:PORT` as this machine reaches it; `close` waits for answers in flight. */
+type Listening = { address: string; close(): Promise<void> };
+
+type ServeOptions = DatabaseOptions & {
+  /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
+  listen(fetch: Library['fetch']): Promise<Listening>;
+  onError?: (error: unknown) => void;
+};
+
+type ServedLibrary = {
+  /** `http://HOST:PORT`, as others reach it. */
+  url: string;
+  /** The key of demo mode. */
+  apiKey: string | undefined;
+  /** The file that is served, with its whole path, and what was in it at the start; absent in demo mode. */
+  stored?: LibrarySize & { database: string };
+  /** Resolves when another process has taken over the database, or its file is gone; from then on every call is answered 503. */
+  lost: Promise<Error>;
+  /** Finishes answers in flight, then closes the database. */
+  close(): Promise<void>;
+};
+
+/** `library serve`. @throws DatabaseInUse, or Error when the address cannot be taken */
+export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary> {
+  let lose: (error: Error) => void;
+  const lost = new Promise<Error>((resolve) => {
+    lose = resolve;
+  });
+  const owned = await openOwned(options, (error) => lose(error), options.onError);
+  let listening: Listening | undefined;
+  const close = async () => {
+    await listening?.close();
+    owned.close();
+  };
+  try {
+    listening = await options.listen(withAdmin(owned.library, owned.token));
+    owned.announce(listening.address);
+    return {
+      url: listening.address,
+      apiKey: undefined,
+      stored: { database: owned.database, ...owned.library.size() },
+      lost,
+      async close() {
+        // First, so that other commands wait for the file instead of calling a server that is closing.
+        owned.announce(null);
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** `library serve --demo`: generated data in memory, with a key for it. */
+export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
+  const { library, apiKey } = await openDemoLibrary({ now: options.now, onError: options.onError });
+  const listening = await options.listen(library.fetch);
+  const close = async () => {
+    await listening.close();
+    library.close();
+  };
+  return { url: listening.address, apiKey, lost: new Promise(() => {}), close };
+}
+
+type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };
+type ImportedFile = ImportReport & { name: string };
+/** Bytes read so far; `of` is the size of the file, if known. */
+export type ImportProgress = { name: string; bytes: number; of: number | undefined };
+
+/**
+ * `library import FILE…`; `-` is `stdin`. Writes to the database, or through the process that serves it.
+ * @throws DatabaseInUse; Error when a file cannot be read (earlier files are already stored)
+ */
+export async function importFiles(
+  target: DatabaseOptions,
+  files: string[],
+  {
+    stdin,
+    onProgress = () => {},
+  }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: ImportProgress) => void },
+): Promise<ImportedFile[]> {
+  const sources = await Promise.all(files.map((file) => sourceOf(file, stdin)));
+  return withLibrary(target, async (library) => {
+    const reports: ImportedFile[] = [];
+    for (const source of sources) {
+      reports.push({ name: source.name, ...(await library.import(counted(source, onProgress))) });
+    }
+    return reports;
+  });
+}
+
+/** `library key create`: `key` is never shown again. */
+export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
+  withLibrary(target, (library) => library.createKey(options));
+
+/** `library key list` */
+export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> =>
+  withLibrary(target, (library) => library.listKeys());
+
+/** `library key revoke KEY|ID|PREFIX` */
+export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
+  withLibrary(target, (library) => library.revokeKey(keyIdOrPrefix));
+
+async function withLibrary<Result>(
+  target: DatabaseOptions,
+  work: (library: LibraryAccess) => Promise<Result>,
+): Promise<Result> {
+  let owned: Owned;
+  try {
+    owned = await openOwned(target);
+  } catch (error) {
+    if (!(error instanceof DatabaseInUse) || !error.owner || !error.reachable) throw error;
+    return work(accessOver(error.owner));
+  }
+  try {
+    return await work(accessTo(owned.library));
+  } finally {
+    owned.close();
+  }
+}
+
+type Owned = { database: string; library: Library; token: string; announce(url: string | null): void; close(): void };
+
+async function openOwned(
+  target: DatabaseOptions,
+  onLost?: (error: Error) => void,
+  onError?: ServeOptions['onError'],
+): Promise<Owned> {
+  const database = await locateDatabase(target.database);
+  const token = randomBytes(24).toString('hex');
+  const options = { database, now: target.now, ...(onError && { onError }) };
+  if (database === ':memory:') {
+    const library = await openLibrary(options);
+    return { database, library, token, announce: () => {}, close: library.close };
+  }
+  const { timing, onWait, onIndex } = target;
+  const { announce, check, release } = await lockDatabase(database, { token, timing, onWait, onLost });
+  try {
+    const library = await openLibrary({ ...options, onIndex, checkLock: check });
+    const close = () => {
+      try {
+        library.close();
+      } finally {
+        release();
+      }
+    };
+    return { database, library, token, announce, close };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function sourceOf(file: string, stdin: AsyncIterable<Uint8Array>): Promise<ImportSource> {
+  if (file === '-') return { name: 'standard input', stream: stdin, bytes: undefined };
+  const stats = await stat(file);
+  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
+  return { name: file, stream: contentOf(file), bytes: stats.size };
+}
+
+/** Opens the file only when it is read. */
+async function* contentOf(file: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(file);
+}
+
+async function* counted({ name, stream, bytes: of }: ImportSource, onProgress: (progress: ImportProgress) => void) {
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    onProgress({ name, bytes, of });
+    yield chunk;
+  }
+}
+
+/** The texts that the commands print, without the final line break. */
+
+const barWidth = 24;
+
+/** A progress line, which the terminal overwrites while a file is imported. */
+export function progressLine({ name, bytes, of }: ImportProgress): string {
+  const read = `${(bytes / 2 ** 20).toFixed(1)} MB`;
+  if (!of) return `${name}  ${read}`;
+  return `${name}  ${barOf(bytes / of)}  ${read}`;
+}
+
+/** The same while records are indexed again. */
+export const indexLine = (database: string, { done, of }: IndexProgress): string =>
+  `${database}: indexing again, because the file is of an older version  ${barOf(done / of)}`;
+
+function barOf(part: number): string {
+  const share = Math.min(1, part);
+  const bar = '█'.repeat(Math.floor(share * barWidth)).padEnd(barWidth, '·');
+  return `${bar} ${String(Math.floor(share * 100)).padStart(3)} %`;
+}
+
+const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
+
+/** Which file is served, and what it holds: one in the wrong folder is new and empty. */
+export function storedText({ database, ads, pages }: NonNullable<ServedLibrary['stored']>): string {
+  if (ads + pages === 0) return `${database} is empty; "library import" loads ads and pages into it`;
+  return `${database} holds ${amountOf(ads, 'ad')} and ${amountOf(pages, 'page')}`;
+}
+
+export function importText({ name, notes, ...report }: ImportedFile): string {
+  const { ads, pages, updated, fromPublicArchive, skipped, problems, reasons } = report;
+  const mapped = fromPublicArchive ? ` (${fromPublicArchive} from the public ad library’s format)` : '';
+  const replaced = updated ? `, ${updated} of them updated an earlier record` : '';
+  const unlisted = skipped - problems.length;
+  return [
+    `${name}: ${amountOf(ads, 'ad')}${mapped} and ${amountOf(pages, 'page')}${replaced}${skipped ? `, ${skipped} skipped:` : ''}`,
+    ...problems.map((problem) => `  ${problemText(problem)}`),
+    ...(unlisted > 0 ? [`  and ${unlisted} more:`] : []),
+    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...notes.map((note) => `  note: ${note}`),
+  ].join('\n');
+}
+
+/** `line 12: id: …`, or `line 12, data[3].id: …` in a document. */
+function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
+  if (path === '') return `line ${line}: ${problem}`;
+  return `line ${line}, ${path}${/^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
+}
+
+/** The exit code of an import; `note` explains a code other than 0. */
+export function importOutcome(files: Pick<ImportedFile, 'ads' | 'pages' | 'skipped'>[]): {
+  exitCode: number;
+  note?: string;
+} {
+  if (files.every(({ skipped }) => skipped === 0)) return { exitCode: 0 };
+  const isStored = files.some(({ ads, pages }) => ads + pages > 0);
+  const rest = isStored ? 'some records were skipped; everything else is stored' : 'nothing was stored';
+  return { exitCode: 1, note: `exit code 1: ${rest}` };
+}
+
+export function keysText(keys: KeyInfo[]): string {
+  if (keys.length === 0) return 'No keys yet. "library key create" makes one.';
+  return keys
+    .map(({ id, keyPrefix, name, scopes, unmetered, createdAt, revokedAt }) => {
+      const active = unmetered ? 'active, unmetered' : 'active';
+      const state = revokedAt === null ? active : `revoked ${isoDay(revokedAt)}`;
+      return `${keyPrefix}…  ${id}  made ${isoDay(createdAt)}  ${state}  ${name}  ${scopes.join(',')}`;
+    })
+    .join('\n');
+}
+
+const isoDay = (time: number) => new Date(time).toISOString().slice(0, 10);

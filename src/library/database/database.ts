@@ -1,0 +1,245 @@
+import { DatabaseLost } from './lock.ts';
+
+type Engine = typeof import('node-sqlite3-wasm');
+type Connection = InstanceType<Engine['Database']>;
+type Statement = ReturnType<Connection['prepare']>;
+
+/** Pass long texts as UTF-8 bytes: the engine binds them several times faster than strings. */
+type Value = string | number | null | Uint8Array;
+
+/** The part of SQLite that the library uses. All calls are synchronous. */
+export type Database = {
+  all<Row>(sql: string, values?: Value[]): Row[];
+  get<Row>(sql: string, values?: Value[]): Row | undefined;
+  run(sql: string, values?: Value[]): { changes: number; rowid: number };
+  /** Runs `work` whole or not at all, and returns when it is on disk. Nested calls join the outer transaction. */
+  transaction<Result>(work: () => Result): Result;
+  /** A transaction that does not wait for the disk: a power cut may undo it until `sync` or the next transaction. */
+  unsynced(work: () => void): void;
+  /** Returns when everything is on disk. */
+  sync(): void;
+  /** @throws DatabaseLost when the file belongs to another process by now, or is gone */
+  checkLock(): void;
+  close(): void;
+};
+
+/** The tokens of the full-text indexes, and the records that hold each of them, as tables to read. */
+const termTables = ['ads', 'pages']
+  .flatMap((name) => [
+    `CREATE VIRTUAL TABLE temp.${name}_terms USING fts5vocab('main', '${name}_text', 'row');`,
+    `CREATE VIRTUAL TABLE temp.${name}_term_records USING fts5vocab('main', '${name}_text', 'instance');`,
+  ])
+  .join('');
+
+const maxStatements = 200;
+
+/** The engine cuts bound text at a NUL character, so a search for the rest would match too much. */
+const bindable = (value: Value) => (typeof value === 'string' ? value.replaceAll('\0', '\uFFFD') : value);
+
+/**
+ * Opens a database file (made when absent) or `:memory:`, and brings it to this version's tables.
+ *
+ * No other process may have the file open: the engine has no shared memory, so write-ahead logging, its only crash-safe
+ * mode, needs an exclusive lock.
+ * @param checkLock throws when the caller is that process no longer
+ * @throws Error when the file is no library, or was written by a newer version.
+ */
+export async function openDatabase(path: string, checkLock = () => {}): Promise<Database> {
+  // Loaded on demand: most processes never open a library.
+  const { default: engine } = (await import('node-sqlite3-wasm')) as unknown as { default: Engine };
+  const connection = new engine.Database(path);
+  try {
+    connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
+    migrate(connection, path);
+    connection.exec(termTables);
+  } catch (error) {
+    // On a full disk, closing fails too.
+    thrownBy(() => connection.close());
+    if (String(error).includes('not a database')) throw new Error(`${path} is not a database of the ad library.`);
+    throw error;
+  }
+  return wrap(connection, checkLock);
+}
+
+function wrap(connection: Connection, checkLock: () => void): Database {
+  const statements = new Map<string, Statement>();
+
+  function prepared(sql: string): Statement {
+    const known = statements.get(sql);
+    if (known) return known;
+    const oldest = statements.size >= maxStatements ? statements.entries().next().value : undefined;
+    if (oldest) {
+      oldest[1].finalize();
+      statements.delete(oldest[0]);
+    }
+    const statement = connection.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  }
+
+  const all = <Row>(sql: string, values: Value[] = []) => prepared(sql).all(values.map(bindable)) as Row[];
+
+  function transaction<Result>(work: () => Result): Result {
+    if (connection.inTransaction) return work();
+    checkLock();
+    connection.exec('BEGIN IMMEDIATE');
+    try {
+      const result = work();
+      connection.exec('COMMIT');
+      // Again: if this process was suspended meanwhile, it has written to a file that nobody reads any more.
+      checkLock();
+      return result;
+    } catch (error) {
+      if (connection.inTransaction) connection.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  return {
+    all,
+    // Reads all rows: a half-read statement keeps its read transaction open.
+    get: <Row>(sql: string, values?: Value[]) => all<Row>(sql, values)[0],
+    run: (sql, values = []) =>
+      transaction(() => {
+        const { changes, lastInsertRowid } = prepared(sql).run(values.map(bindable));
+        return { changes, rowid: Number(lastInsertRowid) };
+      }),
+    transaction,
+    unsynced(work) {
+      connection.exec('PRAGMA synchronous = NORMAL');
+      try {
+        transaction(work);
+      } finally {
+        connection.exec('PRAGMA synchronous = FULL');
+      }
+    },
+    sync: () => connection.exec('PRAGMA wal_checkpoint'),
+    checkLock,
+    close() {
+      const lost = thrownBy(checkLock);
+      // Closing would delete the write-ahead log of the new owner.
+      if (lost instanceof DatabaseLost && lost.hasNewOwner) return;
+      for (const statement of statements.values()) statement.finalize();
+      statements.clear();
+      // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.
+      if (lost) thrownBy(() => connection.close());
+      else connection.close();
+    },
+  };
+}
+
+function thrownBy(work: () => void): unknown {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+const pragma = (connection: Connection, name: string) =>
+  Number(Object.values(connection.get(`PRAGMA ${name}`) ?? {})[0]);
+
+const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
+
+function migrate(connection: Connection, path: string): void {
+  const version = pragma(connection, 'user_version');
+  const owner = pragma(connection, 'application_id');
+  const tables = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length;
+  if (owner !== applicationId && tables > 0) throw new Error(`${path} is a database of another program.`);
+  if (version > migrations.length) {
+    throw new Error(
+      `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${migrations.length}). Update ad-library-mcp, or name another file.`,
+    );
+  }
+  // Always writes, so that a database that cannot be written fails now and not at the first call.
+  try {
+    connection.exec('BEGIN IMMEDIATE');
+    for (const step of migrations.slice(version)) connection.exec(step);
+    connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      version === migrations.length || cannotWrite.test(message)
+        ? `${path} cannot be written (${message}). Is its disk full?`
+        : `${path} could not be updated from version ${version} to ${migrations.length} (${message}). It was left as it was. Please report this.`,
+    );
+  }
+}
+
+/** "AdLi", which tells a library from the SQLite files of other programs. */
+const applicationId = 0x41644c69;
+
+/**
+ * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the
+ * records; `ads_text` finds rows by copy, advertiser and tags, without storing the text again. Its tokenizer only splits
+ * at spaces: search/tokens.ts makes the tokens.
+ */
+const tablesOf = (name: string, measures: string[], lows: string[]) => `
+  CREATE TABLE ${name} (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
+    ${[...measures, ...lows].map((column) => `"${column}"`).join(', ')}
+  );
+  CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL);
+  CREATE VIRTUAL TABLE ${name}_text USING fts5 (
+    copy, advertiser, tags, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
+  );
+  ${measures.map((column) => `CREATE INDEX "${name}_${column}" ON ${name} ("${column}");`).join('\n')}`;
+
+const adMeasures =
+  'startedAt lastSeenAt endDate daysRunning duplicates audienceReach adSpend revenue trendPublic performancePublic productPrice productCreatedAt';
+const pageMeasures =
+  'adsAmount adsTotalDuplicates averageDuplicates audienceReach pageLikes pageIgFollowers trend performance pageCreatedAt';
+
+/** The full-text index of a record type with `bylines`. It is empty until indexMissingRecords has filled it. */
+const withBylines = (name: string) => `
+  DROP TABLE ${name}_text;
+  CREATE VIRTUAL TABLE ${name}_text USING fts5 (
+    copy, advertiser, bylines, tags,
+    content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
+  );`;
+
+const newMeasure = (key: string) => `
+  ALTER TABLE ads ADD COLUMN "${key}";
+  ALTER TABLE ads ADD COLUMN "${key}Low";
+  CREATE INDEX "ads_${key}" ON ads ("${key}");`;
+
+/**
+ * The schema, one step per version of the file; `PRAGMA user_version` counts the steps taken. A released step never
+ * changes; add a new one instead.
+ */
+const migrations = [
+  `${tablesOf('ads', adMeasures.split(' '), ['adSpendLow', 'revenueLow'])}
+  ${tablesOf('pages', pageMeasures.split(' '), [])}
+  CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+  CREATE TABLE payers (
+    billingUserId TEXT PRIMARY KEY, planId TEXT, subscriptionStatus TEXT,
+    creditsMax INTEGER NOT NULL, hourlyLimit INTEGER NOT NULL, dailyLimit INTEGER NOT NULL
+  );
+  CREATE TABLE spending (
+    billingUserId TEXT NOT NULL REFERENCES payers, hour INTEGER NOT NULL, credits INTEGER NOT NULL,
+    PRIMARY KEY (billingUserId, hour)
+  ) WITHOUT ROWID;
+  CREATE TABLE accounts (
+    userId TEXT PRIMARY KEY, billingUserId TEXT NOT NULL REFERENCES payers,
+    name TEXT, emailAddress TEXT, isTeamMember INTEGER NOT NULL
+  );
+  CREATE TABLE keys (
+    id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, keyPrefix TEXT NOT NULL, name TEXT NOT NULL, scopes TEXT NOT NULL,
+    userId TEXT NOT NULL REFERENCES accounts, createdAt INTEGER NOT NULL, revokedAt INTEGER
+  );
+  CREATE TABLE collections (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, userId TEXT NOT NULL REFERENCES accounts,
+    billingUserId TEXT NOT NULL REFERENCES payers, name TEXT NOT NULL, type TEXT NOT NULL, defaultType TEXT
+  );
+  CREATE INDEX collections_billingUserId ON collections (billingUserId);
+  CREATE TABLE collection_items (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL REFERENCES collections,
+    itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection, itemType, item)
+  );
+  CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`,
+  'ALTER TABLE keys ADD COLUMN unmetered INTEGER NOT NULL DEFAULT 0;',
+  `${['ads', 'pages'].map(withBylines).join('')}${['impressions', 'audienceSize'].map(newMeasure).join('')}`,
+  // Domains and times are read in another way.
+  ['ads', 'pages'].map((name) => `INSERT INTO ${name}_text (${name}_text) VALUES ('delete-all');`).join(''),
+];

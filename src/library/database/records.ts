@@ -1,0 +1,161 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Ad, ItemType, Page } from '../../api/schemas.ts';
+import { loadLanguageDetector } from '../../language/detector.ts';
+import { type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
+import { tagTokens, tokenize } from '../search/tokens.ts';
+import type { Database } from './database.ts';
+
+/** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
+export type Records = {
+  /** Writes an ad, and creates its page if there is none. Returns whether it replaced one with the same id. */
+  putAd(ad: Ad, json?: string): boolean;
+  /** Writes a page. Returns whether it replaced one with the same id. */
+  putPage(page: Page, json?: string): boolean;
+  page(id: string): Page | undefined;
+  /** Row number by id, or undefined. */
+  find(kind: ItemType, id: string): number | undefined;
+  /** JSON texts in the order of `numbers`. */
+  read(kind: ItemType, numbers: number[]): string[];
+};
+
+export function recordsIn(database: Database): Records {
+  const write = { ads: writerOf(database, recordTypes.ads), pages: writerOf(database, recordTypes.pages) };
+  const find: Records['find'] = (kind, id) =>
+    database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number;
+  const putPage: Records['putPage'] = (page, json = JSON.stringify(page)) => {
+    const known = find('pages', page.pageId);
+    write.pages(page.pageId, known, page, json);
+    return known !== undefined;
+  };
+  const read: Records['read'] = (kind, numbers) => {
+    const sql = `SELECT number, json FROM ${kind}_json WHERE number IN (SELECT value FROM json_each(?))`;
+    const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(numbers)]);
+    const texts = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
+    return numbers.flatMap((number) => texts.get(number) ?? []);
+  };
+
+  return {
+    find,
+    read,
+    putPage,
+    page(id) {
+      const number = find('pages', id);
+      const [json] = number === undefined ? [] : read('pages', [number]);
+      return json === undefined ? undefined : JSON.parse(json);
+    },
+    putAd(ad, json = JSON.stringify(ad)) {
+      const known = find('ads', ad.id);
+      write.ads(storedId('ads', ad.id), known, ad, json);
+      if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
+      return known !== undefined;
+    },
+  };
+}
+
+function writerOf(database: Database, { name, measures, texts, ...rest }: RecordType) {
+  const columns = measures.flatMap(({ key, low }) => (low ? [`"${key}"`, `"${key}Low"`] : [`"${key}"`]));
+  // Not an upsert: SQLite runs one in a savepoint, and at each savepoint FTS5 flushes its buffer, which would double the
+  // work of an import.
+  const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;
+  const insertText = `INSERT OR REPLACE INTO ${name}_text (rowid, ${textColumns.join(', ')}, tags) VALUES (?${', ?'.repeat(textColumns.length + 1)})`;
+  const update = `UPDATE ${name} SET ${columns.map((column) => `${column} = ?`).join(', ')} WHERE number = ?`;
+
+  return (id: string, known: number | undefined, item: unknown, json: string): void => {
+    const values = measures.flatMap(({ value, low }) =>
+      low ? [value(item) ?? null, low(item) ?? null] : [value(item) ?? null],
+    );
+    // A known record keeps its number: with a new one it could appear twice while somebody pages through a search.
+    const number = known ?? database.run(insert, [id, ...values]).rowid;
+    if (known !== undefined) database.run(update, [...values, known]);
+    database.run(`INSERT OR REPLACE INTO ${name}_json (number, json) VALUES (?, ?)`, [number, utf8(json)]);
+    database.run(insertText, [
+      number,
+      ...textColumns.map((column) => utf8(tokenize(texts[column](item)))),
+      utf8(tagTokens(rest, item)),
+    ]);
+  };
+}
+
+const utf8 = (text: string) => Buffer.from(text);
+
+/** Ad ids are UUIDs, which ignore case. */
+const storedId = (kind: ItemType, id: string) => (kind === 'ads' ? id.toLowerCase() : id);
+
+/** A page made from what an ad says about it, until a record of the page itself is imported. */
+function pageFromAd(ad: Ad, pageId: string): Page {
+  return {
+    pageId,
+    pageName: ad.page?.pageName ?? ad.website?.siteDomain ?? pageId,
+    sourcePageExternalId: ad.sourcePageExternalId,
+    adsAmount: ad.page?.adsAmount,
+    countries: ad.countries,
+    detailsEstimated: true,
+  };
+}
+
+type Context = { database: Database; records: Records };
+
+export interface IndexProgress {
+  /** Records that are indexed again, and how many there are. */
+  done: number;
+  of: number;
+}
+
+/** Records per transaction: the owner of the file renews its lock between two. */
+const batchSize = 200;
+
+const kinds = ['pages', 'ads'] as const;
+
+/**
+ * Fills the index of a file whose index an update of its form has emptied. Rows are indexed in order, so that a
+ * process that is ended meanwhile loses nothing: the next one goes on behind the last row.
+ */
+export async function indexMissingRecords(
+  context: Context,
+  onProgress: (progress: IndexProgress) => void = () => {},
+): Promise<void> {
+  const of = kinds.reduce((sum, kind) => sum + countMissing(context, kind), 0);
+  let done = 0;
+  for (const kind of kinds) {
+    let numbers = missingFrom(context, kind);
+    if (numbers.length === 0) continue;
+    const put = await indexerOf(context, kind);
+    for (; numbers.length > 0; numbers = missingFrom(context, kind)) {
+      context.database.transaction(() => {
+        for (const json of context.records.read(kind, numbers)) put(json);
+      });
+      done += numbers.length;
+      onProgress({ done, of });
+      await nextTurn();
+    }
+  }
+}
+
+const missing = (kind: ItemType) =>
+  `FROM ${kind} WHERE number > (SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize)`;
+
+function missingFrom({ database }: Context, kind: ItemType): number[] {
+  const sql = `SELECT number ${missing(kind)} ORDER BY number LIMIT ?`;
+  return database.all<{ number: number }>(sql, [batchSize]).map(({ number }) => number);
+}
+
+const countMissing = ({ database }: Context, kind: ItemType): number =>
+  database.get<{ missing: number }>(`SELECT count(*) AS missing ${missing(kind)}`)?.missing ?? 0;
+
+async function indexerOf({ records }: Context, kind: ItemType): Promise<(json: string) => void> {
+  if (kind === 'pages') return (json) => records.putPage(JSON.parse(json), json);
+  const withLanguage = await loadAdLanguage();
+  return (json) => records.putAd(withLanguage(JSON.parse(json)), json);
+}
+
+/** Adds the language that its copy tells to an ad that names none, for the index: the stored record stays as it is. */
+export async function loadAdLanguage(): Promise<(ad: Ad) => Ad> {
+  const detect = await loadLanguageDetector();
+  return (ad) => {
+    if (textsIn(ad.languages).length > 0) return ad;
+    const cards = (ad.cards ?? []).flatMap(({ title, body }) => [title, body]);
+    const copy = new Set([ad.headline, ad.body, ...cards].filter((text) => typeof text === 'string'));
+    const language = detect([...copy].join('\n') || null);
+    return language === null ? ad : { ...ad, languages: [language] };
+  };
+}

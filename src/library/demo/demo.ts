@@ -1,0 +1,102 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ItemType } from '../../api/schemas.ts';
+import { type Library, openLibrary } from '../open.ts';
+import { recordTypes } from '../search/ads-and-pages.ts';
+import { findPage } from '../search/search.ts';
+import type { ServiceContext } from '../service/service.ts';
+import { makeMarket, seededRandom } from './market.ts';
+
+type DemoOptions = {
+  /** Unix milliseconds; dates in the data are relative to its day. */
+  now: () => number;
+  /** Base of media addresses; default: the origin of the request, which suits a library served over HTTP. */
+  mediaUrl?: string;
+  appUrl?: string;
+  /** Receives errors that callers only see as a 500. */
+  onError?: ((error: unknown) => void) | undefined;
+};
+
+/**
+ * A library in memory with generated, fictional data, and a key with 10,000 credits. The same day gives the same data
+ * and the same key.
+ *
+ * Opening returns at once: the data is made one advertiser per turn of the event loop, and the first request waits for
+ * the rest.
+ */
+export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
+  const { now, mediaUrl, appUrl, onError } = options;
+  const random = seededRandom(1);
+  const { context, ...library } = await openLibrary({
+    database: ':memory:',
+    now,
+    random: seededRandom(2),
+    config: { mediaUrl, appUrl },
+    ...(onError && { onError }),
+  });
+  const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
+  const stop = new AbortController();
+  const filled = fill(context, userId, makeMarket(random, now()), stop.signal);
+  // A failure reaches callers through fetch below; it must not end the process before that.
+  filled.catch(() => {});
+  return {
+    apiKey,
+    library: {
+      ...library,
+      async fetch(request) {
+        // The description needs no data, and whoever asks for it waits a second at most.
+        if (new URL(request.url).pathname !== '/openapi.json') await filled;
+        return library.fetch(request);
+      },
+      close() {
+        stop.abort();
+        library.close();
+      },
+    },
+  };
+}
+
+async function fill(
+  context: ServiceContext,
+  userId: string,
+  market: ReturnType<typeof makeMarket>,
+  stop: AbortSignal,
+): Promise<void> {
+  const { database, records } = context;
+  await nextTurn();
+  for (const { page, ads } of market) {
+    if (stop.aborted) return;
+    database.transaction(() => {
+      records.putPage(page);
+      for (const ad of ads) records.putAd(ad);
+    });
+    await nextTurn();
+  }
+  if (!stop.aborted) fillCollections(context, userId);
+}
+
+/** Two collections beside the default ones, and one of a colleague. */
+function fillCollections({ database, collections }: ServiceContext, userId: string): void {
+  const billingUserId = userId;
+  const colleague = `c0${userId.slice(2)}`;
+  const best = (kind: ItemType, filters: Record<string, string | string[] | boolean>, limit: number) =>
+    findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).numbers;
+  const make = (owner: string, name: string, type: string, ads: number[], pages: number[]) => {
+    const id = collections.create({ userId: owner, billingUserId }, { name, type, defaultType: null });
+    const number = database.get<{ number: number }>('SELECT number FROM collections WHERE id = ?', [id])?.number ?? 0;
+    for (const [kind, items] of [['ads', ads] as const, ['pages', pages] as const]) {
+      for (const item of items) collections.add(number, kind, item);
+    }
+  };
+  database.transaction(() => {
+    database.run("UPDATE accounts SET name = 'Demo Person', emailAddress = 'person@demo.example' WHERE userId = ?", [
+      userId,
+    ]);
+    database.run("INSERT INTO accounts VALUES (?, ?, 'Demo Colleague', 'colleague@demo.example', 1)", [
+      colleague,
+      userId,
+    ]);
+    make(userId, 'Skincare that lasts', 'personal', best('ads', { query: 'serum', sort: 'daysRunning' }, 12), []);
+    make(userId, 'Advertisers to watch', 'personal', [], best('pages', { sort: 'trend' }, 8));
+    make(colleague, 'Team swipe file', 'team', best('ads', { sort: 'performancePublic' }, 60), best('pages', {}, 3));
+  });
+}

@@ -1,0 +1,374 @@
+import { readFile } from 'node:fs/promises';
+import type { Ad, Page } from '../../api/schemas.ts';
+import advertiserTable from './advertisers.json' with { type: 'json' };
+import industryTable from './industries.json' with { type: 'json' };
+import phraseTable from './phrases.json' with { type: 'json' };
+
+/**
+ * A fictional market: advertisers run campaigns, campaigns try variants of their copy in several formats, and variants
+ * that do well run longer, are copied more often and may return months later.
+ */
+const day = 86_400_000;
+
+type Product = { name: string; price: number; createdAt: number };
+type Campaign = {
+  advertiser: Advertiser;
+  product: Product;
+  angle: Angle;
+  start: number;
+  strength: number;
+  /** Numbers that the copy boasts of, the same in every variant. */
+  boast: { thousands: number; tries: number };
+};
+type Market = { random: SeededRandom; today: number };
+
+type DemoPage = { page: Page; ads: Ad[] };
+
+/** All advertisers with their ads. Of `now` only the day matters. */
+export function* makeMarket(random: SeededRandom, now: number): Generator<DemoPage> {
+  const market = { random, today: Math.floor(now / day) * day };
+  for (const advertiser of advertisers) {
+    const pageId = random.uuid();
+    const products = advertiser.products.map((product) => makeProduct(market, product));
+    const campaigns = Array.from({ length: random.between(7, 16) }, () => makeCampaign(market, advertiser, products));
+    const ads = campaigns.flatMap((campaign) => makeAds(market, campaign, pageId));
+    for (const ad of ads) ad.page = { pageName: advertiser.name, adsAmount: ads.length };
+    yield { page: makePage(market, advertiser, pageId, ads), ads };
+  }
+}
+
+const makeProduct = ({ random, today }: Market, product: Advertiser['products'][number]): Product => ({
+  ...product,
+  createdAt: today - random.between(150, 1100) * day,
+});
+
+/** A campaign starts after its product was created. */
+function makeCampaign({ random, today }: Market, advertiser: Advertiser, products: Product[]): Campaign {
+  const product = random.pick(products);
+  const maxDaysAgo = Math.min(540 * day, today - product.createdAt) / day;
+  return {
+    advertiser,
+    product,
+    angle: random.pick(angles),
+    start: today - Math.ceil(random.next() ** 1.15 * maxDaysAgo) * day,
+    strength: random.next() ** 2,
+    boast: { thousands: random.between(11, 94), tries: random.between(12, 48) },
+  };
+}
+
+function makeAds(market: Market, campaign: Campaign, pageId: string): Ad[] {
+  const { random, today } = market;
+  const variants = random.between(2, 6);
+  return Array.from({ length: variants }, (_, variant) => {
+    const copy = makeCopy(random, campaign, variant);
+    // Variants start over several weeks; those that start in the future are left out.
+    const start = campaign.start + random.between(0, variant * 4) * day;
+    const first = makeRun(market, campaign, start);
+    const again = first.end === null ? Number.POSITIVE_INFINITY : first.end + random.between(30, 120) * day;
+    const runs = campaign.strength > 0.5 && again < today ? [first, makeRun(market, campaign, again)] : [first];
+    return runs.filter(({ start }) => start <= today).map((run) => makeAd(market, campaign, pageId, copy, run));
+  }).flat();
+}
+
+type Run = { start: number; end: number | null; days: number; performance: number };
+
+function makeRun({ random, today }: Market, { strength }: Campaign, start: number): Run {
+  const performance = Math.min(1, Math.max(0, strength + (random.next() - 0.5) / 3));
+  const planned = 2 + Math.floor(performance ** 2 * 240 + random.between(1, 14));
+  const end = start + planned * day;
+  const running = end >= today;
+  return { start, end: running ? null : end, days: running ? (today - start) / day : planned, performance };
+}
+
+type Copy = { headline: string; body: string; linkDescription: string; format: string; cta: string };
+
+function makeCopy(random: SeededRandom, { advertiser, product, angle, boast }: Campaign, variant: number): Copy {
+  const { trade, callsToAction } = industries[advertiser.industry];
+  const sayings = phrases[advertiser.language][trade];
+  if (!sayings) throw new Error(`No phrases for ${trade} in "${advertiser.language}".`);
+  const percent = random.pick([10, 15, 20, 25, 30]);
+  const filling = { brand: advertiser.name, product: product.name, percent, days: 30, ...boast };
+  const say = (phrase: string) => filled(phrase, filling);
+  const points = random.some(advertiser.points, random.between(2, 4)).map((point) => `✔ ${point}`);
+  const offer = angle === 'offer' || random.chance(0.6) ? [say(random.pick(sayings.offers))] : [];
+  const opening = say(sayings.openings[angle][variant % 2] ?? '');
+  const body = [opening, points.join('\n'), ...offer, say(random.pick(sayings.closings))].join('\n\n');
+  return {
+    headline: say(random.pick(sayings.headlines)),
+    body,
+    linkDescription: random.pick(advertiser.points),
+    format: random.pick(['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO'], 1.6),
+    cta: random.pick(callsToAction, 1.5),
+  };
+}
+
+/** Capitalises a value at the start of a sentence. */
+function filled(phrase: string, filling: Record<string, string | number>): string {
+  return phrase.replace(/\{(\w+)\}/g, (_, name: string, at: number) => {
+    const value = String(filling[name]);
+    return /(^|[.!?]\s+)[“«„¿¡]*\s*$/u.test(phrase.slice(0, at)) ? capitalised(value) : value;
+  });
+}
+
+const capitalised = (text: string) => text.charAt(0).toLocaleUpperCase() + text.slice(1);
+
+function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, run: Run): Ad {
+  const { random, today } = market;
+  const { advertiser, product } = campaign;
+  const id = random.uuid();
+  const link = `https://${advertiser.domain}/${campaign.angle}?ad=${id.slice(0, 8)}`;
+  const cardCount = copy.format === 'CAROUSEL' || copy.format === 'DCO' ? random.between(3, 5) : 0;
+  const ad: Ad & { countries: string[] } = {
+    id,
+    pageId,
+    sourcePageExternalId: externalId(pageId),
+    headline: copy.headline,
+    body: copy.body,
+    linkDescription: copy.linkDescription,
+    productTitle: capitalised(product.name),
+    productPrice: product.price,
+    productCreatedAt: isoDay(product.createdAt),
+    offerLink: link,
+    displayUrl: advertiser.domain,
+    startedAt: isoDay(run.start),
+    lastSeenAt: isoDay(run.end ?? today),
+    endDate: run.end === null ? null : isoDay(run.end),
+    ...makeFigures(market, advertiser, run),
+    isStorePlatformBestSeller: run.performance > 0.8,
+    ctaType: copy.cta,
+    displayFormat: copy.format,
+    countries: advertiser.countries.slice(0, random.between(1, advertiser.countries.length)),
+    publisherPlatform: platforms.filter((_, at) => at < 2 || random.chance(0.35)),
+    media: [],
+    cards: Array.from({ length: cardCount }, (_, at) => ({
+      title: capitalised(advertiser.products[at % advertiser.products.length]?.name ?? product.name),
+      body: advertiser.points[at % advertiser.points.length],
+      cta_type: copy.cta,
+      link_url: link,
+      image_url: `{media_url}/ads/${id}/${at + 1}.jpg`,
+    })),
+    changes: {},
+    website: { siteDomain: advertiser.domain },
+    languages: [advertiser.language],
+    currency: 'USD',
+  };
+  ad.media = makeMedia(random, ad);
+  return { ...ad, ...(ad.countries.some(hasBylines) && { bylines: `${advertiser.name} Ltd.` }) };
+}
+
+/** Countries in which ads say who paid for them. */
+const hasBylines = (country: string) => country === 'DE' || country === 'FR';
+
+const isoDay = (time: number) => new Date(time).toISOString();
+const externalId = (pageId: string) => String(BigInt(`0x${pageId.replaceAll('-', '').slice(0, 12)}`)).padStart(15, '1');
+/** Estimates have two significant digits. */
+const rounded = (value: number) => Number(value.toPrecision(2));
+/** Estimated amounts are whole units. */
+const money = (value: number) => Math.max(1, Math.round(rounded(value)));
+
+function makeFigures({ random, today }: Market, { countries }: Advertiser, { days, performance, start }: Run) {
+  const reach = rounded((days + 1) * (1_500 + performance * 6_000) * (0.6 + random.next()) * countries.length);
+  const spend = reach * (0.006 + random.next() * 0.006);
+  const revenue = spend * (0.4 + performance * 3);
+  const fresh = (today - start) / day < 30;
+  return {
+    duplicates: 1 + Math.floor(performance ** 3 * 40 * random.next()),
+    trendPublic: Math.round((fresh ? 40 : 0) + performance * 60 * random.next()),
+    performancePublic: Math.round(performance * 100),
+    audienceReach: reach,
+    adSpendMin: money(spend * 0.8),
+    adSpendMax: money(spend * 1.3),
+    revenueMin: money(revenue * 0.7),
+    revenueMax: money(revenue * 1.4),
+  };
+}
+
+/** A video has no more than a still. */
+function makeMedia(random: SeededRandom, ad: Ad): Ad['media'] {
+  const asset = (type: string, file: string, nr: number | null) => {
+    const { width, height } = pictureOf(ad, file) ?? {};
+    const url = `{media_url}/ads/${ad.id}/${file}`;
+    return { type, url, referenceId: ad.id, mediaFormat: 'webp', filename: file, width, height, nr };
+  };
+  const still = asset('THUMB', '0.jpg', 0);
+  const logo = asset('PA_PP', 'logo.jpg', null);
+  if (ad.displayFormat === 'VIDEO') {
+    const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
+    return [video, still, logo];
+  }
+  const cards = (ad.cards ?? []).map((_, at) => asset('CARD_THUMB', `${at + 1}.jpg`, at + 1));
+  return cards.length > 0 ? [...cards, logo] : [still, logo];
+}
+
+const stillOf = ({ media }: Ad) => media?.find(({ type }) => type.endsWith('THUMB'))?.url;
+
+function makePage({ random, today }: Market, advertiser: Advertiser, pageId: string, ads: Ad[]): Page {
+  const total = ads.reduce((sum, ad) => sum + (ad.duplicates ?? 0), 0);
+  const average = (key: 'trendPublic' | 'performancePublic') =>
+    rounded(ads.reduce((sum, ad) => sum + (ad[key] ?? 0), 0) / ads.length);
+  const likes = rounded(random.between(20, 900) ** 2);
+  return {
+    pageId,
+    pageName: advertiser.name,
+    sourcePageExternalId: externalId(pageId),
+    pageLikes: likes,
+    pageIgFollowers: rounded(likes * (0.3 + random.next() * 2)),
+    adsAmount: ads.length,
+    adsTotalDuplicates: total,
+    averageDuplicates: Number((total / ads.length).toFixed(2)),
+    audienceReach: ads.reduce((sum, ad) => sum + (ad.audienceReach ?? 0), 0),
+    trend: average('trendPublic'),
+    performance: average('performancePublic'),
+    pageCreatedAt: isoDay(today - random.between(200, 3000) * day),
+    createdAt: isoDay(today - random.between(20, 199) * day),
+    detailsEstimated: random.chance(0.3),
+    technologySlugs: random.some(technologies, random.between(2, 5)),
+    countries: advertiser.countries,
+    languages: [advertiser.language],
+    media: [
+      { type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.jpg`, mediaFormat: 'webp', filename: 'logo.jpg' },
+    ],
+    thumbnails: ads.slice(0, 4).map((ad) => ({ url: stillOf(ad), isVideo: ad.displayFormat === 'VIDEO' })),
+  };
+}
+
+/**
+ * The data behind the demo. All advertisers are fictional; every domain ends in `.example`, which nobody can own.
+ * test/library/market-tables.test.ts checks the tables.
+ */
+
+type Industry = keyof typeof industryTable;
+type Language = keyof typeof phraseTable;
+
+export type Advertiser = {
+  name: string;
+  domain: string;
+  industry: Industry;
+  language: Language;
+  countries: string[];
+  /** Prices are in the advertiser's own currency. */
+  products: { name: string; price: number }[];
+  points: string[];
+};
+
+export const advertisers = advertiserTable as Advertiser[];
+
+/** The trade decides which phrases fit: a game is not shipped, and tea saves nobody an hour. */
+export const industries: Record<Industry, { trade: string; callsToAction: string[] }> = industryTable;
+
+/** What a campaign is about. Each angle has two openings, which the variants test against each other. */
+export const angles = ['launch', 'offer', 'proof', 'story', 'question'] as const;
+type Angle = (typeof angles)[number];
+
+/**
+ * The parts of an ad's copy. `{brand}`, `{product}`, `{percent}`, `{days}`, `{thousands}` and `{tries}` are filled in.
+ * Product names include the article where a language needs one, so no phrase puts them after a word that would contract
+ * with it ("de le", "em o"), and no word agrees with their gender or number.
+ */
+type Phrases = { openings: Record<Angle, string[]>; headlines: string[]; offers: string[]; closings: string[] };
+
+/** By language and trade. A language only has the trades of its advertisers. */
+export const phrases: Record<Language, Partial<Record<string, Phrases>>> = phraseTable;
+
+const platforms = ['FACEBOOK', 'INSTAGRAM', 'MESSENGER', 'AUDIENCE_NETWORK', 'THREADS'];
+const technologies = [
+  'storefront',
+  'tag-manager',
+  'email-automation',
+  'review-widget',
+  'live-chat',
+  'subscription-billing',
+  'split-testing',
+  'server-side-tracking',
+  'headless-cms',
+];
+
+/**
+ * Pictures of the demo's ads: files that `scripts/demo-pictures` draws. Each product has one with its price and a
+ * sticker, one with a headline, and a tall one; each advertiser has a logo.
+ */
+type Picture = { name: string; width: number; height: number };
+
+type Shown = Pick<Ad, 'id' | 'displayUrl' | 'productTitle' | 'headline' | 'body' | 'displayFormat' | 'cards'>;
+
+/** @param file as in the address: `0.jpg` for the ad itself, `1.jpg` and up for its cards, `logo.jpg` */
+export function pictureOf(ad: Shown, file: string): Picture | undefined {
+  const advertiser = advertisers.find(({ domain }) => domain === ad.displayUrl);
+  if (advertiser === undefined) return;
+  const brand = advertiser.domain.replace('.example', '');
+  if (file === 'logo.jpg') return { name: `${brand}-logo`, width: 160, height: 160 };
+  const nr = /^\d{1,3}\.jpg$/.test(file) ? Number.parseInt(file, 10) : Number.NaN;
+  const card = ad.cards?.[nr - 1];
+  if (nr !== 0 && card === undefined) return;
+  const title = String(card?.title ?? ad.productTitle).toLowerCase();
+  const product =
+    Math.max(
+      0,
+      advertiser.products.findIndex(({ name }) => name.toLowerCase() === title),
+    ) + 1;
+  const kind = nr === 0 ? kindOf(ad) : cardKinds[(nr - 1) % cardKinds.length];
+  return { name: `${brand}-${product}-${kind}`, width: 384, height: kind === 'tall' ? 480 : 384 };
+}
+
+/** A carousel goes through the advertiser's products before it shows one again. */
+const cardKinds = ['meet', 'meet', 'offer', 'offer'];
+
+/** Stills of videos are tall. A discount in the copy, points aside, has its sticker in the picture. */
+function kindOf({ id, displayFormat, headline, body }: Shown): string {
+  if (displayFormat === 'VIDEO') return 'tall';
+  const copy = `${headline}\n${body}`.replaceAll(/^✔.*$/gm, '');
+  if (/%|: play free/.test(copy)) return 'offer';
+  return Number.parseInt(id.slice(-1), 16) % 2 === 0 ? 'meet' : 'tall';
+}
+
+/** The build puts the files beside the code that reads them, in a folder of the same name. */
+export const readPicture = ({ name }: Picture): Promise<Uint8Array<ArrayBuffer>> =>
+  readFile(new URL(`pictures/${name}.webp`, import.meta.url)) as Promise<Uint8Array<ArrayBuffer>>;
+
+/** Repeatable random numbers: the same seed gives the same sequence. */
+export type SeededRandom = {
+  /** From 0 up to, but not including, 1. */
+  next(): number;
+  /** A whole number from `low` to `high`, inclusive. */
+  between(low: number, high: number): number;
+  /** An item of the list; `lean` above 1 favours its beginning. */
+  pick<Item>(list: readonly Item[], lean?: number): Item;
+  some<Item>(list: readonly Item[], count: number): Item[];
+  chance(probability: number): boolean;
+  bytes(count: number): Uint8Array;
+  uuid(): string;
+};
+
+/** Mulberry32: good enough for fictional ads. Never use it for secrets. */
+export function seededRandom(seed: number): SeededRandom {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const between = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
+  const bytes = (count: number) => Uint8Array.from({ length: count }, () => between(0, 255));
+  return {
+    next,
+    between,
+    bytes,
+    pick(list, lean = 1) {
+      const choice = list[Math.floor(next() ** lean * list.length)];
+      if (choice === undefined) throw new Error('There is nothing to pick from.');
+      return choice;
+    },
+    some(list, count) {
+      const left = [...list];
+      return Array.from({ length: Math.min(count, left.length) }, () =>
+        left.splice(between(0, left.length - 1), 1),
+      ).flat();
+    },
+    chance: (probability) => next() < probability,
+    uuid() {
+      const hex = Buffer.from(bytes(16)).toString('hex');
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`;
+    },
+  };
+}

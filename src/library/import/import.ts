@@ -1,0 +1,241 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type * as z from 'zod';
+import { isPathId, maxIdLength } from '../../api/call.ts';
+import { Ad, Page } from '../../api/schemas.ts';
+import { timeOf } from '../../present/dates.ts';
+import type { Database } from '../database/database.ts';
+import { loadAdLanguage, type Records } from '../database/records.ts';
+import { isUuid } from '../service/request.ts';
+import {
+  adFromPublicArchive,
+  archiveKeys,
+  isJsonObject,
+  isPublicArchiveAd,
+  isReportRow,
+  isTooDeep,
+  maxDepth,
+  pageOfReport,
+} from './public-archive.ts';
+import {
+  csvDelimiter,
+  csvPieces,
+  JsonPieces,
+  maxRecordLength,
+  type Piece,
+  textOf,
+  tooLong,
+  UnreadableSource,
+} from './sources.ts';
+
+/** Milliseconds of work per transaction, after which other callers get a turn. */
+const sliceMs = 50;
+
+/**
+ * Loads ads and pages in the API's shapes, or in those of the public ad library. The format is found by content: JSON
+ * of any layout, or CSV, compressed or not. A record replaces one with the same id; one that cannot be used is skipped
+ * and reported. Memory is bounded by the longest record and a batch of text. Work is cut into short transactions, and
+ * other callers get a turn after each.
+ */
+export async function importRecords(
+  { database, records }: { database: Database; records: Records },
+  source: AsyncIterable<string | Uint8Array>,
+): Promise<ImportReport> {
+  const report = emptyReport();
+  const withLanguage = await loadAdLanguage();
+  const position = { line: 1, path: '' };
+  try {
+    for await (const pieces of piecesOf(textOf(source, (note) => report.notes.push(note)))) {
+      const entries = entriesOf(pieces, { records, report, position });
+      for (let done = false; !done; ) {
+        const end = performance.now() + sliceMs;
+        database.unsynced(() => {
+          while (!done && performance.now() < end) {
+            const next = entries.next();
+            if (next.done) done = true;
+            else if (next.value) put(next.value, { records, report, withLanguage });
+          }
+        });
+        await nextTurn();
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableSource)) throw error;
+    addProblem(report, position, error);
+  }
+  database.sync();
+  return report;
+}
+
+async function* piecesOf(text: AsyncGenerator<string>): AsyncGenerator<Iterable<Piece>> {
+  const { value: head = '' } = await text.next();
+  const all = withFirst(head, text);
+  const delimiter = csvDelimiter(head);
+  if (delimiter !== undefined) return yield* csvPieces(all, delimiter);
+  const json = new JsonPieces(new Set([...archiveKeys, 'id', 'pageId']));
+  for await (const chunk of all) yield json.read(chunk);
+  yield json.end();
+}
+
+async function* withFirst(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield first;
+  yield* rest;
+}
+
+/** One step per piece. Skipped ones give `undefined`, because skipping takes time too. */
+function* entriesOf(
+  pieces: Iterable<Piece>,
+  { records, report, position }: { records: Records; report: ImportReport; position: { line: number } },
+): Generator<Entry | undefined, void> {
+  for (const piece of pieces) {
+    position.line = piece.line;
+    let entry: Entry | undefined;
+    try {
+      entry = readEntry(piece, records.page);
+    } catch (error) {
+      addProblem(report, piece, error);
+    }
+    yield entry;
+  }
+}
+
+interface Import {
+  records: Records;
+  report: ImportReport;
+  withLanguage(ad: Ad): Ad;
+}
+
+function put(entry: Entry, { records, report, withLanguage }: Import): void {
+  const isKnown =
+    'ad' in entry ? records.putAd(withLanguage(entry.ad), entry.json) : records.putPage(entry.page, entry.json);
+  if (isKnown) report.updated++;
+  if ('page' in entry) report.pages++;
+  else {
+    report.ads++;
+    if (entry.fromPublicArchive) report.fromPublicArchive++;
+  }
+}
+
+export type ImportReport = {
+  ads: number;
+  pages: number;
+  /** Of the ads and pages, those that updated an earlier record, also one of the same import. */
+  updated: number;
+  /** Of the ads, those that came in a format of the public ad library. */
+  fromPublicArchive: number;
+  skipped: number;
+  /** The first that were skipped, each with the reason. `path` is where it is in a document, empty for a line. */
+  problems: { line: number; path: string; problem: string }[];
+  /** How many of the others were skipped for which reason. */
+  reasons: Record<string, number>;
+  /** What was not skipped and is still not as it was in the file. */
+  notes: string[];
+};
+
+const maxProblems = 50;
+const maxProblemLength = 500;
+const maxReasons = 20;
+const otherReasons = 'other reasons';
+
+const emptyReport = (): ImportReport => ({
+  ads: 0,
+  pages: 0,
+  updated: 0,
+  fromPublicArchive: 0,
+  skipped: 0,
+  problems: [],
+  reasons: {},
+  notes: [],
+});
+
+function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | 'path'>, error: unknown): void {
+  const problem = (error instanceof Error ? error.message : String(error)).slice(0, maxProblemLength);
+  report.skipped++;
+  if (report.problems.length < maxProblems) {
+    report.problems.push({ line, path, problem });
+    return;
+  }
+  const [reason = ''] = problem.split(';', 1);
+  const isFull = !Object.hasOwn(report.reasons, reason) && Object.keys(report.reasons).length >= maxReasons;
+  const counted = isFull ? otherReasons : reason;
+  report.reasons[counted] = (report.reasons[counted] ?? 0) + 1;
+}
+
+/** A checked record. `json` is the text to store: what stands on one line is kept as it was written. */
+type Entry = { ad: Ad; json: string; fromPublicArchive: boolean } | { page: Page; json: string };
+
+/**
+ * `pageById` finds a page that is stored already.
+ * @throws Error that says what is wrong; it begins with the key, if it is about one
+ */
+function readEntry(piece: Piece, pageById: (id: string) => Page | undefined): Entry {
+  if ('problem' in piece) throw new Error(piece.problem);
+  const value = 'text' in piece ? parsed(piece.text) : piece.value;
+  if (!isJsonObject(value)) throw new Error('not a JSON object; a record is an ad or a page');
+  if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
+  if (isPublicArchiveAd(value)) {
+    const ad = checkedAd(adFromPublicArchive(value));
+    return { ad, json: withinLength(JSON.stringify(ad)), fromPublicArchive: true };
+  }
+  if ('value' in piece && isReportRow(value)) {
+    const page = pageOfReport(value, pageById);
+    checkPageId('Page ID', page.pageId);
+    return { page, json: withinLength(JSON.stringify(page)) };
+  }
+  const json = withinLength('text' in piece && !piece.text.includes('\n') ? piece.text : JSON.stringify(value));
+  if ('id' in value) return { ad: checkedAd(value), json, fromPublicArchive: false };
+  if ('pageId' in value) {
+    const page = checked(Page, value);
+    checkPageId('pageId', page.pageId);
+    return { page, json };
+  }
+  throw new Error(
+    'neither an ad (id) nor a page (pageId, pageName) nor an ad of the public ad library (ad_archive_id); a list of records stands alone or under "data" or "items"',
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error('not JSON; "library import --help" names the formats');
+  }
+}
+
+function withinLength(json: string): string {
+  if (json.length > maxRecordLength) throw new Error(tooLong);
+  return json;
+}
+
+function checkedAd(value: unknown): Ad {
+  const ad = checked(Ad, value);
+  if (!isUuid(ad.id)) throw new Error(`id: an ad's id is a UUID; got "${ad.id.slice(0, 50)}"`);
+  if (ad.pageId) checkPageId('pageId', ad.pageId);
+  return ad;
+}
+
+/** No call could ask for the page later. */
+function checkPageId(key: string, id: string): void {
+  if (isPathId(id) && !/\p{Cc}/u.test(id)) return;
+  throw new Error(
+    `${key}: cannot be asked for; a page id has 1 to ${maxIdLength} characters, no control characters, and is not "." or ".."`,
+  );
+}
+
+const dates = ['startedAt', 'lastSeenAt', 'endDate', 'productCreatedAt', 'pageCreatedAt', 'createdAt'];
+
+function checked<Item extends Record<string, unknown>>(schema: z.ZodType<Item>, value: unknown): Item {
+  const result = schema.safeParse(value);
+  if (!result.success) {
+    throw new Error(
+      result.error.issues
+        .slice(0, 5)
+        .map(({ path, message }) => `${path.join('.')}: ${message}`)
+        .join('; '),
+    );
+  }
+  for (const key of dates) {
+    const date = result.data[key];
+    if (typeof date === 'string' && timeOf(date) === undefined) throw new Error(`${key}: not an ISO 8601 date-time`);
+  }
+  return result.data;
+}

@@ -1,0 +1,475 @@
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import type { CsvError } from 'csv-parse';
+import type { Json } from './public-archive.ts';
+
+/** What should be a record, or what is wrong in its place. `path` is where it is in its document, empty for a line. */
+export type Piece = { line: number; path: string } & ({ text: string } | { value: unknown } | { problem: string });
+
+/** Characters of one record as it is written. */
+export const maxRecordLength = 1024 * 1024;
+export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
+
+/** Bytes that cannot be read on. What came before them can be used. */
+export class UnreadableSource extends Error {}
+
+/** Characters that are handed on at once. */
+const batchLength = 256 * 1024;
+
+/**
+ * The text of a source in batches: UTF-8 or UTF-16, compressed by gzip or not, as its first bytes say.
+ * @param warn receives what may have been lost
+ * @throws UnreadableSource
+ */
+export async function* textOf(
+  source: AsyncIterable<string | Uint8Array>,
+  warn: (message: string) => void,
+): AsyncGenerator<string> {
+  let { head, bytes } = await withHead(bytesOf(source));
+  if (isGzip(head)) ({ head, bytes } = await withHead(unpacked(bytes)));
+  if (isGzip(head)) throw new UnreadableSource('compressed twice; unpack the file once and import the result');
+  if (head.subarray(0, 4).equals(Buffer.from('PK\x03\x04')))
+    throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
+  let batch = '';
+  for await (const text of decoded(bytes, charsetOf(head), warn)) {
+    batch += text;
+    if (batch.length < batchLength) continue;
+    yield batch;
+    batch = '';
+  }
+  yield batch;
+}
+
+const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
+
+/** JSON and CSV begin with an ASCII character, so a zero byte beside it gives UTF-16 away. */
+function charsetOf([one, two]: Buffer): string {
+  if ((one === 0xff && two === 0xfe) || (one !== 0 && two === 0)) return 'utf-16le';
+  return (one === 0xfe && two === 0xff) || (one === 0 && two !== undefined && two !== 0) ? 'utf-16be' : 'utf-8';
+}
+
+async function* bytesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const chunk of source) yield Buffer.from(chunk as Uint8Array);
+}
+
+/** The first bytes, four if there are so many, and all of them. */
+async function withHead(source: AsyncGenerator<Buffer>): Promise<{ head: Buffer; bytes: AsyncGenerator<Buffer> }> {
+  let head = Buffer.alloc(0);
+  while (head.length < 4) {
+    const { value, done } = await source.next();
+    if (done) break;
+    head = Buffer.concat([head, value]);
+  }
+  async function* bytes() {
+    yield head;
+    yield* source;
+  }
+  return { head, bytes: bytes() };
+}
+
+async function* unpacked(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip();
+  const fed = pipeline(bytes, gunzip);
+  // Reading `gunzip` fails with the same error.
+  fed.catch(() => {});
+  try {
+    yield* gunzip;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'Z_BUF_ERROR') throw new UnreadableSource('the compressed data is cut off; import a whole copy');
+    if (code?.startsWith('Z_')) throw new UnreadableSource('the compressed data is damaged; import a whole copy');
+    throw error;
+  }
+}
+
+async function* decoded(bytes: AsyncIterable<Buffer>, charset: string, warn: (message: string) => void) {
+  const decoder = new TextDecoder(charset);
+  const check = checkOf(charset, () =>
+    warn(`bytes that are not ${charset.toUpperCase()} were stored as �; save the file as UTF-8 and import it again`),
+  );
+  for await (const chunk of bytes) {
+    check(chunk);
+    yield decoder.decode(chunk, { stream: true });
+  }
+  check();
+  yield decoder.decode();
+}
+
+/** Decodes a second time, and calls `onInvalid` at the first bytes that fit no character. */
+function checkOf(charset: string, onInvalid: () => void) {
+  const decoder = new TextDecoder(charset, { fatal: true });
+  let isValid = true;
+  return (chunk?: Buffer) => {
+    if (!isValid) return;
+    try {
+      decoder.decode(chunk, { stream: chunk !== undefined });
+    } catch {
+      isValid = false;
+      onInvalid();
+    }
+  };
+}
+
+/** Lists inside of lists that are looked into for records. */
+const maxLists = 8;
+/** Levels whose kind of bracket is remembered, and characters of a key; deeper records are refused later. */
+const [maxLevels, maxKeyLength] = [64, 64];
+const listKeys = new Set(['data', 'items']);
+const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
+const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
+const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
+const byteOrderMark = 0xfeff;
+const plainText = /[^"\\\n\r]*/y;
+
+/** A list of records. `around` is the object it stands in. */
+type List = { name: string; index: number; line: number; around: Value | undefined };
+
+type Value = {
+  line: number;
+  path: string;
+  /** In which column a new record can begin on a line although this one is not closed. */
+  column: number;
+  /** The lists it stands in, if it begins its line; a record of the same column then continues them. */
+  lists: List[];
+  /** undefined: it is too long, or an object around a list. */
+  text: string | undefined;
+  isWord: boolean;
+  isAround: boolean;
+  /** Whether it has a key of a record, so that a list in it is a part of it. */
+  isRecord: boolean;
+  depth: number;
+  /** By depth, whether the bracket opened a list. */
+  isList: boolean[];
+  key: string;
+};
+
+/**
+ * Cuts JSON of any layout into the texts of its records, with no more than one of them in memory: one record on each
+ * line, a list, an object with a list in `data` or `items`, one object, several of these one after another. Where a
+ * text or a bracket is not closed, reading continues at the next line that begins with a record in the same column.
+ */
+export class JsonPieces {
+  #recordKeys: ReadonlySet<string>;
+  #lists: List[] = [];
+  #value: Value | undefined;
+  /** A value that cannot be read on; what follows is passed over. */
+  #broken: Value | undefined;
+  #chunk = '';
+  #at = 0;
+  /** Where the part of the value that is not in `text` yet begins. */
+  #from = 0;
+  #line = 1;
+  /** White space at the start of the line; undefined after it. */
+  #indent: number | undefined = 0;
+  #isInText = false;
+  #isEscaped = false;
+  #keyFrom: number | undefined;
+  /** The last character outside of texts that is no white space. */
+  #last = 0;
+
+  /** `recordKeys` are those by which an object is a record and not an object around a list of records. */
+  constructor(recordKeys: ReadonlySet<string>) {
+    this.#recordKeys = recordKeys;
+  }
+
+  *read(chunk: string): Generator<Piece> {
+    this.#chunk = chunk;
+    this.#from = 0;
+    if (this.#keyFrom !== undefined) this.#keyFrom = 0;
+    for (this.#at = 0; this.#at < chunk.length; this.#at++) {
+      const piece = this.#isInText ? this.#readText() : this.#readCharacter(chunk.charCodeAt(this.#at));
+      if (piece) yield piece;
+    }
+    if (this.#keyFrom !== undefined) this.#addToKey();
+    if (this.#value) this.#addToValue(this.#value, chunk.length);
+  }
+
+  *end(): Generator<Piece> {
+    this.#chunk = '';
+    const [list] = this.#lists;
+    const value = this.#value;
+    const word = value?.isWord && this.#finish(value, 0);
+    if (word) yield word;
+    else if (this.#broken) yield this.#notRead(this.#broken, this.#line);
+    else if (value) yield { line: value.line, path: value.path, problem: 'not closed; is the file cut off?' };
+    else if (list) yield { line: list.line, path: '', problem: 'a list is not closed; is the file cut off?' };
+  }
+
+  #readCharacter(code: number): Piece | undefined {
+    if (code === lineFeed) return this.#endLine();
+    if (code === space || code === tab || code === carriageReturn || code === byteOrderMark) {
+      if (this.#indent !== undefined) this.#indent++;
+      return;
+    }
+    const column = this.#indent;
+    this.#indent = undefined;
+    const open = this.#broken ?? this.#value;
+    if (open && column === open.column && this.#beginsAnew(open, code)) {
+      this.#lists = open.lists;
+      this.#value = this.#broken = undefined;
+      this.#readOutside(code, column);
+      return this.#notRead(open, this.#line - 1);
+    }
+    if (this.#broken) return this.#skipLine();
+    if (!this.#value) return this.#readOutside(code, column);
+    return this.#value.isWord ? this.#readWord(this.#value, code) : this.#readInside(this.#value, code);
+  }
+
+  #skipLine(): undefined {
+    const end = this.#chunk.indexOf('\n', this.#at);
+    this.#at = (end < 0 ? this.#chunk.length : end) - 1;
+  }
+
+  #endLine(): Piece | undefined {
+    this.#line++;
+    this.#indent = 0;
+    return this.#value?.isWord ? this.#finish(this.#value, this.#at) : undefined;
+  }
+
+  /** Whether a bracket at the start of a line cannot belong to the value before it. */
+  #beginsAnew(value: Value, code: number): boolean {
+    if (code !== openObject && code !== openList) return false;
+    const continues = this.#last === openList || (this.#last === comma && value.isList[value.depth]);
+    return value === this.#broken || !continues;
+  }
+
+  #notRead({ line, path }: Value, last: number): Piece {
+    const lines = last > line ? `; lines ${line} to ${last} were not read` : '';
+    return { line, path, problem: `not JSON: a text or a bracket is not closed${lines}` };
+  }
+
+  /** Between records. */
+  #readOutside(code: number, column: number | undefined): undefined {
+    this.#last = code;
+    if (code === comma) return;
+    if (code === closeList && this.#lists.length > 0) {
+      this.#value = this.#lists.pop()?.around;
+      return;
+    }
+    const list = this.#lists.at(-1);
+    if (list) list.index++;
+    if (code === openList && this.#lists.length < maxLists) {
+      this.#lists.push({ name: '', index: -1, line: this.#line, around: undefined });
+      return;
+    }
+    const isWord = code !== openObject;
+    this.#isInText = code === quote && this.#lists.length > 0;
+    this.#from = this.#at;
+    this.#value = {
+      line: this.#line,
+      path: this.#lists
+        .map(({ name, index }) => `${name && `.${name}`}[${index}]`)
+        .join('')
+        .replace(/^\./, ''),
+      column: column ?? 0,
+      lists: column === undefined ? [] : [...this.#lists],
+      text: '',
+      isWord,
+      isAround: false,
+      isRecord: false,
+      depth: 1,
+      isList: [],
+      key: '',
+    };
+  }
+
+  /** Anything but an object in the place of a record: it ends with its line, or where the next record of a list begins. */
+  #readWord(value: Value, code: number): Piece | undefined {
+    if (this.#lists.length === 0) return this.#skipLine();
+    if (code === quote) this.#isInText = true;
+    if (code !== comma && code !== closeList && code !== closeObject) return;
+    const piece = this.#finish(value, this.#at);
+    if (code !== closeObject) this.#readOutside(code, undefined);
+    return piece;
+  }
+
+  #readInside(value: Value, code: number): Piece | undefined {
+    if (code === quote) {
+      this.#isInText = true;
+      this.#keyFrom =
+        value.depth === 1 && (this.#last === openObject || this.#last === comma) ? this.#at + 1 : undefined;
+      if (this.#keyFrom !== undefined) value.key = '';
+    }
+    this.#last = code;
+    if (code === openList && value.depth === 1 && !value.isRecord && listKeys.has(value.key)) {
+      value.isAround = true;
+      value.text = undefined;
+      this.#lists.push({ name: value.key, index: -1, line: this.#line, around: value });
+      this.#value = undefined;
+    } else if (code === openList || code === openObject) {
+      value.depth++;
+      if (value.depth <= maxLevels) value.isList[value.depth] = code === openList;
+    } else if (code === closeList || code === closeObject) {
+      value.depth--;
+      if (value.depth === 0) return this.#finish(value, this.#at + 1);
+    }
+  }
+
+  #readText(): Piece | undefined {
+    if (this.#isEscaped) {
+      this.#isEscaped = false;
+      if (this.#chunk.charCodeAt(this.#at) !== lineFeed) return;
+    }
+    plainText.lastIndex = this.#at;
+    plainText.test(this.#chunk);
+    this.#at = plainText.lastIndex;
+    const code = this.#chunk.charCodeAt(this.#at);
+    if (Number.isNaN(code)) return;
+    if (code === backslash) {
+      this.#isEscaped = true;
+      return;
+    }
+    this.#isInText = false;
+    if (code === quote) return this.#endText();
+    this.#keyFrom = undefined;
+    if (!this.#value?.isWord) {
+      this.#broken = this.#value;
+      this.#value = undefined;
+    }
+    return code === lineFeed ? this.#endLine() : undefined;
+  }
+
+  #endText(): undefined {
+    this.#last = quote;
+    if (this.#keyFrom === undefined || !this.#value) return;
+    this.#addToKey();
+    this.#keyFrom = undefined;
+    if (this.#recordKeys.has(this.#value.key)) this.#value.isRecord = true;
+  }
+
+  #addToKey(): void {
+    const value = this.#value;
+    if (value && value.key.length <= maxKeyLength)
+      value.key += this.#chunk.slice(this.#keyFrom, Math.min(this.#at, (this.#keyFrom ?? 0) + maxKeyLength + 1));
+  }
+
+  #addToValue(value: Value, end: number): void {
+    if (value.text === undefined) return;
+    value.text += this.#chunk.slice(this.#from, end);
+    if (value.text.length > maxRecordLength) value.text = undefined;
+  }
+
+  #finish(value: Value, end: number): Piece | undefined {
+    this.#addToValue(value, end);
+    this.#value = undefined;
+    const { line, path, text, isAround } = value;
+    if (isAround) return;
+    return text === undefined ? { line, path, problem: tooLong } : { line, path, text: text.trim() };
+  }
+}
+
+/** Where the columns of a CSV end, by its first line. */
+const delimiterOf = (line: string) =>
+  [',', ';', '\t']
+    .map((delimiter) => ({ delimiter, count: line.split(delimiter).length - 1 }))
+    .sort((left, right) => right.count - left.count)
+    .find(({ count }) => count > 0)?.delimiter;
+
+/** The delimiter, if the text begins like a CSV and not like JSON. */
+export function csvDelimiter(text: string): string | undefined {
+  const [first = '', second = ''] = text
+    .slice(0, 64 * 1024)
+    .trimStart()
+    .split('\n', 2);
+  return [first, second].some((line) => /^\s*[{[]/.test(line)) ? undefined : delimiterOf(first);
+}
+
+type Row = { cells: string[]; line: number };
+
+/** The rows of a CSV of the public archive: ads, or the advertisers of its report. */
+export async function* csvPieces(text: AsyncIterable<string>, delimiter: string): AsyncGenerator<Piece[]> {
+  // Loaded on demand: most imports are JSON.
+  const { parse } = await import('csv-parse');
+  const rows: Row[] = [];
+  let line = 1;
+  const parser = parse({
+    delimiter,
+    record_delimiter: ['\r\n', '\n'],
+    bom: true,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: maxRecordLength,
+    on_record(cells: string[], { lines }) {
+      rows.push({ cells, line });
+      line = lines + 1;
+      return null;
+    },
+  });
+  parser.on('error', () => {}).resume();
+  let columns: string[] | undefined;
+  const pieces = (): Piece[] => {
+    columns ??= rows[0] && columnsOf(rows.shift()?.cells ?? []);
+    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', ...pieceOf(cells, columns ?? []) }));
+  };
+  for await (const chunk of text) {
+    const error = await new Promise<unknown>((resolve) => parser.write(chunk, resolve));
+    yield pieces();
+    if (error) return yield [{ line, path: '', problem: explain(error) }];
+  }
+  const error = await new Promise<unknown>((resolve) => parser.on('error', resolve).end(resolve));
+  yield pieces();
+  if (error) yield [{ line, path: '', problem: explain(error) }];
+}
+
+function explain(error: unknown): string {
+  const { code, message } = error as CsvError;
+  if (code === 'CSV_MAX_RECORD_SIZE' || code === 'CSV_QUOTE_NOT_CLOSED')
+    return 'a row without an end; is a quotation mark not closed? Nothing after it was read';
+  return `not CSV: ${message}. Nothing after it was read`;
+}
+
+/** @throws UnreadableSource when the columns are none that the archive uses */
+function columnsOf(cells: string[]): string[] {
+  const columns = cells.map((cell) => cell.trim());
+  const names = new Set(columns.map((name) => name.toLowerCase()));
+  if (names.has('ad_archive_id') || (names.has('id') && columns.some((name) => name.startsWith('ad_')))) return columns;
+  if (names.has('page id') && names.has('page name')) return columns;
+  throw new UnreadableSource(
+    'neither JSON nor a CSV of the public ad library, which has a column "ad_archive_id" (ads) or "Page ID" (advertisers) in its first line',
+  );
+}
+
+function pieceOf(cells: string[], columns: string[]): { value: Json } | { problem: string } {
+  if (cells.length !== columns.length)
+    return {
+      problem: `${cells.length} cells where the first line has ${columns.length}; is a quotation mark missing?`,
+    };
+  const filled = columns.flatMap((name, at): [string, unknown][] => {
+    const cell = cells[at] ?? '';
+    return cell.trim() === '' ? [] : [[name, cell]];
+  });
+  if (columns.some((name) => name.toLowerCase() === 'page id')) return { value: Object.fromEntries(filled) };
+  const read = filled.map(([name, cell]) => [name, cellValue(name, String(cell))]);
+  // The key makes it an ad of the archive also where the column is called `id`.
+  return { value: { ad_archive_id: undefined, ...Object.fromEntries(read) } };
+}
+
+const copies = /^ad_creative_/;
+const names = /^(publisher_platforms?|languages|targeted_or_reached_countries)$/;
+const ranges = /^(impressions|spend|estimated_audience_size)$/;
+const lowerBound = /lower_bound\W{1,5}([\d.]+)/;
+const upperBound = /upper_bound\W{1,5}([\d.]+)/;
+
+/** A cell holds what the archive's JSON has there: a list, a range, objects, some names, or a text. */
+function cellValue(name: string, cell: string): unknown {
+  const json = jsonOf(cell);
+  if (copies.test(name)) return Array.isArray(json) ? json : [cell];
+  if (json !== undefined) return json;
+  if (names.test(name)) return cell.split(',').map((one) => one.trim());
+  if (!ranges.test(name)) return cell;
+  const [, lower_bound] = lowerBound.exec(cell) ?? [];
+  const [, upper_bound] = upperBound.exec(cell) ?? [];
+  return (lower_bound ?? upper_bound) === undefined ? cell : { lower_bound, upper_bound };
+}
+
+/** Some cells list their objects without brackets around them. */
+function jsonOf(cell: string): unknown {
+  if (!/^\s*[{[]/.test(cell)) return;
+  for (const text of [cell, `[${cell}]`]) {
+    try {
+      return JSON.parse(text);
+    } catch {}
+  }
+  return;
+}

@@ -1,0 +1,350 @@
+import type { Ad, ItemType, Page } from '../../api/schemas.ts';
+import { landingDomainOf } from '../../present/ad.ts';
+import { runOf, timeOf } from '../../present/dates.ts';
+
+/**
+ * What the two types of record are, and how each can be searched.
+ *
+ * A measure is a number (dates are Unix milliseconds) that can be filtered by bounds and sorted by. Where the API gives a
+ * range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record matches bounds that overlap its range. Each has a
+ * column and an index, which database.ts must make. A tag is a set of values; a filter matches any of the values it
+ * lists. A text is searched by its words.
+ */
+export type Measure<Item = unknown> = {
+  key: string;
+  about: string;
+  note?: string;
+  date?: boolean;
+  value(item: Item): number | null | undefined;
+  low?(item: Item): number | null | undefined;
+  /** Its value at a time, in Unix milliseconds, where that is not the column's. */
+  sql?(asOf: number): string;
+};
+
+export type Tag<Item = unknown> = {
+  key: string;
+  about: string;
+  /** What a model reads beside the key. */
+  note?: string;
+  /** The only values, or with `open` the common ones. */
+  values?: string[];
+  open?: boolean;
+  /** No record has two values. */
+  single?: boolean;
+  boolean?: boolean;
+  /** A record matches if it has all of the values listed, not any. */
+  all?: boolean;
+  /** Values that depend on the time, so that the index cannot hold them. */
+  timed?: readonly string[];
+  /** Which of its values are worth a number of their own; all without it. */
+  countable?(value: string): boolean;
+  /** Values are ids: they differ in case, and none is suggested in place of one that no record has. */
+  opaque?: boolean;
+  example?: unknown;
+  of(item: Item): (string | null | undefined)[];
+};
+
+/** The columns of the full-text index besides the tags. */
+export const textColumns = ['copy', 'advertiser', 'bylines'] as const;
+type TextColumn = (typeof textColumns)[number];
+type Texts = (string | null | undefined)[];
+
+export type TextFilter = { key: string; about: string; columns: TextColumn[]; fields?: string[]; example?: string };
+
+export type RecordType<Item = unknown> = {
+  name: ItemType;
+  texts: { copy(item: Item): Texts; advertiser(item: Item): Texts; bylines(item: Item): Texts };
+  textFilters: TextFilter[];
+  tags: Tag<Item>[];
+  measures: Measure<Item>[];
+};
+
+const flag = (value: boolean | null | undefined) => [value == null ? null : String(value)];
+
+/** Lists of texts in fields that the API does not name. */
+export const textsIn = (value: unknown): string[] =>
+  (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
+
+type Parts<Item> = Pick<RecordType<Item>, 'tags' | 'measures'>;
+
+/** The tag that finds records by what they lack: `others` are further fields than tags and measures. */
+function missing<Item>(
+  { tags, measures }: Parts<Item>,
+  others: Record<string, (item: Item) => unknown> = {},
+  timed: readonly string[] = [],
+): Tag<Item> {
+  const has = new Map<string, (item: Item) => boolean>([
+    ...Object.entries(others).map(([key, of]) => [key, (item: Item) => isFilled(of(item))] as const),
+    ...tags.map(({ key, of }) => [key, (item: Item) => of(item).some(isFilled)] as const),
+    ...measures.map(({ key, value, low }) => [key, (item: Item) => (value(item) ?? low?.(item)) != null] as const),
+  ]);
+  return {
+    key: 'missing',
+    about: 'keys without a value; a record lacks all that are listed',
+    note: 'no value in any of them',
+    values: [...has.keys(), ...timed],
+    all: true,
+    timed,
+    of: (item) => [...has].flatMap(([key, hasValue]) => (hasValue(item) ? [] : key)),
+  };
+}
+
+const isFilled = (value: unknown) => (typeof value === 'string' ? value.trim() !== '' : value != null);
+
+/** The longest valid domain. Without a limit, the parents of a longer text could fill the memory. */
+const maxDomainLength = 253;
+
+/** `www.example.com` is found by itself, by `example.com` and by `com`. */
+function domainAndParents(domain: string | undefined): string[] {
+  if (domain === undefined || domain.length > maxDomainLength) return [];
+  const labels = domain.split('.').filter(Boolean);
+  return labels.map((_, at) => labels.slice(at).join('.'));
+}
+
+/** Videos come with still pictures, so an ad with both is a video. */
+function mediaKind(media: Ad['media'] = []): string | null {
+  if (media.some(({ type }) => type.includes('VID'))) return 'video';
+  return media.some(({ type }) => /THUMB|IMG/.test(type)) ? 'image' : null;
+}
+
+const cardText = (cards: Ad['cards']) =>
+  (cards ?? []).flatMap((card) =>
+    ['title', 'body', 'link_description', 'linkDescription', 'description'].map((key) => {
+      const text = card[key];
+      return typeof text === 'string' ? text : null;
+    }),
+  );
+
+/** `pt_BR` is found by `pt`, too. */
+const languageAndParent = (language: string) => [language, ...language.split(/[-_]/, 1)];
+
+/** The number of a day. */
+const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
+/** A number in a field that the API does not name. */
+const amount = (value: unknown) => (typeof value === 'number' ? value : null);
+
+const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
+  tags: [
+    { key: 'pageId', about: 'id of the advertiser page', single: true, opaque: true, of: (ad) => [ad.pageId] },
+    {
+      key: 'advertiserExact',
+      about: 'whole name of the advertiser page',
+      note: 'whole names',
+      single: true,
+      of: (ad) => [ad.page?.pageName],
+    },
+    {
+      key: 'countries',
+      about: 'countries the ad ran in, ISO 3166 codes',
+      example: ['US', 'DE'],
+      of: (ad) => ad.countries ?? [],
+    },
+    {
+      key: 'language',
+      about: 'language of the ad, ISO 639-1 codes: as the record says it, else as its copy tells',
+      example: ['en', 'ko'],
+      of: (ad) => textsIn(ad.languages).flatMap(languageAndParent),
+    },
+    {
+      key: 'publisherPlatform',
+      about: 'where the ad ran',
+      values: ['FACEBOOK', 'INSTAGRAM', 'AUDIENCE_NETWORK', 'MESSENGER', 'THREADS'],
+      open: true,
+      of: (ad) => ad.publisherPlatform ?? [],
+    },
+    {
+      key: 'displayFormat',
+      about:
+        'format that the advertiser chose; mediaKind says what the media are, and a DCO, DPA or CAROUSEL ad may hold videos',
+      note: 'the format chosen, whatever the media are',
+      values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
+      open: true,
+      single: true,
+      of: (ad) => [ad.displayFormat],
+    },
+    {
+      key: 'mediaKind',
+      about:
+        'what the media of the record hold, whatever displayFormat says; with any video it is video, and a record without media has none',
+      note: 'what the media hold; any video makes it video',
+      values: ['image', 'video'],
+      single: true,
+      of: (ad) => [mediaKind(ad.media)],
+    },
+    {
+      key: 'ctaType',
+      about: 'call to action',
+      values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD', 'INSTALL_MOBILE_APP', 'ORDER_NOW', 'GET_OFFER'],
+      open: true,
+      single: true,
+      of: (ad) => [ad.ctaType],
+    },
+    {
+      key: 'domain',
+      about: 'domain the ad leads to, subdomains included',
+      note: 'and subdomains',
+      example: ['example.com'],
+      countable: (value) => value.includes('.'),
+      of: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
+    },
+    {
+      key: 'currency',
+      about: 'currency of the spend, ISO 4217 codes',
+      example: ['EUR'],
+      single: true,
+      of: (ad) => textsIn(ad.currency),
+    },
+    {
+      key: 'isStorePlatformBestSeller',
+      about: 'whether the product is a best seller of its shop',
+      boolean: true,
+      single: true,
+      of: (ad) => flag(ad.isStorePlatformBestSeller),
+    },
+  ],
+  measures: [
+    { key: 'startedAt', about: 'when the ad started', date: true, value: (ad) => timeOf(ad.startedAt) },
+    { key: 'lastSeenAt', about: 'when the ad was last seen', date: true, value: (ad) => timeOf(ad.lastSeenAt) },
+    { key: 'endDate', about: 'when the ad ended', date: true, value: (ad) => timeOf(ad.endDate) },
+    {
+      key: 'daysRunning',
+      about: 'days from startedAt to endDate if past, else lastSeenAt; 0 on the same day',
+      value: (ad) => runOf(ad, Number.POSITIVE_INFINITY).daysRunning,
+      /** An end that is still to come does not count yet. */
+      sql: (asOf) =>
+        `CASE WHEN ads."endDate" > ${asOf} THEN nullif(max(${dayOf('lastSeenAt')} - ${dayOf('startedAt')}, -1), -1) ELSE ads."daysRunning" END`,
+    },
+    { key: 'duplicates', about: 'copies of the ad, itself included', value: (ad) => ad.duplicates },
+    { key: 'audienceReach', about: 'people reached', value: (ad) => ad.audienceReach },
+    {
+      key: 'adSpend',
+      about: 'ad spend (adSpendMin to adSpendMax)',
+      value: (ad) => ad.adSpendMax,
+      low: (ad) => ad.adSpendMin,
+    },
+    {
+      key: 'revenue',
+      about: 'revenue (revenueMin to revenueMax)',
+      value: (ad) => ad.revenueMax,
+      low: (ad) => ad.revenueMin,
+    },
+    {
+      key: 'impressions',
+      about: 'impressions (impressionsMin to impressionsMax)',
+      value: (ad) => amount(ad.impressionsMax),
+      low: (ad) => amount(ad.impressionsMin),
+    },
+    {
+      key: 'audienceSize',
+      about: 'size of the audience aimed at (audienceSizeMin to audienceSizeMax)',
+      value: (ad) => amount(ad.audienceSizeMax),
+      low: (ad) => amount(ad.audienceSizeMin),
+    },
+    { key: 'trendPublic', about: 'trend score', value: (ad) => ad.trendPublic },
+    { key: 'performancePublic', about: 'performance score', value: (ad) => ad.performancePublic },
+    { key: 'productPrice', about: 'price of the product', value: (ad) => ad.productPrice },
+    {
+      key: 'productCreatedAt',
+      about: 'when the product was first listed',
+      date: true,
+      value: (ad) => timeOf(ad.productCreatedAt),
+    },
+  ],
+};
+
+/** Further versions of the copy, as imports from the public archive keep them. */
+const archivedText = ({ headlines, bodies, linkDescriptions }: Ad) =>
+  [headlines, bodies, linkDescriptions].flatMap(textsIn);
+
+const adBylines = (ad: Ad) => textsIn(ad.bylines);
+
+const adType: RecordType<Ad> = {
+  name: 'ads',
+  texts: {
+    copy: (ad) => [
+      ...new Set([
+        ad.headline,
+        ad.body,
+        ad.linkDescription,
+        ad.productTitle,
+        ...cardText(ad.cards),
+        ...archivedText(ad),
+      ]),
+    ],
+    advertiser: (ad) => [ad.page?.pageName],
+    bylines: adBylines,
+  },
+  textFilters: [
+    {
+      key: 'query',
+      about: 'the copy, headline, product, cards, advertiser name or bylines',
+      columns: ['copy', 'advertiser', 'bylines'],
+      fields: ['headline', 'body', 'linkDescription', 'productTitle', 'cards', 'pageName', 'bylines'],
+      example: 'summer sale -shoes',
+    },
+    { key: 'advertiser', about: 'the name of the advertiser page', columns: ['advertiser'] },
+    { key: 'bylines', about: 'the line that says who paid for the ad', columns: ['bylines'] },
+  ],
+  ...adParts,
+  tags: [
+    ...adParts.tags,
+    missing(adParts, { headline: (ad) => ad.headline, body: (ad) => ad.body, bylines: (ad) => adBylines(ad)[0] }, [
+      'active',
+    ]),
+  ],
+};
+
+const pageParts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
+  tags: [
+    { key: 'pageId', about: 'page id', single: true, opaque: true, of: (page) => [page.pageId] },
+    { key: 'countries', about: 'countries, ISO 3166 codes', example: ['KR'], of: (page) => page.countries ?? [] },
+    { key: 'languages', about: 'languages, ISO 639 codes', example: ['ko'], of: (page) => page.languages ?? [] },
+    {
+      key: 'technologySlugs',
+      about: 'technologies of the website',
+      example: ['live-chat'],
+      of: (page) => page.technologySlugs ?? [],
+    },
+    {
+      key: 'detailsEstimated',
+      about: 'whether the details are estimates',
+      boolean: true,
+      single: true,
+      of: (page) => flag(page.detailsEstimated),
+    },
+  ],
+  measures: [
+    { key: 'adsAmount', about: 'number of ads', value: (page) => page.adsAmount },
+    { key: 'adsTotalDuplicates', about: 'copies over all ads', value: (page) => page.adsTotalDuplicates },
+    { key: 'averageDuplicates', about: 'copies per ad', value: (page) => page.averageDuplicates },
+    { key: 'audienceReach', about: 'people reached', value: (page) => page.audienceReach },
+    { key: 'pageLikes', about: 'likes of the page', value: (page) => page.pageLikes },
+    { key: 'pageIgFollowers', about: 'Instagram followers', value: (page) => page.pageIgFollowers },
+    { key: 'trend', about: 'trend score', value: (page) => page.trend },
+    { key: 'performance', about: 'performance score', value: (page) => page.performance },
+    { key: 'pageCreatedAt', about: 'when the page was made', date: true, value: (page) => timeOf(page.pageCreatedAt) },
+  ],
+};
+
+/** Who paid for its ads, as the report of the public archive names them. */
+const pageBylines = ({ disclaimers }: Page) =>
+  (Array.isArray(disclaimers) ? disclaimers : []).flatMap((one) => textsIn(one?.bylines));
+
+const pageType: RecordType<Page> = {
+  name: 'pages',
+  texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: pageBylines },
+  textFilters: [
+    {
+      key: 'query',
+      about: 'the page name or bylines',
+      columns: ['copy', 'advertiser', 'bylines'],
+      fields: ['pageName', 'bylines'],
+      example: 'summer sale -shoes',
+    },
+    { key: 'bylines', about: 'the lines that say who paid for its ads', columns: ['bylines'] },
+  ],
+  ...pageParts,
+  tags: [...pageParts.tags, missing(pageParts)],
+};
+
+export const recordTypes: Record<ItemType, RecordType> = { ads: adType, pages: pageType };

@@ -1,0 +1,175 @@
+import { MAX_DAYS_SINCE_SEEN } from '../../present/dates.ts';
+import type { Database } from '../database/database.ts';
+import { invalid } from '../service/request.ts';
+import type { Measure, RecordType, Tag, TextFilter } from './ads-and-pages.ts';
+import type { FilterValues } from './filters.ts';
+import { everyRow, parseQuery, tagToken } from './tokens.ts';
+
+/** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
+export type Position = [value: number | null, number: number];
+
+type HitRow = { number: number; value: number | null };
+
+/** How many records a search finds. */
+export function countHits(database: Database, search: Search): number {
+  const { from, where, values } = conditionsOf(search);
+  return database.get<{ hits: number }>(`SELECT count(*) AS hits FROM ${from} WHERE ${where}`, values)?.hits ?? 0;
+}
+
+/**
+ * The next `limit` rows after `after`, and whether more follow.
+ *
+ * Ordered by sort value, then by row number; rows without a value come last. Pages start from a position, not from an
+ * offset, so rows added meanwhile make no result appear twice or get lost.
+ */
+export function findPage(database: Database, search: Search, limit: number, after?: Position) {
+  const { column, order, compare } = direction(search);
+  const { from, where, values } = conditionsOf(search);
+  const read = (condition: string, extra: number[], max: number) =>
+    database.all<HitRow>(
+      `SELECT ${search.recordType.name}.number, ${column} AS value FROM ${from} WHERE ${where} AND ${condition} LIMIT ?`,
+      [...values, ...extra, max],
+    );
+  const rows: HitRow[] = [];
+  const number = `${search.recordType.name}.number`;
+  if (after === undefined || after[0] !== null) {
+    const seek = after ? `(${column}, ${number}) ${compare} (?, ?)` : `${column} IS NOT NULL`;
+    rows.push(...read(`${seek} ORDER BY ${column} ${order}, ${number} ${order}`, (after ?? []) as number[], limit + 1));
+  }
+  if (rows.length <= limit) {
+    const seek = after && after[0] === null ? ` AND ${number} ${compare} ?` : '';
+    const from = seek ? [after?.[1] ?? 0] : [];
+    rows.push(...read(`${column} IS NULL${seek} ORDER BY ${number} ${order}`, from, limit + 1 - rows.length));
+  }
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const position: Position | undefined = last && [last.value, last.number];
+  return { numbers: page.map((row) => row.number), hasMore: rows.length > limit, position };
+}
+
+function direction({ recordType, filters, asOf }: Search) {
+  const [newest] = recordType.measures;
+  const measure = recordType.measures.find(({ key }) => key === filters.sort) ?? newest;
+  const column = measure ? columnOf(recordType, measure, asOf) : `${recordType.name}.number`;
+  return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
+}
+
+export type Search = {
+  recordType: RecordType;
+  filters: FilterValues;
+  /** Unix milliseconds: the time for which "active" is decided, the same for all pages of a search. */
+  asOf: number;
+};
+
+type Condition = { sql: string; values: (string | number)[] };
+/** Terms of the full-text query language. */
+type Terms = { required: string[]; excluded: string[] };
+
+/** A search as the parts of an SQL statement. */
+export function conditionsOf(search: Search) {
+  const { name } = search.recordType;
+  const { not, ...filters } = search.filters;
+  const found = [...columnConditions({ ...search, filters }), ...invertedConditions(search, not)];
+  const match = matchExpression(termsOf(search.recordType, filters));
+  if (match) found.push({ sql: `${name}_text MATCH ?`, values: [match] });
+  return {
+    from: match ? `${name}_text JOIN ${name} ON ${name}.number = ${name}_text.rowid` : name,
+    where: found.map(({ sql }) => sql).join(' AND ') || '1',
+    values: found.flatMap(({ values }) => values),
+  };
+}
+
+/**
+ * `not`: none of its filters may match. A record without the value does not match its filter, so it is found. Each key
+ * of `missing` counts as a filter of its own.
+ */
+function invertedConditions(search: Search, not: FilterValues[string] | undefined): Condition[] {
+  const { recordType, asOf } = search;
+  const { missing = [], ...filters } = (not ?? {}) as FilterValues;
+  const each = [...Object.entries(filters), ...[missing].flat().map((key) => ['missing', [key]] as const)];
+  return each.flatMap(([key, value]) => {
+    const single = { [key]: value } as FilterValues;
+    const match = matchExpression(termsOf(recordType, single));
+    const inText = `${recordType.name}.number IN (SELECT rowid FROM ${recordType.name}_text WHERE ${recordType.name}_text MATCH ?)`;
+    const found = match ? [{ sql: inText, values: [match] }] : columnConditions({ recordType, filters: single, asOf });
+    return found.map(({ sql, values }) => ({ sql: `NOT coalesce(${sql}, 0)`, values }));
+  });
+}
+
+function columnConditions(search: Search): Condition[] {
+  const ranges = search.recordType.measures.flatMap((measure) => rangeConditions(measure, search));
+  return [...ranges, ...activeConditions(search)];
+}
+
+const day = 86_400_000;
+
+/** Unix milliseconds of a bound. A date without a time includes its whole day as an upper bound. */
+function instant(text: string, upper: boolean): number {
+  const wholeDay = upper && !text.includes('T') && !text.includes('t');
+  return Date.parse(text) + (wholeDay ? day - 1 : 0);
+}
+
+/** What a measure is at the time of a search. */
+const columnOf = ({ name }: RecordType, { key, sql }: Measure, asOf: number): string =>
+  sql?.(asOf) ?? `${name}."${key}"`;
+
+function rangeConditions(measure: Measure, { recordType, filters, asOf }: Search): Condition[] {
+  const { key, low } = measure;
+  const bound = (end: 'From' | 'To', sql: string): Condition[] => {
+    const value = filters[key + end];
+    if (value === undefined) return [];
+    return [{ sql, values: [typeof value === 'string' ? instant(value, end === 'To') : Number(value)] }];
+  };
+  const column = columnOf(recordType, measure, asOf);
+  const lowColumn = `${recordType.name}."${key}Low"`;
+  const lowest = low ? `coalesce(${lowColumn}, ${column})` : column;
+  const highest = low ? `coalesce(${column}, ${lowColumn})` : column;
+  return [...bound('From', `${highest} >= ?`), ...bound('To', `${lowest} <= ?`)];
+}
+
+/** Whether an ad runs, as `runOf` tells it. */
+function activeConditions({ filters: { active, missing = [] }, asOf }: Search): Condition[] {
+  const since = (Math.floor(asOf / day) - MAX_DAYS_SINCE_SEEN) * day;
+  const running = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
+  const wanted: Condition[] = [];
+  if (active === true) wanted.push({ sql: running, values: [asOf, since] });
+  if (active === false) wanted.push({ sql: '(ads."endDate" <= ?)', values: [asOf] });
+  if ([missing].flat().includes('active'))
+    wanted.push({ sql: '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))', values: [since] });
+  return wanted;
+}
+
+/** What the filters search in the full-text index. */
+function termsOf({ textFilters, tags }: RecordType, filters: FilterValues): Terms {
+  const all = [
+    ...textFilters.map((filter) => textTerms(filter, filters[filter.key])),
+    ...tags.map((tag) => tagTerms(tag, filters[tag.key])),
+  ];
+  return { required: all.flatMap(({ required }) => required), excluded: all.flatMap(({ excluded }) => excluded) };
+}
+
+function textTerms({ key, columns }: TextFilter, text: FilterValues[string] | undefined): Terms {
+  if (typeof text !== 'string') return { required: [], excluded: [] };
+  const { all, none } = parseQuery(text);
+  if (all.length + none.length === 0) throw invalid(`"${key}" holds no letter or digit to search for.`, { key });
+  const within = (word: string) => `{${columns.join(' ')}} : ${word}`;
+  return { required: all.map(within), excluded: none.map(within) };
+}
+
+function tagTerms(tag: Tag, value: FilterValues[string] = []): Terms {
+  const { all, timed } = tag;
+  const stored = [value]
+    .flat()
+    .map(String)
+    .filter((one) => !timed?.includes(one));
+  if (stored.length === 0) return { required: [], excluded: [] };
+  const tokens = stored.map((one) => `"${tagToken(tag, one)}"`);
+  return { required: [`{tags} : (${tokens.join(all ? ' AND ' : ' OR ')})`], excluded: [] };
+}
+
+/** The full-text expression, or undefined without any term. */
+function matchExpression({ required, excluded }: Terms): string | undefined {
+  if (required.length === 0 && excluded.length === 0) return undefined;
+  const positive = required.length ? required.join(' AND ') : `{tags} : "${everyRow}"`;
+  return excluded.length ? `(${positive}) NOT (${excluded.join(' OR ')})` : positive;
+}

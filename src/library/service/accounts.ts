@@ -1,0 +1,293 @@
+import { createHash } from 'node:crypto';
+import type { Collection } from '../../api/schemas.ts';
+import { ItemType } from '../../api/schemas.ts';
+import type { Database } from '../database/database.ts';
+import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
+import { ApiError, notFound } from './request.ts';
+
+/** The key of a request, its account, and the subscription that pays. */
+export type Caller = {
+  keyId: string;
+  keyName: string;
+  keyPrefix: string;
+  scopes: Scope[];
+  /** Calls with the key cost nothing and meet no limits. */
+  unmetered: boolean;
+  userId: string;
+  billingUserId: string;
+  name: string | null;
+  emailAddress: string | null;
+  isTeamMember: boolean;
+  planId: string | null;
+  subscriptionStatus: string | null;
+  creditsMax: number;
+  hourlyLimit: number;
+  dailyLimit: number;
+};
+
+/** The source of ids and secrets. With a seeded one a library is the same every time. */
+export type Random = { bytes(count: number): Uint8Array; uuid(): string };
+
+/** Options of a new key; defaults come from `config.plan`. */
+export type KeyOptions = {
+  name?: string;
+  /** Default: every scope; that is this library's "standard access set". */
+  scopes?: readonly string[];
+  /** Credits per period (calendar month, UTC). */
+  credits?: number;
+  hourlyLimit?: number;
+  dailyLimit?: number;
+  /** false: without a subscription, so gated calls are answered 402. */
+  subscription?: boolean;
+  /** Calls with this key cost nothing and meet no limits, whatever its account has. */
+  unmetered?: boolean;
+  /** A key, its id or its prefix. The new key shares its account: same collections, same credits. */
+  accountOf?: string;
+};
+
+/** A key without its secret, which is not stored. Times are Unix milliseconds. */
+export type KeyInfo = {
+  id: string;
+  keyPrefix: string;
+  name: string;
+  scopes: string[];
+  userId: string;
+  unmetered: boolean;
+  createdAt: number;
+  revokedAt: number | null;
+};
+
+export type Keys = {
+  /** Returns the secret, once. @throws Error naming the option that is wrong */
+  create(options?: KeyOptions): KeyInfo & { key: string };
+  list(): KeyInfo[];
+  /** Revokes at once; revoking twice changes nothing. @throws Error when no key or more than one matches */
+  revoke(keyIdOrPrefix: string): KeyInfo;
+};
+
+export type KeyRing = Keys & {
+  /** @throws ApiError 401 when the header names no key that works */
+  authenticate(authorization: string | undefined): Caller;
+};
+
+const fixedPrefix = 'svc_live_';
+/** How many characters of a key are ever shown. */
+const prefixLength = fixedPrefix.length + 8;
+const secretBytes = 20;
+
+/** A fast hash is enough: 160 random bits cannot be guessed. */
+const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
+
+type KeyRow = Omit<KeyInfo, 'scopes' | 'unmetered'> & { scopes: string; unmetered: number };
+type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> & {
+  scopes: string;
+  unmetered: number;
+  isTeamMember: number;
+  revokedAt: number | null;
+};
+
+type KeyParts = {
+  database: Database;
+  config: LibraryConfig;
+  collections: Collections;
+  now: () => number;
+  random: Random;
+};
+
+export function keysIn(parts: KeyParts): KeyRing {
+  const { database, now, random } = parts;
+  const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
+  const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
+
+  /** Finds a key by itself, its id, its prefix or a part of the prefix. */
+  function one(text: string): KeyInfo {
+    const { id: exact } = database.get<{ id: string }>('SELECT id FROM keys WHERE hash = ?', [hashOf(text)]) ?? {};
+    const fits = list().filter(
+      ({ id, keyPrefix }) => id === (exact ?? text) || (text.length > fixedPrefix.length && keyPrefix.startsWith(text)),
+    );
+    const [key] = fits;
+    // The message does not repeat the text: it may be a secret that works elsewhere.
+    if (!key) throw new Error('No key has that id or prefix. "library key list" shows them.');
+    if (fits.length > 1) throw new Error(`${fits.length} keys begin with that: give more of it, or the id.`);
+    return key;
+  }
+
+  function create(options: KeyOptions = {}): KeyInfo & { key: string } {
+    const wrong = wrongOption(options);
+    if (wrong) throw new Error(wrong);
+    const secret = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
+    return database.transaction(() => {
+      const userId = options.accountOf ? one(options.accountOf).userId : createAccount(options, parts);
+      const row: KeyRow = {
+        id: random.uuid(),
+        keyPrefix: secret.slice(0, prefixLength),
+        name: options.name ?? 'Library key',
+        scopes: (options.scopes ?? scopeNames).join(' '),
+        userId,
+        unmetered: Number(options.unmetered ?? false),
+        createdAt: now(),
+        revokedAt: null,
+      };
+      database.run(
+        `INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, unmetered, createdAt)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        [row.id, hashOf(secret), row.keyPrefix, row.name, row.scopes, row.userId, row.unmetered, row.createdAt],
+      );
+      return { ...toKeyInfo(row), key: secret };
+    });
+  }
+
+  return {
+    create,
+    list,
+    revoke: (keyIdOrPrefix) =>
+      database.transaction(() => {
+        const { id } = one(keyIdOrPrefix);
+        database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
+        return one(id);
+      }),
+    authenticate(authorization) {
+      const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
+      if (!key) {
+        throw new ApiError(
+          401,
+          'missing_api_key',
+          'Send the API key in the header "Authorization: Bearer svc_live_…".',
+        );
+      }
+      const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
+      if (!row) throw new ApiError(401, 'invalid_api_key', 'This API key is not known here.');
+      if (row.revokedAt !== null) throw new ApiError(401, 'revoked_api_key', 'This API key was revoked.');
+      const scopes = row.scopes.split(' ') as Scope[];
+      return { ...row, scopes, unmetered: row.unmetered === 1, isTeamMember: row.isTeamMember === 1 };
+    },
+  };
+}
+
+const callerQuery = `
+  SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, unmetered, revokedAt, accounts.*, payers.*
+  FROM keys JOIN accounts USING (userId) JOIN payers USING (billingUserId) WHERE hash = ?`;
+
+const toKeyInfo = (row: KeyRow): KeyInfo => ({
+  ...row,
+  scopes: row.scopes.split(' '),
+  unmetered: row.unmetered === 1,
+});
+
+const isGiven = (value: unknown) => value !== undefined;
+
+/** What is wrong with the options of a new key, or undefined. */
+export function wrongOption({
+  scopes = scopeNames,
+  unmetered,
+  subscription,
+  ...amounts
+}: KeyOptions): string | undefined {
+  const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
+  if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
+  if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
+  if (unmetered && (subscription === false || [amounts.credits, amounts.hourlyLimit, amounts.dailyLimit].some(isGiven)))
+    return 'An unmetered key has no credits or limits and needs no subscription: leave these options out.';
+  const { credits = 0, hourlyLimit = 0, dailyLimit = 0 } = amounts;
+  const wrong = Object.entries({ credits, hourlyLimit, dailyLimit }).find(
+    ([, value]) => !Number.isSafeInteger(value) || value < 0,
+  );
+  return wrong && `${wrong[0]} takes a whole number of credits, 0 or more.`;
+}
+
+/** A new account with the two collections that every account starts with. */
+function createAccount(options: KeyOptions, { database, config: { plan }, collections, random }: KeyParts): string {
+  const userId = random.uuid();
+  const subscribed = options.subscription ?? true;
+  database.run('INSERT INTO payers VALUES (?, ?, ?, ?, ?, ?)', [
+    userId,
+    subscribed ? plan.planId : null,
+    subscribed ? 'active' : null,
+    options.credits ?? plan.credits,
+    options.hourlyLimit ?? plan.hourlyLimit,
+    options.dailyLimit ?? plan.dailyLimit,
+  ]);
+  database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0)', [userId, userId]);
+  for (const kind of ItemType.options) {
+    const made = { name: `Saved ${kind}`, type: 'personal', defaultType: kind };
+    collections.create({ userId, billingUserId: userId }, made);
+  }
+  return userId;
+}
+
+type CollectionRow = {
+  number: number;
+  id: string;
+  userId: string;
+  name: string;
+  type: string;
+  defaultType: string | null;
+  adCount: number;
+  pageCount: number;
+};
+
+/** `number` is its row. */
+type OpenCollection = { number: number; collection: Collection };
+
+/** Collections belong to a billing user: everybody who shares the subscription sees them; `isOwner` marks one's own. */
+export type Collections = {
+  list(caller: Caller): Collection[];
+  create(owner: CollectionOwner, made: { name: string; type: string; defaultType: ItemType | null }): string;
+  /** @throws ApiError 404, also for a collection of another account */
+  open(caller: Caller, id: string): OpenCollection;
+  /** Item row numbers, newest first, from the position where an earlier page ended. */
+  items(collection: number, kind: ItemType, limit: number, after?: number): CollectionPage;
+  /** @returns false if the item was already there */
+  add(collection: number, kind: ItemType, item: number): boolean;
+};
+
+type CollectionOwner = { userId: string; billingUserId: string };
+
+type CollectionPage = { numbers: number[]; hasMore: boolean; position: number | undefined };
+
+const count = (kind: ItemType) =>
+  `(SELECT count(*) FROM collection_items WHERE collection = collections.number AND itemType = '${kind}')`;
+const select = `
+  SELECT number, id, userId, name, type, defaultType, ${count('ads')} AS adCount, ${count('pages')} AS pageCount
+  FROM collections WHERE billingUserId = ?`;
+
+function toCollection({ number: _, userId, ...row }: CollectionRow, caller: Caller): Collection {
+  return { ...row, isDefault: row.defaultType !== null, isOwner: userId === caller.userId };
+}
+
+export function collectionsIn(database: Database, uuid: () => string): Collections {
+  return {
+    create({ userId, billingUserId }, { name, type, defaultType }) {
+      const id = uuid();
+      database.run(
+        'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)',
+        [id, userId, billingUserId, name, type, defaultType],
+      );
+      return id;
+    },
+    list: (caller) =>
+      database
+        .all<CollectionRow>(`${select} ORDER BY number`, [caller.billingUserId])
+        .map((row) => toCollection(row, caller)),
+    open(caller, id) {
+      const row = database.get<CollectionRow>(`${select} AND id = ?`, [caller.billingUserId, id.toLowerCase()]);
+      if (!row) throw notFound('collection', id);
+      return { number: row.number, collection: toCollection(row, caller) };
+    },
+    items(collection, kind, limit, after = Number.MAX_SAFE_INTEGER) {
+      const rows = database.all<{ number: number; item: number }>(
+        `SELECT number, item FROM collection_items WHERE collection = ? AND itemType = ? AND number < ?
+         ORDER BY number DESC LIMIT ?`,
+        [collection, kind, after, limit + 1],
+      );
+      const page = rows.slice(0, limit);
+      return { numbers: page.map(({ item }) => item), hasMore: rows.length > limit, position: page.at(-1)?.number };
+    },
+    add: (collection, kind, item) =>
+      database.run('INSERT OR IGNORE INTO collection_items (collection, itemType, item) VALUES (?, ?, ?)', [
+        collection,
+        kind,
+        item,
+      ]).changes > 0,
+  };
+}

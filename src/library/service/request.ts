@@ -1,0 +1,150 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import * as z from 'zod';
+import { maxIdLength } from '../../api/call.ts';
+import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
+import { isJsonObject, isTooDeep, maxDepth } from '../import/public-archive.ts';
+
+/** An error that the API answers with. Everything but `status` becomes the documented error body. */
+export class ApiError extends Error {
+  readonly status: 401 | 402 | 403 | 404 | 405 | 422 | 429 | 503;
+  readonly code: string;
+  readonly details: unknown;
+
+  constructor(status: ApiError['status'], code: string, message: string, details?: unknown) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** 422. The message says what was wrong and what is allowed. */
+export const invalid = (message: string, details?: unknown) => new ApiError(422, 'invalid_request', message, details);
+
+/** A value as an error message quotes it. */
+export const quoted = (value: unknown): string => String(JSON.stringify(value)).slice(0, 100);
+
+/** 404: collection, item, ad or page not found. */
+export const notFound = (what: string, id: string) => new ApiError(404, 'not_found', `No ${what} with the id ${id}.`);
+
+/** Reads the parts of a request. Every function throws an ApiError 422 for what it cannot accept. */
+
+const uuidForm = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
+export const isUuid = (text: string) => uuidForm.test(text);
+
+export function readUuid(name: string, text: string): string {
+  if (isUuid(text)) return text;
+  throw invalid(`${name} takes a UUID such as 123e4567-e89b-12d3-a456-426614174000; got "${text.slice(0, 100)}".`);
+}
+
+export function readPageId(text: string): string {
+  if (text.length <= maxIdLength) return text;
+  throw invalid(`A page id has at most ${maxIdLength} characters; this one has ${text.length}.`);
+}
+
+/** The JSON object in the body: at most `maxBytes` of UTF-8, `Content-Type: application/json`. */
+export async function readBody(request: Request, maxBytes: number): Promise<Record<string, unknown>> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
+    throw invalid(`The body takes the header "Content-Type: application/json"; got "${type.slice(0, 100)}".`);
+  }
+  const body = parse(await readText(request, maxBytes));
+  if (isTooDeep(body)) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
+  if (isJsonObject(body)) return body;
+  throw invalid('The body takes a JSON object.');
+}
+
+async function readText(request: Request, maxBytes: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw invalid(`The body takes at most ${maxBytes} bytes.`);
+    chunks.push(chunk);
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw invalid('The body is not UTF-8.');
+  }
+}
+
+function parse(text: string): unknown {
+  if (text.trim() === '') throw invalid('The body is empty; it takes a JSON object.');
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw invalid(
+      `The body is not JSON: ${error instanceof Error ? error.message.slice(0, 200) : 'it cannot be read'}.`,
+    );
+  }
+}
+
+/** `limit` as a number within bounds; `from` says where it was, for the error message. */
+export function readLimit(limit: unknown, from: string, bounds: { default: number; maximum: number }): number {
+  if (limit === undefined) return bounds.default;
+  if (typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= bounds.maximum) return limit;
+  throw invalid(`"limit" in the ${from} takes a whole number from 1 to ${bounds.maximum}; got ${quoted(limit)}.`);
+}
+
+/** Query of listCollectionItems. */
+export function readItemsQuery(query: URLSearchParams) {
+  const itemType = ItemType.safeParse(query.get('itemType'));
+  if (!itemType.success)
+    throw invalid(
+      `"itemType" in the query takes ads or pages; got ${query.has('itemType') ? quoted(query.get('itemType')) : 'nothing'}.`,
+    );
+  const limit = query.get('limit') ?? undefined;
+  return {
+    itemType: itemType.data,
+    limit: readLimit(limit && /^\d+$/.test(limit) ? Number(limit) : limit, 'query', { default: 50, maximum: 100 }),
+    cursor: query.get('cursor') ?? undefined,
+  };
+}
+
+/** Body of addCollectionItem. */
+export function readItem(body: Record<string, unknown>) {
+  const item = AddCollectionItemRequest.safeParse(body);
+  if (!item.success)
+    throw invalid(`The body takes itemType (ads or pages) and itemId (text). ${z.prettifyError(item.error)}`);
+  const { itemType, itemId } = item.data;
+  return { itemType, itemId: itemType === 'ads' ? readUuid('"itemId" of an ad', itemId) : readPageId(itemId) };
+}
+
+/**
+ * Writes and reads cursors: JSON, signed for one list, so that an altered or foreign one is refused and not guessed at.
+ * Whoever reads an answer reads its cursor, too: the list is not in it but in its signature, and that is short.
+ */
+export type Cursors = {
+  write(list: string, content: unknown[]): string;
+  /** @throws ApiError 422 */
+  read(list: string, cursor: string): unknown[];
+};
+
+const signatureLength = 11;
+
+export function cursorsWith(secret: string): Cursors {
+  const signatureOf = (list: string, content: string) =>
+    createHmac('sha256', secret).update(`${list}\n${content}`).digest('base64url').slice(0, signatureLength);
+  return {
+    write(list, content) {
+      const text = Buffer.from(JSON.stringify(content)).toString('base64url');
+      return signatureOf(list, text) + text;
+    },
+    read(list, cursor) {
+      const content = cursor.slice(signatureLength);
+      if (!isSame(cursor.slice(0, signatureLength), signatureOf(list, content))) {
+        throw invalid(
+          'This cursor is not one that this service gave for this list. Pass a returned cursor unchanged, and to the list it came from, or leave it out to start anew.',
+        );
+      }
+      return JSON.parse(Buffer.from(content, 'base64url').toString());
+    },
+  };
+}
+
+/** Compares secrets in a time that does not tell how alike they are. */
+export function isSame(given: string, expected: string): boolean {
+  const [left, right] = [Buffer.from(given), Buffer.from(expected)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,266 @@
+import { Hono } from 'hono';
+import { type OperationName, operations } from '../../api/call.ts';
+import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
+import type { Records } from '../database/records.ts';
+import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
+import type { Caller, Collections, KeyRing } from './accounts.ts';
+import type { LibraryConfig } from './config.ts';
+import { creditHeaders, type Meter, priceOf } from './meter.ts';
+import { openApiDocument } from './openapi.ts';
+import { ApiError, notFound, readBody, readItem, readItemsQuery, readPageId, readUuid } from './request.ts';
+
+type ServiceParts = {
+  context: ServiceContext;
+  keys: KeyRing;
+  requestId: () => string;
+  /** Receives unexpected errors; callers only see a 500. */
+  onError: (error: unknown) => void;
+};
+
+/** The operations, with their paths in Hono's form. */
+const endpoints = Object.values(operations).map(({ path, ...operation }) => ({
+  ...operation,
+  path: path.replace(/\{(\w+)\}/g, ':$1'),
+}));
+
+/**
+ * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
+ * (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
+ * windows (402, 429). Only a 200 is charged.
+ */
+export function serviceOf(parts: ServiceParts): Hono {
+  const app = new Hono({ strict: false });
+  for (const { name, method, path } of endpoints)
+    app.on(method, path, ({ req }) => answer(name, req.raw, req.param() as Record<string, string>, parts));
+  for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
+    const allowed = endpoints.flatMap((endpoint) => (endpoint.path === path ? endpoint.method : []));
+    app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
+  }
+  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
+  app.get('/media/ads/:adId/:file{.+\\.jpg}', async ({ req }) => {
+    const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
+    return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
+  });
+  app.notFound(({ req }) => errorResponse(noSuchPath(req.path), parts));
+  app.onError((error) => errorResponse(error, parts));
+  return app;
+}
+
+const wrongMethod = (method: string, allowed: string[]) =>
+  new ApiError(405, 'method_not_allowed', `This path takes ${allowed.join(' and ')}; got ${method}.`);
+
+const noSuchPath = (path: string) =>
+  new ApiError(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}. /openapi.json describes what is.`);
+
+async function answer(name: OperationName, request: Request, params: Record<string, string>, parts: ServiceParts) {
+  // Hono answers HEAD by running GET, which would charge for a body that nobody sees.
+  const { method } = operations[name];
+  if (request.method !== method) return errorResponse(wrongMethod(request.method, [method]), parts, { Allow: method });
+  const { context, keys } = parts;
+  // First: a process that lost its database must not judge keys by stale data.
+  context.database.checkLock();
+  const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
+  requireScope(caller, name, context);
+  const present = presenterFor(context.records, context.config, new URL(request.url).origin);
+  const run = await handlers[name]({ request, params, caller, present }, context);
+  const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
+  return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
+}
+
+function requireScope(caller: Caller, name: OperationName, { config }: ServiceContext): void {
+  const scope = config.scopes[name];
+  if (scope === undefined || caller.scopes.includes(scope)) return;
+  throw new ApiError(403, 'missing_scope', `This API key lacks the scope ${scope}, which ${name} needs.`, {
+    requiredScope: scope,
+  });
+}
+
+/** Charges for an answer and adds the credit headers that the document lists for the operation. */
+function paid(
+  name: OperationName,
+  { body, items }: OperationResult,
+  caller: Caller,
+  { config, meter }: ServiceContext,
+) {
+  const headers = creditHeaders[name];
+  const isMetered = operations[name].gated && !caller.unmetered;
+  const price = isMetered ? priceOf(config.prices[name], items) : 0;
+  const remaining = isMetered ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
+  return {
+    body,
+    headers: {
+      ...(headers.charged && { 'X-Service-Credits-Charged': String(price) }),
+      ...(headers.remaining && { 'X-Service-Credits-Remaining': String(remaining) }),
+    },
+  };
+}
+
+/** Pictures of the demo's ads. They hold no secret and need no key. */
+async function pictureOfAd(adId: string, file: string, { context: { records } }: ServiceParts) {
+  const number = records.find('ads', adId);
+  const [json] = number === undefined ? [] : records.read('ads', [number]);
+  const { pictureOf, readPicture } = await import('../demo/market.ts');
+  const picture = json && pictureOf(JSON.parse(json), file);
+  if (!picture) throw notFound('picture', `${adId}/${file}`);
+  return readPicture(picture);
+}
+
+function errorResponse(
+  error: unknown,
+  { requestId, onError }: ServiceParts,
+  headers: Record<string, string> = {},
+): Response {
+  if (!(error instanceof ApiError)) onError(error);
+  const { status, code, message, details } =
+    error instanceof ApiError
+      ? error
+      : {
+          status: 500,
+          code: 'internal_error',
+          message: 'The library failed to answer; its log says why.',
+          details: undefined,
+        };
+  const id = requestId();
+  const body: ErrorBody = { error: { code, message, requestId: id, ...(details !== undefined && { details }) } };
+  return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': id } });
+}
+
+type OperationCall = { request: Request; params: Record<string, string>; caller: Caller; present: Presenter };
+
+/** The body of a 200, and how many of its items the price counts. */
+type OperationResult = { body: unknown; items: number };
+
+/**
+ * An operation in two steps. The first reads the request, may wait, and throws 422. The function it returns runs in one
+ * transaction with the charge, so an error is never charged and a charge never lost.
+ */
+type Handler = (
+  call: OperationCall,
+  context: ServiceContext,
+) => Promise<() => OperationResult> | (() => OperationResult);
+
+const handlers: Record<OperationName, Handler> = {
+  whoami: ({ caller }) => {
+    return () => single(identity(caller));
+  },
+  getAccount: ({ caller }) => {
+    return () => single(account(caller));
+  },
+  getCredits: ({ caller }, { meter }) => {
+    return () => single(meter.status(caller));
+  },
+  listCollections: ({ caller }, { collections }) => {
+    return () => single({ items: collections.list(caller) });
+  },
+  listCollectionItems,
+  addCollectionItem,
+  searchAds: (call, context) => searchRecords('ads', call, context),
+  searchPages: (call, context) => searchRecords('pages', call, context),
+  getAd: ({ params, present }, { records }) => {
+    const id = readUuid('The ad id', params.adId ?? '');
+    return () => single(present.one('ads', found(records, 'ads', id)));
+  },
+  getPage: ({ params, present }, { records }) => {
+    const id = readPageId(params.pageId ?? '');
+    return () => single(present.one('pages', found(records, 'pages', id)));
+  },
+};
+
+const single = (body: unknown): OperationResult => ({ body, items: 1 });
+
+function found(records: Records, kind: ItemType, id: string): number {
+  const number = records.find(kind, id);
+  if (number === undefined) throw notFound(kind === 'ads' ? 'ad' : 'page', id);
+  return number;
+}
+
+async function searchRecords(kind: ItemType, { request, present }: OperationCall, context: ServiceContext) {
+  const search = readSearch(kind, await readBody(request, context.config.bodyBytes), context);
+  return () => {
+    const { numbers, ...rest } = runSearch(search, context);
+    return { body: { items: present.list(kind, numbers), ...rest }, items: numbers.length };
+  };
+}
+
+function listCollectionItems({ request, params, caller, present }: OperationCall, context: ServiceContext) {
+  const id = readUuid('The collection id', params.collectionId ?? '').toLowerCase();
+  const { itemType, limit, cursor } = readItemsQuery(new URL(request.url).searchParams);
+  const list = `items ${id} ${itemType}`;
+  const [after] = cursor === undefined ? [] : (context.cursors.read(list, cursor) as [after: number]);
+  return () => {
+    const { number, collection } = context.collections.open(caller, id);
+    const { numbers, hasMore, position } = context.collections.items(number, itemType, limit, after);
+    const next = hasMore ? context.cursors.write(list, [position]) : null;
+    const items = present.list(itemType, numbers);
+    return { body: { collection, itemType, items, cursor: next, hasMore }, items: items.length };
+  };
+}
+
+async function addCollectionItem({ request, params, caller }: OperationCall, context: ServiceContext) {
+  const id = readUuid('The collection id', params.collectionId ?? '');
+  const { itemType, itemId } = readItem(await readBody(request, context.config.bodyBytes));
+  return () => {
+    const { number } = context.collections.open(caller, id);
+    const added = context.collections.add(number, itemType, found(context.records, itemType, itemId));
+    const { collection } = context.collections.open(caller, id);
+    return single({ collection, itemType, itemId, added });
+  };
+}
+
+function account({ userId, billingUserId, planId, isTeamMember, subscriptionStatus }: Caller): Account {
+  return { userId, billingUserId, planId, isTeamMember, subscriptionStatus };
+}
+
+/** Unlike in Account, plan and subscription are never null here: a missing one is `none`. */
+function identity(caller: Caller): Identity {
+  const { name, emailAddress, keyId, keyName, keyPrefix, planId, subscriptionStatus, ...rest } = caller;
+  const { userId, billingUserId, isTeamMember } = rest;
+  return {
+    authenticated: true,
+    authSource: 'api_key',
+    user: {
+      userId,
+      billingUserId,
+      name,
+      emailAddress,
+      planId: planId ?? 'none',
+      isTeamMember,
+      subscriptionStatus: subscriptionStatus ?? 'none',
+    },
+    apiKey: { id: keyId, name: keyName, keyPrefix },
+    oauthClientId: null,
+  };
+}
+
+/** Turns stored records into the objects that the API sends. */
+type Presenter = {
+  one(kind: ItemType, number: number): unknown;
+  /** Like `one`, plus `appUrl`, which the document shows on list items only. */
+  list(kind: ItemType, numbers: number[]): unknown[];
+};
+
+/**
+ * Records are sent as they were written, except that the document's placeholders `{app_url}` and `{media_url}` at the
+ * start of a text are replaced by addresses.
+ * @param origin of the request, such as `http://127.0.0.1:3000`
+ */
+function presenterFor(records: Records, config: LibraryConfig, origin: string): Presenter {
+  const app = config.appUrl ?? origin;
+  const media = config.mediaUrl ?? `${origin}/media`;
+  const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
+  const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
+
+  const read = (kind: ItemType, numbers: number[]) =>
+    records.read(kind, numbers).map((json): Record<string, unknown> => JSON.parse(filled(json)));
+  return {
+    one: (kind, number) => read(kind, [number])[0],
+    list: (kind, numbers) =>
+      read(kind, numbers).map((item) => ({
+        ...item,
+        appUrl: item.appUrl ?? `${app}/${kind}/${encodeURIComponent(String(kind === 'ads' ? item.id : item.pageId))}`,
+      })),
+  };
+}
+
+/** Everything an operation may use. */
+export type ServiceContext = SearchContext & { collections: Collections; meter: Meter };
