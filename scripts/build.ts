@@ -28,7 +28,7 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { describedTools } from '../src/mcp/described-tools.ts';
-import { packagedFiles } from '../src/raster/packaged-file.ts';
+import { packagedFiles } from '../src/raster/codecs.ts';
 import { boardPage } from './board-page.ts';
 import { licences } from './licences.ts';
 import { billOfMaterials } from './sbom.ts';

@@ -36,7 +36,7 @@ import { AdRowReader } from './dataset/ad-row-reader.ts';
 import { DatasetSqlEngine } from './dataset/dataset-sql.ts';
 import type { Log } from './log/log.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
-import type { OpenPictures } from './pictures/open-pictures.ts';
+import type { OpenPictures } from './pictures/pictures.ts';
 import type { Dataset, DatasetCaller, Datasets } from './state/dataset.ts';
 import { type ExportStore, type Exports, MemoryExports } from './state/exports.ts';
 import { FileDatasets } from './state/files/file-datasets.ts';
@@ -237,7 +237,7 @@ function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions
     const { baseUrl, ownPictures } = upstream;
     const hosts = withLoopback(config.mediaHosts, baseUrl);
     const userAgent = `ad-library-mcp/${version}`;
-    opened ??= import('./pictures/open-pictures.ts').then(({ openPictures }) =>
+    opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
       openPictures({ hosts, own: ownPictures, userAgent, now: elapsed, random, resolve }),
     );
     return opened;

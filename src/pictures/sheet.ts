@@ -1,4 +1,4 @@
-import type { PictureFormat } from './picture-header.ts';
+import type { PictureFormat } from './fetch-picture.ts';
 
 /** To the worker; it answers each before it takes the next. */
 export type DrawRequest =

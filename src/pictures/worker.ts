@@ -1,9 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import { Canvas } from '../raster/canvas.ts';
+import { Canvas, type Colour, type Raster, type Rect } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../raster/codecs.ts';
-import type { Colour, Raster, Rect } from '../raster/raster.ts';
 import { drawText, linesOf, textWidth } from '../raster/text.ts';
-import type { PictureFormat } from './picture-header.ts';
+import type { PictureFormat } from './fetch-picture.ts';
 import {
   type DrawnTile,
   type DrawReply,

@@ -1,10 +1,25 @@
-import { maskOf } from './mask.ts';
-import type { Path } from './path.ts';
-import type { Colour, Raster, Rect } from './raster.ts';
-import { resampled } from './resample.ts';
+/** Pixels from left to right and from top to bottom, each as red, green, blue and opacity. */
+export interface Raster {
+  width: number;
+  height: number;
+  data: Uint8ClampedArray;
+}
+
+interface Size {
+  width: number;
+  height: number;
+}
+
+export interface Rect extends Size {
+  x: number;
+  y: number;
+}
+
+/** Red, green and blue from 0 to 255, and opacity from 0 to 1. */
+export type Colour = readonly [red: number, green: number, blue: number, opacity?: number];
 
 /** `contain` shows the whole picture, in the middle of its frame; `cover` fills the frame, and cuts what stands out. */
-export type Fit = 'contain' | 'cover';
+type Fit = 'contain' | 'cover';
 
 /** An opaque picture to draw on. What lies outside of it is left out. */
 export class Canvas implements Raster {
@@ -93,3 +108,258 @@ const centred = (outer: Rect, width: number, height: number): Rect => ({
   width,
   height,
 });
+
+/** Closed outlines. Where they turn the same way they add up; one that turns the other way cuts a hole. */
+export type Path = readonly (readonly Point[])[];
+type Point = readonly [x: number, y: number];
+
+/** What an outline is made of, in fonts as in SVG: lines, and curves with one control point or two. */
+export type Command =
+  | { type: 'M'; x: number; y: number }
+  | { type: 'L'; x: number; y: number }
+  | { type: 'Q'; x1: number; y1: number; x: number; y: number }
+  | { type: 'C'; x1: number; y1: number; x2: number; y2: number; x: number; y: number }
+  | { type: 'Z' };
+
+/** Straight pieces of a curve. */
+const PIECES = 10;
+/** Straight pieces of a circle: enough to look round. */
+const sidesOf = (radius: number) => 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
+
+export function pathOf(commands: Iterable<Command>): Path {
+  const path: Point[][] = [];
+  let last: Point = [0, 0];
+  for (const command of commands) {
+    if (command.type === 'Z') continue;
+    const end: Point = [command.x, command.y];
+    if (command.type === 'M') path.push([end]);
+    else if (command.type === 'L') path.at(-1)?.push(end);
+    else path.at(-1)?.push(...curve(last, controlsOf(last, command), end));
+    last = end;
+  }
+  return path;
+}
+
+/** A curve with one control point looks like one with two that lie on the way to it. */
+function controlsOf(start: Point, curve: Extract<Command, { x1: number }>): readonly [Point, Point] {
+  const first: Point = [curve.x1, curve.y1];
+  if (curve.type === 'C') return [first, [curve.x2, curve.y2]];
+  return [along(start, first, 2 / 3), along([curve.x, curve.y], first, 2 / 3)];
+}
+
+const along = ([x, y]: Point, [toX, toY]: Point, way: number): Point => [x + (toX - x) * way, y + (toY - y) * way];
+
+const curve = (start: Point, [first, second]: readonly [Point, Point], end: Point): Point[] =>
+  Array.from({ length: PIECES }, (_, at) => {
+    const way = (at + 1) / PIECES;
+    const middle = along(first, second, way);
+    return along(along(along(start, first, way), middle, way), along(middle, along(second, end, way), way), way);
+  });
+
+export function ellipse(x: number, y: number, [wide, high]: readonly [number, number]): Path {
+  const sides = sidesOf(Math.max(wide, high));
+  const point = (angle: number): Point => [x + Math.cos(angle) * wide, y + Math.sin(angle) * high];
+  return [Array.from({ length: sides }, (_, at) => point((at / sides) * 2 * Math.PI))];
+}
+
+/** A rectangle with round corners. */
+export function roundedRect({ x, y, width, height }: Rect, radius: number): Path {
+  const round = Math.min(radius, width / 2, height / 2);
+  const corners = [
+    [x + width - round, y + height - round],
+    [x + round, y + height - round],
+    [x + round, y + round],
+    [x + width - round, y + round],
+  ] as const;
+  const quarter = sidesOf(round) / 4;
+  return [
+    corners.flatMap(([centreX, centreY], corner) =>
+      Array.from({ length: quarter + 1 }, (_, at): Point => {
+        const angle = ((corner + at / quarter) * Math.PI) / 2;
+        return [centreX + Math.cos(angle) * round, centreY + Math.sin(angle) * round];
+      }),
+    ),
+  ];
+}
+
+/** Lines of some width with round ends along outlines, which stay open. */
+export function stroke(lines: Path, width: number): Path {
+  const half = width / 2;
+  return lines.flatMap((line) =>
+    line.flatMap(([x, y], at) => {
+      const end = ellipse(x, y, [half, half]);
+      const [toX, toY] = line[at + 1] ?? [x, y];
+      const length = Math.hypot(toX - x, toY - y);
+      if (length === 0) return end;
+      const [acrossX, acrossY] = [(-(toY - y) / length) * half, ((toX - x) / length) * half];
+      const side: Point[] = [
+        [x - acrossX, y - acrossY],
+        [toX - acrossX, toY - acrossY],
+        [toX + acrossX, toY + acrossY],
+        [x + acrossX, y + acrossY],
+      ];
+      return [...end, side];
+    }),
+  );
+}
+
+/** Made larger or smaller from the origin, then moved. */
+export const moved = (path: Path, { x, y, scaleX, scaleY }: Record<'x' | 'y' | 'scaleX' | 'scaleY', number>): Path =>
+  path.map((outline) => outline.map(([px, py]): Point => [px * scaleX + x, py * scaleY + y]));
+
+/** How much of each pixel of a rectangle a path covers, from 0 to 1, row by row. */
+interface Mask extends Rect {
+  coverage: Float32Array;
+}
+
+/** Nothing for a path that lies outside, or that is not made of numbers. */
+function maskOf(path: Path, width: number, height: number): Mask | undefined {
+  const box = boundsOf(path, width, height);
+  if (box === undefined) return;
+  // Each edge says at which pixel the inside begins or ends; going along the row then adds up to what is covered.
+  const changes = new Float32Array(box.width * box.height);
+  for (const outline of path)
+    outline.forEach((point, at) => {
+      addEdge(changes, box, inside(point, box), inside(outline[(at + 1) % outline.length] ?? point, box));
+    });
+  for (let row = 0; row < box.height; row++) {
+    let sum = 0;
+    for (let at = row * box.width; at < (row + 1) * box.width; at++) {
+      sum += changes[at] ?? 0;
+      changes[at] = Math.min(1, Math.abs(sum));
+    }
+  }
+  return { ...box, coverage: changes };
+}
+
+const inside = ([x, y]: Point, box: Rect): Point => [x - box.x, y - box.y];
+
+function boundsOf(path: Path, width: number, height: number): Rect | undefined {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const outline of path)
+    for (const [x, y] of outline) {
+      if (!Number.isFinite(x) || !Number.isFinite(y)) return;
+      [left, right] = [Math.min(left, x), Math.max(right, x)];
+      [top, bottom] = [Math.min(top, y), Math.max(bottom, y)];
+    }
+  const box = { x: Math.max(0, Math.floor(left)), y: Math.max(0, Math.floor(top)) };
+  const size = {
+    width: Math.min(width, Math.ceil(right)) - box.x,
+    height: Math.min(height, Math.ceil(bottom)) - box.y,
+  };
+  return size.width > 0 && size.height > 0 ? { ...box, ...size } : undefined;
+}
+
+/** Row by row, an edge adds what lies to the right of it; downwards and upwards cancel each other out. */
+function addEdge(changes: Float32Array, { width, height }: Rect, start: Point, end: Point): void {
+  const direction = start[1] < end[1] ? 1 : -1;
+  const [[topX, topY], [bottomX, bottomY]] = direction === 1 ? [start, end] : [end, start];
+  if (topY === bottomY) return;
+  const slope = (bottomX - topX) / (bottomY - topY);
+  const last = Math.min(height, Math.ceil(bottomY));
+  for (let row = Math.max(0, Math.floor(topY)); row < last; row++) {
+    const from = Math.max(row, topY);
+    const to = Math.min(row + 1, bottomY);
+    const here = topX + (from - topY) * slope;
+    const there = topX + (to - topY) * slope;
+    const amount = direction * (to - from);
+    addSpan(changes, { row: row * width, width, left: Math.min(here, there), right: Math.max(here, there), amount });
+  }
+}
+
+interface Span {
+  row: number;
+  width: number;
+  left: number;
+  right: number;
+  amount: number;
+}
+
+/** The part of an edge in one row, from `left` to `right`: the pixels it crosses are covered in part. */
+function addSpan(changes: Float32Array, { row, width, left, right, amount }: Span): void {
+  const first = Math.max(0, Math.floor(left));
+  const last = Math.min(width - 1, Math.max(0, Math.floor(right) + 1));
+  let [before, upTo] = [0, coveredUpTo(first, left, right)];
+  for (let column = first; column <= last; column++) {
+    const next = coveredUpTo(column + 1, left, right);
+    changes[row + column] = (changes[row + column] ?? 0) + amount * (next - upTo - before);
+    before = next - upTo;
+    upTo = next;
+  }
+}
+
+/** How much an edge from `left` to `right` covers of what is left of `x`. */
+function coveredUpTo(x: number, left: number, right: number): number {
+  if (x <= left) return 0;
+  return x >= right ? x - (left + right) / 2 : (x - left) ** 2 / (2 * (right - left));
+}
+
+/** Of the pixels of a picture, which count how much for one pixel of the smaller or larger one. */
+interface Share {
+  from: number;
+  weights: Float32Array;
+}
+
+/**
+ * The rows of a part of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that
+ * pass into each other. They are weighed by their opacity. Only one is kept at a time, however large the picture.
+ */
+function* resampled({ width, height, data }: Raster, part: Rect, size: Size): Generator<Float32Array> {
+  const columns = sharesOf({ start: part.x, length: part.width, limit: width, count: size.width });
+  const rows = sharesOf({ start: part.y, length: part.height, limit: height, count: size.height });
+  const sums = new Float32Array(width * 4);
+  const pixels = new Float32Array(size.width * 4);
+  for (const { from, weights } of rows) {
+    sums.fill(0);
+    weights.forEach((weight, at) => {
+      addRow(sums, data, { start: (from + at) * width * 4, weight });
+    });
+    columns.forEach((share, column) => {
+      for (let channel = 0; channel < 4; channel++) pixels[column * 4 + channel] = mean(sums, channel, share);
+    });
+    yield pixels;
+  }
+}
+
+function addRow(sums: Float32Array, data: Uint8ClampedArray, { start, weight }: { start: number; weight: number }) {
+  for (let at = 0; at < sums.length; at += 4) {
+    const opacity = data[start + at + 3] ?? 0;
+    const counts = (weight * opacity) / 255;
+    sums[at] = (sums[at] ?? 0) + (data[start + at] ?? 0) * counts;
+    sums[at + 1] = (sums[at + 1] ?? 0) + (data[start + at + 1] ?? 0) * counts;
+    sums[at + 2] = (sums[at + 2] ?? 0) + (data[start + at + 2] ?? 0) * counts;
+    sums[at + 3] = (sums[at + 3] ?? 0) + opacity * weight;
+  }
+}
+
+function mean(sums: Float32Array, channel: number, { from, weights }: Share): number {
+  let sum = 0;
+  for (let at = 0; at < weights.length; at++) sum += (sums[(from + at) * 4 + channel] ?? 0) * (weights[at] ?? 0);
+  return sum;
+}
+
+interface SourceSpan {
+  /** The part of the picture, which may begin and end within a pixel. */
+  start: number;
+  length: number;
+  /** Pixels of the whole picture. */
+  limit: number;
+  /** Pixels it becomes. */
+  count: number;
+}
+
+/** Each pixel counts the more the nearer its middle is. */
+function sharesOf({ start, length, limit, count }: SourceSpan): Share[] {
+  const scale = length / count;
+  const reach = Math.max(1, scale);
+  return Array.from({ length: count }, (_, at) => {
+    const middle = start + (at + 0.5) * scale - 0.5;
+    const from = Math.min(limit - 1, Math.max(0, Math.ceil(middle - reach)));
+    const to = Math.max(from, Math.min(limit - 1, Math.floor(middle + reach)));
+    const weights = Float32Array.from({ length: to - from + 1 }, (_, nr) =>
+      Math.max(1e-6, 1 - Math.abs(from + nr - middle) / reach),
+    );
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    return { from, weights: weights.map((weight) => weight / sum) };
+  });
+}

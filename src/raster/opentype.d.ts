@@ -2,7 +2,7 @@
 declare module 'opentype.js/dist/opentype.mjs' {
   export interface Glyph {
     advanceWidth: number;
-    path: { commands: import('./path.ts').Command[] };
+    path: { commands: import('./canvas.ts').Command[] };
   }
   export interface Font {
     unitsPerEm: number;

@@ -1,10 +1,8 @@
 /// <reference path="./opentype.d.ts" />
 import { readFileSync } from 'node:fs';
 import { type Font, type Glyph, parse } from 'opentype.js/dist/opentype.mjs';
-import type { Canvas } from './canvas.ts';
-import { packagedFile } from './packaged-file.ts';
-import { moved, type Path, pathOf } from './path.ts';
-import type { Colour } from './raster.ts';
+import { type Canvas, type Colour, moved, type Path, pathOf } from './canvas.ts';
+import { packagedFile } from './codecs.ts';
 
 export interface Lettering {
   /** Height of the font, in pixels. */

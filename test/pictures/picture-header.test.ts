@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readHeader } from '../../src/pictures/picture-header.ts';
+import { readHeader } from '../../src/pictures/fetch-picture.ts';
 import { jpegOf, pngOf, webpOf } from './sample-pictures.ts';
 
 const samples = { jpeg: await jpegOf(), png: pngOf(), webp: await webpOf() };

@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { crc32, deflateSync } from 'node:zlib';
 import encodeWebp, { init } from '@jsquash/webp/encode.js';
-import { Canvas } from '../../src/raster/canvas.ts';
+import { Canvas, type Colour } from '../../src/raster/canvas.ts';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
-import type { Colour } from '../../src/raster/raster.ts';
 
 /** Pictures and what poses as pictures, made when they are needed: no file of anybody else is kept here. */
 

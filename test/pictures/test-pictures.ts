@@ -1,4 +1,4 @@
-import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/open-pictures.ts';
+import { type OpenPictures, openPictures, type PictureOptions } from '../../src/pictures/pictures.ts';
 
 /** Pictures under the rule `public` and the given hosts. Nothing is found in the DNS. */
 export const openTestPictures = (

@@ -1,8 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Canvas } from '../../src/raster/canvas.ts';
-import { type Command, ellipse, type Path, pathOf, roundedRect, stroke } from '../../src/raster/path.ts';
-import type { Raster } from '../../src/raster/raster.ts';
+import {
+  Canvas,
+  type Command,
+  ellipse,
+  type Path,
+  pathOf,
+  type Raster,
+  roundedRect,
+  stroke,
+} from '../../src/raster/canvas.ts';
 
 const white = [255, 255, 255] as const;
 const black = [0, 0, 0] as const;
