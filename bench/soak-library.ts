@@ -1,5 +1,5 @@
 import { openDemoLibrary } from '../src/library/demo/demo.ts';
-import { listen } from '../src/serve/http/listen.ts';
+import { listen } from '../src/serve/http/server.ts';
 
 /**
  * The demo library over real HTTP, in a process of its own so that its memory is nobody else's, with one key for each

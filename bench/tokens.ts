@@ -8,7 +8,7 @@
 import { describeFilters } from '../src/library/search/filters.ts';
 import { defaultConfig } from '../src/library/service/config.ts';
 import { instructions } from '../src/mcp/catalog.ts';
-import { describeTool } from '../src/mcp/describe-tool.ts';
+import { describeTool } from '../src/mcp/described-tools.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
 import {
   accountText,

@@ -9,8 +9,7 @@ import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import { logCalls, type OnCall, printable } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
-import type { DescribedTool } from './mcp/describe-tool.ts';
-import { describedTools } from './mcp/described-tools.ts';
+import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
 import { version } from './version.ts';
 

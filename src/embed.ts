@@ -32,7 +32,7 @@ export async function openServer(
   const config = readConfig({ ...settings }, {}, { tools: toolNames, oneUser: true });
   const log = createLog(config.logLevel, write);
   const app = await openApp({ config, log, now: Date.now, elapsed, random: Math.random });
-  const { bindV1 } = await import('./mcp/bind-v1.ts');
+  const { bindV1 } = await import('./mcp/sdk-v1.ts');
   return {
     connect: (transport) =>
       bindV1(app.catalog, app.credentials).connect(transport as Parameters<ReturnType<typeof bindV1>['connect']>[0]),

@@ -1,4 +1,4 @@
-import { describe } from '../../src/mcp/describe-tool.ts';
+import { describe } from '../../src/mcp/described-tools.ts';
 import { prompts } from '../../src/prompts/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { version } from '../../src/version.ts';

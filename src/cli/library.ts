@@ -23,8 +23,8 @@ import { describeFilters } from '../library/search/filters.ts';
 import { type KeyOptions, wrongOption } from '../library/service/accounts.ts';
 import { defaultConfig } from '../library/service/config.ts';
 import type { Log } from '../log/log.ts';
-import { listen as listenOn } from '../serve/http/listen.ts';
-import { onlyForHosts } from '../serve/http/validate-host-and-origin.ts';
+import { onlyForHosts } from '../serve/http/access.ts';
+import { listen as listenOn } from '../serve/http/server.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {

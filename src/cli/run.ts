@@ -1,10 +1,9 @@
 import { elapsed, openApp, toolNames } from '../app.ts';
-import { missingSettings, readConfig, SettingsError } from '../config/read-config.ts';
+import { missingSettings, readConfig, SettingsError, unknownVariables } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
-import { unknownVariables } from '../config/unknown-variables.ts';
 import { createLog, logCalls, printable } from '../log/log.ts';
 import { masked } from '../log/mask-key.ts';
-import { serveStdio } from '../serve/stdio/serve-stdio.ts';
+import { serveStdio } from '../serve/stdio/session.ts';
 import { version } from '../version.ts';
 import type { Job } from './parse.ts';
 

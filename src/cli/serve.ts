@@ -1,17 +1,15 @@
 import { type App, elapsed, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { type Log, logCalls, type OnCall } from '../log/log.ts';
-import { createStructuredLog } from '../log/structured-log.ts';
-import { createAuthRateLimit, triedHere } from '../serve/http/auth-rate-limit.ts';
-import { createHttpApp, type HttpOptions } from '../serve/http/http-app.ts';
-import { createKnownKeys } from '../serve/http/known-keys.ts';
-import { hostInAddress, type Listener, listen } from '../serve/http/listen.ts';
+import { createStructuredLog, type Log, logCalls, type OnCall } from '../log/log.ts';
+import { createAuthRateLimit, createKnownKeys, triedHere } from '../serve/http/access.ts';
+import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
+import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 
 /** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
   const { host, port, allowedHosts, allowedOrigins } = config;
-  const log = createStructuredLog(config.logLevel, write);
+  const log = await createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log);
   const now = shared?.now ?? Date.now;

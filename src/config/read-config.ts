@@ -1,3 +1,4 @@
+import { isNear, nearestFirst } from '../api/nearest.ts';
 import { isLoopback } from './setting-values.ts';
 import { type Config, type Flags, type Setting, type SettingName, settings } from './settings.ts';
 
@@ -14,7 +15,7 @@ export class SettingsError extends Error {
   }
 }
 
-export interface ReadOptions {
+interface ReadOptions {
   /** The names of all tools, to check the setting that lists some. */
   tools?: readonly string[];
   /** Whether this run listens on an address, so that the host is checked. */
@@ -87,4 +88,24 @@ function* combinedProblems(config: Config, options: ReadOptions): Generator<[Set
 function present(text: string | undefined): string | undefined {
   const trimmed = text?.trim();
   return trimmed === '' || (trimmed !== undefined && /^\$\{[^}]*\}$/.test(trimmed)) ? undefined : trimmed;
+}
+
+const prefix = 'AD_LIBRARY_';
+const maxNamed = 5;
+const maxName = 60;
+
+/** What is wrong with variables that look like settings and are none: whoever set them expects an effect. */
+export function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  const known = Object.values(settings).map(({ variable }) => variable.slice(prefix.length));
+  const unknown = Object.keys(environment)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => name.slice(prefix.length))
+    .filter((name) => !known.includes(name));
+  const problems = unknown.slice(0, maxNamed).map((name) => {
+    const [nearest = ''] = nearestFirst(name, known);
+    const hint = isNear(name, nearest) ? `; did you mean ${prefix}${nearest}?` : '';
+    return `${prefix}${name.slice(0, maxName)} is not a setting and has no effect${hint}`;
+  });
+  const others = unknown.length - problems.length;
+  return others > 0 ? [...problems, `${others} more variables that begin with ${prefix} are not settings`] : problems;
 }

@@ -57,3 +57,24 @@ export const printable = (text: string): string =>
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
       .join(''),
   );
+
+/** One JSON object per line, for log collectors. Anything that looks like a key is masked. */
+export async function createStructuredLog(level: LogLevel, write: (line: string) => void): Promise<Log> {
+  // Loaded only where it is used: most processes serve one person.
+  const { pino } = await import('pino');
+  const logger = pino(
+    {
+      level,
+      base: { name: 'ad-library-mcp' },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: ['key', 'apiKey', 'authorization', 'headers.authorization'],
+    },
+    { write: (line) => write(masked(line)) },
+  );
+  const at =
+    (name: keyof Log): Log[keyof Log] =>
+    (message, fields = {}) =>
+      logger[name](fields, message);
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}

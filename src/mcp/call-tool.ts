@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { type Receipt, withDeadline } from '../api/call.ts';
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
@@ -6,14 +7,14 @@ import { allTools } from '../board/board-tools.ts';
 import { boardKey } from '../board/payload.ts';
 import type { CallEvent, Log, OnCall } from '../log/log.ts';
 import { keyMasker } from '../log/mask-key.ts';
+import { isObject } from '../present/copy-fields.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
 import type { ImageContent, Rendered, ResourceLink, Tool, ToolDescription } from '../tools/define-tool.ts';
 import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
-import type { DescribedTool } from './describe-tool.ts';
+import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-import { readArguments } from './read-arguments.ts';
 import {
   collectReceipts,
   earlierCostText,
@@ -24,7 +25,7 @@ import {
   receiptText,
   viewReceipt,
 } from './receipts.ts';
-import { untrustedText } from './untrusted-text.ts';
+import { untrustedText, untrustedWord } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
 const RECEIPT_TOKENS = 160;
@@ -272,3 +273,76 @@ function unknownTool(name: string, tools: readonly ToolDescription[]): AdLibrary
 }
 
 const stackOf = (error: unknown) => (error instanceof Error ? (error.stack ?? error.message) : String(error));
+
+/**
+ * Reads a tool's arguments. Unknown ones are refused by name, so that a typo is reported and not ignored. A number, a
+ * flag or an object may arrive as its JSON string. '' and null mean that an optional argument is absent.
+ */
+export function readArguments<Input extends z.ZodObject>(input: Input, given: unknown): z.output<Input> {
+  const read = isObject(given) ? normalized(input, given) : (given ?? {});
+  const unsendable = Object.entries(read).flatMap(([name, value]) => unsendableIn(name, value));
+  if (unsendable.length > 0) throw refused(unsendable.slice(0, 1));
+  const parsed = input.safeParse(read, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw refused(parsed.error.issues.map((issue) => problemOf(issue, Object.keys(input.shape))));
+}
+
+const refused = (problems: string[]) =>
+  new AdLibraryError({ kind: 'invalid_request', problem: problems.join('\n'), sent: false });
+
+/** No filter needs more, and recursive code runs out of stack at a few thousand levels. */
+const maxDepth = 32;
+
+/**
+ * What would not reach the service as it was written. Goes level by level: recursion would run out of stack, too.
+ */
+function unsendableIn(name: string, value: unknown): string[] {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
+      return [`${untrustedWord(name)}: holds a number too large to be sent, at most ${Number.MAX_VALUE} is allowed.`];
+    }
+    level = level.filter((inner) => typeof inner === 'object' && inner !== null);
+    if (depth >= maxDepth && level.length > 0) {
+      const levels = `at most ${maxDepth} levels of objects and lists are allowed`;
+      return [`${untrustedWord(name)}: nested too deeply, ${levels}.`];
+    }
+    if (level.some((inner) => Object.hasOwn(inner as object, '__proto__'))) {
+      return [`${untrustedWord(name)}: the key __proto__ cannot be sent. Leave it out.`];
+    }
+    level = level.flatMap((inner) => Object.values(inner as object));
+  }
+  return [];
+}
+
+function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(given).flatMap(([name, value]): [string, unknown][] => {
+    const field = Object.hasOwn(input.shape, name) ? input.shape[name] : undefined;
+    const read = typeof value === 'string' && field !== undefined ? fromJson(field, value) : value;
+    return field instanceof z.ZodOptional && (read === '' || read === null) ? [] : [[name, read]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Some hosts send every argument as text. */
+function fromJson(field: unknown, text: string): unknown {
+  const type = field instanceof z.ZodOptional ? field.unwrap() : field;
+  if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
+  if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
+    const allowed = known.length === 0 ? 'This tool takes no arguments' : `It takes: ${known.join(', ')}`;
+    const unknown = issue.keys.slice(0, 5).map((key) => untrustedWord(key));
+    return `Unknown argument: ${unknown.join(', ')}. ${allowed}.`;
+  }
+  const name = issue.path.join('.');
+  if (name === '') return 'The arguments must be an object.';
+  if (issue.code === 'invalid_type' && issue.input === undefined) return `${name} is required (${issue.expected}).`;
+  return `${name}: ${issue.message}.`;
+}

@@ -1,5 +1,56 @@
+import * as z from 'zod';
 import { allTools } from '../board/board-tools.ts';
-import { type DescribedTool, describeTool } from './describe-tool.ts';
+import { isGated, type Tool, type ToolDescription } from '../tools/define-tool.ts';
+import { ReceiptView } from './receipts.ts';
+
+export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
+
+/** A tool without its code: all that a list of tools says, and what a server needs to know before a call. */
+export interface DescribedTool extends ToolDescription {
+  inputSchema: ObjectSchema;
+  outputSchema: ObjectSchema;
+}
+
+export function describeTool({ run: _, render: __, forBoard: ___, input, output, ...tool }: Tool): DescribedTool {
+  return {
+    ...tool,
+    description: describe(tool),
+    inputSchema: { ...jsonSchema(input), additionalProperties: false },
+    outputSchema: jsonSchema(output.extend({ receipt: ReceiptView })),
+  };
+}
+
+/** What a tool does, and whether a call of it is paid. */
+export const describe = (tool: ToolDescription): string =>
+  `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
+
+/**
+ * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that is only
+ * the limit of a JavaScript number, no empty `additionalProperties`.
+ */
+function jsonSchema(schema: z.ZodObject): ObjectSchema {
+  const { $schema: _, ...listed } = z.toJSONSchema(schema, {
+    target: 'draft-2020-12',
+    override: ({ jsonSchema: json }) => {
+      if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
+      if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
+      if (typeof json.additionalProperties === 'object') {
+        delete json.additionalProperties;
+        if (json.properties && Object.keys(json.properties).length === 0) {
+          // Without this, some hosts take an object that names no keys for one that must be empty.
+          delete json.properties;
+          json.additionalProperties = true;
+        }
+      }
+      const [value, nothing] = json.anyOf ?? [];
+      if (json.anyOf?.length === 2 && nothing?.type === 'null' && typeof value?.type === 'string') {
+        delete json.anyOf;
+        Object.assign(json, value, { type: [value.type, 'null'] });
+      }
+    },
+  });
+  return listed as ObjectSchema;
+}
 
 /**
  * Every tool, without its code. The build puts the values in place of this module, so that a process can list its tools

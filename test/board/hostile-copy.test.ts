@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { listen } from '../../src/serve/http/listen.ts';
+import { listen } from '../../src/serve/http/server.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
 import { boardTest } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';

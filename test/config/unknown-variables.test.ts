@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { unknownVariables } from '../../src/config/read-config.ts';
 import { settings } from '../../src/config/settings.ts';
-import { unknownVariables } from '../../src/config/unknown-variables.ts';
 
 const variables = Object.values(settings).map(({ variable }) => variable);
 const prefix = 'AD_LIBRARY_';

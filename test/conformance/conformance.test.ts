@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { createHttpApp } from '../../src/serve/http/http-app.ts';
-import { type Listener, listen } from '../../src/serve/http/listen.ts';
+import { createHttpApp } from '../../src/serve/http/app.ts';
+import { type Listener, listen } from '../../src/serve/http/server.ts';
 import { withFixtures } from './fixtures.ts';
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));

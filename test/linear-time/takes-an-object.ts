@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../../src/api/errors.ts';
 import { keyMasker } from '../../src/log/mask-key.ts';
+import { readArguments } from '../../src/mcp/call-tool.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
-import { readArguments } from '../../src/mcp/read-arguments.ts';
 import * as account from '../../src/present/account.ts';
 import * as collection from '../../src/present/account.ts';
 import { landingDomainOf, viewAd } from '../../src/present/ad.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Answers } from '../../src/serve/answers.ts';
+import { Answers } from '../../src/serve/limits.ts';
 
 const maxBytes = 100;
 const maxPerTenant = 40;

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { createHttpApp } from '../../src/serve/http/http-app.ts';
-import { listen } from '../../src/serve/http/listen.ts';
+import { createHttpApp } from '../../src/serve/http/app.ts';
+import { listen } from '../../src/serve/http/server.ts';
 import { keepAlive } from '../support/http.ts';
 
 async function openDemo() {

@@ -10,7 +10,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { AdRowReader } from '../../src/dataset/ad-row-reader.ts';
 import { snapshotOf } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/log/log.ts';
-import { bindV1 } from '../../src/mcp/bind-v1.ts';
+import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { MemoryExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';

@@ -6,7 +6,7 @@ import { openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import type { Config } from '../../src/config/settings.ts';
 import { createLog } from '../../src/log/log.ts';
-import { bindV1 } from '../../src/mcp/bind-v1.ts';
+import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Resolve } from '../../src/pictures/fetch-picture.ts';
 
 /** A client of the real server, in this process, with the network behind it. */

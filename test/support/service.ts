@@ -1,7 +1,7 @@
 import { openDemoLibrary } from '../../src/library/demo/demo.ts';
 import type { Library } from '../../src/library/open.ts';
 import type { KeyOptions } from '../../src/library/service/accounts.ts';
-import { listen } from '../../src/serve/http/listen.ts';
+import { listen } from '../../src/serve/http/server.ts';
 
 /** The local library with demo data over real HTTP, and what reached it. */
 export interface TestService {

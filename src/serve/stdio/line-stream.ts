@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import type { JSONRPCMessage } from './eras.ts';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 
 export interface LineStreamEvents {
   /** One message. The next one waits until this resolves. */

@@ -1,5 +1,5 @@
 import type { Library } from '../../../src/library/open.ts';
-import { listen } from '../../../src/serve/http/listen.ts';
+import { listen } from '../../../src/serve/http/server.ts';
 
 /** Serves a library on a free port of this machine. */
 export async function onLoopback(fetch: Library['fetch'], { host = '127.0.0.1', port = 0 } = {}) {

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createAnswers } from '../../../src/serve/http/connections.ts';
-import { type ListenOptions, listen } from '../../../src/serve/http/listen.ts';
+import { createAnswers, type ListenOptions, listen } from '../../../src/serve/http/server.ts';
 import { gateOf } from '../../support/gate.ts';
 import { bareSocket, until } from '../../support/http.ts';
 

@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { createAuthRateLimit } from '../../../src/serve/http/auth-rate-limit.ts';
-import { createKnownKeys } from '../../../src/serve/http/known-keys.ts';
+import { createAuthRateLimit, createKnownKeys } from '../../../src/serve/http/access.ts';
 import { answering, json, refusal, startUpstream } from '../../support/faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { startService } from '../../support/service.ts';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
-import { versionKey } from '../../../src/serve/messages.ts';
-import type { JSONRPCMessage } from '../../../src/serve/stdio/eras.ts';
+import { versionKey } from '../../../src/serve/json-rpc.ts';
 import { LineStream } from '../../../src/serve/stdio/line-stream.ts';
 
 function openStream() {

@@ -2,7 +2,7 @@ import type { Config } from '../../../src/config/settings.ts';
 import { type Library, openLibrary } from '../../../src/library/open.ts';
 import { Canvas } from '../../../src/raster/canvas.ts';
 import { encodeJpeg } from '../../../src/raster/codecs.ts';
-import { listen } from '../../../src/serve/http/listen.ts';
+import { listen } from '../../../src/serve/http/server.ts';
 import { startServer, type TestServer } from '../server.ts';
 import { uuidOf } from '../uuid-of.ts';
 

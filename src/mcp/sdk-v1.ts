@@ -14,9 +14,7 @@ import {
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { Catalog, Session } from './catalog.ts';
-import type { RequestSchemas } from './check-request.ts';
-import { refusedRead } from './check-request.ts';
-import { progressReporter } from './progress.ts';
+import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {

@@ -6,9 +6,7 @@ import {
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
 import type { Catalog, Session } from './catalog.ts';
-import type { RequestSchemas } from './check-request.ts';
-import { refusedRead } from './check-request.ts';
-import { progressReporter } from './progress.ts';
+import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 
 /** The lists are the same for every caller and never change while the process runs. */
 const listHint = { ttlMs: 3_600_000, cacheScope: 'public' } as const;

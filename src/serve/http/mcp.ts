@@ -1,11 +1,11 @@
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Credentials } from '../../api/client.ts';
-import { bindV1, requestsV1 } from '../../mcp/bind-v1.ts';
-import { bindV2, requestsV2 } from '../../mcp/bind-v2.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { checkRequest, type RequestError } from '../../mcp/check-request.ts';
-import { cancelNoticesIn, claimsModern, isToolCall, type Message, messagesIn, requestsIn } from '../messages.ts';
+import { checkRequest, type RequestError } from '../../mcp/protocol.ts';
+import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
+import { bindV2, requestsV2 } from '../../mcp/sdk-v2.ts';
+import { cancelNoticesIn, claimsModern, isToolCall, type Message, messagesIn, requestsIn } from '../json-rpc.ts';
 
 /** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
 interface HttpCall {
