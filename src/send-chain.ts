@@ -124,10 +124,8 @@ export function openCalls(options: CallsOptions): OpenCalls {
     version,
     exports: () => exports.of(caller.tenantId),
     spending: async () => spendingOf(await state.ledger.read(caller.tenantId), config.creditBudget),
-    priceOf: async (list, items) => {
-      const cost = costOf((await state.ledger.estimate(caller.tenantId)).prices, operations[list], items);
-      return cost?.least === cost?.most ? cost?.most : undefined;
-    },
+    priceOf: async (list, items) =>
+      costOf((await state.ledger.estimate(caller.tenantId)).prices, operations[list], items),
     keptTotal: async (filters) => {
       const { prices } = await state.ledger.estimate(caller.tenantId);
       // Those that were paid for; and one item, which is asked for where only the number is wanted.

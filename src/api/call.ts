@@ -102,6 +102,8 @@ export interface Call {
   fresh?: boolean | undefined;
   /** Accepts a kept copy of the ad from a list. */
   seen?: boolean | undefined;
+  /** Goes on with a list that was begun without a limit: its pages have the service's own size. */
+  usualSize?: boolean | undefined;
   /** Costs credits: its operation is gated, or has charged although the document does not say so. */
   paid?: boolean;
   /** Whether a request of the call may be aborted. */

@@ -25,7 +25,9 @@ import {
 } from './schemas.ts';
 
 /** The parameters of an operation, and how to answer it. */
-type ApiRequest = Partial<Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'allowance' | 'around'>>;
+type ApiRequest = Partial<
+  Pick<Call, 'path' | 'query' | 'body' | 'fresh' | 'seen' | 'usualSize' | 'allowance' | 'around'>
+>;
 
 export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
@@ -93,12 +95,12 @@ interface ApiCall {
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
   const { tenantId, signal, onReceipt, onFailure } = caller;
-  const { path = {}, query = {}, body, fresh = false, seen = false, allowance, around } = request;
+  const { path = {}, query = {}, body, fresh = false, seen = false, ...settings } = request;
   const key = keyOf(caller, baseUrl);
   try {
     const called = { operation, path, query, ...(body && { body }) };
     const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId };
-    const answer = await send({ ...called, ...identity, signal, fresh, seen, allowance, around });
+    const answer = await send({ ...called, ...identity, signal, fresh, seen, ...settings });
     onReceipt?.(answer.receipt);
     return answer;
   } catch (error) {

@@ -87,10 +87,10 @@ export interface BoardContext {
   /** The items are pages, which the board does not show. */
   isPages?: boolean;
   cursor?: string | null;
-  /** What the next page is expected to cost, where that is known. */
+  /** What the next page costs, where that is known. */
   nextCredits?: number;
-  /** It is kept, and free as long as it is. */
-  nextIsKept?: boolean;
+  /** It may cost less: the price is known within bounds, or the page is kept, and free as long as it is. */
+  nextIsMost?: boolean;
   estimate?: BoardEstimate;
   totalHits?: number;
   collections?: { id: string; name?: string }[];

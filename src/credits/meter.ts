@@ -277,8 +277,17 @@ export interface CallAllowance extends Allowance {
    * Throws if none does: `credit_budget`, marked with `maxCredits` if it is this limit that refuses.
    */
   pageSize(page: { operation: ListName; max: number }): Promise<number>;
-  /** The cost of reading so many items in pages of that size; undefined if no charge was seen. */
-  costOf(pages: { operation: ListName; items: number; size: number }): Promise<Cost | undefined>;
+  /** What reading so many items costs; undefined if no charge was seen. */
+  costOf(pages: PagesToRead): Promise<Cost | undefined>;
+}
+
+interface PagesToRead {
+  operation: ListName;
+  items: number;
+  /** Of each page but the last. */
+  size: number;
+  /** Whether the number of items is known when the first page is asked for: else that is a full one. */
+  isTotalKnown: boolean;
 }
 
 type ListName = 'searchAds' | 'listCollectionItems';
@@ -314,16 +323,18 @@ export async function openAllowance(options: AllowanceOptions): Promise<CallAllo
   return {
     spend: (call, send) => spend({ call, send, own, maxCredits, askCredits }),
     pageSize,
-    costOf: async ({ operation, items, size }) => {
+    costOf: async ({ operation, items, size, isTotalKnown }) => {
       const { prices } = await own.read(tenantId);
-      const costOfPage = (limit: number) => costOf(prices, operations[operation], limit);
       const [pages, rest] = [Math.floor(items / size), items % size];
-      const [full, last] = [costOfPage(size), rest === 0 ? { least: 0, most: 0 } : costOfPage(rest)];
+      const full = costOf(prices, operations[operation], size);
+      const last = costOf(prices, operations[operation], rest || size);
       if (full === undefined || last === undefined) return undefined;
-      const isKnown = full.least === full.most && last.least === last.most;
-      // The last page is asked for like the others: where it is open what counts, it may cost as much.
-      const lastAtMost = isKnown || rest === 0 ? last.most : full.most;
-      return { least: pages * full.least + last.least, most: pages * full.most + lastAtMost };
+      if (pages === 0 && !isTotalKnown) {
+        const isExact = full.isExact && last.isExact && full.most === last.most;
+        return { most: Math.max(full.most, last.most), isExact };
+      }
+      const isExact = (pages === 0 || full.isExact) && (rest === 0 || last.isExact);
+      return { most: pages * full.most + (rest === 0 ? 0 : last.most), isExact };
     },
   };
 }
@@ -368,7 +379,8 @@ function maxPage(prices: Prices, { operation, max, left }: { operation: Operatio
     const call = pageOf(operation, size);
     const { price } = quote(prices, call);
     const isPlain = price !== undefined || size === max || roundSizes.includes(size);
-    if (isPlain && fits(price ?? maxCostOf(prices, call) ?? Infinity, left)) return size;
+    const most = price ?? costOf(prices, operation, size)?.most ?? maxCostOf(prices, call) ?? Infinity;
+    if (isPlain && fits(most, left)) return size;
   }
   return 0;
 }

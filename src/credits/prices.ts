@@ -31,7 +31,7 @@ export interface Quote {
 }
 
 /** The part of a call that its price depends on. */
-export type PricedCall = Pick<Call, 'operation' | 'query' | 'body'>;
+export type PricedCall = Pick<Call, 'operation' | 'query' | 'body' | 'usualSize'>;
 
 /** A price rule that the charges seen follow: credits for each group of items begun, or for a call of any size. */
 export interface PriceRule {
@@ -49,7 +49,7 @@ export function learnPrice(prices: Prices, call: Call, { value }: Pick<Answer, '
   if (charged === 0 && (count === 0 || added === false)) return;
   const table: PriceTable = prices.get(call.operation.name) ?? { bySize: new Map() };
   prices.set(call.operation.name, table);
-  const isUnsizedRest = isContinued(call) && !isSized(call);
+  const isUnsizedRest = isContinued(call) && !isSized(call) && !call.usualSize;
   if (hasMore === true && !isSized(call) && !isUnsizedRest) table.page = count;
   const { page = call.operation.defaultLimit ?? 0 } = table;
   const size = isUnsizedRest && count <= page ? page : sizeOf(call, table);
@@ -86,36 +86,71 @@ export function quote(prices: Prices, call: PricedCall): Quote {
   return { price: high === atLeast ? atLeast : undefined, atLeast };
 }
 
-/** What a page costs: from `least` to `most`, which are the same where all charges seen agree. */
+/** What a page costs by the charges seen: just `most`, or at most that. */
 export interface Cost {
-  least: number;
   most: number;
+  isExact: boolean;
 }
 
 /**
- * What a page of so many items costs, by every charge seen for the operation; undefined if none was. This is for
- * readers: budgets reserve by `quote`, which wants more evidence.
+ * What a page that asks for so many items costs, by every charge seen for the operation; undefined if none was. This is
+ * for readers: budgets reserve by `quote`.
  */
 export function costOf(prices: Prices, { name }: Pick<Operation, 'name'>, items: number): Cost | undefined {
   const { bySize, unsized } = prices.get(name) ?? { bySize: new Map<number, SizePrice>() };
-  const exact = bySize.get(items);
-  if (exact?.items === items) return { least: exact.any, most: exact.any };
+  const full = bySize.get(items);
+  if (full?.items === items) return { most: full.any, isExact: true };
   // An answer without items tells nothing about prices.
   const sized = [...bySize].filter(([, one]) => one.items > 0);
   const came = [...sized.map(([, one]) => one), ...(unsized?.items ? [unsized] : [])];
   if (came.length === 0) return undefined;
+  const paid = came.filter(({ any }) => any > 0);
+  if (paid.length === 0) return { most: 0, isExact: true };
+  // A page costs no more than as many items in smaller pages, nor than a larger page, and no less than a smaller one.
+  const most = Math.min(...paid.map((one) => one.any * Math.ceil(items / one.items)));
+  const least = Math.max(0, ...sized.flatMap(([size, { any }]) => (size <= items ? any : [])));
+  if (near(least, most)) return { most, isExact: true };
   // Services charge for the items that came, or for those that were asked for.
-  const rules = [
-    ...fittingRules(came.map(({ items: size, charged }) => ({ size, charged }))),
-    ...fittingRules(sized.map(([size, { charged }]) => ({ size, charged }))),
+  const costs = [
+    ...pricesBetween(
+      came.map((one) => ({ size: one.items, charged: one.any })),
+      items,
+    ),
+    ...pricesBetween(
+      sized.map(([size, { any }]) => ({ size, charged: any })),
+      items,
+    ),
   ];
-  const costs = rules.map((rule) => priceBy(rule, items));
-  const [least, dearest] = [Math.min(...costs), Math.max(...costs)];
-  if (least === dearest) return { least, most: dearest };
-  // Where it is open which rule it is, it may be another one: the most is what as many items in smaller pages cost.
-  const paid = came.filter(({ charged }) => charged > 0);
-  const most = Math.min(...paid.map((one) => one.charged * Math.ceil(items / one.items)));
-  return { least: costs.length > 0 ? least : 0, most: Math.max(dearest, most) };
+  const [cost = Number.NaN] = costs;
+  return costs.every((one) => near(one, cost)) ? { most: cost, isExact: true } : { most, isExact: false };
+}
+
+/** Two sizes fit some rule by chance. */
+const minSizes = 3;
+
+/**
+ * The prices of a size between sizes that were seen, by every rule that fits all of them: a fee and so much for each
+ * group of items begun, but no less than a smallest price. NaN where that is not enough to go by.
+ */
+function pricesBetween(seen: readonly SizeCharge[], size: number): number[] {
+  const sizes = [...seen].sort((left, right) => left.size - right.size);
+  const [first, last] = [sizes[0], sizes.at(-1)];
+  const isBetween = first !== undefined && last !== undefined && first.size < size && size < last.size;
+  if (!isBetween || new Set(sizes.map((one) => one.size)).size < minSizes) return [Number.NaN];
+  const rules: ((items: number) => number)[] = [];
+  for (let perItems = 1; perItems <= maxPage; perItems++) {
+    const groupsOf = (items: number) => Math.ceil(items / perItems);
+    const groups = groupsOf(last.size);
+    const before = sizes.findLast((one) => groupsOf(one.size) < groups);
+    // With the highest fee that the two largest sizes allow, and without a fee.
+    const each = before ? (last.charged - before.charged) / (groups - groupsOf(before.size)) : 0;
+    for (const credits of new Set([each, last.charged / groups])) {
+      const priceOf = (items: number) => Math.max(first.charged, last.charged - credits * (groups - groupsOf(items)));
+      const isPrice = credits >= 0 && last.charged - credits * groups > -1e-6;
+      if (isPrice && sizes.every((one) => near(priceOf(one.size), one.charged))) rules.push(priceOf);
+    }
+  }
+  return rules.length === 0 ? [Number.NaN] : rules.map((priceOf) => Math.round(priceOf(size) * 1e6) / 1e6);
 }
 
 /** Group sizes in price rules that charge for each started group of items. */
@@ -178,7 +213,7 @@ function sizeOf(call: PricedCall, { bySize, page = call.operation.defaultLimit }
     const limit = call.body?.limit ?? call.query.limit;
     return typeof limit === 'number' && limit >= 1 ? limit : undefined;
   }
-  if (!isContinued(call)) return page;
+  if (!isContinued(call) || (call.usualSize && page !== undefined)) return page;
   const sizes = [...bySize.keys(), ...(page === undefined ? [] : [page])];
   return sizes.length === 0 ? undefined : Math.max(...sizes);
 }

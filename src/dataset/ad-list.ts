@@ -132,12 +132,14 @@ const idsOf = (items: readonly { id: string }[]): string[] =>
 /** Pages that a service is asked for in turn when it refuses a larger one. */
 const smallerLimits = [50, 20, 10];
 
-/** The next page size to try after a failure; undefined if the failure is about something else. */
-export function smallerLimit(error: unknown, limit: number): number | undefined {
-  if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') return undefined;
+/** The next page size to try where the service refuses one. */
+export const smallerLimit = (limit: number): number | undefined => smallerLimits.find((smaller) => smaller < limit);
+
+/** Whether a failure is about the page size. */
+export function refusesLimit(error: unknown): boolean {
+  if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') return false;
   const { serviceMessage = '', details } = error.failure;
-  const text = `${serviceMessage} ${JSON.stringify(details ?? '')}`.slice(0, 2000);
-  return isAboutLimit(text) ? smallerLimits.find((smaller) => smaller < limit) : undefined;
+  return isAboutLimit(`${serviceMessage} ${JSON.stringify(details ?? '')}`.slice(0, 2000));
 }
 
 /** Not where `limit` is only one of the keys that a service lists. */

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/meter.ts';
 import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
-import { type AdList, type AdPage, type ReplayedAds, smallerLimit } from './ad-list.ts';
+import { type AdList, type AdPage, type ReplayedAds, refusesLimit, smallerLimit } from './ad-list.ts';
 import { type Stop, type StopSignals, stopOf } from './stop.ts';
 
 /** What all parts of a gathering share while it is made. */
@@ -45,12 +45,16 @@ const summaryMs = { all: 300, each: 0.6 };
 export interface PartState {
   state: GatheringState;
   adIds: ReadonlySet<string>;
+  /** How many ads there are, by what is known before the first page. */
+  found: number | undefined;
 }
 
 /** Reads one part page by page, from where it stands, until there is nothing more or a limit is reached. */
 export async function gatherPart(start: PartState, list: AdList, run: GatherRun): Promise<Stop> {
   let { state } = start;
   const own = new Set(start.adIds);
+  // The last page is asked for as many as are left, since a service may charge for what it is asked.
+  let isFoundTrue = true;
   let idle = 0;
   const used = new Set([state.cursor]);
   const take = async ({ ids, found, hasMore, cursor, order = 0, charged }: AdPage) => {
@@ -85,9 +89,11 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
   for (;;) {
     const limit = reachedLimit(run);
     if (limit) return limit;
+    const found = state.found ?? start.found;
+    const left = isFoundTrue && found !== undefined ? Math.max(1, found - state.listed) : Infinity;
     let page: AdPage;
     try {
-      page = await readPage({ cursor: state.cursor, take }, list, run);
+      page = await readPage({ cursor: state.cursor, left, take }, list, run);
     } catch (error) {
       const stop = stopOf(error, run);
       return stop.error && isRejected(stop.error) ? deadEnd(stop.error) : stop;
@@ -98,6 +104,7 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
     // A service inside this process leaves no time in between for anything else.
     await nextTurn();
     if (state.ended) return { reason: 'end' };
+    isFoundTrue &&= found !== undefined ? idle === 0 && state.listed < found : true;
     if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat());
     used.add(state.cursor);
   }
@@ -122,19 +129,22 @@ export function reachedLimit(run: GatherRun): Stop | undefined {
 
 interface WantedPage {
   cursor: string | null;
+  /** How many ads are left, as far as is known. */
+  left: number;
   /** Called once with the page, even if the caller has left: it was paid for. */
   take(page: AdPage): Promise<void>;
 }
 
-async function readPage({ cursor, take }: WantedPage, list: AdList, run: GatherRun): Promise<AdPage> {
+async function readPage({ cursor, left, take }: WantedPage, list: AdList, run: GatherRun): Promise<AdPage> {
   const { allowance, maxAds, read, clock } = run;
   let taken: Promise<void> | undefined;
   const takeOnce = (page: AdPage) => {
     taken ??= take(page);
     return taken;
   };
+  let largest = left;
   for (;;) {
-    const max = Math.min(list.maxLimit, maxAds - read.size);
+    const max = Math.min(list.maxLimit, maxAds - read.size, largest);
     const limit = await allowance.pageSize({ operation: list.operation, max });
     const began = clock();
     try {
@@ -143,9 +153,13 @@ async function readPage({ cursor, take }: WantedPage, list: AdList, run: GatherR
       await takeOnce(page);
       return page;
     } catch (error) {
-      const smaller = smallerLimit(error, limit);
-      if (smaller === undefined) throw error;
-      list.maxLimit = smaller;
+      if (!refusesLimit(error)) throw error;
+      // A service may have a smallest page, too.
+      const isFewest = limit === largest && limit < list.maxLimit;
+      const smaller = smallerLimit(limit);
+      if (isFewest) largest = Infinity;
+      else if (smaller === undefined) throw error;
+      else list.maxLimit = smaller;
     } finally {
       run.slowest = Math.max(run.slowest, clock() - began);
     }

@@ -2,6 +2,12 @@ import type { Fields } from './copy-fields.ts';
 import { quote, sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 
+/** Credits: just `most` by all that is known, or at most that. */
+export interface Price {
+  most: number;
+  isExact: boolean;
+}
+
 /** What every list says before and after its items. */
 export interface ListFrame {
   /** `totalHits`, if the service sends it. */
@@ -13,8 +19,8 @@ export interface ListFrame {
   /** The number of the first item shown, if it is not 1. */
   from?: number | undefined;
   cursor?: string | null | undefined;
-  /** What the cursor is expected to cost, if that is known. */
-  credits?: number | undefined;
+  /** What the cursor costs, if that is known. */
+  price?: Price | undefined;
   hasMore?: boolean | undefined;
   /** `{app_url}/ads/<id>`, if every item's link has this form. */
   appUrlPattern?: string | undefined;
@@ -55,25 +61,24 @@ export const count = (number: number, noun: string, nouns = `${noun}s`): string 
 /** What `duplicates` counts: the ad itself is one of them. */
 export const copies = (number: number): string => count(number, 'copy', 'copies');
 
-function footer({ cursor, credits, hasMore }: ListFrame, isCut: boolean): string {
-  if (cursor) return `\n\n${isCut ? restText(credits) : nextText(credits)}:\n${cursor}`;
+function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
+  if (cursor) return `\n\n${isCut ? restText(price) : nextText(price)}:\n${cursor}`;
   return hasMore ? '\n\nThere are more, but the service gave no cursor.' : '';
 }
 
 /** `free`, `about 10 credits`, `at most about 30 credits`. */
-export function creditsText({ least, most }: { least: number; most: number }): string {
+export function creditsText({ most, isExact }: Price): string {
   if (most === 0) return 'free';
-  return `${least === most ? '' : 'at most '}about ${count(Math.round(most * 1e6) / 1e6, 'credit')}`;
+  return `${isExact ? '' : 'at most '}about ${count(Math.round(most * 1e6) / 1e6, 'credit')}`;
 }
 
-function restText(credits: number | undefined): string {
-  if (credits === 0) return 'The rest of this page is free with cursor';
-  return `The rest of this page${credits === undefined ? '' : ` costs about ${count(credits, 'credit')}`} with cursor`;
+function restText(price: Price | undefined): string {
+  if (price?.most === 0) return 'The rest of this page is free with cursor';
+  return `The rest of this page${price === undefined ? '' : ` costs ${creditsText(price)}`} with cursor`;
 }
 
-function nextText(credits: number | undefined): string {
-  if (credits === undefined) return 'More with cursor';
-  return `Next page: ${creditsText({ least: credits, most: credits })}, with cursor`;
+function nextText(price: Price | undefined): string {
+  return price === undefined ? 'More with cursor' : `Next page: ${creditsText(price)}, with cursor`;
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { DATA_PER_TEXT } from '../present/copy-fields.ts';
-import { type ListFrame, notesText, serviceNotes } from '../present/list-text.ts';
+import { type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
 import { fit } from '../present/tokens.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
 import type { ItemViews } from './item-views.ts';
@@ -18,7 +18,10 @@ export const paging = {
 };
 
 /** `nextPage`, which explains itself, is not listed: a schema costs every conversation tokens. */
-export type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: { credits: number } };
+export type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: PriceData };
+
+/** As estimates of gather_ads state it. */
+type PriceData = { credits: number } | { credits: null; atMost: number };
 
 /** As much of a list as fits into a result, as data and as text. */
 export interface ListPage {
@@ -30,8 +33,8 @@ export interface ListPage {
 
 /** What the rest of a page, if it is cut to fit, and the page after it are expected to cost. */
 export interface PagePrices {
-  rest: number | undefined;
-  next: number | undefined;
+  rest: Price | undefined;
+  next: Price | undefined;
 }
 
 interface FitOptions<View> {
@@ -58,7 +61,7 @@ export function fitPage<View>(
     const known = written.get(leading.length);
     if (known) return known;
     const end = pageEnd(leading.length, options, cursors);
-    const list = views.text({ ...frameOf({ ...end.paging, ...shared }), items: leading });
+    const list = views.text({ ...frameOf({ ...end.paging, ...shared }), price: end.price, items: leading });
     const text = [answer.heading?.text, ...notesText(shared), list].filter((line) => line).join('\n');
     written.set(leading.length, { ...end, text });
     return { ...end, text };
@@ -87,22 +90,21 @@ function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<nev
   const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
   const nextPosition = to < of ? { ...position, shown: to } : nextPage;
   const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
-  const credits = to < of ? prices.rest : prices.next;
+  const price = next && (to < of ? prices.rest : prices.next);
   const paging: Paging = {
     cursor: next ? writeCursor(next, cursors) : null,
     hasMore: to < of || hasMore,
     ...(totalHits !== undefined && { totalHits }),
-    ...(next && credits !== undefined && { nextPage: { credits } }),
+    ...(price && { nextPage: price.isExact ? { credits: price.most } : { credits: null, atMost: price.most } }),
     ...(count < of && { shown: { from: position.shown + 1, to, of } }),
   };
-  return { paging, next };
+  return { paging, next, price };
 }
 
 /** What a list says before and after its items. */
-const frameOf = ({ totalHits, shown, nextPage, notes: _, ...paging }: Paging): ListFrame => ({
+const frameOf = ({ totalHits, shown, nextPage: _, notes: __, ...paging }: Paging): ListFrame => ({
   ...paging,
   total: totalHits,
   of: shown?.of,
   from: shown?.from,
-  credits: nextPage?.credits,
 });

@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import { type OperationName, operations } from '../api/call.ts';
+import type { Price } from '../present/list-text.ts';
 import type { ToolContext } from './tool-context.ts';
 
 /** All four tool annotations of MCP (specification, *Tools*). */
@@ -69,7 +70,7 @@ export interface Rendered {
   /** Content after the text: resources that a host may read, and pictures. */
   attached?: readonly (ResourceLink | ImageContent)[];
   /** Of a list: what its next call costs where no answer is kept. */
-  price?: number | undefined;
+  price?: Price | undefined;
 }
 
 /** MCP specification, *Tools*, *Image Content*. */

@@ -19,9 +19,13 @@ interface PartTotal {
   question: GatheringQuestion;
   /** Ads that are read already. */
   read: number;
+  /** Those included that were let go since. */
+  listed: number;
   ended: boolean;
   /** Undefined where nothing tells. */
   total: Total | undefined;
+  /** Whether that is known to the gathering, too. */
+  isTotalKnown: boolean;
 }
 
 /** The age from which a total is dated, in milliseconds: a day. */
@@ -35,8 +39,12 @@ export async function estimate({ question, parts, contents }: Estimated, context
   const open = totals.filter(({ total }) => total === undefined);
   const knownBase = open.length > 0 && split ? await knownTotal(base, contents, context) : undefined;
   const sent = open.length > 0 && !knownBase ? await countNow(base, context) : undefined;
-  for (const part of open) part.total = knownBase ?? sent?.total;
   const guessed = open.filter((part) => questionKey(part.question) !== questionKey(base));
+  const isKept = sent?.total !== undefined && (await knownTotal(base, contents, context)) !== undefined;
+  for (const part of open) {
+    part.total = knownBase ?? sent?.total;
+    part.isTotalKnown = isKept && !guessed.includes(part);
+  }
   const all = totals.flatMap(({ total, ...part }) => (total ? { ...part, ...total } : []));
   const took = sent?.search ? 'It took one search.' : undefined;
   if (all.length < totals.length) return output({ summary: [noTotal, took], read: 0, estimate: unknown });
@@ -45,14 +53,19 @@ export async function estimate({ question, parts, contents }: Estimated, context
   const operation = collectionId === undefined ? 'searchAds' : 'listCollectionItems';
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);
-  const rests = all.map(({ ads, read, ended }) => (ended ? 0 : Math.max(0, ads - read)));
+  // Where all that were found are read and the service announced more, one page shows whether there are more.
+  const rests = all.map(({ ads, listed, ended }) => (ended ? 0 : Math.max(1, ads - listed)));
   const costs = await Promise.all(
-    rests.map(async (items) => (items === 0 ? free : allowance.costOf({ operation, items, size }))),
+    all.map(async ({ ads, listed, isTotalKnown }, index) => {
+      const items = rests[index] ?? 0;
+      const cost = items === 0 ? free : await allowance.costOf({ operation, items, size, isTotalKnown });
+      return cost && { ...cost, isExact: cost.isExact && (items === 0 || ads > listed) };
+    }),
   );
   const cost = costs.every((one) => one !== undefined)
     ? {
-        least: guessed.length > 0 ? 0 : sumOf(costs.map(({ least }) => least)),
         most: sumOf(costs.map(({ most }) => most)),
+        isExact: guessed.length === 0 && costs.every(({ isExact }) => isExact),
       }
     : undefined;
   const ads = sumOf(all.map((part) => Math.max(part.ads, part.read)));
@@ -65,7 +78,7 @@ export async function estimate({ question, parts, contents }: Estimated, context
     context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
     took,
   ];
-  const credits = cost && cost.least === cost.most ? cost.most : null;
+  const credits = cost?.isExact || cost?.most === 0 ? cost.most : null;
   const bound = credits === null && cost && { atMost: cost.most };
   return output({ summary, read, estimate: { ads, pages, credits, ...bound } });
 }
@@ -74,7 +87,7 @@ type Estimate = NonNullable<GatherOutput['estimate']>;
 
 const unknown: Estimate = { ads: null, pages: null, credits: null };
 const noTotal = 'The service does not say how many ads there are.';
-const free = { least: 0, most: 0 };
+const free = { most: 0, isExact: true };
 
 const output = ({
   summary,
@@ -118,11 +131,18 @@ async function totalOfPart(
   const read = begun?.adIds.size ?? 0;
   const found = begun?.found ?? (state.ended ? read : null);
   const total = found === null ? await knownTotal(question, contents, context) : { ads: found, at: state.gatheredAt };
-  return { question, read, ended: state.ended, total };
+  return {
+    question,
+    read,
+    listed: Math.max(read, state.listed),
+    ended: state.ended,
+    total,
+    isTotalKnown: total !== undefined,
+  };
 }
 
 /** What a gathering of the question or a kept answer tells, whichever is newer. */
-async function knownTotal(
+export async function knownTotal(
   question: GatheringQuestion,
   contents: DatasetContents,
   context: ToolContext,

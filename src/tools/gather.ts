@@ -22,7 +22,7 @@ import {
 import { type Stop, stopOf } from '../dataset/stop.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import { maxPageSize } from './filter-values.ts';
-import { estimate } from './gather-estimate.ts';
+import { estimate, knownTotal } from './gather-estimate.ts';
 import type { ToolContext } from './tool-context.ts';
 
 export interface GatherRequest {
@@ -185,7 +185,10 @@ async function readAll(reading: Reading, { request, context, reopen }: Work): Pr
       const isFresh = request.fresh || part.state.fresh;
       const list = adListOf(part.question, { api, allowance, fresh: isFresh, maxLimit });
       run.onRequest = turn.onRequest;
-      const stop = await gatherPart({ ...part, adIds: adIdsIn(reading.open, part) }, list, run);
+      const { state } = part;
+      const known = state.found === null ? await knownTotal(part.question, reading.open.contents, context) : undefined;
+      const adIds = adIdsIn(reading.open, part);
+      const stop = await gatherPart({ state, adIds, found: known?.ads }, list, run);
       if (stop.leadsNowhere) await whole.giveUp();
       if (stop.reason !== 'end') return stop;
       maxLimit = list.maxLimit;

@@ -31,9 +31,9 @@ export const listCollectionItems = defineListTool({
         limit,
         cursor,
         views: itemType === 'ads' ? adViews(detail, context) : pageViews(detail, context),
-        fetch: async ({ limit, cursor }) => {
+        fetch: async ({ limit, cursor }, size) => {
           const query = { itemType, ...(limit !== undefined && { limit }), ...(cursor !== undefined && { cursor }) };
-          const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh });
+          const answer = await context.api.listCollectionItems({ path: { collectionId }, query, fresh, ...size });
           // Loaded with the first call, like everything that reads answers.
           const { readAds, readPages } = await import('../api/client.ts');
           (itemType === 'ads' ? readAds : readPages)(answer);

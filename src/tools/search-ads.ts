@@ -25,7 +25,7 @@ export const searchAds = defineListTool({
         limit,
         cursor,
         views: adViews(detail, context),
-        fetch: (body) => context.api.searchAds({ body, fresh }),
+        fetch: (body, size) => context.api.searchAds({ body, fresh, ...size }),
       },
       context,
     ),

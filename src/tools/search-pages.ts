@@ -22,7 +22,7 @@ export const searchPages = defineListTool({
         limit,
         cursor,
         views: pageViews(detail, context),
-        fetch: (body) => context.api.searchPages({ body, fresh }),
+        fetch: (body, size) => context.api.searchPages({ body, fresh, ...size }),
       },
       context,
     ),

@@ -7,6 +7,7 @@ import type { CallAllowance } from '../credits/meter.ts';
 import type { AdRowReader } from '../dataset/ad-row-reader.ts';
 import type { DatasetSql } from '../dataset/dataset-sql.ts';
 import type { Pictures } from '../pictures/pictures.ts';
+import type { Price } from '../present/list-text.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { Exports } from '../state/exports.ts';
 import type { Cursors } from './cursor.ts';
@@ -73,8 +74,8 @@ export interface CountedAds {
   order: number;
 }
 
-/** The cost of a page of a list with so many items, in credits; undefined if the charges seen do not agree on it. */
-export type PriceOf = (list: OperationName, items: number) => Promise<number | undefined>;
+/** The price of a page of a list that asks for so many items; undefined if no charge was seen. */
+export type PriceOf = (list: OperationName, items: number) => Promise<Price | undefined>;
 
 /** How far a long call is. It grows with each report. */
 export interface Progress {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { AdService, type Search } from '../support/ad-service.ts';
+import { AdService } from '../support/ad-service.ts';
 import { json } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
 import { uuidOf } from '../support/uuid-of.ts';
@@ -58,18 +58,35 @@ upstreamTest('the last page has no price after it', async ({ upstream, server })
   expect((await server.call('search_ads', { limit: 1 })).data).not.toHaveProperty('nextPage');
 });
 
-/** Credits for each group of items begun; 0 credits for a free account. */
-const aPrice = fc.record({
-  credits: fc.constantFrom(0, 1, 3),
-  perItems: fc.constantFrom(1, 5, 10, 25, 1000),
-  isByAsked: fc.boolean(),
-});
+/** Credits for each group of items begun, for a call, or both; for what was asked or what came; none for a free account. */
+const aPrice = fc
+  .record({
+    credits: fc.constantFrom<number[]>(0, 1, 1, 3),
+    perItems: fc.oneof(fc.constantFrom(1, 5, 10, 1000), fc.integer({ min: 2, max: 60 })),
+    fee: fc.constantFrom(0, 0, 2),
+    least: fc.constantFrom(0, 0, 2, 4),
+    isByAsked: fc.boolean(),
+    isEmptyFree: fc.boolean(),
+  })
+  .map((price) => (price.credits === 0 ? { ...price, fee: 0, least: 0 } : price));
+type Price = typeof aPrice extends fc.Arbitrary<infer Value> ? Value : never;
+
+const chargeOf = ({ credits, perItems, fee, least, isByAsked, isEmptyFree }: Price, came: number, asked: number) =>
+  came === 0 && isEmptyFree ? 0 : Math.max(least, fee + Math.ceil((isByAsked ? asked : came) / perItems) * credits);
+
 const aCall = fc.record({
   tool: fc.constantFrom('search_ads', 'count_ads', 'gather_ads'),
   limit: fc.option(fc.integer({ min: 1, max: 120 }), { nil: undefined }),
 });
 
-const asked = (limit: number): Search => ({ number: 1, limit, cursor: undefined, filters: {} });
+interface Named {
+  estimate?: { credits: number | null; atMost?: number };
+  nextPage?: { credits: number | null; atMost?: number };
+}
+
+/** The most that something costs, as data; Infinity where nothing is named. */
+const mostOf = ({ credits, atMost = Infinity }: NonNullable<Named['nextPage']> = { credits: null }) =>
+  credits ?? atMost;
 
 test('a free account reads free everywhere', async ({ service, start }) => {
   const { call } = await start({ apiKey: service.createKey({ unmetered: true }) });
@@ -83,74 +100,83 @@ test('a free account reads free everywhere', async ({ service, start }) => {
 });
 
 describe('whatever was read before, at whatever price', () => {
-  upstreamTest(
-    'no gathering costs more than the most of its estimate, even where calls have a fee or a least price',
-    async ({ upstream, start }) => {
-      const price = fc.record({ fee: fc.constantFrom(0, 0, 2), least: fc.integer({ min: 1, max: 4 }) });
-      const groups = fc.record({ credits: fc.constantFrom(1, 2), perItems: fc.integer({ min: 5, max: 30 }) });
-      const limits = fc.array(fc.integer({ min: 2, max: 60 }), { minLength: 1, maxLength: 2 });
-      await fc.assert(
-        fc.asyncProperty(price, groups, limits, async ({ fee, least }, { credits, perItems }, earlier) => {
-          const service = new AdService(400);
-          service.price = (came) => Math.max(least, fee + Math.ceil(came / perItems) * credits);
-          upstream.does(service.behaviour);
-          const server = await start({});
-          for (const limit of earlier) await server.call('search_ads', { filters: { other: true }, limit });
-          const estimated = await server.call('gather_ads', { maxCredits: 0 });
-          const { atMost = Infinity } = estimated.data.estimate as { atMost?: number };
-          const gathered = await server.call('gather_ads', { maxCredits: 1e6 });
-          expect(gathered.data.receipt.charged).toBeLessThanOrEqual(atMost);
-          await server.close();
-        }),
-        { numRuns: 40, examples: [[{ fee: 0, least: 2 }, { credits: 1, perItems: 20 }, [7, 33]]] },
-      );
-    },
-    120_000,
-  );
+  const cases = fc.record({
+    price: aPrice,
+    ads: fc.oneof(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 13, max: 330 })),
+    usual: fc.integer({ min: 15, max: 60 }),
+    earlier: fc.array(aCall, { maxLength: 6 }),
+    cacheSeconds: fc.constantFrom(0, 900),
+    parts: fc.constantFrom(undefined, 2, 3),
+  });
+  type Case = typeof cases extends fc.Arbitrary<infer Value> ? Value : never;
 
   upstreamTest(
-    'what a next page is expected to cost is what it costs, and an estimate is right or the most it can be',
+    'no page and no gathering costs more than is named, and what is free costs nothing',
     async ({ upstream, start }) => {
-      await fc.assert(
-        fc.asyncProperty(
-          aPrice,
-          fc.integer({ min: 15, max: 60 }),
-          fc.array(aCall, { maxLength: 5 }),
-          async ({ credits, perItems, isByAsked }, usual, earlier) => {
-            const service = new AdService(230);
-            service.usualLimit = usual;
-            service.price = (came, { limit }) =>
-              came === 0 ? 0 : Math.ceil((isByAsked ? limit : came) / perItems) * credits;
-            upstream.does(service.behaviour);
-            const server = await start({ creditBudget: 1e6 });
-            for (const { tool, limit } of earlier) {
-              const sized = { ...(limit && { limit }) };
-              const args = { search_ads: sized, count_ads: {}, gather_ads: { maxAds: limit ?? 200, maxCredits: 1e5 } };
-              expect((await server.call(tool, args[tool as keyof typeof args])).isError).toBe(false);
-            }
-            const { text, data } = await server.call('search_ads', { filters: { other: true } });
-            expect(data.nextPage).toEqual({ credits: data.receipt.charged });
-            expect(text).not.toContain('about 0');
-            if (credits === 0) expect(text).toContain('Next page: free, with cursor');
-            const next = await server.call('search_ads', { filters: { other: true }, cursor: data.cursor });
-            expect(data.nextPage).toEqual({ credits: next.data.receipt.charged });
+      const check = async ({ price, ads, usual, earlier, cacheSeconds, parts }: Case) => {
+        const service = new AdService(ads);
+        service.usualLimit = usual;
+        service.price = (came, { limit }) => chargeOf(price, came, limit);
+        service.matching = ({ part }) =>
+          service.ads.filter((_, index) => part === undefined || index % (parts ?? 1) === part);
+        upstream.does(service.behaviour);
+        const server = await start({ creditBudget: 1e6, cacheSeconds });
+        for (const { tool, limit } of earlier) {
+          const sized = { ...(limit && { limit }) };
+          const args = { search_ads: sized, count_ads: {}, gather_ads: { maxAds: limit ?? 200, maxCredits: 1e5 } };
+          expect((await server.call(tool, args[tool as keyof typeof args])).isError).toBe(false);
+        }
+        const filters = { other: true };
+        let { text, data } = await server.call('search_ads', { filters });
+        while (data.cursor !== null) {
+          const most = mostOf((data as Named).nextPage);
+          expect(text).not.toContain('about 0');
+          if (price.credits === 0) expect(text).toContain('Next page: free, with cursor');
+          ({ text, data } = await server.call('search_ads', { filters, cursor: data.cursor }));
+          expect(data.receipt.charged).toBeLessThanOrEqual(most);
+        }
 
-            const estimated = await server.call('gather_ads', { filters: { third: true }, maxCredits: 0 });
-            const { estimate } = estimated.data as unknown as { estimate: { credits: number | null } };
-            const gathered = await server.call('gather_ads', { filters: { third: true }, maxCredits: 1e6 });
-            const { charged } = gathered.data.receipt;
-            const most = Number(/at most about ([\d,]+) credit/.exec(estimated.text)?.[1]?.replaceAll(',', ''));
-            if (estimate.credits === null) expect(most).toBeGreaterThanOrEqual(charged);
-            // The last page is asked for like the others, and may cost as much.
-            else expect(charged - estimate.credits).toBeLessThanOrEqual(isByAsked ? service.price(100, asked(100)) : 0);
-            if (estimate.credits !== null) expect(estimate.credits).toBeLessThanOrEqual(charged);
-            if (credits === 0) expect(estimated.text).toContain(' free');
-            await server.close();
-          },
-        ),
-        { numRuns: 25 },
-      );
+        const split = parts && Array.from({ length: parts }, (_, part) => ({ part }));
+        const question = { filters: { third: true }, ...(split && { split }) };
+        const estimated = await server.call('gather_ads', { ...question, maxCredits: 0 });
+        const { estimate } = estimated.data as Named;
+        const most = mostOf(estimate);
+        // Every ad that came shows a price.
+        if (most === Infinity) expect(ads).toBe(0);
+        else if (price.credits === 0) expect(estimated.text).toContain(', free.');
+        else expect(estimated.text).toMatch(/for (at most )?about \d+ credits?\./);
+        const maxCredits = most === Infinity ? 1e5 : Math.max(1, most);
+        const gathered = await server.call('gather_ads', { ...question, maxCredits });
+        expect(gathered.data).toMatchObject({ complete: true, read: ads });
+        expect(gathered.data.receipt.charged).toBeLessThanOrEqual(most);
+        if (estimate?.credits != null && cacheSeconds === 0)
+          expect(gathered.data.receipt.charged).toBe(estimate.credits);
+        await server.close();
+      };
+      const isAsked: Price = { credits: 1, perItems: 1, fee: 0, least: 0, isByAsked: true, isEmptyFree: false };
+      const plain: Omit<Case, 'price' | 'ads'> = { usual: 20, earlier: [], cacheSeconds: 900, parts: undefined };
+      await fc.assert(fc.asyncProperty(cases, check), {
+        numRuns: 60,
+        examples: [
+          [{ ...plain, price: isAsked, ads: 146 }],
+          [{ ...plain, price: isAsked, ads: 0 }],
+          [{ ...plain, price: { ...isAsked, least: 2, perItems: 20, isByAsked: false }, ads: 330 }],
+        ],
+      });
     },
-    120_000,
+    180_000,
   );
+
+  upstreamTest('a rule that only two page sizes fit is not relied on', async ({ upstream, start }) => {
+    const service = new AdService(146);
+    // Up to 50 ads for 1 credit, more for 10: as if each 10 begun cost 1.
+    service.price = (came) => (came > 1 && came <= 50 ? 9 : came === 1 ? 1 : 10);
+    upstream.does(service.behaviour);
+    const server = await start({});
+    await server.call('search_ads', { filters: { other: true }, limit: 100 });
+    const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
+    expect(data.estimate).toMatchObject({ credits: null, atMost: 20 });
+    expect(text).toContain('146 ads in 2 pages, for at most about 20 credits.');
+    expect((await server.call('gather_ads', { maxCredits: 100 })).data.receipt.charged).toBe(19);
+  });
 });

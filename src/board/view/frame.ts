@@ -127,8 +127,8 @@ export function createMore(view: View): { buttons(): HTMLElement[] } {
 
   // A page that is kept may be kept no longer when it is asked for.
   const price = () => {
-    const { nextCredits, nextIsKept } = view.state.context;
-    const text = creditsText(nextCredits, { atMost: nextIsKept });
+    const { nextCredits, nextIsMost } = view.state.context;
+    const text = creditsText(nextCredits, { atMost: nextIsMost });
     return nextCredits === 0 ? `, ${text}` : ` ${nextCredits === undefined ? '' : 'for '}${text}`;
   };
   const confirm = (context?: BoardContext) => {

@@ -88,8 +88,8 @@ describe('with the local library', () => {
       stopped: 'estimate',
       receipt: { charged: 1, calls: 1 },
     });
-    expect(unknown.data.estimate).toEqual({ ads: 267, pages: 3, credits: null, atMost: 300 });
-    expect(unknown.text).toContain('267 ads in 3 pages, for at most about 300 credits');
+    expect(unknown.data.estimate).toEqual({ ads: 267, pages: 3, credits: null, atMost: 267 });
+    expect(unknown.text).toContain('267 ads in 3 pages, for at most about 267 credits');
     await server.call('search_ads', { limit: 50 });
     const known = await server.call('gather_ads', { filters: { countries: ['AT'] }, split: [{}, {}], maxCredits: 0 });
     const { ads, pages, credits } = known.data.estimate as { ads: number; pages: number; credits: number };

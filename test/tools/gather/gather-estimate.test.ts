@@ -73,7 +73,8 @@ test('an estimate is what reading then costs, or the most it can', { timeout: 18
       const { data } = await server.call('gather_ads', { ...question, ...all });
       expect(data.complete).toBe(true);
       const named = namedCredits(estimate);
-      if (named?.isMost === false) expect(named.credits).toBe(service.charged - charged);
+      // A page that is kept costs nothing.
+      if (named?.isMost === false && cacheSeconds === 0) expect(named.credits).toBe(service.charged - charged);
       else if (named) expect(named.credits).toBeGreaterThanOrEqual(service.charged - charged);
       if (!estimate.text.includes('each may have all')) expect(total).toBe(data.found);
       else expect(total).toBeGreaterThanOrEqual(Number(data.found));
@@ -134,5 +135,5 @@ test('a free key reads that it is free, and an empty answer tells no price', asy
   });
   await other.call('search_ads', { filters: { none: 1 }, limit: 100 });
   const { text } = await other.call('gather_ads', { maxCredits: 0 });
-  expect(text).toContain('270 ads in 3 pages, for at most about 300 credits.');
+  expect(text).toContain('270 ads in 3 pages, for at most about 270 credits.');
 });

@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { expect } from 'vitest';
+import '../../support/seed.ts';
 import { type AdService, serveAds } from '../../support/ad-service.ts';
 import { creditStatus, delays, faults, json, refusal, usage } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
@@ -199,5 +201,54 @@ test('a page size that the service refuses is made smaller', async ({ upstream, 
     complete: true,
     receipt: { charged: 7 },
   });
-  expect(service.searches.map(({ limit }) => limit)).toEqual([100, 50, 20, 20, 20, 20]);
+  expect(service.searches.map(({ limit }) => limit)).toEqual([100, 50, 20, 20, 20, 10]);
+});
+
+const aFault = fc.record({
+  ads: fc.integer({ min: 1, max: 330 }),
+  /** What the service says there is, with the ads that it has listed by then. */
+  found: fc.constantFrom<((ads: number, listed: number) => number)[]>(
+    (_, listed) => listed,
+    (_, listed) => listed + 1,
+    (ads) => Math.ceil(ads / 2),
+    (ads) => ads + 30,
+    (ads) => ads,
+    () => 0,
+  ),
+  smallest: fc.constantFrom(1, 1, 25),
+  largest: fc.constantFrom(100, 100, 40),
+  cacheSeconds: fc.constantFrom(0, 900),
+});
+
+test('whatever a service says there is, all ads are read, and a last page is asked for no more', {
+  timeout: 120_000,
+}, async ({ upstream, start }) => {
+  await fc.assert(
+    fc.asyncProperty(aFault, async ({ ads, found, smallest, largest, cacheSeconds }) => {
+      const server = await start({ cacheSeconds });
+      const service = serveAds(upstream, ads);
+      service.instead = ({ limit }) =>
+        limit < smallest && limit > 1 ? refusal(422, { message: `limit must be at least ${smallest}` }) : undefined;
+      const serve = service.answer.bind(service);
+      service.answer = (body) => {
+        const { limit = 20, ...search } = JSON.parse(body || '{}') as { limit?: number };
+        return serve(JSON.stringify({ ...search, limit: Math.min(limit, largest) }));
+      };
+      service.change = (answer, { cursor = '0' }) => ({
+        ...answer,
+        totalHits: found(ads, Number(cursor) + answer.items.length),
+      });
+      await server.call('gather_ads', { ...all, maxCredits: 0 });
+      const before = service.searches.length;
+      expect((await server.call('gather_ads', all)).data).toMatchObject({ read: ads, complete: true });
+      const pages = service.searches.slice(before);
+      // One page more for a total that is not true, and one for a size that is refused.
+      expect(pages.length).toBeLessThanOrEqual(Math.ceil(ads / largest) + 3);
+      const isTrue = found(ads, 0) === ads && found(ads, 1) === ads && smallest === 1;
+      if (isTrue && cacheSeconds > 0)
+        for (const { limit, cursor = '0' } of pages) expect(limit).toBeLessThanOrEqual(ads - Number(cursor));
+      await server.close();
+    }),
+    { numRuns: 40 },
+  );
 });
