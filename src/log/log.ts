@@ -61,7 +61,7 @@ export const printable = (text: string): string =>
 /** One JSON object per line, for log collectors. Anything that looks like a key is masked. */
 export async function createStructuredLog(level: LogLevel, write: (line: string) => void): Promise<Log> {
   // Loaded only where it is used: most processes serve one person.
-  const { pino } = await import('pino');
+  const { default: pino } = await import('pino');
   const logger = pino(
     {
       level,
