@@ -67,7 +67,8 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
   const { charged, requestId, chargeUnreadable = false } = receipt;
   const about = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => brokenOff(error, call, about));
-  const raw = parseJson(body);
+  const plain = parseJson(body);
+  const raw = mayLoseDigits(body) && plain !== undefined ? JSON.parse(withAllDigits(body)) : plain;
   if (status !== 200) {
     throw new AdLibraryError({
       ...about,
@@ -76,7 +77,7 @@ async function read(call: Call, response: HttpResponse): Promise<Answer> {
       sent: true,
     });
   }
-  const parsed = responseSchemas[call.operation.name].safeParse(raw);
+  const parsed = responseSchemas[call.operation.name].safeParse(plain);
   if (parsed.success) return { value: parsed.data, raw, receipt };
   const problem =
     raw === undefined
@@ -98,6 +99,61 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** JavaScript reads whole numbers of up to 15 digits exactly. */
+const minDigits = 16;
+
+/** Whether a longer number may stand outside a text, by what stands before it. Looks at one character of 16 where none does. */
+function mayLoseDigits(json: string): boolean {
+  for (let at = minDigits - 1; at < json.length; at += minDigits) {
+    if (!isDigit(json, at)) continue;
+    let [from, end] = [at, at + 1];
+    while (isDigit(json, from - 1)) from--;
+    while (isDigit(json, end)) end++;
+    if (end - from >= minDigits && ':[,- \n\r\t'.includes(json.charAt(from - 1))) return true;
+    at += minDigits * Math.floor((end - at) / minDigits);
+  }
+  return false;
+}
+
+/** JSON in which whole numbers that JavaScript cannot read exactly are texts, so that they keep their digits. */
+function withAllDigits(json: string): string {
+  const parts: string[] = [];
+  let copied = 0;
+  for (let at = 0; at < json.length; ) {
+    if (json[at] === '"') at = endOfText(json, at);
+    else if (!isDigit(json, at)) at++;
+    else {
+      let end = at + 1;
+      while (NUMBER.has(json.charAt(end))) end++;
+      const from = json[at - 1] === '-' ? at - 1 : at;
+      const number = json.slice(from, end);
+      if (end - at >= minDigits && WHOLE.test(number) && String(Number(number)) !== number) {
+        parts.push(json.slice(copied, from), `"${number}"`);
+        copied = end;
+      }
+      at = end;
+    }
+  }
+  return parts.join('') + json.slice(copied);
+}
+
+const NUMBER = new Set('0123456789.eE+-');
+const WHOLE = /^-?\d+$/;
+
+const isDigit = (json: string, at: number): boolean => {
+  const code = json.charCodeAt(at);
+  return code >= 48 && code <= 57;
+};
+
+/** Behind the closing quote of a text that begins there. */
+function endOfText(json: string, start: number): number {
+  for (let at = start + 1; at < json.length; at++) {
+    if (json[at] === '\\') at++;
+    else if (json[at] === '"') return at + 1;
+  }
+  return json.length;
 }
 
 function firstOf({ issues }: z.ZodError): string {

@@ -1,3 +1,4 @@
+import { isLongNumber, isNumber } from '../present/copy-fields.ts';
 import { timeOf } from '../present/dates.ts';
 
 /**
@@ -21,8 +22,10 @@ const MAX_JSON = 500_000;
 export const idCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);
 
-export const numberCell = (value: unknown): number | null =>
-  typeof value === 'number' && Number.isFinite(value) ? value : null;
+export const numberCell = (value: unknown): number | null => {
+  const number = isLongNumber(value) ? Number(value) : value;
+  return isNumber(number) ? number : null;
+};
 
 export const flagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
 

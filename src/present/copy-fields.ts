@@ -21,6 +21,11 @@ export const isObject = (value: unknown): value is Fields =>
 /** Excludes infinity, which is what `1e309` becomes when JSON is parsed. */
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
+/** A whole number that JavaScript cannot read exactly came as a text. */
+export const isLongNumber = (value: unknown): value is string => typeof value === 'string' && LONG_NUMBER.test(value);
+
+const LONG_NUMBER = /^-?\d{16,400}$/;
+
 /** The objects among the first entries of a list; none for anything else. */
 export const objects = (value: unknown): Fields[] =>
   Array.isArray(value) ? value.slice(0, MAX_OBJECTS).filter(isObject) : [];
@@ -81,7 +86,7 @@ export function add(view: object, fields: object): void {
 }
 
 function keepValue(value: unknown, type: FieldType | undefined): unknown {
-  if (type === 'number') return isNumber(value) ? value : undefined;
+  if (type === 'number') return isNumber(value) || isLongNumber(value) ? value : undefined;
   if (type === 'flag') return typeof value === 'boolean' ? value : undefined;
   return type === 'words' ? wordsOf(value) : textOf(value, type ?? 0);
 }

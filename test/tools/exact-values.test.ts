@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { adOf, serveAds } from '../support/ad-service.ts';
-import type { Upstream } from '../support/faulty-upstream.ts';
+import { bytes, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest, type Start } from '../support/fixtures.ts';
 
 /** What the service sends reaches a reader as it is: in the text as in the data, in SQL as in the views. */
@@ -324,6 +324,54 @@ describe('addresses', () => {
         expect(mediaLinks.map(({ url }) => url)).toEqual(username === '' ? [href] : []);
       }),
       few,
+    );
+  });
+});
+
+describe('whole numbers beyond what JavaScript reads exactly', () => {
+  const digits = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map(String);
+  const near = fc.bigInt({ min: 2n ** 53n - 50n, max: 2n ** 53n + 50n }).map(String);
+  const text = fc.oneof(
+    fc.string(),
+    fc.tuple(fc.string(), digits, fc.string()).map((parts) => parts.join(',')),
+  );
+  const other = fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.integer(), fc.boolean());
+  const fields = fc.array(
+    fc.record({ id: fc.oneof(digits, near), list: fc.array(fc.oneof(digits, near), { maxLength: 3 }), text, other }),
+    { minLength: 20, maxLength: 20 },
+  );
+
+  test('keep their digits in every view, in SQL and in files, and nothing else changes', async ({
+    start,
+    upstream,
+  }) => {
+    await fc.assert(
+      fc.asyncProperty(fields, fc.constantFrom('', ' ', '\n\t'), async (all, space) => {
+        const ads = all.map(({ id, list, text, other }, index) => {
+          const plain = JSON.stringify({ ...adOf(index), some: text, other }).slice(0, -1);
+          return `${plain},"pageId":${space}${id},"deep":{"list":[${list.join(`,${space}`)}]}}`;
+        });
+        upstream.does(bytes(`{"items":[${ads.join(',')}],"cursor":null,"hasMore":false,"totalHits":${all.length}}`));
+        const server = await start({ resultTokens: 100_000 });
+        const listed = await server.call('search_ads', { limit: 100, detail: 'full' });
+        const { data } = await server.call('query_ads', {
+          sql: `SELECT pageId, json FROM ads ${inOrder}`,
+          cell: 20_000,
+        });
+        const rows = data.rows as [string, string][];
+        for (const [index, { id, list, text, other }] of all.entries()) {
+          const item = listed.data.items[index];
+          const shown = item?.deep as { list?: unknown[] } | undefined;
+          expect(String(item?.pageId)).toBe(String(BigInt(id)));
+          expect((shown?.list ?? []).map(String)).toEqual(list.map((one) => String(BigInt(one))));
+          const [pageId, json] = rows[index] ?? ['', ''];
+          expect(pageId).toBe(String(BigInt(id)));
+          expect(JSON.parse(json)).toMatchObject({ some: text, other: other === 0 ? 0 : other });
+          for (const one of [id, ...list]) expect(json).toContain(one);
+        }
+        await server.stop();
+      }),
+      { numRuns: 8, endOnFailure: true },
     );
   });
 });
