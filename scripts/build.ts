@@ -27,6 +27,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
+import { libraryFilters } from '../src/library/search/filter-keys.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
 import { boardPage } from './board-page.ts';
@@ -61,12 +62,15 @@ const withoutClientValidator: Plugin = {
   },
 };
 
-/** What is told of the tools, in place of the code that works it out. */
+/** What a list of tools says of them and of the demo's filters, in place of the code that works it out. */
 const withDescribedTools: Plugin = {
   name: 'with-described-tools',
   setup(bundle) {
     bundle.onLoad({ filter: /src\/mcp\/described-tools\.ts$/ }, () => ({
       contents: `export const describedTools = ${JSON.stringify(describedTools)}`,
+    }));
+    bundle.onLoad({ filter: /src\/library\/search\/filter-keys\.ts$/ }, () => ({
+      contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}`,
     }));
   },
 };

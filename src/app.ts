@@ -164,37 +164,32 @@ function openNetwork(): { fetch: Fetch; close(): Promise<void> } {
 async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilters | undefined> {
   const [{ askForFilters }, { withNotes }] = await Promise.all([
     import('./mcp/served-filters.ts'),
-    import('./library/search/filters.ts'),
+    import('./library/open.ts'),
   ]);
   const served = await askForFilters({ fetch, baseUrl, userAgent: `ad-library-mcp/${version}` });
   return served && withNotes(served);
 }
 
 async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promise<UpstreamService> {
-  const [{ openDemoLibrary }, { describeFilters }, { defaultConfig }] = await Promise.all([
-    import('./library/demo/demo.ts'),
-    import('./library/search/filters.ts'),
-    import('./library/service/config.ts'),
-  ]);
-  const { library, apiKey } = await openDemoLibrary({
+  const { demoLibrary, describedFilters } = await import('./library/open.ts');
+  const { apiKey, fetch, close } = demoLibrary({
     now,
     mediaUrl,
     appUrl: 'https://app.demo.example',
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
-  const pictures = (request: Request) => library.fetch(request);
   return {
     fetch: (url, { onSent, ...init }) => {
       onSent();
-      return library.fetch(new Request(url, init));
+      return fetch(new Request(url, init));
     },
     baseUrl: 'http://demo.invalid',
     key: apiKey,
-    pictures,
-    ownPictures: { address: `${mediaUrl}/`, answer: pictures },
+    pictures: fetch,
+    ownPictures: { address: `${mediaUrl}/`, answer: fetch },
     notice: 'DEMO DATA: every advertiser and ad is generated and fictional; no real credits are spent.',
-    searchFilters: async () => describeFilters(defaultConfig),
-    close: () => library.close(),
+    searchFilters: async () => describedFilters(),
+    close,
   };
 }
 

@@ -160,11 +160,20 @@ test('no file imports itself by a detour', () => {
   for (const file of graph.keys()) visit(file, []);
 });
 
-test('the local library can be left out: only the app and its own command know of it', () => {
-  const users = sources.filter(
-    ({ file, ours }) => folderOf(file) !== 'library' && ours.some((name) => folderOf(name) === 'library'),
+test('the local library can be left out: the app and its own command know its door, and what is behind is loaded on demand', () => {
+  const users = sources.flatMap(({ file, ours }) =>
+    folderOf(file) === 'library'
+      ? []
+      : ours.filter((name) => folderOf(name) === 'library').map((name) => `${file}: ${name}`),
   );
-  expect(users.map(({ file }) => file).toSorted()).toEqual(['src/app.ts', 'src/cli/library.ts']);
+  expect([...new Set(users)].toSorted()).toEqual([
+    'src/app.ts: src/library/open.ts',
+    'src/cli/library.ts: src/library/commands/commands.ts',
+    'src/cli/library.ts: src/library/open.ts',
+  ]);
+  const door = sources.find(({ file }) => file === 'src/library/open.ts');
+  const statically = [...(door?.text ?? '').matchAll(/^(?:import|export) (?!type )[^'"]*?from ['"]([^'"]+)['"]/gm)];
+  expect(new Set(statically.map(([, name]) => name))).toEqual(new Set(['./search/filters.ts', './service/config.ts']));
 });
 
 test('what drives a store is loaded on demand alone: outside of it there are imports of types, and dynamic ones', () => {

@@ -8,6 +8,7 @@ import {
   importOutcome,
   importText,
   indexLine,
+  type KeyOptions,
   keysText,
   listKeys,
   progressLine,
@@ -15,13 +16,9 @@ import {
   serveDemoLibrary,
   serveLibrary,
   storedText,
+  wrongOption,
 } from '../library/commands/commands.ts';
-import type { LockTiming } from '../library/database/lock.ts';
-import type { IndexProgress } from '../library/database/records.ts';
-import type { Library } from '../library/open.ts';
-import { describeFilters } from '../library/search/filters.ts';
-import { type KeyOptions, wrongOption } from '../library/service/accounts.ts';
-import { defaultConfig } from '../library/service/config.ts';
+import { describedFilters, type Library } from '../library/open.ts';
 import type { Log } from '../log/log.ts';
 import { onlyForHosts } from '../serve/http/access.ts';
 import { listen as listenOn } from '../serve/http/server.ts';
@@ -43,7 +40,7 @@ export interface LibraryCommandOptions {
   /** How long to wait then for answers in flight, in milliseconds. */
   drainDeadline: number;
   /** For tests, which cannot wait as long as the default. */
-  timing?: LockTiming;
+  timing?: DatabaseOptions['timing'];
 }
 
 export type LibraryJob = Extract<Job, { name: `library ${string}` }>;
@@ -56,7 +53,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   const name = config.database ?? defaultDatabase;
   const onWait = (database: string) =>
     say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
-  const onIndex = shownOn({ say, isTerminal }, (progress: IndexProgress) => {
+  const onIndex = shownOn({ say, isTerminal }, (progress: Parameters<typeof indexLine>[1]) => {
     const line = indexLine(name, progress);
     return progress.done < progress.of ? line : `${line}\n`;
   });
@@ -67,7 +64,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library import':
       return importAll(job.files, target, options);
     case 'library filters':
-      print(`${JSON.stringify(describeFilters(defaultConfig), null, 2)}\n`);
+      print(`${JSON.stringify(describedFilters(), null, 2)}\n`);
       return 0;
     case 'library key create':
       print(`${(await createKey(target, keyOptions(job.options))).key}\n`);

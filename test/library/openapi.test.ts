@@ -1,7 +1,8 @@
 import { describe, expect } from 'vitest';
 import { operations } from '../../src/api/call.ts';
 import { filtersExtension, SearchFilters } from '../../src/api/search-filters.ts';
-import { describeFilters, libraryFilters } from '../../src/library/search/filters.ts';
+import { libraryFilters } from '../../src/library/search/filter-keys.ts';
+import { describeFilters } from '../../src/library/search/filters.ts';
 import { defaultConfig } from '../../src/library/service/config.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 

@@ -2,9 +2,9 @@ import { Hono } from 'hono';
 import * as z from 'zod';
 import type { Owner } from '../database/lock.ts';
 import type { ImportReport } from '../import/import.ts';
-import type { Library } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSame } from '../service/request.ts';
+import type { Library } from '../service/service.ts';
 
 /**
  * How commands in other processes reach a database that is being served: a few routes outside `/v1`, open to whoever

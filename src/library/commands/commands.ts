@@ -3,10 +3,13 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { DatabaseInUse, type LockOptions, locateDatabase, lockDatabase } from '../database/lock.ts';
 import type { IndexProgress } from '../database/records.ts';
-import { openDemoLibrary } from '../demo/demo.ts';
 import type { ImportReport } from '../import/import.ts';
-import { type Library, type LibraryOptions, type LibrarySize, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
+
+export { type KeyOptions, wrongOption } from '../service/accounts.ts';
+
+import { demoLibrary, openLibrary } from '../open.ts';
+import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
 import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
@@ -74,13 +77,13 @@ export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary
 
 /** `library serve --demo`: generated data in memory, with a key for it. */
 export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
-  const { library, apiKey } = await openDemoLibrary({ now: options.now, onError: options.onError });
+  const library = demoLibrary({ now: options.now, onError: options.onError });
   const listening = await options.listen(library.fetch);
   const close = async () => {
     await listening.close();
-    library.close();
+    await library.close();
   };
-  return { url: listening.address, apiKey, lost: new Promise(() => {}), close };
+  return { url: listening.address, apiKey: library.apiKey, lost: new Promise(() => {}), close };
 }
 
 type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };

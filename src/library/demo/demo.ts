@@ -1,12 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ItemType } from '../../api/schemas.ts';
-import { type Library, openLibrary } from '../open.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
-import type { ServiceContext } from '../service/service.ts';
+import { type Library, openLibrary, type ServiceContext } from '../service/service.ts';
 import { makeMarket, seededRandom } from './market.ts';
 
-type DemoOptions = {
+export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
   now: () => number;
   /** Base of media addresses; default: the origin of the request, which suits a library served over HTTP. */

@@ -3,7 +3,7 @@ import { dayOf, seenText } from '../../present/dates.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import type { RecordType, Tag } from './ads-and-pages.ts';
-import type { FilterValue, FilterValues } from './filters.ts';
+import type { FilterValue, FilterValues } from './search.ts';
 import { conditionsOf, countHits, type Search } from './search.ts';
 import { tagPrefix, tagToken } from './tokens.ts';
 

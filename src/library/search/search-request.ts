@@ -1,15 +1,19 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { canonical } from '../../api/call.ts';
+import { isNear, nearestFirst } from '../../api/nearest.ts';
 import type { ItemType } from '../../api/schemas.ts';
+import type { SearchFilter } from '../../api/search-filters.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
+import { isJsonObject } from '../import/public-archive.ts';
 import type { LibraryConfig } from '../service/config.ts';
-import { type Cursors, invalid, readLimit } from '../service/request.ts';
+import { type Cursors, invalid, quoted, readLimit } from '../service/request.ts';
 import { recordTypes } from './ads-and-pages.ts';
-import { type FilterValues, libraryFilters, readFilters } from './filters.ts';
+import { libraryFilters } from './filter-keys.ts';
+import { isCondition } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
-import { countHits, findPage, type Position, type Search } from './search.ts';
+import { countHits, type FilterValue, type FilterValues, findPage, type Position, type Search } from './search.ts';
 
 /** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
 type CursorState = {
@@ -112,4 +116,107 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
   const by = request.after ? undefined : request.countBy;
   const counts = by !== undefined && { counts: countsBy(by, search, database, records) };
   return { numbers, cursor, hasMore, totalHits, ...counts, ...(notes.length > 0 && { notes }) };
+}
+
+/**
+ * Checks the filter keys of a SearchRequest against their description.
+ * @throws ApiError 422 that names the key, what it takes and what it got, or lists the known keys
+ */
+function readFilters(
+  filters: SearchFilter[],
+  given: Record<string, unknown>,
+  others = ['limit', 'cursor'],
+): FilterValues {
+  const known = new Map(filters.map((filter) => [filter.key, filter]));
+  const values: FilterValues = {};
+  for (const [key, value] of Object.entries(given)) {
+    const filter = known.get(key);
+    if (!filter) throw unknownKey(key, [...others, ...known.keys()]);
+    values[key] = filter.type === 'filters' ? readInverted(filter, filters, value) : readValue(filter, value);
+  }
+  return values;
+}
+
+function unknownKey(key: string, known: string[]) {
+  const [nearest = ''] = nearestFirst(key, known);
+  const hint = isNear(key, nearest) ? ` Did you mean "${nearest}"?` : '';
+  return invalid(`Unknown filter key "${key.slice(0, 100)}".${hint} Known keys: ${known.join(', ')}.`, {
+    knownKeys: known,
+  });
+}
+
+/** The filters of `not`, which takes no second `not`. */
+function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unknown): FilterValues {
+  const allowed = filters.filter(isCondition);
+  if (!isJsonObject(value)) throw wrong(filter, 'an object of filters', quoted(value));
+  const other = Object.keys(value).find((key) => !allowed.some((one) => one.key === key));
+  if (other !== undefined && filters.some(({ key }) => key === other)) {
+    throw wrong(filter, 'an object of filters other than not, sort and order', `"${other}"`);
+  }
+  return readFilters(allowed, value, []);
+}
+
+function readValue(filter: SearchFilter, value: unknown): FilterValue {
+  switch (filter.type) {
+    case 'strings':
+      return readList(filter, value);
+    case 'boolean':
+      if (typeof value === 'boolean') return value;
+      throw wrong(filter, 'true or false', quoted(value));
+    case 'integer':
+    case 'number':
+      return readNumber(filter, value);
+    case 'date':
+      return readDate(filter, value);
+    default:
+      return readText(filter, value);
+  }
+}
+
+function readText(filter: SearchFilter, value: unknown): string {
+  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', quoted(value));
+  if (filter.maxLength !== undefined && value.length > filter.maxLength) {
+    throw wrong(filter, `a text of at most ${filter.maxLength} characters`, `${value.length}`);
+  }
+  return allowed(filter, value);
+}
+
+/** A single text counts as a list of one. */
+function readList(filter: SearchFilter, value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length === 0 || !list.every((entry) => typeof entry === 'string' && entry.trim() !== '')) {
+    throw wrong(filter, 'a list of texts', quoted(value));
+  }
+  if (filter.maxLength !== undefined && list.length > filter.maxLength) {
+    throw wrong(filter, `a list of at most ${filter.maxLength} texts`, `${list.length}`);
+  }
+  return (list as string[]).map((entry) => allowed(filter, entry));
+}
+
+function allowed(filter: SearchFilter, value: string): string {
+  if (!filter.values || filter.open) return value;
+  const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
+  if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, quoted(value));
+  return match;
+}
+
+function readNumber(filter: SearchFilter, value: unknown): number {
+  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = filter;
+  const kind = filter.type === 'integer' ? 'a whole number' : 'a number';
+  if (typeof value !== 'number' || (filter.type === 'integer' && !Number.isInteger(value)))
+    throw wrong(filter, kind, quoted(value));
+  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, quoted(value));
+  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, quoted(value));
+  return value;
+}
+
+const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
+
+function readDate(filter: SearchFilter, value: unknown): string {
+  if (typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value))) return value;
+  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', quoted(value));
+}
+
+function wrong(filter: SearchFilter, expected: string, got: string) {
+  return invalid(`"${filter.key}" takes ${expected}; got ${got}.`, { key: filter.key, expected });
 }

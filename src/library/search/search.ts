@@ -2,7 +2,6 @@ import { MAX_DAYS_SINCE_SEEN } from '../../present/dates.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../service/request.ts';
 import type { Measure, RecordType, Tag, TextFilter } from './ads-and-pages.ts';
-import type { FilterValues } from './filters.ts';
 import { everyRow, parseQuery, tagToken } from './tokens.ts';
 
 /** Where a page of results ended: the last row's sort value (null if it had none) and its number. */
@@ -53,6 +52,9 @@ function direction({ recordType, filters, asOf }: Search) {
   const column = measure ? columnOf(recordType, measure, asOf) : `${recordType.name}.number`;
   return filters.order === 'asc' ? { column, order: 'ASC', compare: '>' } : { column, order: 'DESC', compare: '<' };
 }
+
+export type FilterValue = string | number | boolean | string[] | FilterValues;
+export type FilterValues = { [key: string]: FilterValue };
 
 export type Search = {
   recordType: RecordType;

@@ -1,39 +1,26 @@
 import * as z from 'zod';
 import { type OperationName, operations } from '../../api/call.ts';
 import * as schemas from '../../api/schemas.ts';
-import { ItemType } from '../../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../../api/search-filters.ts';
-import { describeFilters, isCondition, libraryFilters } from '../search/filters.ts';
+import { libraryFilters } from '../search/filter-keys.ts';
+import { describeFilters, isCondition } from '../search/filters.ts';
 import { type LibraryConfig, type Price, scopeNames } from './config.ts';
 import { creditHeaders } from './meter.ts';
 
 type Json = Record<string, unknown>;
 
-/** The schema of each operation's result, by its name in the document. */
-const results: Record<OperationName, string> = {
-  whoami: 'Identity',
-  getAccount: 'Account',
-  getCredits: 'CreditStatus',
-  listCollections: 'CollectionListResult',
-  listCollectionItems: 'CollectionItemsResult',
-  addCollectionItem: 'AddCollectionItemResult',
-  searchAds: 'AdListResult',
-  getAd: 'Ad',
-  searchPages: 'PageListResult',
-  getPage: 'Page',
-};
-
-const summaries: Record<OperationName, string> = {
-  whoami: 'Who the key belongs to',
-  getAccount: 'The account',
-  getCredits: 'Credits and usage windows',
-  listCollections: 'All collections',
-  listCollectionItems: 'Ads or pages of a collection',
-  addCollectionItem: 'Save an ad or a page; added is false when it was already there',
-  searchAds: 'Search ads',
-  getAd: 'One ad',
-  searchPages: 'Search advertiser pages',
-  getPage: 'One advertiser page',
+/** What each operation takes in its body and gives, by the names of the document. */
+const bodies: Record<OperationName, { takes?: string; gives: string }> = {
+  whoami: { gives: 'Identity' },
+  getAccount: { gives: 'Account' },
+  getCredits: { gives: 'CreditStatus' },
+  listCollections: { gives: 'CollectionListResult' },
+  listCollectionItems: { gives: 'CollectionItemsResult' },
+  addCollectionItem: { takes: 'AddCollectionItemRequest', gives: 'AddCollectionItemResult' },
+  searchAds: { takes: 'AdSearchRequest', gives: 'AdListResult' },
+  getAd: { gives: 'Ad' },
+  searchPages: { takes: 'PageSearchRequest', gives: 'PageListResult' },
+  getPage: { gives: 'Page' },
 };
 
 const statusTexts: Record<number, string> = {
@@ -65,10 +52,8 @@ export function openApiDocument(config: LibraryConfig, origin: string): Json {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: `Scopes: ${scopeNames.join(', ')}` } },
       schemas: {
         ...namedSchemas(),
-        AdConditions: conditions(libraryFilters.ads),
-        PageConditions: conditions(libraryFilters.pages),
-        AdSearchRequest: searchRequest(libraryFilters.ads, 'AdConditions', config),
-        PageSearchRequest: searchRequest(libraryFilters.pages, 'PageConditions', config),
+        ...searchSchemas('Ad', libraryFilters.ads, config),
+        ...searchSchemas('Page', libraryFilters.pages, config),
       },
     },
   };
@@ -79,50 +64,43 @@ const json = (name: string) => ({ content: { 'application/json': { schema: ref(n
 
 function operation(name: OperationName, { scopes, prices }: LibraryConfig): Json {
   const { gated, path } = operations[name];
-  const body = requestBodies[name];
+  const { takes, gives } = bodies[name];
   const finds = path.includes('{');
+  const scope = scopes[name];
   const statuses = [
     401,
-    403,
     ...(gated ? [402, 429] : []),
+    ...(scope ? [403] : []),
     ...(finds ? [404] : []),
-    ...(finds || body ? [422] : []),
-  ] as const;
-  const scope = scopes[name];
+    ...(finds || takes ? [422] : []),
+  ];
+  const { charged, remaining } = creditHeaders[name];
+  const headers = [
+    'X-Service-Request-Id',
+    ...(charged ? ['X-Service-Credits-Charged'] : []),
+    ...(remaining ? ['X-Service-Credits-Remaining'] : []),
+  ];
   return {
     operationId: name,
-    summary: summaries[name],
     description: [scope && `Scope: ${scope}.`, gated && priceText(prices[name])].filter(Boolean).join(' '),
     parameters: parameters(name),
-    ...(body && { requestBody: { required: true, ...json(body) } }),
+    ...(takes && { requestBody: { required: true, ...json(takes) } }),
     responses: {
-      200: { description: 'OK', headers: responseHeaders(creditHeaders[name]), ...json(results[name]) },
+      200: {
+        description: 'OK',
+        headers: Object.fromEntries(headers.map((header) => [header, { schema: { type: 'string' } }])),
+        ...json(gives),
+      },
       ...Object.fromEntries(
-        statuses
-          .filter((status) => status !== 403 || scope)
-          .map((status) => [status, { description: statusTexts[status], ...json('ErrorBody') }]),
+        statuses.map((status) => [status, { description: statusTexts[status], ...json('ErrorBody') }]),
       ),
     },
   };
 }
 
-const requestBodies: Partial<Record<OperationName, string>> = {
-  addCollectionItem: 'AddCollectionItemRequest',
-  searchAds: 'AdSearchRequest',
-  searchPages: 'PageSearchRequest',
-};
-
-function priceText(price: Price = { credits: 0 }): string {
-  return `Costs ${price.credits} credit${price.credits === 1 ? '' : 's'}${price.perItems ? ` per started ${price.perItems} items in the answer` : ''}.`;
-}
-
-function responseHeaders({ charged, remaining }: { charged: boolean; remaining: boolean }): Json {
-  const text = { schema: { type: 'string' } };
-  return {
-    'X-Service-Request-Id': text,
-    ...(charged && { 'X-Service-Credits-Charged': text }),
-    ...(remaining && { 'X-Service-Credits-Remaining': text }),
-  };
+function priceText({ credits, perItems }: Price = { credits: 0 }): string {
+  const unit = credits === 1 ? 'credit' : 'credits';
+  return `Costs ${credits} ${unit}${perItems ? ` per started ${perItems} items in the answer` : ''}.`;
 }
 
 function parameters(name: OperationName): Json[] {
@@ -135,49 +113,37 @@ function parameters(name: OperationName): Json[] {
   if (name !== 'listCollectionItems') return inPath;
   return [
     ...inPath,
-    { name: 'itemType', in: 'query', required: true, schema: { type: 'string', enum: ItemType.options } },
+    { name: 'itemType', in: 'query', required: true, schema: { type: 'string', enum: schemas.ItemType.options } },
     { name: 'limit', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 100, default: 50 } },
     { name: 'cursor', in: 'query', schema: { type: 'string' } },
   ];
 }
 
-/**
- * Every schema of the document by its name; schemas refer to each other. In place of SearchRequest there is one for each
- * search, and lists say what else this library sends with them.
- */
+/** What a search's first page may have besides the document's fields. */
+const ofFirstPage = { notes: { type: 'array', items: { type: 'string' } }, counts: { type: 'object' } };
+
+/** Every schema of the document by its name; in place of SearchRequest there is one for each search. */
 function namedSchemas(): Json {
   const registry = z.registry<{ id: string }>();
   for (const [id, schema] of Object.entries(schemas)) {
-    if (schema instanceof z.ZodType) registry.add(schema, { id });
+    // An answer as a client takes it is no schema of the document.
+    if (schema instanceof z.ZodType && !id.endsWith('Answer') && id !== 'SearchRequest') registry.add(schema, { id });
   }
-  const made = z.toJSONSchema(registry, { uri: (id) => ref(id).$ref, io: 'input', target: 'draft-2020-12' });
-  const { SearchRequest: _, ...all } = made.schemas;
-  for (const list of [all.AdListResult, all.PageListResult]) Object.assign(list?.properties ?? {}, { notes, counts });
-  return Object.fromEntries(Object.entries(all).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+  const made = z.toJSONSchema(registry, { uri: (id) => ref(id).$ref, io: 'input', target: 'draft-2020-12' }).schemas;
+  for (const list of [made.AdListResult, made.PageListResult]) Object.assign(list?.properties ?? {}, ofFirstPage);
+  return Object.fromEntries(Object.entries(made).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
 }
 
-const notes = {
-  type: 'array',
-  items: { type: 'string' },
-  description:
-    'With the first page of a search: values that no record has, and records that a filter leaves out unseen',
-};
-
-const counts = {
-  type: 'object',
-  description: 'Of the key countBy: the values there are, and the records without one',
-  properties: {
-    by: { type: 'string' },
-    values: { type: 'array', items: { type: 'object', properties: { value: {}, total: { type: 'number' } } } },
-    none: { type: 'number' },
-  },
-};
-
-function searchRequest(filters: SearchFilter[], conditionsName: string, { searchLimit }: LibraryConfig): Json {
+/** The body of a search, and what its `not` takes. */
+function searchSchemas(item: string, filters: SearchFilter[], { searchLimit }: LibraryConfig): Json {
+  const object = (properties: Json) => ({ type: 'object', additionalProperties: false, properties });
+  const conditions = Object.fromEntries(
+    filters.filter(isCondition).map((filter) => [filter.key, filterSchema(filter)]),
+  );
+  const others = filters.filter((filter) => !isCondition(filter));
   return {
-    type: 'object',
-    additionalProperties: false,
-    properties: {
+    [`${item}Conditions`]: object(conditions),
+    [`${item}SearchRequest`]: object({
       limit: { type: 'integer', minimum: 1, maximum: searchLimit.maximum, default: searchLimit.default },
       cursor: { type: 'string', description: 'From an earlier answer; goes on alone, without the filters' },
       countBy: {
@@ -185,30 +151,23 @@ function searchRequest(filters: SearchFilter[], conditionsName: string, { search
         enum: filters.flatMap(({ key, counted }) => (counted ? key : [])),
         description: 'With the first page: `counts` tells how many records have each value, the 30 commonest',
       },
+      ...conditions,
       ...Object.fromEntries(
-        filters.map((filter) => [
+        others.map((filter) => [
           filter.key,
           filter.type === 'filters'
-            ? { description: filter.description, ...ref(conditionsName) }
+            ? { description: filter.description, ...ref(`${item}Conditions`) }
             : filterSchema(filter),
         ]),
       ),
-    },
+    }),
   };
 }
 
-/** What `not` takes. */
-const conditions = (filters: SearchFilter[]): Json => ({
-  type: 'object',
-  additionalProperties: false,
-  properties: Object.fromEntries(filters.filter(isCondition).map((filter) => [filter.key, filterSchema(filter)])),
-});
-
-function filterSchema(filter: SearchFilter): Json {
-  const { type, description, values, open, minimum, maximum, maxLength, example } = filter;
+function filterSchema({ type, description, values, open, example, maxLength, ...rest }: SearchFilter): Json {
   const about = {
     description,
-    ...(filter.default !== undefined && { default: filter.default }),
+    ...(rest.default !== undefined && { default: rest.default }),
     ...(example !== undefined && { examples: [example] }),
   };
   const text = { type: 'string', ...(values && (open ? { examples: values } : { enum: values })) };
@@ -217,16 +176,10 @@ function filterSchema(filter: SearchFilter): Json {
     case 'string':
       return { ...text, ...about, minLength: 1, ...(maxLength !== undefined && { maxLength }) };
     case 'strings':
-      return {
-        ...about,
-        anyOf: [
-          text,
-          { type: 'array', items: text, minItems: 1, ...(maxLength !== undefined && { maxItems: maxLength }) },
-        ],
-      };
+      return { ...about, anyOf: [text, { type: 'array', items: text, minItems: 1, maxItems: maxLength }] };
     case 'date':
       return { ...about, type: 'string' };
     default:
-      return { ...about, type, ...(minimum !== undefined && { minimum }), ...(maximum !== undefined && { maximum }) };
+      return { ...about, type, minimum: rest.minimum, maximum: rest.maximum };
   }
 }

@@ -1,13 +1,109 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { Hono } from 'hono';
 import { type OperationName, operations } from '../../api/call.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
-import type { Records } from '../database/records.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+import { type IndexProgress, indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
+import type { ImportReport } from '../import/import.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
-import type { Caller, Collections, KeyRing } from './accounts.ts';
-import type { LibraryConfig } from './config.ts';
-import { creditHeaders, type Meter, priceOf } from './meter.ts';
+import {
+  type Caller,
+  type Collections,
+  collectionsIn,
+  type KeyRing,
+  type Keys,
+  keysIn,
+  type Random,
+} from './accounts.ts';
+import { defaultConfig, type LibraryConfig } from './config.ts';
+import { creditHeaders, type Meter, meterIn, priceOf } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
-import { ApiError, notFound, readBody, readItem, readItemsQuery, readPageId, readUuid } from './request.ts';
+import {
+  ApiError,
+  cursorsWith,
+  notFound,
+  readBody,
+  readItem,
+  readItemsQuery,
+  readPageId,
+  readUuid,
+} from './request.ts';
+
+export type LibraryOptions = {
+  /** A file, or `:memory:`. */
+  database: string;
+  /** Unix milliseconds. */
+  now: () => number;
+  config?: Partial<LibraryConfig>;
+  random?: Random;
+  /** Throws when another process has taken over the file. */
+  checkLock?: () => void;
+  /** Hears how far the records of a file of an older version are indexed again. */
+  onIndex?: ((progress: IndexProgress) => void) | undefined;
+  /** Receives errors that callers only see as a 500. */
+  onError?: (error: unknown) => void;
+};
+
+export type Library = {
+  /** The HTTP API. */
+  fetch(request: Request): Promise<Response>;
+  keys: Keys;
+  /** Loads ads and pages; see import/import.ts. */
+  import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
+  /** How many records it has. */
+  size(): LibrarySize;
+  close(): void;
+};
+
+export type OpenLibrary = Library & { context: ServiceContext };
+
+export type LibrarySize = { ads: number; pages: number };
+
+const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
+
+/**
+ * Opens a local library. No other process may use the file: the commands lock it first (database/lock.ts).
+ * @throws Error when the file is no library, or one of a newer version, or cannot be written
+ */
+export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary> {
+  const { database: path, now, random = systemRandom, onError = () => {} } = options;
+  const config = { ...defaultConfig, ...options.config };
+  const database = await openDatabase(path, options.checkLock);
+  const collections = collectionsIn(database, random.uuid);
+  const keys = keysIn({ database, config, collections, now, random });
+  const context: ServiceContext = {
+    config,
+    database,
+    records: recordsIn(database),
+    collections,
+    cursors: cursorsWith(cursorSecret(database, random)),
+    meter: meterIn(database, now),
+    now,
+  };
+  await indexMissingRecords(context, options.onIndex);
+  const service = serviceOf({ context, keys, requestId: random.uuid, onError });
+  return {
+    fetch: async (request) => service.fetch(request),
+    keys,
+    import: async (source) => (await import('../import/import.ts')).importRecords(context, source),
+    size: () => sizeOf(database),
+    close: database.close,
+    context,
+  };
+}
+
+const sizeOf = (database: Database): LibrarySize =>
+  database.get('SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages') ?? {
+    ads: 0,
+    pages: 0,
+  };
+
+/** Stored in the database, so that cursors outlive the process. */
+function cursorSecret(database: Database, random: Random): string {
+  const fresh = Buffer.from(random.bytes(32)).toString('hex');
+  database.run("INSERT OR IGNORE INTO secrets VALUES ('cursor', ?)", [fresh]);
+  return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? fresh;
+}
 
 type ServiceParts = {
   context: ServiceContext;
@@ -28,7 +124,7 @@ const endpoints = Object.values(operations).map(({ path, ...operation }) => ({
  * (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
  * windows (402, 429). Only a 200 is charged.
  */
-export function serviceOf(parts: ServiceParts): Hono {
+function serviceOf(parts: ServiceParts): Hono {
   const app = new Hono({ strict: false });
   for (const { name, method, path } of endpoints)
     app.on(method, path, ({ req }) => answer(name, req.raw, req.param() as Record<string, string>, parts));
