@@ -3,11 +3,12 @@ import * as z from 'zod';
 import { withDeadline } from '../api/call.ts';
 import { invalidRequest } from '../api/errors.ts';
 import { adRows } from '../dataset/ad-row.ts';
-import { isoTime } from '../dataset/cells.ts';
+import { dateCell, isoTime, numberCell, textsOf } from '../dataset/cells.ts';
 import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
 import { add, type Fields } from '../present/copy-fields.ts';
+import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/list-text.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
 import { addressOf } from '../present/urls.ts';
@@ -118,23 +119,15 @@ type Detail = 'brief' | 'full';
 /** A stored ad as the board shows it: what it filters, sorts and draws by, and in full what its drawer holds as well. */
 function boardAd(item: StoredItem, detail: Detail): BoardAd {
   const fields = objectOf(item) as Fields;
-  const { ad, countries, platforms, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
+  const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
   const view: BoardAd = { id: item.id };
   add(view, {
+    ...sentFields(fields, detail),
     pageName: line(ad.pageName),
-    headline: line(ad.headline),
     firstLine: line(ad.firstLine),
-    startedAt: ad.startedAt ?? undefined,
-    lastSeenAt: ad.lastSeenAt ?? undefined,
-    endDate: ad.endDate ?? undefined,
     daysRunning: ad.daysRunning ?? undefined,
     active: ad.active === null ? undefined : ad.active === 1,
-    displayFormat: line(ad.displayFormat),
     creative: creativeOf(fields),
-    ctaType: line(ad.ctaType),
-    countries: words(countries.map(({ country }) => country)),
-    duplicates: ad.duplicates ?? undefined,
-    audienceReach: ad.audienceReach ?? undefined,
   });
   const title = line(cards[0]?.title);
   if (detail === 'brief' && title) add(view, { cards: [{ title }] });
@@ -142,16 +135,22 @@ function boardAd(item: StoredItem, detail: Detail): BoardAd {
     add(view, {
       body: copy(ad.body, maxCopy),
       linkDescription: copy(ad.linkDescription, maxLine),
-      publisherPlatform: words(platforms.map(({ platform }) => platform)),
-      adSpendMin: ad.adSpendMin ?? undefined,
-      adSpendMax: ad.adSpendMax ?? undefined,
-      currency: line(fields.currency),
       landingDomain: line(ad.landingDomain),
       landingUrl: httpsAddress(ad.offerLink ?? cards[0]?.url),
       cards: cards.length > 0 ? cards.slice(0, maxCards).map(boardCard) : undefined,
     });
   return view;
 }
+
+/** What the service sent, as far as the board shows it. A drawer alone has copy of several lines. */
+const sentFields = (ad: Fields, detail: Detail) =>
+  Object.fromEntries(
+    boardFields.flatMap(([name, { is, board }]) =>
+      board === 'brief' || detail === 'full' ? [[name, shownAs[is](ad[name])]] : [],
+    ),
+  );
+
+const boardFields = Object.entries<SentField>(adFields).filter(([, { board }]) => board !== undefined);
 
 function boardCard({ title, body }: { title: string | null; body: string | null }): BoardCard {
   const card: BoardCard = {};
@@ -169,6 +168,15 @@ function words(texts: readonly (string | null)[]): string[] | undefined {
   const kept = texts.slice(0, maxWords).flatMap((text) => line(text) ?? []);
   return kept.length > 0 ? kept : undefined;
 }
+
+const shownAs: Record<SentField['is'], (value: unknown) => unknown> = {
+  text: line,
+  id: line,
+  date: (value) => dateCell(value) ?? undefined,
+  number: (value) => numberCell(value) ?? undefined,
+  flag: (value) => (typeof value === 'boolean' ? value : undefined),
+  words: (value) => words(textsOf(value)),
+};
 
 /** Says how much is missing, and cuts no character in two. */
 function clip(text: string, max: number): string {

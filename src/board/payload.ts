@@ -1,41 +1,28 @@
-/** What the server and the view of the board agree on. The view runs in a browser, so this file imports nothing. */
+import type { adFields, ShownWith } from '../present/fields.ts';
+
+/** What the server and the view of the board agree on. The view runs in a browser, so this file imports types alone. */
 
 /** Where a result holds what the board reads: in its `_meta`, under this key. */
 export const boardKey = 'ad-library/board';
 
-/** An ad on the board. Kept fields have the API's names; what is missing is left out. */
-export interface BoardAd {
+/** An ad on the board. What the API sends has its names; what is missing is left out. */
+export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   id: string;
   pageName?: string;
-  headline?: string;
   /** What a reader sees first. */
   firstLine?: string;
-  startedAt?: string;
-  lastSeenAt?: string;
-  endDate?: string;
   daysRunning?: number;
   /** Left out if it is not known. */
   active?: boolean;
-  displayFormat?: string;
   /** Its pictures, videos and cards in words, such as `15 s` or `5 cards`. */
   creative?: string;
-  ctaType?: string;
-  countries?: string[];
-  duplicates?: number;
-  audienceReach?: number;
   /** In brief at most one, for its title. */
   cards?: BoardCard[];
-  // All below in full alone.
-  body?: string;
-  linkDescription?: string;
-  publisherPlatform?: string[];
-  adSpendMin?: number;
-  adSpendMax?: number;
-  currency?: string;
+  /** In full alone, as `landingUrl`. */
   landingDomain?: string;
   /** Only an https address. */
   landingUrl?: string;
-}
+};
 
 export interface BoardCard {
   title?: string;

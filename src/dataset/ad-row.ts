@@ -2,8 +2,9 @@ import { landingDomainOf } from '../present/ad.ts';
 import { isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
 import { type Fields, isObject, objects } from '../present/copy-fields.ts';
 import { runOf } from '../present/dates.ts';
+import { adFields } from '../present/fields.ts';
 import { type AdCopy, copyOf, firstLineOf, wholeText } from './ad-copy.ts';
-import { dateCell, flagCell, idCell, isoTime, jsonCell, numberCell, textCell, textsOf } from './cells.ts';
+import { dateCell, flagCell, idCell, isoTime, jsonCell, sentCells, textCell, textsOf } from './cells.ts';
 import type { AdRow, Row } from './columns.ts';
 
 export interface AdFacts {
@@ -54,32 +55,12 @@ export function languageText(ad: object): string | null {
   });
 }
 
+const sentAdCells = sentCells(adFields);
+
 function sentFields(ad: Fields, id: string) {
   const page = isObject(ad.page) ? ad.page : {};
-  return {
-    id,
-    pageId: idCell(ad.pageId),
-    pageName: textCell(page.pageName) ?? textCell(ad.pageName),
-    headline: textCell(ad.headline),
-    body: textCell(ad.body),
-    linkDescription: textCell(ad.linkDescription),
-    offerLink: textCell(ad.offerLink),
-    startedAt: dateCell(ad.startedAt),
-    lastSeenAt: dateCell(ad.lastSeenAt),
-    endDate: dateCell(ad.endDate),
-    duplicates: numberCell(ad.duplicates),
-    audienceReach: numberCell(ad.audienceReach),
-    adSpendMin: numberCell(ad.adSpendMin),
-    adSpendMax: numberCell(ad.adSpendMax),
-    revenueMin: numberCell(ad.revenueMin),
-    revenueMax: numberCell(ad.revenueMax),
-    ctaType: textCell(ad.ctaType),
-    displayFormat: textCell(ad.displayFormat),
-    productTitle: textCell(ad.productTitle),
-    productPrice: numberCell(ad.productPrice),
-    trendPublic: numberCell(ad.trendPublic),
-    performancePublic: numberCell(ad.performancePublic),
-  };
+  const pageName = textCell(page.pageName) ?? textCell(ad.pageName);
+  return Object.assign({ id, pageId: idCell(ad.pageId), pageName }, sentAdCells(ad));
 }
 
 function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {

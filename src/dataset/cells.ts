@@ -1,5 +1,6 @@
 import { isLongNumber, isNumber } from '../present/copy-fields.ts';
 import { timeOf } from '../present/dates.ts';
+import type { NamesWith, SentField } from '../present/fields.ts';
 
 /**
  * Values of the service made cells. Any field may be missing or of another type than its document says: then the cell
@@ -47,3 +48,25 @@ export function listCell(value: unknown): string | null {
   const texts = textsOf(value);
   return texts.length > 0 ? JSON.stringify(texts) : null;
 }
+
+/** The columns of what the service sent: one cell for each, in their order. */
+export function sentCells<Fields extends Record<string, SentField>>(
+  fields: Fields,
+): (sent: object) => SentCells<Fields> {
+  const cells = Object.entries(fields).flatMap(([name, { is, column }]) =>
+    column ? [{ name, cellOf: cellsOf[is] }] : [],
+  );
+  return (sent) => {
+    const row: Record<string, unknown> = {};
+    for (const { name, cellOf } of cells) row[name] = cellOf((sent as Record<string, unknown>)[name]);
+    return row as SentCells<Fields>;
+  };
+}
+
+type SentCells<Fields> = {
+  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' }
+    ? number | null
+    : string | null;
+};
+
+const cellsOf = { text: textCell, date: dateCell, number: numberCell, flag: flagCell, words: listCell, id: idCell };

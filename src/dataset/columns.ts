@@ -1,3 +1,16 @@
+import { adFields, type NamesWith, pageFields, type SentField } from '../present/fields.ts';
+
+type SentColumns<Fields> = {
+  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';
+};
+
+const sentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, { is, column }]) =>
+      column ? [[name, is === 'number' || is === 'flag' ? 'numeric' : 'text']] : [],
+    ),
+  ) as SentColumns<Fields>;
+
 /**
  * The tables that SQL sees, by the API's own names, each with its columns in order. Dates are ISO text, flags 0 or 1;
  * what is missing is null, never an empty text.
@@ -7,25 +20,7 @@ export const tables = {
     id: 'text',
     pageId: 'text',
     pageName: 'text',
-    headline: 'text',
-    body: 'text',
-    linkDescription: 'text',
-    offerLink: 'text',
-    startedAt: 'text',
-    lastSeenAt: 'text',
-    endDate: 'text',
-    duplicates: 'numeric',
-    audienceReach: 'numeric',
-    adSpendMin: 'numeric',
-    adSpendMax: 'numeric',
-    revenueMin: 'numeric',
-    revenueMax: 'numeric',
-    ctaType: 'text',
-    displayFormat: 'text',
-    productTitle: 'text',
-    productPrice: 'numeric',
-    trendPublic: 'numeric',
-    performancePublic: 'numeric',
+    ...sentColumns(adFields),
     landingDomain: 'text',
     daysRunning: 'numeric',
     active: 'numeric',
@@ -47,22 +42,7 @@ export const tables = {
   ad_versions: { id: 'text', gatheredAt: 'text', json: 'text' },
   pages: {
     pageId: 'text',
-    pageName: 'text',
-    sourcePageExternalId: 'text',
-    pageLikes: 'numeric',
-    pageIgFollowers: 'numeric',
-    adsAmount: 'numeric',
-    adsTotalDuplicates: 'numeric',
-    audienceReach: 'numeric',
-    averageDuplicates: 'numeric',
-    trend: 'numeric',
-    performance: 'numeric',
-    pageCreatedAt: 'text',
-    createdAt: 'text',
-    detailsEstimated: 'numeric',
-    technologySlugs: 'text',
-    countries: 'text',
-    languages: 'text',
+    ...sentColumns(pageFields),
     firstGatheredAt: 'text',
     gatheredAt: 'text',
     json: 'text',

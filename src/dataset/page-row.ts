@@ -1,5 +1,6 @@
 import type { Fields } from '../present/copy-fields.ts';
-import { dateCell, flagCell, idCell, isoTime, jsonCell, listCell, numberCell, textCell } from './cells.ts';
+import { pageFields } from '../present/fields.ts';
+import { idCell, isoTime, jsonCell, sentCells } from './cells.ts';
 import type { PageRow } from './columns.ts';
 
 export interface PageFacts {
@@ -14,26 +15,11 @@ export interface PageFacts {
 /** The row of a page as the API sent it, where any field may be missing or of another type. */
 export function pageRow(page: object, { gatheredAt, firstGatheredAt = gatheredAt, json }: PageFacts): PageRow {
   const fields = page as Fields;
-  return {
-    pageId: idCell(fields.pageId) ?? '',
-    pageName: textCell(fields.pageName),
-    sourcePageExternalId: idCell(fields.sourcePageExternalId),
-    pageLikes: numberCell(fields.pageLikes),
-    pageIgFollowers: numberCell(fields.pageIgFollowers),
-    adsAmount: numberCell(fields.adsAmount),
-    adsTotalDuplicates: numberCell(fields.adsTotalDuplicates),
-    audienceReach: numberCell(fields.audienceReach),
-    averageDuplicates: numberCell(fields.averageDuplicates),
-    trend: numberCell(fields.trend),
-    performance: numberCell(fields.performance),
-    pageCreatedAt: dateCell(fields.pageCreatedAt),
-    createdAt: dateCell(fields.createdAt),
-    detailsEstimated: flagCell(fields.detailsEstimated),
-    technologySlugs: listCell(fields.technologySlugs),
-    countries: listCell(fields.countries),
-    languages: listCell(fields.languages),
+  return Object.assign({ pageId: idCell(fields.pageId) ?? '' }, sentPageCells(fields), {
     firstGatheredAt: isoTime(firstGatheredAt),
     gatheredAt: isoTime(gatheredAt),
     json: jsonCell(json ?? JSON.stringify(page)),
-  };
+  });
 }
+
+const sentPageCells = sentCells(pageFields);

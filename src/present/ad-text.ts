@@ -8,8 +8,9 @@ import {
   mediaOfCards,
   type SameAs,
 } from './ad-media.ts';
-import { type Detail, type Fields, FULL_TOKENS, groupBy } from './copy-fields.ts';
+import { type Detail, type Fields, FULL_TOKENS, groupBy, simpleFacts } from './copy-fields.ts';
 import { dayOf, daysBetween } from './dates.ts';
+import { adFields } from './fields.ts';
 import { fullBlocks, fullText } from './full.ts';
 import { COUNTRY, copies, count, framed, type ListFrame } from './list-text.ts';
 import { codes, constant, quote, quoteLines, word } from './safe-text.ts';
@@ -271,11 +272,9 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
     [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : copies(ad.duplicates),
-    ad.audienceReach === undefined ? undefined : `reach ${ad.audienceReach}`,
+    ...simpleFacts(adFields, ad),
     range('spend est.', [ad.adSpendMin, ad.adSpendMax], ad),
     range('revenue est.', [ad.revenueMin, ad.revenueMax], ad),
-    ad.trendPublic === undefined ? undefined : `trend ${ad.trendPublic}`,
-    ad.performancePublic === undefined ? undefined : `performance ${ad.performancePublic}`,
     productFact(ad),
     actionFact(ad),
     ad.publisherPlatform && codes(ad.publisherPlatform.map(shortName), NETWORK),

@@ -18,12 +18,13 @@ import {
   ID_TOKENS,
   idOf,
   isObject,
-  type Kept,
   keep,
   objects,
   textOf,
+  viewTable,
 } from './copy-fields.ts';
 import { dayOf, type Run, runOf } from './dates.ts';
+import { adFields, type ShownWith } from './fields.ts';
 import { fullItem } from './full.ts';
 import { hashOf } from './safe-text.ts';
 import { estimateTokens, TRUNCATED } from './tokens.ts';
@@ -35,41 +36,11 @@ import { cleanAddress, domainOf } from './urls.ts';
  */
 export const AdView = z.looseObject({ id: z.string() });
 
-/** The maximum tokens of a text, or the type of a field. Views show the fields in this order. */
-const BRIEF_FACTS = {
-  displayFormat: 12,
-  ctaType: 12,
-  publisherPlatform: 'words',
-  countries: 'words',
-  startedAt: 20,
-  endDate: 20,
-  duplicates: 'number',
-  audienceReach: 'number',
-  adSpendMin: 'number',
-  adSpendMax: 'number',
-  revenueMin: 'number',
-  revenueMax: 'number',
-  trendPublic: 'number',
-  performancePublic: 'number',
-  productTitle: 16,
-  productPrice: 'number',
-  /** An extra key that imported ads have. */
-  currency: 8,
-} as const;
-
-const STANDARD_COPY = { headline: 150, body: 2000, linkDescription: 300 } as const;
-const STANDARD_FACTS = {
-  ...BRIEF_FACTS,
-  lastSeenAt: 20,
-  productTitle: 60,
-  productCreatedAt: 20,
-  isStorePlatformBestSeller: 'flag',
-  sourcePageExternalId: 40,
-  appUrl: 100,
-} as const;
+const briefFields = viewTable(adFields, 'brief');
+const standardFields = viewTable(adFields, 'standard');
 
 /** API fields keep their names and values, with texts shortened; the other fields are derived. */
-export type AdView = Kept<typeof STANDARD_COPY & typeof STANDARD_FACTS> & {
+export type AdView = ShownWith<typeof adFields, { brief: unknown } | { standard: unknown }> & {
   id: string;
   pageName?: string;
   pageId?: string;
@@ -113,7 +84,7 @@ function briefView(ad: Fields, now: number): AdView {
   const view = advertised(ad, 20);
   addOpening(view, ad);
   add(view, { creative: creativeOf(ad) });
-  keep(view, ad, BRIEF_FACTS);
+  keep(view, ad, briefFields);
   const { daysRunning, stillRunning } = runOf(ad, now);
   add(view, { lastSeen: dayOf(ad.lastSeenAt), daysRunning, stillRunning });
   addLanding(view, ad);
@@ -123,14 +94,13 @@ function briefView(ad: Fields, now: number): AdView {
 function standardView(ad: Fields, now: number, budget: number): AdView {
   const view = advertised(ad, 100);
   keep(view, pageOf(ad), { adsAmount: 'number' });
-  keep(view, ad, STANDARD_COPY);
+  keep(view, ad, standardFields);
   const { views: cardViews, media, more } = viewCards(ad);
   add(view, {
     cardViews: cardViews.length > 0 ? cardViews : undefined,
     moreCards: more > 0 ? more : undefined,
     creative: creativeOf(ad),
   });
-  keep(view, ad, STANDARD_FACTS);
   add(view, runOf(ad, now));
   addLanding(view, ad);
   add(view, { landingUrl: cleanAddress(ad.offerLink, 100) });
@@ -225,7 +195,7 @@ function addLanding(view: AdView, ad: Fields): void {
 const related = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`);
 
 const ONLY_IN_FULL = { onlyInFull: 'words' } as const;
-const SHOWN = new Set([...Object.keys(STANDARD_COPY), ...Object.keys(STANDARD_FACTS)]);
+const SHOWN = new Set(Object.keys(standardFields));
 for (const name of ['id', 'pageId', 'page', 'media', 'cards', 'website', 'offerLink', 'displayUrl']) SHOWN.add(name);
 
 const isEmpty = (value: unknown) =>

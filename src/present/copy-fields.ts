@@ -1,3 +1,4 @@
+import type { SentField } from './fields.ts';
 import { sanitize } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 
@@ -52,6 +53,25 @@ const WORD_TOKENS = 12;
 
 /** The type of a field: the maximum tokens of a text, a number, a flag, a list of words. */
 export type FieldType = number | 'number' | 'flag' | 'words';
+
+/** The fields that a view shows, for `keep`. A single object shows what lists show as well. */
+export const viewTable = (fields: Record<string, SentField>, view: 'brief' | 'standard'): Record<string, FieldType> =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, { is, brief, standard = brief }]) => {
+      const shown = view === 'brief' ? brief : standard;
+      if (shown === undefined) return [];
+      return [[name, is === 'number' || is === 'flag' || is === 'words' ? is : shown === true ? DATE_TOKENS : shown]];
+    }),
+  );
+
+const DATE_TOKENS = 20;
+
+/** `reach 800000`: a phrase for each field of the view whose number needs but a word. */
+export const simpleFacts = (fields: Record<string, SentField>, view: object): string[] =>
+  Object.entries(fields).flatMap(([name, { say }]) => {
+    const value = (view as Fields)[name];
+    return say === undefined || value === undefined ? [] : [`${say} ${value}`];
+  });
 
 /** What `keep` makes of a table of fields. */
 export type Kept<Table> = {

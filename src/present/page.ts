@@ -1,6 +1,17 @@
 import * as z from 'zod';
-import { add, type Detail, type Fields, FULL_TOKENS, idOf, type Kept, keep, objects } from './copy-fields.ts';
+import {
+  add,
+  type Detail,
+  type Fields,
+  FULL_TOKENS,
+  idOf,
+  keep,
+  objects,
+  simpleFacts,
+  viewTable,
+} from './copy-fields.ts';
 import { dayOf } from './dates.ts';
+import { pageFields, type ShownWith } from './fields.ts';
 import { fullBlocks, fullItem, fullText } from './full.ts';
 import { COUNTRY, copies, count, framed, type ListFrame } from './list-text.ts';
 import { codes, quote, word } from './safe-text.ts';
@@ -8,31 +19,11 @@ import { codes, quote, word } from './safe-text.ts';
 /** The schema of a page that clients see; see `AdView`. */
 export const PageView = z.looseObject({ pageId: z.string() });
 
-const BRIEF = {
-  pageLikes: 'number',
-  pageIgFollowers: 'number',
-  adsAmount: 'number',
-  adsTotalDuplicates: 'number',
-  averageDuplicates: 'number',
-  audienceReach: 'number',
-  trend: 'number',
-  performance: 'number',
-  countries: 'words',
-  languages: 'words',
-  pageCreatedAt: 20,
-} as const;
-const STANDARD = {
-  ...BRIEF,
-  createdAt: 20,
-  detailsEstimated: 'flag',
-  technologySlugs: 'words',
-  sourcePageExternalId: 40,
-  appUrl: 100,
-} as const;
+const briefFields = viewTable(pageFields, 'brief');
+const standardFields = viewTable(pageFields, 'standard');
 
-export type PageView = Kept<typeof STANDARD> & {
+export type PageView = ShownWith<typeof pageFields, { brief: unknown } | { standard: unknown }> & {
   pageId: string;
-  pageName?: string;
   /** What the thumbnails show: `4 videos, 1 image`. */
   thumbnailKinds?: string;
 };
@@ -48,8 +39,7 @@ export function viewPage(page: object, { detail, budget = FULL_TOKENS }: PageOpt
   const pageId = idOf(source.pageId);
   if (detail === 'full') return { ...fullItem(source, budget), pageId };
   const view: PageView = { pageId };
-  keep(view, source, { pageName: detail === 'brief' ? 20 : 100 });
-  keep(view, source, detail === 'brief' ? BRIEF : STANDARD);
+  keep(view, source, detail === 'brief' ? briefFields : standardFields);
   add(view, { thumbnailKinds: kindsOf(source.thumbnails) });
   return view;
 }
@@ -117,9 +107,7 @@ function factsOf(page: PageView): string[] {
     page.averageDuplicates === undefined ? undefined : `avg ${page.averageDuplicates}`,
     number(page.pageLikes, 'likes'),
     number(page.pageIgFollowers, 'IG followers'),
-    page.audienceReach === undefined ? undefined : `reach ${page.audienceReach}`,
-    page.trend === undefined ? undefined : `trend ${page.trend}`,
-    page.performance === undefined ? undefined : `performance ${page.performance}`,
+    ...simpleFacts(pageFields, page),
     page.thumbnailKinds && `shows ${page.thumbnailKinds}`,
     page.countries && codes(page.countries, COUNTRY),
     page.languages && `languages ${codes(page.languages, LANGUAGE)}`,

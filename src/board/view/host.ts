@@ -1,3 +1,4 @@
+import { adFields, type SentField } from '../../present/fields.ts';
 import {
   type BoardAd,
   type BoardAds,
@@ -119,27 +120,21 @@ export function contextOf(result: Message): BoardContext {
 }
 
 /** The fields of a list that the board shows, with their types. */
-const fields: Partial<Record<keyof BoardAd, 'string' | 'number'>> = {
-  pageName: 'string',
-  headline: 'string',
-  body: 'string',
-  startedAt: 'string',
-  lastSeenAt: 'string',
-  endDate: 'string',
-  daysRunning: 'number',
-  displayFormat: 'string',
-  creative: 'string',
-  ctaType: 'string',
-  duplicates: 'number',
-  audienceReach: 'number',
-  landingDomain: 'string',
-};
+const fields = new Map<string, 'string' | 'number'>([
+  ...Object.entries<SentField>(adFields)
+    .filter(([, { is, board }]) => board !== undefined && is !== 'words' && is !== 'flag')
+    .map(([name, { is }]) => [name, is === 'number' ? 'number' : 'string'] as const),
+  ['pageName', 'string'],
+  ['daysRunning', 'number'],
+  ['creative', 'string'],
+  ['landingDomain', 'string'],
+]);
 
 /** Ads as a result lists them: all there is of those that the server does not give, as after a restart. */
 export function adsIn(result: Message): BoardAd[] {
   return listed(result).map((item) => {
     const known = { ...item, lastSeenAt: item.lastSeenAt ?? item.lastSeen } as Message;
-    const kept = Object.entries(fields).filter(([name, type]) => typeof known[name] === type);
+    const kept = [...fields].filter(([name, type]) => typeof known[name] === type);
     const ad: BoardAd = { id: String(item.id), ...Object.fromEntries(kept.map(([name]) => [name, known[name]])) };
     const firstLine = ad.body?.split('\n', 1)[0];
     const { stillRunning: active, countries } = item;

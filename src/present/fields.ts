@@ -1,0 +1,87 @@
+/**
+ * The fields of ads and pages that the API sends, each once: its type, and where a reader finds it. The views, what they say, the
+ * columns of SQL and of exports, and the board follow, in the order of these records.
+ */
+export interface SentField {
+  is: 'text' | 'date' | 'number' | 'flag' | 'words' | 'id';
+  /** Lists show it: with at most so many tokens of a text. */
+  brief?: number | true;
+  /** A single ad or page shows it, as it does all that lists show: with at most so many tokens of a text. */
+  standard?: number | true;
+  /** A column of the table `ads` or `pages`. */
+  column?: true;
+  /** Every ad on the board has it, or its drawer alone. */
+  board?: 'brief' | 'full';
+  /** The word before its number, where that says all. */
+  say?: string;
+}
+
+export const adFields = {
+  headline: { is: 'text', standard: 150, column: true, board: 'brief' },
+  body: { is: 'text', standard: 2000, column: true, board: 'full' },
+  linkDescription: { is: 'text', standard: 300, column: true, board: 'full' },
+  offerLink: { is: 'text', column: true },
+  startedAt: { is: 'date', brief: true, column: true, board: 'brief' },
+  lastSeenAt: { is: 'date', standard: true, column: true, board: 'brief' },
+  endDate: { is: 'date', brief: true, column: true, board: 'brief' },
+  duplicates: { is: 'number', brief: true, column: true, board: 'brief' },
+  audienceReach: { is: 'number', brief: true, column: true, board: 'brief', say: 'reach' },
+  adSpendMin: { is: 'number', brief: true, column: true, board: 'full' },
+  adSpendMax: { is: 'number', brief: true, column: true, board: 'full' },
+  revenueMin: { is: 'number', brief: true, column: true },
+  revenueMax: { is: 'number', brief: true, column: true },
+  ctaType: { is: 'text', brief: 12, column: true, board: 'brief' },
+  displayFormat: { is: 'text', brief: 12, column: true, board: 'brief' },
+  productTitle: { is: 'text', brief: 16, standard: 60, column: true },
+  productPrice: { is: 'number', brief: true, column: true },
+  trendPublic: { is: 'number', brief: true, column: true, say: 'trend' },
+  performancePublic: { is: 'number', brief: true, column: true, say: 'performance' },
+  // SQL has tables of its own for these two.
+  publisherPlatform: { is: 'words', brief: true, board: 'full' },
+  countries: { is: 'words', brief: true, board: 'brief' },
+  /** An extra key that imported ads have. */
+  currency: { is: 'text', brief: 8, board: 'full' },
+  productCreatedAt: { is: 'date', standard: true },
+  isStorePlatformBestSeller: { is: 'flag', standard: true },
+  sourcePageExternalId: { is: 'id', standard: 40 },
+  appUrl: { is: 'text', standard: 100 },
+} as const satisfies Record<string, SentField>;
+
+export const pageFields = {
+  pageName: { is: 'text', brief: 20, standard: 100, column: true },
+  sourcePageExternalId: { is: 'id', standard: 40, column: true },
+  pageLikes: { is: 'number', brief: true, column: true },
+  pageIgFollowers: { is: 'number', brief: true, column: true },
+  adsAmount: { is: 'number', brief: true, column: true },
+  adsTotalDuplicates: { is: 'number', brief: true, column: true },
+  audienceReach: { is: 'number', brief: true, column: true, say: 'reach' },
+  averageDuplicates: { is: 'number', brief: true, column: true },
+  trend: { is: 'number', brief: true, column: true, say: 'trend' },
+  performance: { is: 'number', brief: true, column: true, say: 'performance' },
+  pageCreatedAt: { is: 'date', brief: true, column: true },
+  createdAt: { is: 'date', standard: true, column: true },
+  detailsEstimated: { is: 'flag', standard: true, column: true },
+  technologySlugs: { is: 'words', standard: true, column: true },
+  countries: { is: 'words', brief: true, column: true },
+  languages: { is: 'words', brief: true, column: true },
+  appUrl: { is: 'text', standard: 100 },
+} as const satisfies Record<string, SentField>;
+
+/** The names of the fields that have a property, such as `column`. */
+export type NamesWith<Fields, Property> = {
+  [Name in keyof Fields]: Fields[Name] extends Property ? Name : never;
+}[keyof Fields];
+
+/** What a view holds of a field. */
+export type Shown<Field> = Field extends { is: 'number' }
+  ? number
+  : Field extends { is: 'flag' }
+    ? boolean
+    : Field extends { is: 'words' }
+      ? string[]
+      : string;
+
+/** The fields that have a property, each left out where it is missing. */
+export type ShownWith<Fields, Property> = {
+  -readonly [Name in NamesWith<Fields, Property>]?: Shown<Fields[Name]>;
+};
