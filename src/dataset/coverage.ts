@@ -27,6 +27,8 @@ export type CoverageView = {
   /** Advertisers of the answer with ads that no complete gathering read, most of them first. */
   uncovered?: UncoveredView[];
   moreUncovered?: number;
+  /** They are all of the dataset: which of them the answer counts is not known. */
+  uncoveredIn?: 'dataset';
   /** Ads that were removed to make room. */
   removedAds?: number;
 };
@@ -79,7 +81,7 @@ export function viewCoverage(answered: Answered): CoverageView {
   const partial = newest
     .filter((gathering) => !parts.has(gathering.id) && !isComplete(gathering, contents))
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
-  const uncovered = uncoveredBy(answered);
+  const { uncovered, isOfAll } = uncoveredBy(answered);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
@@ -88,6 +90,7 @@ export function viewCoverage(answered: Answered): CoverageView {
     ...(partial.length > MAX_PARTIAL && { morePartial: partial.length - MAX_PARTIAL }),
     ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, MAX_ADVERTISERS).map(viewUncovered) }),
     ...(uncovered.length > MAX_ADVERTISERS && { moreUncovered: uncovered.length - MAX_ADVERTISERS }),
+    ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' as const }),
     ...(letGo.ads > 0 && { removedAds: letGo.ads }),
   };
 }
@@ -119,9 +122,9 @@ interface Advertiser {
 
 /**
  * Advertisers whose numbers may be too low. Where a column of the answer holds nothing but advertisers or ads, those are
- * meant; else all of the dataset, first what the statement names.
+ * meant, or else those that the statement is narrowed to; where neither tells, all of the dataset.
  */
-function uncoveredBy(answered: Answered): Advertiser[] {
+function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: boolean } {
   const { contents, known, sql } = answered;
   const complete = contents.gatherings.filter((gathering) => isComplete(gathering, contents));
   const covered = new Set(complete.flatMap((gathering) => [...adIdsOf(gathering, contents)]));
@@ -137,14 +140,47 @@ function uncoveredBy(answered: Answered): Advertiser[] {
     byAd.set(key, advertiser);
   }
   const shown = advertisersIn(answered, byAd, [...advertisers.values()]);
-  const named = namesIn(sql);
-  const isNamed = ({ pageName, pageId }: Advertiser) =>
-    Number(named.some((text) => pageName?.toLowerCase().includes(text) || pageId === text));
-  return (shown ?? [...advertisers.values()])
-    .filter(({ outside }) => outside > 0)
-    .map((advertiser) => ({ advertiser, first: shown === undefined ? isNamed(advertiser) : 0 }))
-    .sort((left, right) => right.first - left.first || right.advertiser.outside - left.advertiser.outside)
-    .map(({ advertiser }) => advertiser);
+  const conditions = shown ? undefined : conditionsIn(sql);
+  const meant = (advertiser: Advertiser) => conditions?.some((one) => isMeant(advertiser, one)) ?? true;
+  const inGatherings = contents.gatherings
+    .filter(({ id }) => conditions?.some(({ column, texts }) => column === 'gatheringid' && texts.includes(id)))
+    .flatMap((gathering) => [...adIdsOf(gathering, contents)])
+    .flatMap((id) => (covered.has(id) ? [] : (byAd.get(id) ?? [])));
+  const all = new Set([...(shown ?? [...advertisers.values()].filter(meant)), ...inGatherings]);
+  const uncovered = [...all].filter(({ outside }) => outside > 0).sort((left, right) => right.outside - left.outside);
+  return { uncovered, isOfAll: shown === undefined && conditions === undefined && NARROWED.test(sql) };
+}
+
+/** What a statement compares advertisers or gatherings with, in small letters. */
+interface Condition {
+  column: string;
+  texts: string[];
+  isPattern: boolean;
+}
+
+const NARROWED = /\b(?:where|join|having|limit|offset)\b/i;
+/** A statement with these may read others than those that it names. */
+const WIDER = /\b(?:or|not|union|except|intersect|case|filter|iif)\b|<>|!=/i;
+const CONDITION =
+  /\b(pageName|pageId|gatheringId)"?\)?\s*(?:==?|(like)|in\s*\()\s*('[^']{0,200}'(?:\s*,\s*'[^']{0,200}')*)/gi;
+
+/** Undefined where the statement does not tell. */
+function conditionsIn(sql: string): Condition[] | undefined {
+  if (WIDER.test(sql) || (sql.match(/\bselect\b/gi)?.length ?? 0) > 1) return;
+  const conditions = [...sql.matchAll(CONDITION)].map(([, column = '', like, texts = '']) => ({
+    column: column.toLowerCase(),
+    texts: [...texts.matchAll(/'([^']*)'/g)].map(([, text = '']) => text.toLowerCase()),
+    isPattern: like !== undefined,
+  }));
+  return conditions.length > 0 ? conditions : undefined;
+}
+
+function isMeant({ pageName, pageId }: Advertiser, { column, texts, isPattern }: Condition): boolean {
+  if (column === 'gatheringid') return false;
+  const name = (column === 'pageid' ? pageId : pageName)?.toLowerCase();
+  if (!isPattern) return name !== undefined && texts.includes(name);
+  // Which of them a pattern finds is for SQLite to say: those that hold its words are meant.
+  return texts.some((text) => text.split(/[%_]+/).every((part) => name?.includes(part)));
 }
 
 /** The advertisers of the first column in which every cell is one of them, or one of their ads. */
@@ -177,15 +213,6 @@ function advertisersIn(
   }
 }
 
-const MAX_NAMES = 20;
-
-/** The texts that a statement compares with. */
-const namesIn = (sql: string): string[] =>
-  [...sql.matchAll(/'([^']{2,100})'/g)]
-    .slice(0, MAX_NAMES)
-    .map(([, text = '']) => text.replaceAll('%', '').toLowerCase())
-    .filter((text) => text.length > 1);
-
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
   ...(pageId !== null && { pageId: truncate(sanitizeLine(pageId), NAME_TOKENS) }),
   ...(pageName !== null && { pageName: truncate(sanitizeLine(pageName), NAME_TOKENS) }),
@@ -197,14 +224,16 @@ const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): Uncovere
 export const coverageText = (coverage: CoverageView): string => `${gatheringsText(coverage)}${uncoveredText(coverage)}`;
 
 /** Which advertisers of an answer no complete gathering has read, as far as is known. */
-export function uncoveredText({ uncovered = [], moreUncovered = 0 }: CoverageView): string {
+export function uncoveredText({ uncovered = [], moreUncovered = 0, uncoveredIn }: CoverageView): string {
   if (uncovered.length === 0) return '';
   const names = uncovered.map(
     ({ pageName, pageId = '', ads, outside }) =>
       `${quote(pageName ?? pageId)} (${outside === ads ? count(ads, 'ad') : `${outside} of ${count(ads, 'ad')}`})`,
   );
   const more = moreUncovered > 0 ? `, and ${moreUncovered} more` : '';
-  return ` No complete gathering covers these advertisers, so there may be more of their ads: ${names.join(', ')}${more}.`;
+  const which = uncoveredIn ? ' Which advertisers the statement reads is not known.' : '';
+  const these = uncoveredIn ? 'these of the dataset' : 'these advertisers';
+  return `${which} No complete gathering covers ${these}, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
 function gatheringsText(coverage: CoverageView): string {

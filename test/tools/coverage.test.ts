@@ -83,7 +83,7 @@ describe('coverage names the advertisers that no complete gathering covers', () 
           for (const owner of owners.slice(gathered))
             if (owner !== null)
               outside.set(nameOf(names[owner] ?? ''), (outside.get(nameOf(names[owner] ?? '')) ?? 0) + 1);
-          const check = async (sql: string, named: ReadonlySet<string>) => {
+          const check = async (sql: string, named: ReadonlySet<string>, says = '') => {
             const { data, text } = await server.call('query_ads', { sql, cell });
             const { uncovered = [], moreUncovered = 0 } = data.coverage as {
               uncovered?: { pageName: string; outside: number }[];
@@ -98,6 +98,8 @@ describe('coverage names the advertisers that no complete gathering covers', () 
             for (const [name, number] of shown) expect(outside.get(name)).toBe(number);
             expect([...shown.keys()].every((name) => named.has(name))).toBe(true);
             expect(text.includes('No complete gathering covers')).toBe(expected.length > 0);
+            if (expected.length > 0) expect(text).toContain(says);
+            return text;
           };
           const everybody = new Set(owners.flatMap((owner) => (owner === null ? [] : nameOf(names[owner] ?? ''))));
           const some = [0, 1, 2].map((step) => owners[(from + 7 * step) % 60]).filter((owner) => owner != null);
@@ -107,6 +109,22 @@ describe('coverage names the advertisers that no complete gathering covers', () 
             some.length > 0 ? new Set(some.map((owner) => nameOf(names[owner] ?? ''))) : everybody,
           );
           await check('SELECT displayFormat, count(*) FROM ads GROUP BY 1', everybody);
+          // Numbers alone: those that the statement is narrowed to, or all, which the text then says.
+          const asOwners = new Set(some.map((owner) => nameOf(names[owner] ?? '')));
+          if (some.length > 0) {
+            for (const where of [`pageId IN (${list})`, `a."pageId"in(${list}) AND displayFormat = 'IMAGE'`]) {
+              expect(await check(`SELECT count(*) FROM ads a WHERE ${where}`, asOwners)).not.toContain('is not known');
+            }
+            for (const where of [`pageId IN (${list}) OR 1`, `pageId NOT IN (${list})`, `length(pageId) > 1`])
+              await check(
+                `SELECT count(*) FROM ads WHERE ${where}`,
+                everybody,
+                'Which advertisers the statement reads is not known',
+              );
+          }
+          const { data: whole } = await server.call('gather_ads', { filters: { some: 'whole' }, maxCredits: 0 });
+          const inWhole = `gathered ON adId = id WHERE gatheringId = '${whole.gathering}'`;
+          await check(`SELECT count(*) FROM ads JOIN ${inWhole}`, new Set());
           await server.stop();
         }),
         { numRuns: 6, endOnFailure: true },

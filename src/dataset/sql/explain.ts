@@ -45,18 +45,24 @@ function detailTexts(detail: string): string[] {
   const message = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
   const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
   if (name === undefined) return [message, 'Correct the SQL and call again.'];
-  const near = nearestName(name);
-  return [message, ...(near === undefined ? [] : [`Did you mean ${near}?`]), tablesText()];
+  return [message, ...suggestion(name), tablesText()];
 }
 
 export const tablesText = (): string =>
   `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}.`;
 
-/** `page_name` for pageName, `ad_country` for ad_countries is too far. */
-function nearestName(name: string): string | undefined {
-  const plain = (text: string) => text.toLowerCase().replace(/^.*\.|[^a-z]/g, '');
-  const names = [...tableNames, ...tableNames.flatMap(columnsOf)];
-  return names.find((known) => plain(known) === plain(name));
+/** `page_name` for pageName, `ad_country` for ad_countries is too far. A name that there is stands in the wrong place. */
+function suggestion(name: string): string[] {
+  const inLower = name.toLowerCase().replace(/^.*\.|["`[\]]/g, '');
+  const plain = (text: string) => text.toLowerCase().replace(/[^a-z]/g, '');
+  const near = [...tableNames, ...tableNames.flatMap(columnsOf)].find((known) => plain(known) === plain(inLower));
+  if (near === undefined) return [];
+  if (near.toLowerCase() !== inLower) return [`Did you mean ${near}?`];
+  const holders = tableNames.filter((table) => columnsOf(table).includes(near));
+  const isTable = holders.length === 0;
+  return [
+    isTable ? `${near} is a table: name it after FROM.` : `${near} is a column: read it FROM ${holders.join(' or ')}.`,
+  ];
 }
 
 export function checkOptions({ sql, limit, cell }: { sql: string; limit: number; cell: number }): void {

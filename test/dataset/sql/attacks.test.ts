@@ -14,7 +14,7 @@ const messages: Record<Exclude<Outcome, 'answered'>, RegExp> = {
   nothing: /^The SQL holds no statement\./,
   stopped: /^The statement (?:was stopped after 1 seconds|needed more than 32 MB|put together a text of more than)/,
   wrong:
-    /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Did you mean)/,
+    /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Did you mean|\w+ is a (?:table|column):)/,
 };
 
 const outcomeOf = async (sql: string, of = snapshot) => {

@@ -99,6 +99,10 @@ test('an ad with texts beyond measure spoils no statement', async () => {
 
 test.each([
   ['select page_name from ads', 'Did you mean pageName?'],
+  ['select pageName', 'pageName is a column: read it FROM ads or pages.'],
+  ['select ADS.COUNTRY from ads', 'country is a column: read it FROM ad_countries.'],
+  ['select variant from variant', 'variant is a column: read it FROM ads.'],
+  ['select ads', 'ads is a table: name it after FROM.'],
   ['select id from AdCountries', 'Did you mean ad_countries?'],
   ['select a.start_ed_at from ads a', 'Did you mean startedAt?'],
   ['select colour from ads', 'gathered(gatheringId, adId).'],
