@@ -1,16 +1,21 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
-import { operations } from './api/call.ts';
-import type { Credentials } from './api/client.ts';
+import { type Call, operations } from './api/call.ts';
+import type { Caller, Credentials } from './api/client.ts';
 import { AdLibraryError } from './api/errors.ts';
 import type { Fetch, undiciFetch } from './api/http.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
-import { logCalls, type OnCall, printable } from './log/log.ts';
+import type { Meter } from './credits/meter.ts';
+import { type Log, logCalls, type OnCall, printable } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
-import type { CallsOptions, OpenCalls, Upstream } from './send-chain.ts';
+import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
+import type { OpenPictures } from './pictures/pictures.ts';
+import type { Exports } from './state/exports.ts';
+import type { ReplicaState } from './state/redis/replica-state.ts';
+import type { CallerContext } from './tools/tool-context.ts';
 import { version } from './version.ts';
 
 /** What the process serves over any transport. */
@@ -91,12 +96,9 @@ export async function openApp({
   const closing = new AbortController();
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
-  // Loaded with the first call: every session starts with a list of tools, and some end there.
   let calls: Promise<OpenCalls> | undefined;
   const open = () => {
-    calls ??= import('./send-chain.ts').then(({ openCalls }) =>
-      openCalls({ config, upstream, log, now, elapsed, random, resolve, shared }),
-    );
+    calls ??= openCalls({ config, upstream, log, now, elapsed, random, resolve, shared });
     return calls;
   };
   let filters: Promise<SearchFilters | undefined> | undefined;
@@ -136,6 +138,162 @@ export async function openApp({
   };
 }
 
+/** The service that answers: the real one, or the local library with demo data inside this process. */
+export interface Upstream {
+  fetch: Fetch;
+  baseUrl: string | undefined;
+  /** Pictures that it serves inside this process. */
+  ownPictures?: OwnPictures | undefined;
+}
+
+export interface CallsOptions {
+  config: Config;
+  upstream: Upstream;
+  log: Log;
+  now: () => number;
+  /** Milliseconds that have passed, whatever happens to the clock. */
+  elapsed: () => number;
+  random: () => number;
+  /** Finds the addresses of picture hosts; by default in the DNS. */
+  resolve?: Resolve | undefined;
+  /** What all replicas share, if anything. */
+  shared?: ReplicaState | undefined;
+}
+
+/** What calls need, until it is closed. */
+export interface OpenCalls {
+  callsOf(caller: Caller): CallerContext;
+  /** The files that a tenant exported. */
+  exportsOf(tenantId: string): Exports;
+  /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
+  close(ms: number): Promise<void>;
+}
+
+/** How long a paid answer waits to be kept in files, in milliseconds. */
+const maxWhoamiMs = 5000;
+
+/** Loaded with the first call: every session starts with a list of tools, and some end there. */
+export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
+  const { config, upstream, log, now, elapsed, random, shared } = options;
+  const { baseUrl } = upstream;
+  const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
+  const [
+    { httpService },
+    { createApi },
+    { openMeter },
+    { learnsKeys, openAnswers },
+    { trackInFlightCalls },
+    { openState },
+    { memoryCreditLedger },
+    { openCallContexts },
+  ] = await Promise.all([
+    import('./api/http.ts'),
+    import('./api/client.ts'),
+    import('./credits/meter.ts'),
+    import('./answers/answers.ts'),
+    import('./answers/in-flight-calls.ts'),
+    import('./state/open-state.ts'),
+    import('./state/memory-credit-ledger.ts'),
+    import('./tools/call-context.ts'),
+  ]);
+  const state = openState({
+    ttl: cacheSeconds * 1000,
+    maxPerTenant: Math.max(256, 2 * callsPerKey),
+    maxInAll: Math.max(1024, 2 * callsAtOnce),
+    baseUrl,
+    // What the demo makes up is not kept.
+    folder: config.demo ? undefined : config.files,
+    shared,
+    now,
+    elapsed,
+    userIdOf: async (caller) => {
+      const { value } = await apiOf({ ...caller, signal: AbortSignal.timeout(maxWhoamiMs) }).whoami();
+      return value.user?.userId;
+    },
+    warn: log.warn,
+  });
+  const { ledger, windows, rejectedKeys } = state;
+  const openLedger = () => memoryCreditLedger({ now: elapsed, maxStrangers: 1 });
+  const onLost = (call: Call) => void logLost(log, meter, call);
+  const inFlight = trackInFlightCalls({ register: state.calls, timeoutMs, onLost });
+  const onError = (error: unknown) => log.error('an answer was not added to the dataset', { error: String(error) });
+  const kept = { datasets: state.datasets, cache: state.answers, isCached: cacheSeconds > 0, claims: state.claims };
+
+  // Everything between a tool and the network. Without an address, calls are refused before they get here.
+  const service = httpService({ fetch: upstream.fetch, baseUrl: baseUrl ?? '', userAgent, random });
+  const meter = openMeter(learnsKeys(service, rejectedKeys), {
+    ledger,
+    windows,
+    budget,
+    openLedger,
+    timeoutMs,
+    now: elapsed,
+  });
+  const answers = openAnswers(meter, { inFlight, ...kept, rejectedKeys, now, elapsed, onError });
+  const apiOf = createApi(answers.send, baseUrl);
+
+  const pictures = picturesOf(options);
+  const contexts = openCallContexts({
+    apiOf,
+    answers,
+    meter,
+    state,
+    pictures: pictures.open,
+    baseUrl,
+    version,
+    now,
+    elapsed,
+  });
+  return {
+    callsOf: contexts.of,
+    exportsOf: (tenantId) => {
+      const exports = state.exports.of(tenantId);
+      return {
+        ...exports,
+        list: async () => ((await rejectedKeys.has(tenantId)) ? [] : exports.list()),
+        find: async (uri) => ((await rejectedKeys.has(tenantId)) ? undefined : exports.find(uri)),
+      };
+    },
+    close: async (ms) => {
+      await inFlight.close(ms);
+      await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
+    },
+  };
+}
+
+async function logLost(log: Log, meter: Meter, call: Call): Promise<void> {
+  if (!call.operation.gated) return;
+  const { quote } = await import('./credits/prices.ts');
+  const { price, atLeast } = quote(await meter.prices(call.tenantId), call);
+  const fields = { operation: call.operation.name, credits: price ?? `${atLeast} or more` };
+  log.warn('a paid call was lost: the server closed before its answer arrived', fields);
+}
+
+const userAgent = `ad-library-mcp/${version}`;
+
+/** Loaded with the first picture. */
+function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions) {
+  let opened: Promise<OpenPictures> | undefined;
+  const open = () => {
+    const { baseUrl, ownPictures } = upstream;
+    const hosts = withLoopback(config.mediaHosts, baseUrl);
+    opened ??= import('./pictures/pictures.ts').then(({ openPictures }) =>
+      openPictures({ hosts, own: ownPictures, userAgent, now: elapsed, random, resolve }),
+    );
+    return opened;
+  };
+  return { open, close: async () => (await opened)?.close() };
+}
+
+/** A local library serves the pictures of its ads itself. */
+function withLoopback(hosts: Config['mediaHosts'], baseUrl: string | undefined): Config['mediaHosts'] {
+  const isNone = !hosts.public && hosts.listed.length === 0;
+  const { hostname, port, protocol } = new URL(baseUrl ?? 'https://none.invalid');
+  if (isNone || !isLoopback(hostname)) return hosts;
+  const own = { host: hostname, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+  return { ...hosts, listed: [...hosts.listed, own] };
+}
+
 function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
   const problem = problems.map(printable).join('\n');
   const error = new AdLibraryError({ kind: 'no_api_key', wrongSettings: true, problem, sent: false });
@@ -166,7 +324,7 @@ async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilt
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
   ]);
-  const served = await askForFilters({ fetch, baseUrl, userAgent: `ad-library-mcp/${version}` });
+  const served = await askForFilters({ fetch, baseUrl, userAgent });
   return served && withNotes(served);
 }
 

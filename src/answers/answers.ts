@@ -5,7 +5,6 @@ import {
   answerNameOf,
   type Call,
   fingerprint,
-  gatedOnly,
   itemsOf,
   operations,
   replayed,
@@ -13,70 +12,132 @@ import {
 } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { AdAnswer, type ItemType } from '../api/schemas.ts';
-import type { Datasets } from '../state/dataset.ts';
+import type { Meter } from '../credits/meter.ts';
+import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
 import type { AnswerCache, CallClaims, RejectedKeys } from '../state/state.ts';
 import type { InFlightCall, InFlightCalls } from './in-flight-calls.ts';
 
-/** Learns from every answer whether the key is accepted. A gateway that rejects it has no more power than the service. */
-export function withVerdicts(send: Send, keys: RejectedKeys): Send {
-  return async (call) => {
-    try {
-      const answer = await send(call);
-      keys.answered(call.tenantId, Boolean(answer.receipt.requestId));
-      return answer;
-    } catch (error) {
-      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') await keys.add(call.tenantId);
-      throw error;
-    }
-  };
+/** What answers calls: what is at hand, or the service. */
+export interface Answers {
+  send: Send;
+  /** The dataset of a caller. It is not read while the caller's key is rejected; what was paid for is added all the same. */
+  dataset(caller: DatasetCaller, whoami: () => Promise<unknown>): Promise<Dataset>;
 }
 
-/** Asks whose key it is before a rejected one is answered from what is kept, or charged for it again. */
-export function withAcceptedKeys(send: Send, keys: RejectedKeys): Send {
-  return gatedOnly(send, async (call) => {
-    const { tenantId, apiKey, signal } = call;
-    const whoami = { operation: operations.whoami, path: {}, query: {} };
-    const ask = () => send({ ...whoami, fingerprint: fingerprint(whoami), tenantId, apiKey, signal });
-    await untilAccepted(keys, tenantId, ask);
-    return send(call);
-  });
+export interface AnswersOptions {
+  inFlight: InFlightCalls;
+  datasets: Datasets;
+  cache: AnswerCache;
+  /** Whether answers are cached. */
+  isCached: boolean;
+  /** With a shared state: one replica sends a call, and the others wait for its answer. */
+  claims: CallClaims | undefined;
+  rejectedKeys: RejectedKeys;
+  /** In milliseconds since the epoch. */
+  now: () => number;
+  /** A clock that only goes on. */
+  elapsed: () => number;
+  /** Receives what went wrong while an answer was added to the dataset. The answer is returned: it was paid for. */
+  onError(error: unknown): void;
 }
 
-/** Throws unless the service accepts the key again, if it was rejected. */
-export async function untilAccepted(keys: RejectedKeys, tenantId: string, ask: () => Promise<unknown>): Promise<void> {
-  if (!(await keys.has(tenantId))) return;
-  await ask();
-  if (await keys.has(tenantId)) throw notAccepted();
-}
-
-const notAccepted = () =>
-  new AdLibraryError({
-    kind: 'unauthorized',
-    problem: 'The key was rejected, and the answers since then do not say that they come from the service.',
-    sent: false,
-  });
-
-interface ClaimOptions {
-  claims: CallClaims;
-  /** Counts what a call may have cost whose process has died, once for each id. */
-  onLost(call: Call, id: string): Promise<void>;
+interface SharedCall extends InFlightCall {
+  call: Call;
+  /** Whether one caller's receipt shows the charge. */
+  isPaid: boolean;
 }
 
 /**
- * Has one of several replicas send a call, and the others wait for its answer, at no charge. If that replica dies, they
- * do not send it again: it may have been charged.
+ * Answers a call with what is at hand, and sends it only if nothing is: the ad in the dataset (`seen`), the cached
+ * answer, the answer to the same call in progress, here or at another replica. What the service then says is cached,
+ * added to the dataset, and given to all who wait. So nobody pays twice for the same call while its answer is fresh.
  */
-export function withClaims(send: Send, { claims, onLost }: ClaimOptions): Send {
-  return gatedOnly(send, async (call) => {
-    const claim = await claims.claim(call, (id) => onLost(call, id));
-    if (claim.kind === 'lost') throw lost();
+export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, options: AnswersOptions): Answers {
+  const { inFlight, datasets, cache, isCached, claims, rejectedKeys, now, elapsed, onError } = options;
+  const shared = new Map<string, SharedCall>();
+
+  async function answered(call: Call): Promise<Answer> {
+    if (call.operation.writes) return write(call);
+    if (!call.operation.gated) return meter.send(call);
+    // A rejected key is neither answered from what is kept, nor charged for it again.
+    await untilAccepted(call.tenantId, () => whoami(call));
+    return (await atHand(call)) ?? joined(call);
+  }
+
+  function whoami({ tenantId, apiKey, signal }: Call): Promise<Answer> {
+    const call = { operation: operations.whoami, path: {}, query: {} };
+    return meter.send({ ...call, fingerprint: fingerprint(call), tenantId, apiKey, signal });
+  }
+
+  /** Throws unless the service accepts the key again, if it was rejected. */
+  async function untilAccepted(tenantId: string, ask: () => Promise<unknown>): Promise<void> {
+    if (!(await rejectedKeys.has(tenantId))) return;
+    await ask();
+    if (await rejectedKeys.has(tenantId)) throw notAccepted();
+  }
+
+  async function atHand(call: Call): Promise<Answer | undefined> {
+    if (call.fresh) return undefined;
+    const seen = call.seen && call.operation.name === 'getAd' ? await seenAd(call) : undefined;
+    if (seen !== undefined || !isCached) return seen;
+    const cached = await cache.get(call.tenantId, answerNameOf(call));
+    return cached && replayed(cached.answer, elapsed() - cached.at);
+  }
+
+  /**
+   * The ad as the dataset has it, only if the caller asks for that: list items and `getAd` share one schema in the
+   * document, but every key except `id` may be absent, and nothing says that a list item is as complete as the answer
+   * of `getAd`. So the result states the age and the source of the copy.
+   */
+  async function seenAd(call: Call): Promise<Answer | undefined> {
+    const item = await (await datasets.of(call)).item('ads', call.path.adId ?? '');
+    if (item === undefined) return undefined;
+    const raw = objectOf(item);
+    const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
+    const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
+    return replayed(answer, Math.max(0, now() - item.at));
+  }
+
+  /** Joins the same call in progress, or starts it. The receipt of one remaining caller shows the charge. */
+  async function joined(call: Call): Promise<Answer> {
+    const { signal } = call;
+    if (signal.aborted) throw abortedError(signal, false);
+    const name = `${call.tenantId} ${call.fingerprint}`;
+    for (;;) {
+      const known = shared.get(name);
+      if (known === undefined || known.isAborted()) return receive(start(name, call), signal);
+      try {
+        return await receive(known, signal);
+      } catch (error) {
+        if (!isOverMaxCredits(error)) throw error;
+        leave(name, known);
+      }
+    }
+  }
+
+  function start(name: string, call: Call): SharedCall {
+    const started: SharedCall = { ...inFlight.start(call, claimed), call, isPaid: false };
+    shared.set(name, started);
+    void started.settled.then(() => leave(name, started));
+    return started;
+  }
+
+  function leave(name: string, left: SharedCall): void {
+    if (shared.get(name) === left) shared.delete(name);
+  }
+
+  /** Lets one replica send the call. If that one dies, the others do not send it again: it may have been charged. */
+  async function claimed(call: Call): Promise<Answer> {
+    if (claims === undefined) return sent(call);
+    const claim = await claims.claim(call, (id) => meter.lost(call, id));
+    if (claim.kind === 'lost') throw lostCall();
     if (claim.kind === 'ended') {
       if ('error' in claim.outcome) throw claim.outcome.error;
       return replayed(claim.outcome.answer);
     }
     try {
-      const answer = await send(call);
+      const answer = await sent(call);
       await claim.end({ answer });
       return answer;
     } catch (error) {
@@ -85,75 +146,101 @@ export function withClaims(send: Send, { claims, onLost }: ClaimOptions): Send {
       await claim.end(isUnsent ? undefined : { error });
       throw error;
     }
-  });
-}
-
-const lost = () =>
-  new AdLibraryError({
-    kind: 'network',
-    problem: 'A replica of this server that had sent the same call ended before its answer arrived.',
-    paid: true,
-  });
-
-interface Shared extends InFlightCall {
-  call: Call;
-  /** Whether one caller's receipt shows the charge. */
-  isPaid: boolean;
-}
-
-/**
- * Merges concurrent equal gated calls of one tenant into one. The receipt of one remaining caller shows the charge,
- * those of the others show none. Writes are not merged, but they are also completed once they were sent.
- */
-export function withCoalescing(send: Send, inFlight: InFlightCalls): Send {
-  const shared = new Map<string, Shared>();
-
-  /** Later callers must see a write, so they do not join requests for the items of its collection. */
-  const leaveAlone = (written: Call) => {
-    const { tenantId } = written;
-    const items = itemsOf(written);
-    for (const [name, { call }] of shared)
-      if (call.tenantId === tenantId && answerNameOf(call).group === items) shared.delete(name);
-  };
-
-  const write: Send = async (call) => {
-    leaveAlone(call);
-    const inFlightCall = inFlight.start(call, send);
-    void inFlightCall.settled.then(() => leaveAlone(call));
-    return inFlightCall.join(call.signal);
-  };
-
-  const read = gatedOnly(send, async (call) => {
-    const { signal } = call;
-    if (signal.aborted) throw abortedError(signal, false);
-    const name = `${call.tenantId} ${call.fingerprint}`;
-    for (;;) {
-      const known = shared.get(name);
-      if (known === undefined || known.isAborted()) return join(start(name, call), signal);
-      try {
-        return await join(known, signal);
-      } catch (error) {
-        if (!isOverMaxCredits(error)) throw error;
-        leave(name, known);
-      }
-    }
-  });
-
-  function start(name: string, call: Call): Shared {
-    const inFlightCall: Shared = { ...inFlight.start(call, send), call, isPaid: false };
-    shared.set(name, inFlightCall);
-    void inFlightCall.settled.then(() => leave(name, inFlightCall));
-    return inFlightCall;
   }
 
-  const leave = (name: string, inFlightCall: Shared) => {
-    if (shared.get(name) === inFlightCall) shared.delete(name);
-  };
+  /** Sends the call, and keeps its answer, even if all callers have left. */
+  const sent: Send = (call) => (call.around ? call.around(() => added(call)) : added(call));
 
-  return (call) => (call.operation.writes ? write(call) : read(call));
+  async function added(call: Call): Promise<Answer> {
+    const answer = await (isCached ? cached(call) : ordered(call));
+    const { order, receipt } = answer;
+    const { requestId, age = 0 } = receipt;
+    try {
+      const dataset = await datasets.of(call, { toAdd: true });
+      const source = { at: now() - age, order, listedBy: call.operation.name, requestId };
+      await dataset.addItems({ ...itemsIn(call, answer), ...source });
+    } catch (error) {
+      onError(error);
+    }
+    return answer;
+  }
+
+  async function cached(call: Call): Promise<Answer> {
+    const { tenantId } = call;
+    const name = answerNameOf(call);
+    const entry = await cache.begin(tenantId, name);
+    if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
+    const answer = { ...(await ordered(call)), cacheId: randomUUID() };
+    await entry.store({ answer, at: elapsed() });
+    return { ...answer, uncache: () => cache.remove(tenantId, name) };
+  }
+
+  /** Gives an answer its place among all that came, which it keeps wherever it is kept. */
+  async function ordered(call: Call): Promise<Answer> {
+    const answer = await meter.send(call);
+    try {
+      return { ...answer, order: await (await datasets.of(call, { toAdd: true })).order() };
+    } catch (error) {
+      onError(error);
+      return answer;
+    }
+  }
+
+  /** Later callers must see a write, so they neither join reads of its collection that began before it, nor use cached ones. */
+  async function write(call: Call): Promise<Answer> {
+    leaveItemsAlone(call);
+    // Even if the write fails, because it may have been carried out.
+    const written: Send = (one) => meter.send(one).finally(() => cache.invalidate(one.tenantId, itemsOf(one)));
+    const started = inFlight.start(call, written);
+    void started.settled.then(() => leaveItemsAlone(call));
+    return started.join(call.signal);
+  }
+
+  function leaveItemsAlone(written: Call): void {
+    const items = itemsOf(written);
+    for (const [name, { call }] of shared)
+      if (call.tenantId === written.tenantId && answerNameOf(call).group === items) shared.delete(name);
+  }
+
+  return {
+    send: (call) => meter.stated(call, answered(call)),
+    async dataset(caller, whoami) {
+      const accepted = () => untilAccepted(caller.tenantId, whoami);
+      await accepted();
+      const dataset = await datasets.of(caller);
+      return {
+        addItems: (batch) => dataset.addItems(batch),
+        saveGathering: (step) => dataset.saveGathering(step),
+        order: () => dataset.order(),
+        maxAds: () => dataset.maxAds(),
+        item: async (type, id) => {
+          await accepted();
+          return dataset.item(type, id);
+        },
+        contents: async () => {
+          await accepted();
+          return dataset.contents();
+        },
+      };
+    },
+  };
 }
 
-async function join(inFlightCall: Shared, signal: AbortSignal): Promise<Answer> {
+/** Learns from every answer whether the key is accepted. A gateway that rejects it has no more power than the service. */
+export const learnsKeys =
+  (service: Send, keys: RejectedKeys): Send =>
+  async (call) => {
+    try {
+      const answer = await service(call);
+      keys.answered(call.tenantId, Boolean(answer.receipt.requestId));
+      return answer;
+    } catch (error) {
+      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') await keys.add(call.tenantId);
+      throw error;
+    }
+  };
+
+async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<Answer> {
   const answer = await inFlightCall.join(signal);
   if (inFlightCall.isPaid) return replayed(answer);
   inFlightCall.isPaid = true;
@@ -164,101 +251,22 @@ async function join(inFlightCall: Shared, signal: AbortSignal): Promise<Answer> 
 const isOverMaxCredits = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.maxCredits !== undefined && error.failure.sent === false;
 
-interface CacheOptions {
-  answers: AnswerCache;
-  /** A clock that only goes on. */
-  now: () => number;
-}
-
-/** Answers a gated call from the cache, at no charge. */
-export function withCache(send: Send, { answers, now }: CacheOptions): Send {
-  return gatedOnly(send, async (call) => {
-    const kept = call.fresh ? undefined : await answers.get(call.tenantId, answerNameOf(call));
-    return kept ? replayed(kept.answer, now() - kept.at) : send(call);
-  });
-}
-
-/**
- * Keeps every paid answer, even if its caller has left, so that nobody pays twice for the same call while the answer is
- * fresh.
- */
-export function withKeeping(send: Send, { answers, now }: CacheOptions): Send {
-  return gatedOnly(send, async (call) => {
-    const name = answerNameOf(call);
-    const { cached, store } = await answers.begin(call.tenantId, name);
-    if (cached && !call.fresh) return replayed(cached.answer, now() - cached.at);
-    const answer = { ...(await send(call)), cacheId: randomUUID() };
-    await store({ answer, at: now() });
-    return { ...answer, uncache: () => answers.remove(call.tenantId, name) };
-  });
-}
-
-/** A write makes the kept items of its collection stale, and those that are being read: they may be the old ones. */
-export function withWrites(send: Send, { invalidate }: Pick<AnswerCache, 'invalidate'>): Send {
-  // Even if the write fails, because it may have been carried out.
-  const write: Send = (call) => send(call).finally(() => invalidate(call.tenantId, itemsOf(call)));
-  return (call) => (call.operation.writes ? write(call) : send(call));
-}
-
-interface DatasetOptions {
-  datasets: Datasets;
-  now: () => number;
-  /** Receives what went wrong while an answer was added. The answer is returned all the same: it was paid for. */
-  onError(error: unknown): void;
-}
-
-/** Gives every answer its place among all that came, which it keeps wherever it is kept. */
-export function withOrder(send: Send, { datasets, onError }: Omit<DatasetOptions, 'now'>): Send {
-  return gatedOnly(send, async (call) => {
-    const answer = await send(call);
-    try {
-      return { ...answer, order: await (await datasets.of(call, { toAdd: true })).order() };
-    } catch (error) {
-      onError(error);
-      return answer;
-    }
-  });
-}
-
-/** Adds the ads and pages of every answer that the service sent to the caller's dataset. */
-export function withDataset(send: Send, { datasets, now, onError }: DatasetOptions): Send {
-  const sendAndAdd: Send = async (call) => {
-    const answer = await send(call);
-    const { type, items } = itemsIn(call, answer);
-    try {
-      const dataset = await datasets.of(call, { toAdd: true });
-      const { order, receipt } = answer;
-      const { requestId, age = 0 } = receipt;
-      await dataset.addItems({ type, items, at: now() - age, order, listedBy: call.operation.name, requestId });
-    } catch (error) {
-      onError(error);
-    }
-    return answer;
-  };
-  return gatedOnly(send, (call) => (call.around ? call.around(() => sendAndAdd(call)) : sendAndAdd(call)));
-}
-
-/**
- * Answers `getAd` with the ad as the dataset has it, if the caller asks for that.
- *
- * Only then: list items and `getAd` share one schema in the document, but every key except `id` may be absent, and
- * nothing says that a list item is as complete as the answer of `getAd`. So the result states the age and the source of
- * the copy.
- */
-export function withSeenAds(send: Send, { datasets, now }: Pick<DatasetOptions, 'datasets' | 'now'>): Send {
-  return async (call) => {
-    if (!call.seen || call.fresh || call.operation.name !== 'getAd') return send(call);
-    const item = await (await datasets.of(call)).item('ads', call.path.adId ?? '');
-    if (item === undefined) return send(call);
-    const raw = objectOf(item);
-    const receipt = { charged: null, remaining: null, cached: true, requestId: item.requestId };
-    const answer = { raw, value: AdAnswer.parse(raw), receipt, seenIn: item.listedBy };
-    return replayed(answer, Math.max(0, now() - item.at));
-  };
-}
-
 function itemsIn({ operation: { name }, query }: Call, { raw }: Answer): { type: ItemType; items: readonly unknown[] } {
   const isPages = name === 'searchPages' || name === 'getPage' || query.itemType === 'pages';
   const isOne = name === 'getAd' || name === 'getPage';
   return { type: isPages ? 'pages' : 'ads', items: isOne ? [raw] : (raw as { items: readonly unknown[] }).items };
 }
+
+const notAccepted = () =>
+  new AdLibraryError({
+    kind: 'unauthorized',
+    problem: 'The key was rejected, and the answers since then do not say that they come from the service.',
+    sent: false,
+  });
+
+const lostCall = () =>
+  new AdLibraryError({
+    kind: 'network',
+    problem: 'A replica of this server that had sent the same call ended before its answer arrived.',
+    paid: true,
+  });

@@ -114,10 +114,9 @@ export interface Call {
   around?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
 
-/** A limit of credits for all calls of one tool call. */
+/** A limit of credits for all calls of one tool call. The meter opens it, and knows what is left. */
 export interface Allowance {
-  /** Sends a call if it fits into what is left. */
-  spend(call: Call, send: Send): Promise<Answer>;
+  readonly maxCredits: number;
 }
 
 /** Whether a request that did not fail has left: the service carries it out, or has done so. */
@@ -168,14 +167,8 @@ export const replayed = (answer: Answer, age?: number): Answer => {
   return { ...answer, receipt };
 };
 
-/** The function that sends a call. Retries, ledger, budget and cache wrap it, each with the same signature. */
+/** Sends a call, or answers it otherwise: the signature of all that stands between a tool and the network. */
 export type Send = (call: Call) => Promise<Answer>;
-
-/** Applies a wrapper to gated operations only. */
-export const gatedOnly =
-  (send: Send, paid: Send): Send =>
-  (call) =>
-    call.operation.gated ? paid(call) : send(call);
 
 /** Equal for equal calls, whatever the order of their arguments and whatever their API key. */
 export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) =>

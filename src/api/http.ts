@@ -25,30 +25,82 @@ export interface HttpResponse {
   text(): Promise<string>;
 }
 
-/** Sends a call and reads its answer. Throws `AdLibraryError` for anything but a documented 200. */
-export function sendHttp(fetch: Fetch, options: { baseUrl: string; userAgent: string }): Send {
+export interface ServiceOptions {
+  fetch: Fetch;
+  baseUrl: string;
+  userAgent: string;
+  /** A number from 0 to 1; injected so that tests are not left to chance. */
+  random: () => number;
+}
+
+/** Maximum number of attempts of one call. */
+const attempts = 3;
+/** Maximum wait before the second attempt, in milliseconds; it doubles with each further one. */
+const base = 300;
+
+/**
+ * Sends a call and reads its answer. Throws `AdLibraryError` for anything but a documented 200.
+ *
+ * Repeats failed calls within their deadline, if that is safe: calls that never left, calls that a gateway rejected
+ * (502, 503, 504), and calls that cost nothing to repeat. A paid call is only repeated if nothing was sent, or after a
+ * 503 without a stated charge; otherwise it may have been charged. 402 and 429 do not pass soon: 429 is a credit window
+ * of an hour or a day.
+ */
+export function httpService(options: ServiceOptions): Send {
   return async (call) => {
-    const { transit = { sent: false }, signal } = call;
-    const url = urlOf(call, options.baseUrl);
-    const headers: Record<string, string> = {
-      authorization: `Bearer ${call.apiKey}`,
-      accept: 'application/json',
-      'user-agent': options.userAgent,
-    };
-    const body = call.body && JSON.stringify(call.body);
-    if (body !== undefined) headers['content-type'] = 'application/json';
-    const onSent = () => {
-      transit.sent = true;
-    };
-    const request = { method: call.operation.method, headers, signal, onSent };
-    try {
-      return await read(call, await fetch(url, body === undefined ? request : { ...request, body }));
-    } catch (error) {
-      const { sent } = transit;
-      transit.sent = false;
-      throw withSent(error, { signal, sent });
+    let unsafe = 0;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        const answer = await request(call, options);
+        return unsafe > 0 ? { ...answer, repeated: true } : answer;
+      } catch (error) {
+        const retry = attempt < attempts ? retryOf(error, call, unsafe) : 'no';
+        if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
+        if (retry === 'unsafe') unsafe++;
+        // Full jitter: calls that failed together are not repeated together.
+        const pause = options.random() * base * 2 ** (attempt - 1);
+        await wait(pause, undefined, { signal: call.signal }).catch(() => {
+          throw error;
+        });
+      }
     }
   };
+}
+
+/** Whether to repeat a call; `unsafe` if the failed attempt may have been carried out. */
+function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'unsafe' {
+  const { operation, signal, paid = operation.gated } = call;
+  if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
+  const { kind, status, sent, charged, chargeUnreadable } = error.failure;
+  if (kind === 'network' && sent === false) return 'safe';
+  if (charged || chargeUnreadable) return 'no';
+  if (paid) return status === 503 && charged === undefined ? 'safe' : 'no';
+  const isRejected = status === 502 || status === 503 || status === 504;
+  if (isRejected && !operation.writes) return 'safe';
+  return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
+}
+
+async function request(call: Call, { fetch, baseUrl, userAgent }: ServiceOptions): Promise<Answer> {
+  const { transit = { sent: false }, signal } = call;
+  const url = urlOf(call, baseUrl);
+  const headers: Record<string, string> = {
+    authorization: `Bearer ${call.apiKey}`,
+    accept: 'application/json',
+    'user-agent': userAgent,
+  };
+  const body = call.body && JSON.stringify(call.body);
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  const onSent = () => {
+    transit.sent = true;
+  };
+  const init = { method: call.operation.method, headers, signal, onSent };
+  try {
+    return await read(call, await fetch(url, body === undefined ? init : { ...init, body }));
+  } catch (error) {
+    const { sent } = transit;
+    transit.sent = false;
+    throw withSent(error, { signal, sent });
+  }
 }
 
 /** Marks a failure before the first byte left as not sent. */
@@ -190,55 +242,6 @@ function receiptIn(headers: { get(name: string): string | null }): Receipt {
 /** Header values are strings (document, *Endpoints*); those of any other form are ignored. */
 function readCredits(header: string | null): number | null {
   return header !== null && /^\d{1,12}(\.\d{1,6})?$/.test(header.trim()) ? Number(header) : null;
-}
-
-interface RetryOptions {
-  /** A number from 0 to 1; injected so that tests are not left to chance. */
-  random: () => number;
-}
-
-const attempts = 3;
-/** Maximum wait before the second attempt, in milliseconds; it doubles with each further one. */
-const base = 300;
-
-/**
- * Repeats failed calls within their deadline, if that is safe: calls that never left, calls that a gateway rejected
- * (502, 503, 504), and calls that cost nothing to repeat. A paid call is only repeated if nothing was sent, or after a
- * 503 without a stated charge; otherwise it may have been charged. 402 and 429 do not pass soon: 429 is a credit window
- * of an hour or a day.
- */
-export function withRetries(send: Send, { random }: RetryOptions): Send {
-  return async (call) => {
-    let unsafe = 0;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        const answer = await send(call);
-        return unsafe > 0 ? { ...answer, repeated: true } : answer;
-      } catch (error) {
-        const retry = attempt < attempts ? retryOf(error, call, unsafe) : 'no';
-        if (retry === 'no' || call.transit?.isWanted?.() === false) throw error;
-        if (retry === 'unsafe') unsafe++;
-        // Full jitter: calls that failed together are not repeated together.
-        const pause = random() * base * 2 ** (attempt - 1);
-        await wait(pause, undefined, { signal: call.signal }).catch(() => {
-          throw error;
-        });
-      }
-    }
-  };
-}
-
-/** Whether to repeat a call; `unsafe` if the failed attempt may have been carried out. */
-function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'unsafe' {
-  const { operation, signal, paid = operation.gated } = call;
-  if (signal.aborted || !(error instanceof AdLibraryError)) return 'no';
-  const { kind, status, sent, charged, chargeUnreadable } = error.failure;
-  if (kind === 'network' && sent === false) return 'safe';
-  if (charged || chargeUnreadable) return 'no';
-  if (paid) return status === 503 && charged === undefined ? 'safe' : 'no';
-  const isRejected = status === 502 || status === 503 || status === 504;
-  if (isRejected && !operation.writes) return 'safe';
-  return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
 /** A page of 100 full ads has about 1 MB, and 3 MB if they are very large. */

@@ -1,3 +1,4 @@
+import type { UsageLimitAnswer } from '../api/schemas.ts';
 import { dearest, type Prices } from './prices.ts';
 
 /** What is known about the credits of one tenant. */
@@ -85,6 +86,21 @@ export interface BalanceReading {
   lease: number;
   /** In milliseconds since the epoch. */
   at: number;
+}
+
+/** The usage windows of a tenant, the credits left in them, and when the service was last asked. */
+export interface FullWindow {
+  usageLimit: UsageLimitAnswer;
+  left: number;
+  checkedAt: number;
+  /** Tells one finding from another. */
+  id: string;
+}
+
+/** The full windows of tenants. One that is forgotten costs a refused call. */
+export interface FullWindows {
+  get(tenantId: string): Promise<FullWindow | undefined>;
+  set(tenantId: string, window: FullWindow | undefined): Promise<void>;
 }
 
 /** The accounts of all tenants. Tenants who spent nothing never displace those who spent something. */

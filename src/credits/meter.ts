@@ -5,7 +5,6 @@ import {
   type Answer,
   abortedError,
   type Call,
-  gatedOnly,
   type Operation,
   operations,
   type Send,
@@ -13,14 +12,15 @@ import {
 } from '../api/call.ts';
 import { AdLibraryError, type Failure, mayBeCharged } from '../api/errors.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/schemas.ts';
-import { overBudget } from './credit-text.ts';
+import { overBudget, type Spending, spendingOf } from './credit-text.ts';
 import {
   type CreditAccount,
   type CreditLedger,
+  type FullWindow,
+  type FullWindows,
   fits,
   type Lease,
   type ReserveRequest,
-  type Settlement,
   used,
 } from './ledger.ts';
 import {
@@ -36,82 +36,198 @@ import {
   quote,
 } from './prices.ts';
 
-export interface BudgetOptions {
+/** Everything between a call and what it costs. */
+export interface Meter {
+  /**
+   * Sends a call if its usage window has room and its price fits into every limit: it is reserved in each before the
+   * call, and settled afterwards. Explains a 402 and a 429.
+   */
+  send: Send;
+  /**
+   * Completes what the caller of a call receives: the credits left now, also with a cached answer, which counts as
+   * saved; a warning once little is left; and whether a failed call was one that costs credits.
+   */
+  stated(call: Call, answering: Promise<Answer>): Promise<Answer>;
+  /** What is known of prices, even while the account cannot be reached. */
+  prices(tenantId: string): Promise<Prices>;
+  spending(tenantId: string): Promise<Spending>;
+  /** Opens a limit for one tool call, however many calls of the API it makes. The budget of the server goes on to apply. */
+  allowance(tenantId: string, maxCredits: number): Promise<CallAllowance>;
+  /** Counts what a call may have cost whose process has died, once for each claim. */
+  lost(call: Call, claimId: string): Promise<void>;
+}
+
+export interface MeterOptions {
   ledger: CreditLedger;
-  /** If undefined, spending is recorded but not bounded. */
+  windows: FullWindows;
+  /** Of each tenant; if undefined, spending is recorded but not bounded. */
   budget: number | undefined;
+  /** Opens an empty ledger for one tool call. */
+  openLedger(): CreditLedger;
+  /** How long a tool call may take, in milliseconds. */
+  timeoutMs: number;
+  /** A clock that only goes on. */
+  now: () => number;
+}
+
+/** A limit of credits, and the ledger that says what is left of it. */
+interface Limit {
+  ledger: CreditLedger;
+  budget: number | undefined;
+  /** Of one tool call. */
+  isOwn: boolean;
+}
+
+export function openMeter(service: Send, options: MeterOptions): Meter {
+  const { ledger, windows, budget, openLedger, now } = options;
+  const server: Limit = { ledger, budget, isOwn: false };
+  const limits = new WeakMap<Allowance, Limit>();
+  const limitsOf = ({ allowance }: Call): Limit[] => {
+    const own = allowance && limits.get(allowance);
+    return own ? [own, server] : [server];
+  };
+  const askCredits = creditsAsker(options);
+  const metered: Send = (call) => sendWithin(limitsOf(call), call, { service, askCredits });
+  const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(metered, call) });
+  const warningOf = lowBalanceWarnings(budget);
+
+  return {
+    async send(call) {
+      const { operation, tenantId } = call;
+      if (operation.gated) {
+        const window = await usage.admit(call);
+        return metered(call).catch(async (error) => {
+          throw await usage.explain(error, call, window);
+        });
+      }
+      const answer = await metered(call);
+      if (operation.name === 'getCredits') await usage.learn(tenantId, (answer.value as CreditStatusAnswer).usageLimit);
+      return answer;
+    },
+    async stated({ operation, tenantId }, answering) {
+      if (!operation.gated)
+        return answering.catch(async (error) => {
+          throw isPaid(operation, (await ledger.estimate(tenantId)).prices) ? markedAsPaid(error) : error;
+        });
+      const answer = await answering;
+      const { receipt } = answer;
+      const account = receipt.cached
+        ? await ledger.saved(tenantId, receipt.saved ?? 0)
+        : await ledger.estimate(tenantId);
+      const remaining = receipt.cached ? (account.remaining ?? receipt.remaining) : receipt.remaining;
+      const warning = warningOf(tenantId, account);
+      return { ...answer, receipt: { ...receipt, remaining, ...(warning && { warning }) } };
+    },
+    prices: async (tenantId) => (await ledger.estimate(tenantId)).prices,
+    spending: async (tenantId) => spendingOf(await ledger.read(tenantId), budget),
+    async allowance(tenantId, maxCredits) {
+      const own: Limit = { ledger: openLedger(), budget: maxCredits, isOwn: true };
+      const { prices } = await ledger.estimate(tenantId);
+      // It starts with the prices that the tenant's calls have shown so far.
+      await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => copyPrices(prices, learned) });
+      const opened = callAllowance(tenantId, own.ledger, { maxCredits, server });
+      limits.set(opened, own);
+      return opened;
+    },
+    async lost(call, claimId) {
+      // With a budget, what its process had reserved counts already.
+      if (budget !== undefined) return;
+      const uncertain = maxCostOf((await ledger.estimate(call.tenantId)).prices, call) ?? 0;
+      await ledger.settle(call.tenantId, { ...nothing, id: `lost:${claimId}`, uncertain });
+    },
+  };
+}
+
+const nothing = { charged: 0, uncertain: 0, isPaidAnswer: false };
+
+const markedAsPaid = (error: unknown) =>
+  error instanceof AdLibraryError ? new AdLibraryError({ ...error.failure, paid: true }, { cause: error }) : error;
+
+interface Sending {
+  service: Send;
   askCredits: AskCredits;
 }
 
-/** How a call ended: the stated charge, or `unknown` if the service may have charged without stating it. */
-interface Outcome {
-  charged: number | 'unknown';
-  answer?: Answer;
+/** The share of one limit in a call. */
+interface Hold {
+  limit: Limit;
+  lease: Lease | undefined;
+  paid: boolean;
+  /** Whether the balance is read before and after the call, which shows a charge that the service does not state. */
+  isMeasured: boolean;
 }
 
+type Outcome = { answer: Answer } | { error: unknown };
+
 /**
- * Records what every call was charged, and keeps a tenant's spending within a budget, even with many calls at once: the
- * expected cost of a call is reserved before it is sent, and settled afterwards. Calls of unknown price run one at a
- * time, so that at most one such call can exceed the budget.
+ * Keeps the spending of a tenant within limits, even with many calls at once: the expected cost of a call is reserved in
+ * each limit before it is sent, and settled afterwards. Calls of unknown price run one at a time, so that at most one
+ * such call can exceed a limit.
  */
-export function withBudget(send: Send, { ledger, budget, askCredits }: BudgetOptions): Send {
+async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending): Promise<Answer> {
+  const holds: Hold[] = [];
   // Reading the balance is part of the call that needs it, so it needs no reservation; but it may be charged.
-  const ask = budget === undefined ? send : withBudget(send, { ledger, budget: undefined, askCredits });
-  return async (call) => {
-    const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ledger, budget });
-    const { prices } = admission?.account ?? (await ledger.estimate(call.tenantId));
-    const lease = admission?.lease;
-    const paid = lease?.paid ?? isPaid(call.operation, prices);
-    const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
-    const balance = isMeasured ? balanceOf({ call, ledger, send: ask, askCredits }) : undefined;
-    let outcome: Outcome = { charged: 'unknown' };
-    try {
-      await balance?.readBefore();
-      const answer = await send({ ...call, paid });
-      outcome = { answer, charged: chargeOf(answer, paid) };
-      return answer;
-    } catch (error) {
-      outcome = { charged: chargeOfFailure(error, paid) };
-      throw error;
-    } finally {
-      const isAnswered = outcome.answer !== undefined;
-      const isUnstated = outcome.charged === 'unknown';
-      const uncertain = isUnstated ? await estimateCharge({ call, ledger, budget, lease, balance, isAnswered }) : 0;
-      if (!isUnstated) await balance?.forget();
-      await ledger.settle(call.tenantId, settlementOf(call, outcome, uncertain), lease);
-    }
-  };
+  const unbounded = () => limits.map((limit) => ({ ...limit, budget: undefined }));
+  const ask: Send = (reading) => sendWithin(unbounded(), reading, sending);
+  const readBalance = async () => (await sending.askCredits(ask, call))?.credits ?? undefined;
+  let outcome: Outcome = { error: undefined };
+  try {
+    for (const limit of limits) holds.push(await hold(limit, call));
+    await recordBalance(holds, call, readBalance);
+    const answer = await sending.service({ ...call, paid: holds.at(-1)?.paid ?? call.operation.gated });
+    outcome = { answer };
+    return answer;
+  } catch (error) {
+    outcome = { error };
+    throw error;
+  } finally {
+    let after: Promise<number | undefined> | undefined;
+    const balanceAfter = () => {
+      after ??= readBalance();
+      return after;
+    };
+    await Promise.all(holds.map((one) => settle(one, call, { outcome, balanceAfter })));
+  }
+}
+
+/** Reserves what a call is expected to cost. */
+async function hold(limit: Limit, call: Call): Promise<Hold> {
+  const { ledger, budget } = limit;
+  const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ...limit, budget });
+  const { prices } = admission?.account ?? (await ledger.estimate(call.tenantId));
+  const lease = admission?.lease;
+  const paid = lease?.paid ?? isPaid(call.operation, prices);
+  const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
+  return { limit, lease, paid, isMeasured };
 }
 
 /** The queue in which paid calls of unknown price run one at a time. */
 const paidLine = 'paid';
 
-interface Admitted {
-  lease: Lease;
-  account: CreditAccount;
-}
+type Bounded = Limit & { budget: number };
 
 /** What costs nothing, as far as is known, goes on while the account cannot be reached. */
-async function admittedIfPaid(call: Call, budgeted: { ledger: CreditLedger; budget: number }) {
+async function admittedIfPaid(call: Call, limit: Bounded) {
   try {
-    return await admitted(call, budgeted);
+    return await admitted(call, limit);
   } catch (error) {
     const isAway = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
-    const { prices } = await budgeted.ledger.estimate(call.tenantId);
+    const { prices } = await limit.ledger.estimate(call.tenantId);
     if (!isAway || isPaid(call.operation, prices)) throw error;
     return undefined;
   }
 }
 
-/** Waits until the budget admits a call; throws if its price does not fit. */
-async function admitted(call: Call, { ledger, budget }: { ledger: CreditLedger; budget: number }): Promise<Admitted> {
+/** Waits until the limit admits a call; throws if its price does not fit. */
+async function admitted(call: Call, { ledger, budget, isOwn }: Bounded) {
   const { tenantId, signal } = call;
   for (;;) {
     const admission = await ledger.reserve(tenantId, (account) => requestOf(call, account, budget));
     if (admission.kind === 'granted') return admission;
     if (admission.kind === 'refused') {
       const { account } = admission;
-      throw overBudget({ account, budget, quoted: quote(account.prices, call), call });
+      const error = overBudget({ account, budget, quoted: quote(account.prices, call), call });
+      throw isOwn ? overMaxCredits(error.failure, budget) : error;
     }
     await ledger.changed(tenantId, admission.version, signal).catch((error) => {
       throw signal.aborted ? abortedError(signal, false) : error;
@@ -129,60 +245,147 @@ function requestOf(call: Call, { prices }: CreditAccount, budget: number): Reser
   return { budget, credits, paid, line, ifLost };
 }
 
-function chargeOf({ receipt: { charged, chargeUnreadable } }: Answer, paid: boolean): Outcome['charged'] {
+/** A refusal by the limit of one tool call. */
+const overMaxCredits = (failure: Partial<Failure>, maxCredits: number) =>
+  new AdLibraryError({ ...failure, kind: 'credit_budget', maxCredits, transient: false, sent: false });
+
+/**
+ * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
+ * the balance shows an unstated charge.
+ */
+function mayCostMore(call: Call, prices: Prices): boolean {
+  const seen = dearestOf(prices, call.operation.name);
+  return seen === undefined || (maxCostOf(prices, call) ?? 0) > seen;
+}
+
+interface Ended {
+  outcome: Outcome;
+  /** The balance after the call, read once for all limits; undefined if it cannot be read. */
+  balanceAfter(): Promise<number | undefined>;
+}
+
+/** Records what a call was charged, or what it may have been, and returns what was reserved for it. */
+async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ended: Ended): Promise<void> {
+  const { ledger } = limit;
+  const { operation, tenantId } = call;
+  const answer = 'answer' in ended.outcome ? ended.outcome.answer : undefined;
+  const charged = answer ? chargeOf(answer, paid) : chargeOfFailure(ended.outcome, paid);
+  const isStated = charged !== 'unknown';
+  const uncertain = isStated ? 0 : await estimateCharge({ limit, lease, paid, isMeasured }, call, ended);
+  // Only a call whose outcome is unknown may still be charged.
+  if (isStated && isMeasured) await ledger.readBalance(tenantId, undefined);
+  const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
+  await ledger.settle(
+    tenantId,
+    {
+      charged: isStated ? charged : 0,
+      uncertain,
+      isPaidAnswer: answer !== undefined && operation.gated,
+      remaining: answer?.receipt.remaining ?? balance ?? undefined,
+      learn: (prices) => {
+        // The charge of a failure is a price, too, but for an unknown number of items.
+        if (isStated && (answer || charged > 0)) learnPrice(prices, call, answer ?? noItems, charged);
+      },
+    },
+    lease,
+  );
+}
+
+const noItems = { value: { items: [] } };
+
+/** The stated charge, or `unknown` if the service may have charged without stating it. */
+function chargeOf({ receipt: { charged, chargeUnreadable } }: Answer, paid: boolean): number | 'unknown' {
   if (charged !== null) return charged;
   return paid || chargeUnreadable ? 'unknown' : 0;
 }
 
-function chargeOfFailure(error: unknown, paid: boolean): Outcome['charged'] {
+function chargeOfFailure(outcome: Outcome, paid: boolean): number | 'unknown' {
+  const error = 'error' in outcome ? outcome.error : undefined;
   if (!(error instanceof AdLibraryError)) return 'unknown';
   const { charged, chargeUnreadable } = error.failure;
   if (charged !== undefined) return charged;
   return (paid || chargeUnreadable) && mayBeCharged(error.failure) ? 'unknown' : 0;
 }
 
-function settlementOf(call: Call, { charged, answer }: Outcome, uncertain: number): Settlement {
-  const { operation } = call;
-  const stated = charged === 'unknown' ? undefined : charged;
-  const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
-  return {
-    charged: stated ?? 0,
-    uncertain,
-    isPaidAnswer: answer !== undefined && operation.gated,
-    remaining: answer?.receipt.remaining ?? balance ?? undefined,
-    learn: (prices) => {
-      // The charge of a failure is a price, too, but for an unknown number of items.
-      if (stated !== undefined && (answer || stated > 0)) learnPrice(prices, call, answer ?? noItems, stated);
-    },
-  };
+/** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
+async function estimateCharge({ limit, lease, isMeasured }: Hold, call: Call, ended: Ended): Promise<number> {
+  const { ledger, budget } = limit;
+  const account = await ledger.estimate(call.tenantId);
+  const seen = dearestOf(account.prices, call.operation.name);
+  if (budget === undefined) return seen ?? 0;
+  if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
+  const change = isMeasured ? await balanceChange(ledger, call, ended) : undefined;
+  if (change !== undefined) return Math.max(change, seen ?? 0);
+  // Without any information, it counts as its maximum cost, or as the rest of the budget.
+  return maxCostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
 }
 
-const noItems = { value: { items: [] } };
+/** Records the balance before a call, and what late charges of an earlier call of unknown outcome have taken from it. */
+async function recordBalance(
+  holds: readonly Hold[],
+  { tenantId }: Call,
+  readBalance: () => Promise<number | undefined>,
+): Promise<void> {
+  const measured = holds.filter(({ isMeasured }) => isMeasured);
+  if (measured.length === 0) return;
+  const credits = await readBalance();
+  for (const {
+    limit: { ledger },
+  } of measured) {
+    const earlier = await ledger.readBalance(tenantId, credits);
+    if (earlier === undefined || credits === undefined) continue;
+    const late = earlier.credits - credits - earlier.explained;
+    if (late > 0) await ledger.settle(tenantId, { ...nothing, uncertain: late });
+  }
+}
+
+/**
+ * By how much the balance has fallen since before the call, without what other calls were charged; undefined if it
+ * cannot be read. After a call without an answer, a reading without a change is kept: the charge may still come.
+ */
+async function balanceChange(ledger: CreditLedger, { tenantId }: Call, ended: Ended): Promise<number | undefined> {
+  const credits = await ended.balanceAfter();
+  const before = await ledger.readBalance(tenantId, credits);
+  if (before === undefined || credits === undefined) return undefined;
+  const change = Math.max(0, before.credits - credits - before.explained);
+  if (change > 0 || 'answer' in ended.outcome) await ledger.readBalance(tenantId, undefined);
+  return change;
+}
+
+/** Asks `GET /v1/credits` for the sake of another call. Undefined if there is no answer soon. */
+type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
+
+/** How long a call may wait for it: in milliseconds, and as a share of a call's time. */
+const maxAskMs = 2000;
+const maxShare = 0.25;
+/** How long it is not asked again after it gave no answer in that time, in milliseconds. */
+const restMs = 60_000;
+/** Tenants for whom it gave none. */
+const maxSilent = 10_000;
+
+function creditsAsker({ timeoutMs, now }: Pick<MeterOptions, 'timeoutMs' | 'now'>): AskCredits {
+  const silent = new LRUCache<string, true>({ max: maxSilent, ttl: restMs, ttlResolution: 0, perf: { now } });
+  const ms = Math.min(maxAskMs, maxShare * timeoutMs);
+  const operation = operations.getCredits;
+  return async (send, { apiKey, tenantId }) => {
+    if (silent.has(tenantId)) return undefined;
+    return withDeadline({ signals: [], ms }, async (signal) => {
+      try {
+        const call = { operation, path: {}, query: {}, fingerprint: operation.name, apiKey, tenantId, signal };
+        return (await send(call)).value as CreditStatusAnswer;
+      } catch {
+        if (signal.aborted) silent.set(tenantId, true);
+        return undefined;
+      }
+    });
+  };
+}
 
 /** How long a window counts as full before the service is asked again, in milliseconds. */
 const askAgainAfter = 60_000;
 
-/** The usage windows of a tenant, the credits left in them, and when the service was last asked. */
-export interface FullWindow {
-  usageLimit: UsageLimitAnswer;
-  left: number;
-  checkedAt: number;
-  /** Tells one finding from another. */
-  id: string;
-}
-
-/** The full windows of tenants. One that is forgotten costs a refused call. */
-export interface FullWindows {
-  get(tenantId: string): Promise<FullWindow | undefined>;
-  set(tenantId: string, window: FullWindow | undefined): Promise<void>;
-}
-
-interface UsageWindowsOptions {
-  ledger: CreditLedger;
-  windows: FullWindows;
-  askCredits: AskCredits;
-  /** A clock that only goes on. */
-  now: () => number;
+interface UsageWindowsOptions extends Pick<MeterOptions, 'ledger' | 'windows' | 'now'> {
+  askCredits(call: Call): Promise<CreditStatusAnswer | undefined>;
 }
 
 /**
@@ -190,7 +393,7 @@ interface UsageWindowsOptions {
  * is known to have less left than a gated call costs, the call is refused without sending it. Any answer of `GET
  * /v1/credits` that shows room ends this; if it gives no answer when asked again, the call itself is sent.
  */
-export function withUsageWindows(send: Send, { ledger, windows, askCredits, now }: UsageWindowsOptions): Send {
+function usageWindows({ ledger, windows, askCredits, now }: UsageWindowsOptions) {
   const requests = new Map<string, Promise<CreditStatusAnswer | undefined>>();
 
   const learn = (tenantId: string, usageLimit: UsageLimitAnswer | undefined, refused = false) => {
@@ -201,16 +404,10 @@ export function withUsageWindows(send: Send, { ledger, windows, askCredits, now 
     );
   };
 
-  const status: Send = async (call) => {
-    const answer = await send(call);
-    await learn(call.tenantId, (answer.value as CreditStatusAnswer).usageLimit);
-    return answer;
-  };
-
   /** The balance and the windows; concurrent callers share one request. Undefined if there is no answer. */
   const askOnce = (call: Call): Promise<CreditStatusAnswer | undefined> => {
     const { tenantId } = call;
-    const request = requests.get(tenantId) ?? askCredits(send, call).finally(() => requests.delete(tenantId));
+    const request = requests.get(tenantId) ?? askCredits(call).finally(() => requests.delete(tenantId));
     requests.set(tenantId, request);
     return request;
   };
@@ -222,42 +419,38 @@ export function withUsageWindows(send: Send, { ledger, windows, askCredits, now 
     return window.left <= 0 || (price ?? atLeast) > window.left;
   };
 
-  const ask: Send = async (call) => {
-    const { tenantId } = call;
-    let window = await windows.get(tenantId);
-    if (window && (await isTooFull(window, call))) {
+  return {
+    learn,
+    /** Throws if the call does not fit into a window; returns what is known of the window. */
+    async admit(call: Call): Promise<FullWindow | undefined> {
+      const { tenantId } = call;
+      const window = await windows.get(tenantId);
+      if (window === undefined || !(await isTooFull(window, call))) return window;
       if (now() - window.checkedAt < askAgainAfter) throw limitReached(window.usageLimit);
       // Recorded first, so that concurrent calls ask once.
       await windows.set(tenantId, { ...window, checkedAt: now() });
       await learn(tenantId, (await askOnce(call))?.usageLimit);
-      window = await windows.get(tenantId);
-      if (window && (await isTooFull(window, call))) throw limitReached(window.usageLimit);
-    }
-    try {
-      return await send(call);
-    } catch (error) {
-      throw await explained(error, call, window);
-    }
+      const newer = await windows.get(tenantId);
+      if (newer && (await isTooFull(newer, call))) throw limitReached(newer.usageLimit);
+      return newer;
+    },
+    /** Adds to a failure what `GET /v1/credits` says about it. */
+    async explain(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
+      const failure = error instanceof AdLibraryError ? error.failure : undefined;
+      if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
+      // Another call may have found out in the meantime.
+      const found = await windows.get(call.tenantId);
+      if (failure.kind === 'usage_limit' && found && found.id !== before?.id) {
+        return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
+      }
+      const status = await askOnce(call);
+      if (failure.kind === 'payment_required') {
+        return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
+      }
+      await learn(call.tenantId, status?.usageLimit, true);
+      return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
+    },
   };
-
-  async function explained(error: unknown, call: Call, before: FullWindow | undefined): Promise<unknown> {
-    const failure = error instanceof AdLibraryError ? error.failure : undefined;
-    if (failure?.kind !== 'usage_limit' && failure?.kind !== 'payment_required') return error;
-    // Another call may have found out in the meantime.
-    const found = await windows.get(call.tenantId);
-    if (failure.kind === 'usage_limit' && found && found.id !== before?.id) {
-      return new AdLibraryError({ ...failure, usageLimit: found.usageLimit }, { cause: error });
-    }
-    const status = await askOnce(call);
-    if (failure.kind === 'payment_required') {
-      return new AdLibraryError({ ...failure, creditsLeft: status?.credits ?? undefined }, { cause: error });
-    }
-    await learn(call.tenantId, status?.usageLimit, true);
-    return new AdLibraryError({ ...failure, usageLimit: status?.usageLimit }, { cause: error });
-  }
-
-  const gated = gatedOnly(send, ask);
-  return (call) => (call.operation.name === 'getCredits' ? status(call) : gated(call));
 }
 
 /** Credits left in the tighter of the two windows. */
@@ -292,38 +485,24 @@ interface PagesToRead {
 
 type ListName = 'searchAds' | 'listCollectionItems';
 
-interface AllowanceOptions {
-  maxCredits: number;
-  tenantId: string;
-  /** An empty ledger for this tool call alone. */
-  own: CreditLedger;
-  /** The ledger and the budget of the server, which go on to apply. */
-  ledger: CreditLedger;
-  budget: number | undefined;
-  askCredits: AskCredits;
-}
-
-/** The rule of budgets for one tool call. It starts with the prices that the tenant's calls have shown so far. */
-export async function openAllowance(options: AllowanceOptions): Promise<CallAllowance> {
-  const { maxCredits, tenantId, own, ledger, budget, askCredits } = options;
-  const { prices: known } = await ledger.estimate(tenantId);
-  await own.settle(tenantId, { ...nothing, learn: (prices) => copyPrices(known, prices) });
-
-  const pageSize: CallAllowance['pageSize'] = async ({ operation, max }) => {
-    const account = await own.read(tenantId);
-    const sizeWithin = (left: number) => maxPage(account.prices, { operation: operations[operation], max, left });
-    const within = sizeWithin(maxCredits - used(account));
-    if (within === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
-    const spent = budget === undefined ? 0 : used(await ledger.read(tenantId));
-    const affordable = budget === undefined ? within : Math.min(within, sizeWithin(budget - spent));
-    if (affordable > 0) return affordable;
-    throw new AdLibraryError({ kind: 'credit_budget', problem: leftText(budget ?? 0, spent), sent: false });
-  };
-
+function callAllowance(
+  tenantId: string,
+  own: CreditLedger,
+  { maxCredits, server: { ledger, budget } }: { maxCredits: number; server: Limit },
+): CallAllowance {
   return {
-    spend: (call, send) => spend({ call, send, own, maxCredits, askCredits }),
-    pageSize,
-    costOf: async ({ operation, items, size, isTotalKnown }) => {
+    maxCredits,
+    async pageSize({ operation, max }) {
+      const account = await own.read(tenantId);
+      const sizeWithin = (left: number) => maxPage(account.prices, { operation: operations[operation], max, left });
+      const within = sizeWithin(maxCredits - used(account));
+      if (within === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
+      const spent = budget === undefined ? 0 : used(await ledger.read(tenantId));
+      const affordable = budget === undefined ? within : Math.min(within, sizeWithin(budget - spent));
+      if (affordable > 0) return affordable;
+      throw new AdLibraryError({ kind: 'credit_budget', problem: leftText(budget ?? 0, spent), sent: false });
+    },
+    async costOf({ operation, items, size, isTotalKnown }) {
       const { prices } = await own.read(tenantId);
       const [pages, rest] = [Math.floor(items / size), items % size];
       const full = costOf(prices, operations[operation], size);
@@ -338,35 +517,6 @@ export async function openAllowance(options: AllowanceOptions): Promise<CallAllo
     },
   };
 }
-
-interface Spending {
-  call: Call;
-  send: Send;
-  own: CreditLedger;
-  maxCredits: number;
-  askCredits: AskCredits;
-}
-
-/** The budget itself, on a ledger of its own. A refusal of its own is marked, one from further inside is not. */
-async function spend({ call, send, own, maxCredits, askCredits }: Spending): Promise<Answer> {
-  let isAdmitted = false;
-  const admitted: Send = (inner) => {
-    isAdmitted = true;
-    return send(inner);
-  };
-  try {
-    return await withBudget(admitted, { ledger: own, budget: maxCredits, askCredits })(call);
-  } catch (error) {
-    const isOverBudget = error instanceof AdLibraryError && error.failure.kind === 'credit_budget';
-    throw isOverBudget && !isAdmitted ? overMaxCredits(error.failure, maxCredits) : error;
-  }
-}
-
-/** Sends a call with an allowance only if that admits it. */
-export const withAllowance =
-  (send: Send): Send =>
-  (call) =>
-    call.allowance === undefined ? send(call) : call.allowance.spend(call, send);
 
 /** Page sizes while a price is not known: whole groups of whatever a service may charge by. */
 const roundSizes = [100, 50, 20, 10, 5, 2, 1];
@@ -391,11 +541,6 @@ const copyPrices = (from: Prices, to: Prices) => {
   for (const [name, table] of from) to.set(name, structuredClone(table));
 };
 
-const nothing = { charged: 0, uncertain: 0, isPaidAnswer: false };
-
-const overMaxCredits = (failure: Partial<Failure>, maxCredits: number) =>
-  new AdLibraryError({ ...failure, kind: 'credit_budget', maxCredits, transient: false, sent: false });
-
 const leftText = (limit: number, spent: number) =>
   `Of ${limit} credits ${Math.round(spent * 1e6) / 1e6} are spent or reserved, and no page is sure to cost as little as the rest.`;
 
@@ -408,34 +553,20 @@ const maxWarned = 10_000;
 
 type Low = 'credits' | 'budget';
 
-/**
- * Completes every receipt from the ledger: a cached answer states the credits left now, not then, and counts as saved.
- * Warns once when little is left. Marks the failure of a call that is not gated but has charged before.
- */
-export function withBalance(send: Send, { ledger, budget }: Pick<BudgetOptions, 'ledger' | 'budget'>): Send {
+/** Warns once when little is left, of credits or of the budget, until there is more again. */
+function lowBalanceWarnings(budget: number | undefined) {
   const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
-
-  const free: Send = async (call) => {
-    try {
-      return await send(call);
-    } catch (error) {
-      const { prices } = await ledger.estimate(call.tenantId);
-      if (!(error instanceof AdLibraryError && isPaid(call.operation, prices))) throw error;
-      throw new AdLibraryError({ ...error.failure, paid: true }, { cause: error });
+  const isNews = (tenantId: string, what: Low, isLow: boolean): boolean => {
+    const known = warned.get(tenantId) ?? new Set();
+    if (!isLow) {
+      known.delete(what);
+      return false;
     }
+    if (known.has(what)) return false;
+    warned.set(tenantId, known.add(what));
+    return true;
   };
-
-  return gatedOnly(free, async (call) => {
-    const { tenantId } = call;
-    const answer = await send(call);
-    const { receipt } = answer;
-    const account = receipt.cached ? await ledger.saved(tenantId, receipt.saved ?? 0) : await ledger.estimate(tenantId);
-    const remaining = receipt.cached ? (account.remaining ?? receipt.remaining) : receipt.remaining;
-    const warning = warningOf(tenantId, account);
-    return { ...answer, receipt: { ...receipt, remaining, ...(warning && { warning }) } };
-  });
-
-  function warningOf(tenantId: string, { prices, remaining = Infinity, spent, uncertain }: CreditAccount) {
+  return (tenantId: string, { prices, remaining = Infinity, spent, uncertain }: CreditAccount): string | undefined => {
     const price = dearest(prices);
     const inBudget = budget === undefined ? Infinity : Math.max(0, budget - spent - uncertain);
     const isLow = { credits: remaining < fewCalls * price, budget: inBudget < lowShare * (budget ?? 0) };
@@ -445,122 +576,5 @@ export function withBalance(send: Send, { ledger, budget }: Pick<BudgetOptions, 
     ].filter(Boolean);
     if (texts.length === 0) return undefined;
     return `Low balance: ${texts.join(' and ')}, and calls have cost up to ${price}. Tell the user.`;
-  }
-
-  /** Warns of each once, until there is more of it again. */
-  function isNews(tenantId: string, what: Low, isLow: boolean): boolean {
-    const known = warned.get(tenantId) ?? new Set();
-    if (!isLow) {
-      known.delete(what);
-      return false;
-    }
-    if (known.has(what)) return false;
-    warned.set(tenantId, known.add(what));
-    return true;
-  }
-}
-
-/** The balance before and after a call, which shows a charge that the service does not state. */
-interface Balance {
-  /** Reads it before the call. Counts late charges of an earlier call whose outcome was unknown. */
-  readBefore(): Promise<void>;
-  /**
-   * By how much it has fallen since then, without what other calls were charged; undefined if it cannot be read. After
-   * a call without an answer, a reading without a change is kept: the charge may still come.
-   */
-  change(isAnswered: boolean): Promise<number | undefined>;
-  /** Removes the reading: only a call whose outcome is unknown may still be charged. */
-  forget(): Promise<void>;
-}
-
-interface BalanceOptions {
-  call: Call;
-  ledger: CreditLedger;
-  send: Send;
-  askCredits: AskCredits;
-}
-
-function balanceOf({ call, ledger, send, askCredits }: BalanceOptions): Balance {
-  const { tenantId } = call;
-  const ask = async () => (await askCredits(send, call))?.credits ?? undefined;
-  const forget = async () => void (await ledger.readBalance(tenantId, undefined));
-  return {
-    async readBefore() {
-      const credits = await ask();
-      const earlier = await ledger.readBalance(tenantId, credits);
-      if (earlier === undefined || credits === undefined) return;
-      const late = earlier.credits - credits - earlier.explained;
-      if (late > 0) await ledger.settle(tenantId, { charged: 0, uncertain: late, isPaidAnswer: false });
-    },
-    async change(isAnswered) {
-      const credits = await ask();
-      const before = await ledger.readBalance(tenantId, credits);
-      if (before === undefined || credits === undefined) return undefined;
-      const change = Math.max(0, before.credits - credits - before.explained);
-      if (change > 0 || isAnswered) await forget();
-      return change;
-    },
-    forget,
-  };
-}
-
-/**
- * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
- * the balance shows an unstated charge.
- */
-function mayCostMore(call: Call, prices: Prices): boolean {
-  const seen = dearestOf(prices, call.operation.name);
-  return seen === undefined || (maxCostOf(prices, call) ?? 0) > seen;
-}
-
-interface UnstatedCharge {
-  call: Call;
-  ledger: CreditLedger;
-  budget: number | undefined;
-  lease: Lease | undefined;
-  /** If it was read before the call. */
-  balance: Balance | undefined;
-  isAnswered: boolean;
-}
-
-/** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
-async function estimateCharge(charge: UnstatedCharge): Promise<number> {
-  const { call, ledger, budget, lease, balance, isAnswered } = charge;
-  const account = await ledger.estimate(call.tenantId);
-  const seen = dearestOf(account.prices, call.operation.name);
-  if (budget === undefined) return seen ?? 0;
-  if (seen !== undefined && balance === undefined) return Math.max(1, seen, lease?.credits ?? 0);
-  const change = await balance?.change(isAnswered);
-  if (change !== undefined) return Math.max(change, seen ?? 0);
-  // Without any information, it counts as its maximum cost, or as the rest of the budget.
-  return maxCostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
-}
-
-/** Asks `GET /v1/credits` for the sake of another call. Undefined if there is no answer soon. */
-export type AskCredits = (send: Send, call: Call) => Promise<CreditStatusAnswer | undefined>;
-
-/** How long a call may wait for it: in milliseconds, and as a share of a call's time. */
-const maxAskMs = 2000;
-const maxShare = 0.25;
-/** How long it is not asked again after it gave no answer in that time, in milliseconds. */
-const restMs = 60_000;
-/** Tenants for whom it gave none. */
-const maxSilent = 10_000;
-
-export function creditsAsker({ timeoutMs, now }: { timeoutMs: number; now: () => number }): AskCredits {
-  const silent = new LRUCache<string, true>({ max: maxSilent, ttl: restMs, ttlResolution: 0, perf: { now } });
-  const ms = Math.min(maxAskMs, maxShare * timeoutMs);
-  const operation = operations.getCredits;
-  return async (send, { apiKey, tenantId }) => {
-    if (silent.has(tenantId)) return undefined;
-    return withDeadline({ signals: [], ms }, async (signal) => {
-      try {
-        const call = { operation, path: {}, query: {}, fingerprint: operation.name, apiKey, tenantId, signal };
-        return (await send(call)).value as CreditStatusAnswer;
-      } catch {
-        if (signal.aborted) silent.set(tenantId, true);
-        return undefined;
-      }
-    });
   };
 }

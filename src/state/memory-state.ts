@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { AnswerName } from '../api/call.ts';
-import type { FullWindow } from '../credits/meter.ts';
+import type { FullWindow } from '../credits/ledger.ts';
 import { FairStore, type FairStoreOptions, memoryOf } from './fair-store.ts';
 import { memoryCreditLedger } from './memory-credit-ledger.ts';
 import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State } from './state.ts';

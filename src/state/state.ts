@@ -1,6 +1,5 @@
 import type { Answer, AnswerName, Call } from '../api/call.ts';
-import type { CreditLedger } from '../credits/ledger.ts';
-import type { FullWindows } from '../credits/meter.ts';
+import type { CreditLedger, FullWindows } from '../credits/ledger.ts';
 
 /** Everything that outlives a call, for all tenants: in this process, or shared by all replicas. */
 export interface State {

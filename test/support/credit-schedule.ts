@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { AdLibraryError } from '../../src/api/errors.ts';
+import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { openCalls } from '../../src/send-chain.ts';
 import { CreditService, defaultLimit, type Fate, type Plan, type PriceRule } from './credit-service.ts';
 
 /** One thing that happens: a call begins, a call that waits is answered, a caller leaves. */

@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest';
 import { undiciFetch } from '../../src/api/http.ts';
+import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
-import { openCalls } from '../../src/send-chain.ts';
 import { toolName } from '../../src/tools/catalog.ts';
 import { writeCursor } from '../../src/tools/cursor.ts';
 import { searchAds } from '../../src/tools/search-ads.ts';

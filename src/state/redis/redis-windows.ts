@@ -1,4 +1,4 @@
-import type { FullWindow, FullWindows } from '../../credits/meter.ts';
+import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
 import type { Redis } from './open-redis.ts';
 
 /** How long a full window is remembered, in milliseconds: the longest of the service's windows. */

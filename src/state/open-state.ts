@@ -1,0 +1,61 @@
+import { resolve } from 'node:path';
+import type { DatasetCaller, Datasets } from './dataset.ts';
+import { type ExportStore, MemoryExports } from './exports.ts';
+import { FileDatasets } from './files/file-datasets.ts';
+import { FileTurns } from './files/file-turns.ts';
+import { exportsFolder, folderExports } from './folder-exports.ts';
+import { MemoryDatasets } from './memory-datasets.ts';
+import { memoryState } from './memory-state.ts';
+import { NamedTurns, type Turns } from './named-turns.ts';
+import type { ReplicaState } from './redis/replica-state.ts';
+import type { State } from './state.ts';
+
+/** All that outlives a call, with what was read and exported. */
+export interface OpenState extends State {
+  datasets: Datasets;
+  exports: ExportStore;
+  turns: Turns;
+}
+
+export interface OpenStateOptions {
+  /** How long answers are cached, in milliseconds. */
+  ttl: number;
+  /** Calls in progress, per tenant and in total. */
+  maxPerTenant: number;
+  maxInAll: number;
+  /** The service whose answers are kept; undefined if there is none. */
+  baseUrl: string | undefined;
+  /** Where one person keeps what was read and exported; undefined for memory. */
+  folder: string | undefined;
+  /** What all replicas share, if anything. */
+  shared: ReplicaState | undefined;
+  /** In milliseconds since the epoch. */
+  now: () => number;
+  /** A clock that only goes on. */
+  elapsed: () => number;
+  /** Whose key it is, as the service says. */
+  userIdOf(caller: DatasetCaller): Promise<string | undefined>;
+  warn(problem: string): void;
+}
+
+/** The state that all replicas share, or that of this process: in memory, or what one person keeps in a folder. */
+export function openState(options: OpenStateOptions): OpenState {
+  const { ttl, maxPerTenant, maxInAll, baseUrl, shared, now, elapsed, userIdOf, warn } = options;
+  const limits = { ttl, maxPerTenant, maxInAll, now: elapsed };
+  if (shared)
+    return {
+      ...shared.state(limits),
+      datasets: shared.datasets(),
+      exports: shared.exports(now),
+      turns: shared.turns(),
+    };
+  const clocks = { now, elapsed };
+  const state = memoryState(limits);
+  if (options.folder === undefined)
+    return { ...state, datasets: new MemoryDatasets(), exports: new MemoryExports(clocks), turns: new NamedTurns() };
+  const folder = resolve(options.folder);
+  const exports = folderExports(exportsFolder(folder), clocks);
+  const datasets =
+    baseUrl === undefined ? new MemoryDatasets() : new FileDatasets({ folder, baseUrl, ...clocks, userIdOf, warn });
+  return { ...state, datasets, exports: { of: () => exports }, turns: new FileTurns(folder) };
+}
