@@ -101,7 +101,7 @@ async function load(callers: HttpCaller[], seconds: number, count: (outcome: Out
 /** What should not have grown whatever was asked, by the name of its constructor. */
 const kept: Record<string, string> = {
   WebStandardStreamableHTTPServerTransport: 'one for each request under way',
-  PQueue: 'one for all calls, and one for each key with a call under way',
+  Places: 'one for all calls, one for lists, and one for each key with a call under way',
   AbortSignal: 'one for each call under way, and for each connection of the pool',
   Socket: 'one for each open connection, at most 64 to the service',
 };

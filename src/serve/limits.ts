@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import PQueue from 'p-queue';
 import { follow } from '../api/call.ts';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import type { OnCall } from '../log/log.ts';
@@ -46,8 +45,8 @@ export class Limits {
   readonly catalog: Catalog;
   private readonly inner: Catalog;
   private readonly options: LimitOptions;
-  private readonly all: PQueue;
-  private readonly byTenant = new Map<string, PQueue>();
+  private readonly all: Places;
+  private readonly byTenant = new Map<string, Places>();
   private inside = 0;
   private emptied = () => {};
   /** How long recent work took, in milliseconds, as a moving average. */
@@ -56,7 +55,7 @@ export class Limits {
   constructor(catalog: Catalog, options: LimitOptions) {
     this.inner = catalog;
     this.options = options;
-    this.all = new PQueue({ concurrency: options.limits.atOnce });
+    this.all = new Places(options.limits.atOnce);
     this.catalog = {
       ...catalog,
       callTool: (call) => this.callTool(call),
@@ -65,7 +64,7 @@ export class Limits {
   }
 
   counts(): { running: number; waiting: number } {
-    return { running: this.all.pending, waiting: this.inside - this.all.pending };
+    return { running: this.all.taken, waiting: this.inside - this.all.taken };
   }
 
   /** Resolves when nothing is running or waiting. */
@@ -114,7 +113,7 @@ export class Limits {
   private async work<Result>(work: Work<Result>): Promise<Result> {
     const { atOnce, perKey, waiting, waitingPerKey } = this.options.limits;
     const own = this.byTenant.get(work.tenantId);
-    const ofKey = own ? own.size + own.pending : 0;
+    const ofKey = own ? own.taken + own.waiting : 0;
     if (ofKey >= perKey + waitingPerKey || this.inside >= atOnce + waiting) {
       return work.refuse(this.busy(Math.max(ofKey / perKey, this.inside / atOnce)));
     }
@@ -129,38 +128,35 @@ export class Limits {
 
   /** Work may begin late, but not after the time it has. */
   private async inTurn<Result>(work: Work<Result>): Promise<Result> {
-    const { now } = this.options;
+    const { now, answers } = this.options;
+    const { tenantId } = work;
     const arrived = now();
     const waiting = new AbortController();
     const timer = setTimeout(() => waiting.abort(tooLate), this.inner.timeoutMs);
-    // The queue would take work that is aborted later for ended, so its signal is left once the work begins.
     const leave = follow(waiting, [work.signal]);
-    const end = () => {
-      clearTimeout(timer);
-      leave();
-    };
-    const begin = async () => {
-      end();
-      const started = now();
-      const result = await work.run(started - arrived);
-      this.usual += (now() - started - this.usual) / 16;
-      return result;
-    };
-    const options = { signal: waiting.signal };
-    const own = this.byTenant.get(work.tenantId) ?? this.queueFor(work.tenantId);
+    const own = this.byTenant.get(tenantId) ?? new Places(this.options.limits.perKey);
+    this.byTenant.set(tenantId, own);
     try {
-      return await own.add(async () => {
+      return await own.with(waiting.signal, async () => {
         await this.reserve(work, waiting.signal);
-        return this.all.add(begin, options);
-      }, options);
+        return this.all.with(waiting.signal, async () => {
+          clearTimeout(timer);
+          const started = now();
+          const result = await work.run(started - arrived);
+          this.usual += (now() - started - this.usual) / 16;
+          return result;
+        });
+      });
     } catch (error) {
       if (error instanceof AdLibraryError) return work.refuse(error);
-      if (waiting.signal.reason !== tooLate) throw error;
+      if (error !== tooLate) throw error;
       return work.refuse(this.busy(1));
     } finally {
-      end();
+      clearTimeout(timer);
+      leave();
+      if (own.taken + own.waiting === 0) this.byTenant.delete(tenantId);
       // Nobody waits for the answer, so none is made.
-      if (work.signal.aborted) this.options.answers.left(work.answer);
+      if (work.signal.aborted) answers.left(work.answer);
     }
   }
 
@@ -170,14 +166,6 @@ export class Limits {
     if (!(await answers.reserve(answer, tenantId, await bytesOf(), signal))) throw tooMuch();
   }
 
-  private queueFor(tenantId: string): PQueue {
-    const queue = new PQueue({ concurrency: this.options.limits.perKey });
-    this.byTenant.set(tenantId, queue);
-    return queue.on('idle', () => {
-      if (this.byTenant.size > maxIdle) this.byTenant.delete(tenantId);
-    });
-  }
-
   private busy(turns: number): AdLibraryError {
     const seconds = Math.min(60, Math.max(1, Math.ceil((this.usual / 1000) * turns)));
     const problem = `There should be room for this call in about ${seconds} s.`;
@@ -185,8 +173,52 @@ export class Limits {
   }
 }
 
-/** Queues of tenants who may call again soon. */
-const maxIdle = 1024;
+/**
+ * So many at once; the others wait, and the first to come is the first to begin. Of what has begun, it keeps nothing:
+ * what is done here may have a large answer.
+ */
+export class Places {
+  taken = 0;
+  readonly #atOnce: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  /** Rejects with the signal's reason if that aborts before there is a place. */
+  async with<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
+    signal?.throwIfAborted();
+    if (this.taken < this.#atOnce) this.taken++;
+    else await this.#wait(signal);
+    try {
+      return await work();
+    } finally {
+      const [next] = this.#waiting;
+      if (next) next();
+      else this.taken--;
+    }
+  }
+
+  /** Whoever has waited takes over the place of another one. */
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        this.#waiting.delete(begin);
+        signal?.removeEventListener('abort', leave);
+        settle();
+      };
+      const begin = () => end(resolve);
+      const leave = () => end(() => reject(signal?.reason));
+      this.#waiting.add(begin);
+      signal?.addEventListener('abort', leave);
+    });
+  }
+}
 
 /** Why work that waited too long left the queue. */
 const tooLate = new Error('The call waited for all its time.');

@@ -4,12 +4,11 @@ import type { HttpBindings } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
-import PQueue from 'p-queue';
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { batchProblem, batchRevision, isWork, messagesIn, withoutNulls } from '../json-rpc.ts';
-import { type Answers, Limits, type WorkLimits } from '../limits.ts';
+import { type Answers, Limits, Places, type WorkLimits } from '../limits.ts';
 import {
   type AllowedNames,
   type Authenticated,
@@ -68,7 +67,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   // However many calls are allowed at once, half of the room is left for what is not read yet, and for files.
   const { atOnce, perKey } = options.limits;
   const resultBytes = Math.min(maxResultBytes, maxAnswerBytes / atOnce / 2, maxPerKey / perKey / 2);
-  const lists = new PQueue({ concurrency: listsAtOnce });
+  const lists = new Places(listsAtOnce);
   const calls = new Limits(catalog, { ...options, answers, resultBytes });
   const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const drain = createDrain();
@@ -97,7 +96,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const credentials = 'demo' in callers ? callers.demo : context.get('credentials');
     const answer = (context.env as HttpBindings).outgoing;
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
-    if (!messagesIn(body.value).some(isWork)) return lists.add(() => nextTurn().then(answered));
+    if (!messagesIn(body.value).some(isWork)) return lists.with(undefined, () => nextTurn().then(answered));
     const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers.authRateLimit);
     return refused ?? answered();
   });

@@ -95,17 +95,28 @@ const asksForProgress = (message: Message, catalog: Catalog): boolean =>
   message.params?._meta !== undefined &&
   'progressToken' in message.params._meta;
 
-/** Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. */
+/**
+ * Resolves when the client disconnects or sends a notice; a batch is answered as a whole, or not at all. Until it is
+ * forgotten, it keeps what it was raced with in memory: the answer.
+ */
 function awaitCancel({ request, credentials }: HttpCall, requests: Message[], notices: CancelNotices) {
   const [first, ...others] = requests;
+  let leave = () => {};
   let forget = () => {};
   const cancelled = new Promise<Response>((resolve) => {
     const cancel = () => resolve(errorAnswer(first, { code: -32_000, message: 'Cancelled' }));
     request.signal.addEventListener('abort', cancel, { once: true });
     if (request.signal.aborted) cancel();
+    leave = () => request.signal.removeEventListener('abort', cancel);
     if (first && others.length === 0) forget = notices.listen(credentials.tenantId, first.id, cancel);
   });
-  return { cancelled, forget };
+  return {
+    cancelled,
+    forget: () => {
+      leave();
+      forget();
+    },
+  };
 }
 
 /** Running requests, so that a cancel notice, which comes in a request of its own, finds the one it cancels. */

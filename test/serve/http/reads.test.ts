@@ -120,6 +120,26 @@ test('those who read get what was exported, each of them', { timeout: 120_000 },
   expect(texts).toEqual(Array(12).fill(bytes - 2));
 });
 
+test('what was read is not kept while others wait for their turn', { timeout: 120_000 }, async ({ site }) => {
+  const { service } = site;
+  const server = await serveHttp(['--base-url', service.baseUrl, '--calls-per-key', '1'], {
+    NODE_OPTIONS: '--max-old-space-size=256',
+  });
+  const key = service.createKey();
+  const { uri, bytes } = await exported({ service, server }, key, 8_000_000);
+  const body = JSON.stringify(readOf('2025-11-25', uri));
+  const lengths = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const { send, close } = keepAlive(server.origin);
+      const { text } = await send({ headers: goodHeaders(key), body });
+      await close();
+      return text.length;
+    }),
+  );
+  expect(Math.min(...lengths)).toBeGreaterThan(bytes);
+  expect((await server.close()).code).toBe(0);
+});
+
 test('a batch holds as many resources as there is room for in one answer, and says so of the others', async ({
   site,
 }) => {
