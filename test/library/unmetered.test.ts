@@ -1,9 +1,7 @@
 import { expect } from 'vitest';
 import { keysText } from '../../src/library/commands/commands.ts';
-import { openLibrary } from '../../src/library/open.ts';
-import { makeFirstVersion } from './support/first-version.ts';
-import { databaseTest, freshLibraryTest as test } from './support/fixtures.ts';
-import { startOfTests, uuid } from './support/served-library.ts';
+import { freshLibraryTest as test } from './support/fixtures.ts';
+import { uuid } from './support/served-library.ts';
 
 test('calls with an unmetered key cost nothing and meet no limits, also in an account without credits', async ({
   served,
@@ -41,14 +39,3 @@ test.for([{ credits: 5 }, { credits: 0 }, { hourlyLimit: 1 }, { dailyLimit: 1 },
     expect(served.library.keys.list()).toEqual(before);
   },
 );
-
-databaseTest('keys of an earlier version stay as they are', async ({ database }) => {
-  const now = () => startOfTests;
-  const library = await openLibrary({ database, now });
-  const made = library.keys.create({ name: 'Old' });
-  library.close();
-  makeFirstVersion(database);
-  const again = await openLibrary({ database, now });
-  expect(again.keys.list()).toMatchObject([{ id: made.id, unmetered: false }]);
-  again.close();
-});

@@ -1,3 +1,4 @@
+import { columnsOf, type RecordType, recordTypes, textColumns } from '../search/ads-and-pages.ts';
 import { DatabaseLost } from './lock.ts';
 
 type Engine = typeof import('node-sqlite3-wasm');
@@ -50,7 +51,7 @@ export async function openDatabase(path: string, checkLock = () => {}): Promise<
   const connection = new engine.Database(path);
   try {
     connection.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -65536');
-    migrate(connection, path);
+    bringUpToDate(connection, path);
     connection.exec(termTables);
   } catch (error) {
     // On a full disk, closing fails too.
@@ -142,104 +143,152 @@ const pragma = (connection: Connection, name: string) =>
 
 const cannotWrite = /disk is full|disk I\/O|read-?only|unable to open/i;
 
-function migrate(connection: Connection, path: string): void {
-  const version = pragma(connection, 'user_version');
-  const owner = pragma(connection, 'application_id');
-  const tables = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length;
-  if (owner !== applicationId && tables > 0) throw new Error(`${path} is a database of another program.`);
-  if (version > migrations.length) {
-    throw new Error(
-      `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${migrations.length}). Update ad-library-mcp, or name another file.`,
-    );
-  }
-  // Always writes, so that a database that cannot be written fails now and not at the first call.
-  try {
-    connection.exec('BEGIN IMMEDIATE');
-    for (const step of migrations.slice(version)) connection.exec(step);
-    connection.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}; COMMIT`);
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    throw new Error(
-      version === migrations.length || cannotWrite.test(message)
-        ? `${path} cannot be written (${message}). Is its disk full?`
-        : `${path} could not be updated from version ${version} to ${migrations.length} (${message}). It was left as it was. Please report this.`,
-    );
-  }
-}
-
 /** "AdLi", which tells a library from the SQLite files of other programs. */
 const applicationId = 0x41644c69;
+/** In `PRAGMA user_version`. Raised when a version before could not use the file any more: it then refuses it. */
+const fileVersion = 5;
+/** Raised when texts, tags or measures are read from records in another way, so that all are indexed again. */
+const indexVersion = 1;
 
 /**
  * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the
  * records; `ads_text` finds rows by copy, advertiser and tags, without storing the text again. Its tokenizer only splits
  * at spaces: search/tokens.ts makes the tokens.
  */
-const tablesOf = (name: string, measures: string[], lows: string[]) => `
-  CREATE TABLE ${name} (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
-    ${[...measures, ...lows].map((column) => `"${column}"`).join(', ')}
-  );
-  CREATE TABLE ${name}_json (number INTEGER PRIMARY KEY, json BLOB NOT NULL);
-  CREATE VIRTUAL TABLE ${name}_text USING fts5 (
-    copy, advertiser, tags, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
-  );
-  ${measures.map((column) => `CREATE INDEX "${name}_${column}" ON ${name} ("${column}");`).join('\n')}`;
-
-const adMeasures =
-  'startedAt lastSeenAt endDate daysRunning duplicates audienceReach adSpend revenue trendPublic performancePublic productPrice productCreatedAt';
-const pageMeasures =
-  'adsAmount adsTotalDuplicates averageDuplicates audienceReach pageLikes pageIgFollowers trend performance pageCreatedAt';
-
-/** The full-text index of a record type with `bylines`. It is empty until indexMissingRecords has filled it. */
-const withBylines = (name: string) => `
-  DROP TABLE ${name}_text;
-  CREATE VIRTUAL TABLE ${name}_text USING fts5 (
-    copy, advertiser, bylines, tags,
-    content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
-  );`;
-
-const newMeasure = (key: string) => `
-  ALTER TABLE ads ADD COLUMN "${key}";
-  ALTER TABLE ads ADD COLUMN "${key}Low";
-  CREATE INDEX "ads_${key}" ON ads ("${key}");`;
-
-/**
- * The schema, one step per version of the file; `PRAGMA user_version` counts the steps taken. A released step never
- * changes; add a new one instead.
- */
-const migrations = [
-  `${tablesOf('ads', adMeasures.split(' '), ['adSpendLow', 'revenueLow'])}
-  ${tablesOf('pages', pageMeasures.split(' '), [])}
-  CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-  CREATE TABLE payers (
-    billingUserId TEXT PRIMARY KEY, planId TEXT, subscriptionStatus TEXT,
-    creditsMax INTEGER NOT NULL, hourlyLimit INTEGER NOT NULL, dailyLimit INTEGER NOT NULL
-  );
-  CREATE TABLE spending (
-    billingUserId TEXT NOT NULL REFERENCES payers, hour INTEGER NOT NULL, credits INTEGER NOT NULL,
-    PRIMARY KEY (billingUserId, hour)
-  ) WITHOUT ROWID;
-  CREATE TABLE accounts (
-    userId TEXT PRIMARY KEY, billingUserId TEXT NOT NULL REFERENCES payers,
-    name TEXT, emailAddress TEXT, isTeamMember INTEGER NOT NULL
-  );
-  CREATE TABLE keys (
-    id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, keyPrefix TEXT NOT NULL, name TEXT NOT NULL, scopes TEXT NOT NULL,
-    userId TEXT NOT NULL REFERENCES accounts, createdAt INTEGER NOT NULL, revokedAt INTEGER
-  );
-  CREATE TABLE collections (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, userId TEXT NOT NULL REFERENCES accounts,
-    billingUserId TEXT NOT NULL REFERENCES payers, name TEXT NOT NULL, type TEXT NOT NULL, defaultType TEXT
-  );
-  CREATE INDEX collections_billingUserId ON collections (billingUserId);
-  CREATE TABLE collection_items (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL REFERENCES collections,
-    itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection, itemType, item)
-  );
-  CREATE INDEX collection_items_order ON collection_items (collection, itemType, number);`,
-  'ALTER TABLE keys ADD COLUMN unmetered INTEGER NOT NULL DEFAULT 0;',
-  `${['ads', 'pages'].map(withBylines).join('')}${['impressions', 'audienceSize'].map(newMeasure).join('')}`,
-  // Domains and times are read in another way.
-  ['ads', 'pages'].map((name) => `INSERT INTO ${name}_text (${name}_text) VALUES ('delete-all');`).join(''),
+const tables: [name: string, columns: string[]][] = [
+  ...Object.values(recordTypes).flatMap(({ name, measures }): [string, string[]][] => [
+    [name, ['number INTEGER PRIMARY KEY', 'id TEXT NOT NULL UNIQUE', ...columnsOf(measures).map((key) => `"${key}"`)]],
+    [`${name}_json`, ['number INTEGER PRIMARY KEY', 'json BLOB NOT NULL']],
+  ]),
+  ['indexed', ['name TEXT PRIMARY KEY', 'form TEXT NOT NULL']],
+  ['secrets', ['name TEXT PRIMARY KEY', 'value TEXT NOT NULL']],
+  [
+    'payers',
+    [
+      'billingUserId TEXT PRIMARY KEY',
+      'planId TEXT',
+      'subscriptionStatus TEXT',
+      'creditsMax INTEGER NOT NULL',
+      'hourlyLimit INTEGER NOT NULL',
+      'dailyLimit INTEGER NOT NULL',
+    ],
+  ],
+  [
+    'spending',
+    [
+      'billingUserId TEXT NOT NULL REFERENCES payers',
+      'hour INTEGER NOT NULL',
+      'credits INTEGER NOT NULL',
+      'PRIMARY KEY (billingUserId, hour)',
+    ],
+  ],
+  [
+    'accounts',
+    [
+      'userId TEXT PRIMARY KEY',
+      'billingUserId TEXT NOT NULL REFERENCES payers',
+      'name TEXT',
+      'emailAddress TEXT',
+      'isTeamMember INTEGER NOT NULL',
+    ],
+  ],
+  [
+    'keys',
+    [
+      'id TEXT PRIMARY KEY',
+      'hash TEXT NOT NULL UNIQUE',
+      'keyPrefix TEXT NOT NULL',
+      'name TEXT NOT NULL',
+      'scopes TEXT NOT NULL',
+      'userId TEXT NOT NULL REFERENCES accounts',
+      'createdAt INTEGER NOT NULL',
+      'revokedAt INTEGER',
+      'unmetered INTEGER NOT NULL DEFAULT 0',
+    ],
+  ],
+  [
+    'collections',
+    [
+      'number INTEGER PRIMARY KEY',
+      'id TEXT NOT NULL UNIQUE',
+      'userId TEXT NOT NULL REFERENCES accounts',
+      'billingUserId TEXT NOT NULL REFERENCES payers',
+      'name TEXT NOT NULL',
+      'type TEXT NOT NULL',
+      'defaultType TEXT',
+    ],
+  ],
+  [
+    'collection_items',
+    [
+      'number INTEGER PRIMARY KEY AUTOINCREMENT',
+      'collection INTEGER NOT NULL REFERENCES collections',
+      'itemType TEXT NOT NULL',
+      'item INTEGER NOT NULL',
+      'UNIQUE (collection, itemType, item)',
+    ],
+  ],
 ];
+
+const indexes: Record<string, string> = {
+  ...Object.fromEntries(
+    Object.values(recordTypes).flatMap(({ name, measures }) =>
+      measures.map(({ key }) => [`${name}_${key}`, `${name} ("${key}")`]),
+    ),
+  ),
+  collections_billingUserId: 'collections (billingUserId)',
+  collection_items_order: 'collection_items (collection, itemType, number)',
+};
+
+const nameOf = (column: string) => column.split(' ', 1)[0]?.replaceAll('"', '') ?? '';
+const isConstraint = (column: string) => /^(PRIMARY KEY|UNIQUE) \(/.test(column);
+
+/** Makes what a file lacks, and empties the index of records whose form has changed: records.ts then fills it again. */
+function bringUpToDate(connection: Connection, path: string): void {
+  const version = pragma(connection, 'user_version');
+  const isEmpty = connection.all("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").length === 0;
+  if (pragma(connection, 'application_id') !== applicationId && !isEmpty)
+    throw new Error(`${path} is a database of another program.`);
+  if (version > fileVersion) {
+    throw new Error(
+      `${path} was written by a newer version (its tables are at version ${version}, this one knows up to ${fileVersion}). Update ad-library-mcp, or name another file.`,
+    );
+  }
+  try {
+    // Always writes, so that a database that cannot be written fails now and not at the first call.
+    connection.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${fileVersion}`);
+    for (const [name, columns] of tables) addTable(connection, name, columns);
+    for (const [name, on] of Object.entries(indexes)) connection.exec(`CREATE INDEX IF NOT EXISTS "${name}" ON ${on}`);
+    for (const type of Object.values(recordTypes)) addTextIndex(connection, type);
+    connection.exec('COMMIT');
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      cannotWrite.test(message)
+        ? `${path} cannot be written (${message}). Is its disk full?`
+        : `${path} could not be brought up to date (${message}). It was left as it was. Please report this.`,
+    );
+  }
+}
+
+const columnsIn = (connection: Connection, table: string) =>
+  connection.all('SELECT name FROM pragma_table_info(?)', [table]).map(({ name }) => String(name));
+
+function addTable(connection: Connection, name: string, columns: string[]): void {
+  const there = columnsIn(connection, name);
+  const missing = columns.filter((column) => !isConstraint(column) && !there.includes(nameOf(column)));
+  if (there.length === 0) connection.exec(`CREATE TABLE ${name} (${columns.join(', ')})`);
+  else for (const column of missing) connection.exec(`ALTER TABLE ${name} ADD COLUMN ${column}`);
+}
+
+function addTextIndex(connection: Connection, { name, tags, measures }: RecordType): void {
+  const wanted = [...textColumns, 'tags'];
+  const form = JSON.stringify([indexVersion, wanted, tags.map(({ key }) => key), columnsOf(measures)]);
+  if (connection.get('SELECT form FROM indexed WHERE name = ?', [name])?.form === form) return;
+  connection.exec(`
+    DROP TABLE IF EXISTS ${name}_text;
+    CREATE VIRTUAL TABLE ${name}_text USING fts5 (
+      ${wanted.join(', ')}, content = '', contentless_delete = 1, tokenize = "ascii tokenchars '-_.!~*()%'"
+    )`);
+  connection.run('INSERT OR REPLACE INTO indexed VALUES (?, ?)', [name, form]);
+}

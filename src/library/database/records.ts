@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Ad, ItemType, Page } from '../../api/schemas.ts';
 import { loadLanguageDetector } from '../../language/detector.ts';
-import { type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
+import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '../search/ads-and-pages.ts';
 import { tagTokens, tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
@@ -53,7 +53,7 @@ export function recordsIn(database: Database): Records {
 }
 
 function writerOf(database: Database, { name, measures, texts, ...rest }: RecordType) {
-  const columns = measures.flatMap(({ key, low }) => (low ? [`"${key}"`, `"${key}Low"`] : [`"${key}"`]));
+  const columns = columnsOf(measures).map((column) => `"${column}"`);
   // Not an upsert: SQLite runs one in a savepoint, and at each savepoint FTS5 flushes its buffer, which would double the
   // work of an import.
   const insert = `INSERT INTO ${name} (id, ${columns.join(', ')}) VALUES (?${', ?'.repeat(columns.length)})`;

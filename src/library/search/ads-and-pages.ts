@@ -7,7 +7,7 @@ import { runOf, timeOf } from '../../present/dates.ts';
  *
  * A measure is a number (dates are Unix milliseconds) that can be filtered by bounds and sorted by. Where the API gives a
  * range (`adSpendMin`, `adSpendMax`), `low` is its lower end: a record matches bounds that overlap its range. Each has a
- * column and an index, which database.ts must make. A tag is a set of values; a filter matches any of the values it
+ * column and an index, which database.ts makes. A tag is a set of values; a filter matches any of the values it
  * lists. A text is searched by its words.
  */
 export type Measure<Item = unknown> = {
@@ -43,6 +43,10 @@ export type Tag<Item = unknown> = {
   example?: unknown;
   of(item: Item): (string | null | undefined)[];
 };
+
+/** The columns of measures. */
+export const columnsOf = (measures: Measure[]): string[] =>
+  measures.flatMap(({ key, low }) => (low ? [key, `${key}Low`] : [key]));
 
 /** The columns of the full-text index besides the tags. */
 export const textColumns = ['copy', 'advertiser', 'bylines'] as const;

@@ -80,7 +80,12 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     meter: meterIn(database, now),
     now,
   };
-  await indexMissingRecords(context, options.onIndex);
+  try {
+    await indexMissingRecords(context, options.onIndex);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
   const service = serviceOf({ context, keys, requestId: random.uuid, onError });
   return {
     fetch: async (request) => service.fetch(request),
