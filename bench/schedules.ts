@@ -1,11 +1,16 @@
 /**
- * Looks for a schedule under which a promise is not kept: of calls, prices and faults for budgets, and of gatherings,
- * other calls, changes, clocks and lost processes for what is paid, held and stated: npm run schedules -- 20000
+ * Looks for a schedule under which a promise is not kept: of calls, prices and faults for budgets, of replicas, their
+ * requests, faults and deaths for accounts, and of gatherings, other calls, changes, clocks and lost processes for what
+ * is paid, held and stated: npm run schedules -- 20000
  */
 import fc from 'fast-check';
+import { MemoryStore } from '../src/state/store/memory-store.ts';
+import type { Store } from '../src/state/store/store.ts';
+import { accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits } from '../test/support/budget-promise.ts';
 import { schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers, gatheringSchedules } from '../test/support/gathering-schedule.ts';
+import { realStores } from '../test/support/stores.ts';
 
 const count = Number(process.argv[2] ?? 20_000);
 const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31);
@@ -23,6 +28,17 @@ async function check<Schedule>(name: string, property: fc.IAsyncProperty<[Schedu
 const calls = Math.ceil(2.5 * count);
 await check('a budget keeps its promise', fc.asyncProperty(schedules(true), keepsItsPromise), calls);
 await check('no call that fits is refused', fc.asyncProperty(schedules(false), refusesNothingThatFits), calls);
+const accounts = (store: Store) => fc.asyncProperty(accountSchedules, (schedule) => assertOneLedger(schedule, store));
+await check('accounts are those of one ledger, in memory', accounts(new MemoryStore(() => 0)), count);
+// A real store takes a hundred times as long.
+for (const { name, start } of realStores.filter(({ isInstalled }) => isInstalled)) {
+  const server = await start();
+  const store = server.open();
+  await store.connect();
+  await check(`accounts are those of one ledger, in ${name}`, accounts(store), Math.ceil(count / 40));
+  await store.close();
+  await server.close();
+}
 const servers = new GatheringServers();
 const gatherings = fc.asyncProperty(gatheringSchedules, (schedule) => assertGatherings(schedule, servers));
 await check('gatherings keep their promises', gatherings, count);

@@ -99,7 +99,13 @@ export async function startPostgres(): Promise<PostgresServer> {
   const access = ['-U', user, '--pwfile', passwordFile, '-A', 'scram-sha-256'];
   const make = ['-D', data, ...access, '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
   execFileSync(join(programs, 'initdb'), make, { ...identity, stdio: 'pipe', cwd: folder });
-  const settings = { fsync: 'off', shared_buffers: '16MB', unix_socket_directories: '', listen_addresses: '127.0.0.1' };
+  const settings = {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    shared_buffers: '16MB',
+    unix_socket_directories: '',
+    listen_addresses: '127.0.0.1',
+  };
   const options = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const begin = () => {
     const args = ['-D', data, '-p', String(port), ...options];

@@ -1,5 +1,5 @@
 import { type CreditAccount, newAccount } from '../../credits/ledger.ts';
-import { readPrices, writePrices } from './price-codec.ts';
+import { readPrices, writePrices } from '../store/account.ts';
 import type { Seal } from './seal.ts';
 
 /** An account as this process last saw it. */

@@ -9,10 +9,10 @@ import type {
   Settlement,
 } from '../../credits/ledger.ts';
 import { dearest } from '../../credits/prices.ts';
+import { readPrices, writePrices } from '../store/account.ts';
 import { LeaseRenewals } from './lease-renewals.ts';
 import { balanceScript, readScript, reserveScript, savedScript, settleScript } from './ledger-script.ts';
 import type { Redis } from './open-redis.ts';
-import { readPrices, writePrices } from './price-codec.ts';
 import { type KnownAccountsLimits, RedisAccounts } from './redis-accounts.ts';
 import { batches, mayHaveArrived, type RedisCommands, unlessReply } from './redis-commands.ts';
 import { Renewals, leaseMs as usualLeaseMs } from './renewals.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../../src/state/store/memory-store.ts';
 import type { ItemChange, Store } from '../../../src/state/store/store.ts';
-import { describeEveryStore } from './drivers.ts';
+import { describeEveryStore } from '../../support/stores.ts';
 
 const minute = 60_000;
 const MB = 1024 * 1024;

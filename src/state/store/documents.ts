@@ -1,0 +1,230 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Seal } from '../redis/seal.ts';
+import type { Seen, Store } from './store.ts';
+
+/** What becomes of a document: the next one for so long, `null` to remove it, or nothing. */
+export interface Change<Doc, Result> {
+  next?: Doc | null;
+  ttlMs?: number;
+  result: Result;
+}
+
+/** A document as it was at some time. */
+export interface Known<Doc> {
+  /** Empty if there was none. */
+  version: string;
+  doc: Doc | undefined;
+  /** By the clock of the store, when it was read. */
+  now: number;
+}
+
+interface Remembered<Doc> extends Known<Doc> {
+  /** When it came, by the clock of this process. */
+  cameAt: number;
+  /** Which request brought it. */
+  request: number;
+  bytes: number;
+}
+
+export interface DocumentsOptions {
+  store: Pick<Store, 'read' | 'swap'>;
+  seal: Pick<Seal, 'open' | 'close'>;
+  /** A clock of this process that only goes on. */
+  elapsed(): number;
+  /** Resolves after so many milliseconds. */
+  wait(ms: number): Promise<void>;
+}
+
+/** How often one looks whether another process has changed a document that is waited for, in milliseconds. */
+const lookMs = 100;
+/** How long one waits for a change before one looks whether whoever should make it is alive, in milliseconds. */
+const patienceMs = 1000;
+/** Bytes of documents that this process remembers: what a sealed byte takes once it is parsed, and the overhead of each. */
+const maxRemembered = 256 * 1024 * 1024;
+const bytesOf = (sealed = 0) => 6 * sealed + 1000;
+
+/**
+ * Sealed documents. A change is made here, and written if nobody was faster; otherwise it is made again. So that only
+ * other processes can be faster, changes of one document take turns.
+ */
+export class Documents {
+  readonly #options: DocumentsOptions;
+  readonly #known = new LRUCache<string, Remembered<unknown>>({
+    maxSize: maxRemembered,
+    sizeCalculation: ({ bytes }) => bytes,
+  });
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #watches = new Map<string, Watch>();
+  #requests = 0;
+
+  constructor(options: DocumentsOptions) {
+    this.#options = options;
+  }
+
+  /** What this process knows of it, and for how many milliseconds. */
+  known<Doc>(key: string): (Known<Doc> & { ageMs: number }) | undefined {
+    const known = this.#remembered<Doc>(key);
+    return known && { ...known, ageMs: this.#options.elapsed() - known.cameAt };
+  }
+
+  async read<Doc>(key: string): Promise<Known<Doc>> {
+    return this.#read<Doc>(key);
+  }
+
+  /**
+   * Changes a document. If the store does not answer, the change may have been made all the same, or be made later.
+   * @param change gets the document, the time and the version. It may run again, and what it returned last counts.
+   */
+  update<Doc, Result>(
+    key: string,
+    change: (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>,
+  ): Promise<Result> {
+    const began = ++this.#requests;
+    return this.#inTurn(key, async () => {
+      for (let known = this.#remembered<Doc>(key); ; ) {
+        known ??= await this.#read<Doc>(key);
+        const now = known.now + this.#options.elapsed() - known.cameAt;
+        const { next, ttlMs = 0, result } = change(structuredClone(known.doc), now, known.version);
+        if (next === undefined) {
+          // What was asked for after the call began is how it was during the call.
+          if (known.request > began) return result;
+          known = undefined;
+          continue;
+        }
+        const written = await this.#swap(key, known.version, next, ttlMs);
+        if (written.isDone) return result;
+        known = written.found;
+      }
+    });
+  }
+
+  /** Resolves when it is no longer that version, or after a second: whoever should change it may have died. */
+  async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
+    if ((this.#remembered(key)?.version ?? version) !== version) return;
+    const watch = this.#watches.get(key) ?? new Watch();
+    const changed = watch.until(version, signal);
+    if (!this.#watches.has(key)) void this.#look(key, watch);
+    await changed;
+  }
+
+  async #swap<Doc>(key: string, expected: string, next: Doc | null, ttlMs: number) {
+    const { store, seal } = this.#options;
+    const version = randomUUID();
+    const text = JSON.stringify(next);
+    const body = next === null ? undefined : seal.close(key, text);
+    // Until the store has answered, nobody knows what it is.
+    this.#known.delete(key);
+    const request = ++this.#requests;
+    const seen = await store.swap(key, expected, { version, body, ttlMs });
+    if (!seen.isDone) return { isDone: false, found: this.#keep<Doc>(key, seen, request, undefined) };
+    const is = next === null ? { version: '', doc: undefined } : { version, doc: JSON.parse(text) as Doc };
+    this.#remember(key, { ...is, now: seen.now, request, bytes: bytesOf(body?.length) });
+    return { isDone: true, found: undefined };
+  }
+
+  async #read<Doc>(key: string): Promise<Remembered<Doc>> {
+    // What is known may be something else when the answer comes, which is about what was known when it was asked for.
+    const before = this.#remembered<Doc>(key);
+    const request = ++this.#requests;
+    return this.#keep(key, await this.#options.store.read(key, before?.version), request, before);
+  }
+
+  /** @param before what the answer leaves out if it has not changed */
+  #keep<Doc>(key: string, { now, found }: Seen, request: number, before: Remembered<Doc> | undefined): Remembered<Doc> {
+    if (found === undefined)
+      return this.#remember<Doc>(key, { version: '', doc: undefined, now, request, bytes: bytesOf() });
+    const { version, body } = found;
+    if (body === undefined) {
+      if (before?.version !== version) throw new Error('the store left out what nobody knew');
+      return this.#remember(key, { ...before, now, request });
+    }
+    const text = this.#options.seal.open(key, body);
+    const doc = text && (JSON.parse(String(text)) as Doc);
+    return this.#remember(key, { version, doc, now, request, bytes: bytesOf(body.length) });
+  }
+
+  #remembered<Doc>(key: string): Remembered<Doc> | undefined {
+    return this.#known.get(key) as Remembered<Doc> | undefined;
+  }
+
+  #remember<Doc>(key: string, known: Omit<Remembered<Doc>, 'cameAt'>): Remembered<Doc> {
+    const remembered = { ...known, cameAt: this.#options.elapsed() };
+    // Answers overtake each other.
+    if ((this.#remembered(key)?.request ?? 0) < known.request) {
+      this.#known.set(key, remembered);
+      this.#watches.get(key)?.see(known.version);
+    }
+    return remembered;
+  }
+
+  #inTurn<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const done = (this.#turns.get(key) ?? Promise.resolve()).then(work);
+    const turn = done
+      .catch(() => {})
+      .then(() => {
+        if (this.#turns.get(key) === turn) this.#turns.delete(key);
+      });
+    this.#turns.set(key, turn);
+    return done;
+  }
+
+  /** Looks at a document for all who wait for a change of it, for as long as anybody does. */
+  async #look(key: string, watch: Watch): Promise<void> {
+    this.#watches.set(key, watch);
+    while (watch.isWaitedFor()) {
+      await this.#options.wait(lookMs);
+      watch.looked();
+      if (watch.isWaitedFor()) await this.#read(key).catch((error) => watch.fail(error));
+    }
+    this.#watches.delete(key);
+  }
+}
+
+/** Those who wait for a change of one document. */
+class Watch {
+  readonly #waiting = new Set<Waiting>();
+
+  isWaitedFor(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  until(version: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const end = (settle: () => void) => {
+        this.#waiting.delete(one);
+        signal.removeEventListener('abort', abort);
+        settle();
+      };
+      const abort = () => end(() => reject(signal.reason));
+      const one: Waiting = {
+        version,
+        looksLeft: patienceMs / lookMs,
+        resume: () => end(resolve),
+        fail: (error) => end(() => reject(error)),
+      };
+      if (signal.aborted) return reject(signal.reason);
+      signal.addEventListener('abort', abort, { once: true });
+      this.#waiting.add(one);
+    });
+  }
+
+  see(version: string): void {
+    for (const one of [...this.#waiting]) if (one.version !== version) one.resume();
+  }
+
+  looked(): void {
+    for (const one of [...this.#waiting]) if (--one.looksLeft < 0) one.resume();
+  }
+
+  fail(error: unknown): void {
+    for (const one of [...this.#waiting]) one.fail(error);
+  }
+}
+
+interface Waiting {
+  version: string;
+  looksLeft: number;
+  resume(): void;
+  fail(error: unknown): void;
+}

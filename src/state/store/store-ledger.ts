@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import type { CreditAccount, CreditLedger, Settlement } from '../../credits/ledger.ts';
+import type { Prices } from '../../credits/prices.ts';
+import {
+  type Account,
+  creditAccount,
+  emptyAccount,
+  isUnknown,
+  lifetimeOf,
+  passTime,
+  readBalance,
+  reserve,
+  settle,
+  writePrices,
+} from './account.ts';
+import type { Documents } from './documents.ts';
+import type { Presence } from './presence.ts';
+import type { Retries } from './retries.ts';
+
+/** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
+const goodEnoughMs = 200;
+
+export interface StoreLedgerOptions {
+  documents: Documents;
+  presence: Pick<Presence, 'id' | 'isDead'>;
+  retries: Pick<Retries, 'do'>;
+  keyOf(tenantId: string): string;
+  newId?: () => string;
+}
+
+const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
+const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining }: Settlement): boolean =>
+  charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined;
+
+function learns({ learn }: Settlement, prices: Prices): boolean {
+  const before = writePrices(prices);
+  learn?.(prices);
+  return writePrices(prices) !== before;
+}
+
+/** The ledger over a store: an account is a document, which the rules of `account.ts` change. */
+export function storeLedger(options: StoreLedgerOptions): CreditLedger {
+  const { documents, presence, retries, keyOf, newId = () => randomBytes(9).toString('base64url') } = options;
+  /** Leases whose calls are in progress here. One of this process that is not among them is lost. */
+  const own = new Set<string>();
+
+  /** @param work returns its result, and whether the account has to be written */
+  const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) =>
+    documents.update<Account, { result: Result; account: Account; version: string }>(
+      keyOf(tenantId),
+      (doc, now, version) => {
+        const account = doc ?? emptyAccount();
+        const hasPassed = passTime(account, now, (id, { owner, at }) =>
+          owner === presence.id ? !own.has(id) : presence.isDead(owner, at),
+        );
+        const [result, isChanged] = work(account, now);
+        const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
+        return { ...written, result: { result, account, version } };
+      },
+    );
+
+  const read = async (tenantId: string): Promise<CreditAccount> =>
+    creditAccount((await change(tenantId, () => [undefined, false])).account);
+  const knownAccount = (tenantId: string) => creditAccount(documents.known<Account>(keyOf(tenantId))?.doc);
+
+  /**
+   * A lease that is not there is written, too: then the account was as it was read, and a reservation or a settlement
+   * that is still under way finds another version, so that it is in vain.
+   */
+  const settleOnce = (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
+    const giveUp = () => void own.delete(id);
+    const work = async () => {
+      await change(tenantId, (account, now) => {
+        const isChanged = settle(account, id, settlement, { hasLease, now });
+        return [undefined, isChanged || hasLease];
+      });
+      own.delete(id);
+    };
+    return retries.do(work, { giveUp });
+  };
+
+  return {
+    read,
+    estimate: async (tenantId) => {
+      const age = documents.known(keyOf(tenantId))?.ageMs ?? Infinity;
+      return age < goodEnoughMs ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
+    },
+    reserve: async (tenantId, requestOf) => {
+      const id = newId();
+      own.add(id);
+      const reserving = change(tenantId, (account, now) => {
+        const request = requestOf(creditAccount(account));
+        const kind = reserve(account, request, { id, owner: presence.id, now });
+        return [{ kind, request }, kind === 'granted'] as const;
+      });
+      const { result, account, version } = await reserving.catch((error) => {
+        // If it was granted all the same, nobody would settle it.
+        void settleOnce(tenantId, id, nothing, true);
+        throw error;
+      });
+      const { kind, request } = result;
+      if (kind === 'granted') {
+        const { credits, paid, line } = request;
+        const lease = { id, tenantId, credits, paid, line, number: account.leases[id]?.number ?? 0 };
+        return { kind, lease, account: creditAccount(account) };
+      }
+      own.delete(id);
+      if (kind === 'refused') return { kind, account: creditAccount(account) };
+      return { kind, version };
+    },
+    changed: (tenantId, version, signal) => documents.changed(keyOf(tenantId), version, signal),
+    settle: async (tenantId, settlement, lease) => {
+      const id = lease?.id ?? settlement.id ?? newId();
+      // Keys that somebody made up take no room.
+      if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return;
+      await settleOnce(tenantId, id, settlement, lease !== undefined);
+    },
+    saved: async (tenantId, credits) => {
+      const saved = change(tenantId, (account) => {
+        // Keys that somebody made up take no room here either.
+        if (isUnknown(account)) return [undefined, false];
+        account.savedCalls++;
+        account.savedCredits += credits;
+        return [undefined, true];
+      });
+      return saved.then(
+        ({ account }) => creditAccount(account),
+        () => knownAccount(tenantId),
+      );
+    },
+    readBalance: async (tenantId, credits) =>
+      change(tenantId, (account, now) => [readBalance(account, credits, now), true]).then(
+        ({ result }) => result,
+        () => undefined,
+      ),
+  };
+}

@@ -1,0 +1,575 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import type { Call } from '../../src/api/call.ts';
+import { operations } from '../../src/api/call.ts';
+import type {
+  Admission,
+  CreditAccount,
+  CreditLedger,
+  Lease,
+  ReserveRequest,
+  Settlement,
+} from '../../src/credits/ledger.ts';
+import { dearest, learnPrice } from '../../src/credits/prices.ts';
+import { type Account, creditAccount } from '../../src/state/store/account.ts';
+import { Documents } from '../../src/state/store/documents.ts';
+import { beatMs, Presence } from '../../src/state/store/presence.ts';
+import { Retries } from '../../src/state/store/retries.ts';
+import type { Seen, Store, Swapped } from '../../src/state/store/store.ts';
+import { storeLedger } from '../../src/state/store/store-ledger.ts';
+
+/** What the network does with a request or its answer. */
+const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up', 'is behind'] as const;
+type Fate = (typeof fates)[number];
+
+/** One thing that happens. Numbers choose among those that there are. */
+type Step =
+  | { reserve: number; request: Omit<ReserveRequest, 'budget'> }
+  | { settle: number; settlement: Charge }
+  | { charge: number; settlement: Charge }
+  | { read: number }
+  | { look: number }
+  | { next: number; fate: Fate }
+  | { together: number[] }
+  | { pass: number }
+  | { calm: number }
+  | { dies: number }
+  | { stalls: number }
+  | { goesOn: number };
+
+interface Charge {
+  charged: number;
+  uncertain: number;
+  isPaidAnswer: boolean;
+  learns: boolean;
+}
+
+/** A budget, how many replicas there are, and what happens to them in which order. */
+export interface AccountSchedule {
+  budget: number;
+  replicas: number;
+  steps: Step[];
+}
+
+const credits = fc.constantFrom(0, 0.1, 1, 2, 3, 5);
+const request = fc.record({
+  credits,
+  paid: fc.boolean(),
+  line: fc.constantFrom(undefined, undefined, 'paid'),
+  ifLost: fc.constantFrom(undefined, 0, 1, 4),
+});
+const settlement = fc.record({
+  charged: credits,
+  uncertain: fc.constantFrom(0, 0, 0, 2),
+  isPaidAnswer: fc.boolean(),
+  learns: fc.boolean(),
+});
+const which = fc.nat(11);
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ reserve: which, request }) },
+  { weight: 5, arbitrary: fc.record({ settle: which, settlement }) },
+  { weight: 1, arbitrary: fc.record({ charge: which, settlement }) },
+  { weight: 1, arbitrary: fc.record({ read: which }) },
+  { weight: 2, arbitrary: fc.record({ look: which }) },
+  { weight: 22, arbitrary: fc.record({ next: which, fate: fc.constantFrom(...fates) }) },
+  { weight: 4, arbitrary: fc.record({ together: fc.array(which, { minLength: 2, maxLength: 6 }) }) },
+  { weight: 4, arbitrary: fc.record({ pass: fc.constantFrom(50, 100, 100, 150, 5000, 9000) }) },
+  { weight: 2, arbitrary: fc.record({ calm: fc.constantFrom(100, 3000, 12_000) }) },
+  { weight: 1, arbitrary: fc.record({ dies: which }) },
+  { weight: 2, arbitrary: fc.record({ stalls: which }) },
+  { weight: 1, arbitrary: fc.record({ goesOn: which }) },
+);
+
+export const accountSchedules: fc.Arbitrary<AccountSchedule> = fc.record({
+  budget: fc.constantFrom(0, 3, 8, 12, 30),
+  replicas: fc.integer({ min: 1, max: 3 }),
+  steps: fc.array(step, { maxLength: 80, size: 'max' }),
+});
+
+/** A request to the store that has been sent, or whose answer is under way. */
+interface Sent {
+  replica: Replica;
+  perform(): Promise<unknown>;
+  /** Asks for what was there before the last change, as a store would that is behind. */
+  performBehind?(): Promise<unknown>;
+  resolve(reply: unknown): void;
+  reject(): void;
+  reply?: unknown;
+  isGivenUp: boolean;
+}
+
+interface Timer {
+  replica: Replica;
+  at: number;
+  resume(): void;
+}
+
+const isAnswered = (sent: Sent) => 'reply' in sent;
+
+/** A change of the account that the store took. */
+interface Written {
+  expected: string;
+  version: string;
+  account: Account | undefined;
+  at: number;
+}
+
+/** What somebody asked, between which changes of the account, and what the answer was. */
+interface Asked {
+  from: number;
+  to?: number;
+  replica: Replica;
+  id: string;
+  request?: ReserveRequest;
+  admission?: Admission;
+  account?: CreditAccount;
+  isRefusedByStore?: boolean;
+  /** Whether everything arrived at that time. */
+  isCalm?: boolean;
+}
+
+/** The account as one ledger would keep it through which everything goes, one after the other. */
+class OneLedger {
+  spent = 0;
+  uncertain = 0;
+  calls = 0;
+  dearest = 0;
+  readonly open = new Map<string, ReserveRequest>();
+  readonly booked = new Map<string, number>();
+  readonly ended = new Set<string>();
+
+  answerTo({ budget, credits, paid, line }: ReserveRequest): Admission['kind'] {
+    const { reserved, paidUnderWay } = this.figures();
+    if (line !== undefined && [...this.open.values()].some((one) => one.line === line)) return 'wait';
+    const left = budget - this.spent - this.uncertain - reserved + 1e-6;
+    if ((paid || credits > 0) && credits > left) return 'refused';
+    return paid && paidUnderWay >= (4 * this.dearest <= left ? 4 : 1) ? 'wait' : 'granted';
+  }
+
+  reserve(id: string, asked: ReserveRequest): void {
+    assert.ok(!this.ended.has(id) && !this.open.has(id), 'a reservation counts once');
+    assert.equal(this.answerTo(asked), 'granted', 'a reservation that does not fit was granted');
+    this.open.set(id, asked);
+  }
+
+  book(id: string): void {
+    const lost = this.open.get(id);
+    assert.ok(lost, 'what is counted for a process that died was reserved');
+    const counted = lost.ifLost ?? Math.max(1, lost.budget - this.spent - this.uncertain);
+    this.open.delete(id);
+    this.booked.set(id, counted);
+    this.uncertain += counted;
+  }
+
+  end(id: string, { charged, uncertain, isPaidAnswer, learn }: Settlement): void {
+    assert.ok(!this.ended.has(id), 'a settlement counts once');
+    this.ended.add(id);
+    this.open.delete(id);
+    this.spent += charged;
+    this.uncertain += uncertain - (this.booked.get(id) ?? 0);
+    this.booked.delete(id);
+    if (isPaidAnswer) this.calls++;
+    if (learn) this.dearest = Math.max(this.dearest, charged);
+  }
+
+  figures() {
+    const open = [...this.open.values()];
+    return {
+      spent: this.spent,
+      uncertain: this.uncertain,
+      calls: this.calls,
+      dearest: this.dearest,
+      reserved: open.reduce((sum, one) => sum + one.credits, 0),
+      paidUnderWay: open.filter(({ paid }) => paid).length,
+    };
+  }
+}
+
+const figuresOf = ({ spent, uncertain, calls, prices, reserved, paidUnderWay }: CreditAccount) => ({
+  ...{ spent, uncertain, calls, dearest: dearest(prices), reserved, paidUnderWay },
+});
+
+function same(one: object, other: object): boolean {
+  return Object.entries(one).every(
+    ([name, value]) => Math.abs(value - ((other as Record<string, number>)[name] ?? Number.NaN)) < 1e-6,
+  );
+}
+
+/** A process with its own memory, which reaches the store through a network in trouble. */
+class Replica {
+  isDead = false;
+  isStalled = false;
+  readonly documents: Documents;
+  readonly ledger: CreditLedger;
+  readonly presence: Presence;
+  readonly retries = new Retries(1e9);
+  readonly leases: Lease[] = [];
+  lastId = '';
+
+  constructor(world: World) {
+    const plain = {
+      close: (_: string, value: string | Buffer) => Buffer.from(value),
+      open: (_: string, sealed: Buffer) => sealed,
+    };
+    this.documents = new Documents({
+      store: world.storeOf(this),
+      seal: plain,
+      elapsed: () => world.time,
+      wait: (ms) => world.wait(this, ms),
+    });
+    this.presence = new Presence(this.documents, world.processesKey);
+    this.ledger = storeLedger({
+      documents: this.documents,
+      presence: this.presence,
+      retries: this.retries,
+      keyOf: () => world.accountKey,
+      newId: () => {
+        this.lastId = `id ${world.ids++}`;
+        return this.lastId;
+      },
+    });
+  }
+
+  get runs(): boolean {
+    return !this.isDead && !this.isStalled;
+  }
+}
+
+class World {
+  time = 0;
+  ids = 0;
+  readonly accountKey: string;
+  readonly processesKey: string;
+  readonly #store: Store;
+  readonly #budget: number;
+  readonly replicas: Replica[];
+  readonly #all: Replica[] = [];
+  #sent: Sent[] = [];
+  #timers: Timer[] = [];
+  readonly #written: Written[] = [];
+  readonly #before = new Map<string, Seen>();
+  readonly #asked: Asked[] = [];
+  readonly #settlements = new Map<string, { replica: Replica; settlement: Settlement }>();
+  /** Who said when that they are alive, in the order in which the store heard of it. */
+  readonly #beats: { id: string; at: number; change: number }[] = [];
+  /** Changes before which a store that is behind has answered. */
+  readonly #behindAt: number[] = [];
+
+  constructor(store: Store, name: string, { budget, replicas }: AccountSchedule) {
+    this.#store = store;
+    this.accountKey = `{${name}}:account`;
+    this.processesKey = `{${name}}:processes`;
+    this.#budget = budget;
+    this.replicas = Array.from({ length: replicas }, () => this.#join());
+  }
+
+  storeOf(replica: Replica): Pick<Store, 'read' | 'swap'> {
+    return {
+      read: (key, known) => {
+        const behind = async () => {
+          const before = this.#before.get(key);
+          if (before === undefined) return this.#store.read(key, known).then((seen) => this.#timed(seen));
+          if (key === this.accountKey) this.#behindAt.push(this.#written.length);
+          const { found } = before;
+          return this.#timed({ now: 0, found: found?.version === known ? { version: known ?? '' } : found });
+        };
+        return this.#send(replica, () => this.#store.read(key, known).then((seen) => this.#timed(seen)), behind);
+      },
+      swap: (key, expected, next) =>
+        this.#send(replica, async () => {
+          const seen = this.#before.get(`${key} now`) ?? { now: 0 };
+          const swapped: Swapped = this.#timed(await this.#store.swap(key, expected, next));
+          if (!swapped.isDone) return swapped;
+          this.#before.set(key, seen);
+          const found = next.body && { version: next.version, body: next.body };
+          this.#before.set(`${key} now`, { now: 0, found });
+          const doc = next.body && JSON.parse(String(next.body));
+          const { version } = next;
+          const { id } = replica.presence;
+          if (key === this.accountKey) this.#written.push({ expected, version, account: doc, at: this.time });
+          else this.#beats.push({ id, at: (doc as Record<string, number>)[id] ?? 0, change: this.#written.length });
+          return swapped;
+        }),
+    };
+  }
+
+  wait(replica: Replica, ms: number): Promise<void> {
+    return new Promise((resume) => void this.#timers.push({ replica, at: this.time + ms, resume }));
+  }
+
+  async run(steps: readonly Step[]): Promise<void> {
+    await this.#pass(0);
+    for (const one of steps) {
+      await this.#happen(one);
+      await nextTurn();
+    }
+    await this.#calmDown();
+    this.#compare();
+  }
+
+  async #happen(one: Step): Promise<void> {
+    const choose = <Item>(items: readonly Item[], number: number) => items[number % Math.max(1, items.length)];
+    const replicaOf = (number: number) => choose(this.replicas, number) as Replica;
+    if ('reserve' in one) this.#reserve(replicaOf(one.reserve), { ...one.request, budget: this.#budget }, 3);
+    else if ('settle' in one) this.#settle(replicaOf(one.settle), one.settlement);
+    else if ('charge' in one) this.#charge(replicaOf(one.charge), one.settlement);
+    else if ('read' in one) this.#read(replicaOf(one.read));
+    else if ('look' in one) this.#look(replicaOf(one.look));
+    else if ('next' in one) await this.#move(choose(this.#movable(), one.next), one.fate);
+    else if ('together' in one) {
+      const chosen = new Set(one.together.map((number) => choose(this.#movable(), number)));
+      await Promise.all([...chosen].map((sent) => this.#move(sent, 'arrives')));
+    } else if ('pass' in one) await this.#pass(one.pass);
+    else if ('calm' in one) await this.#pass(one.calm, true);
+    else if ('dies' in one) {
+      replicaOf(one.dies).isDead = true;
+      this.replicas[one.dies % this.replicas.length] = this.#join();
+    } else if ('stalls' in one) replicaOf(one.stalls).isStalled = true;
+    else replicaOf(one.goesOn).isStalled = false;
+  }
+
+  #join(): Replica {
+    const replica = new Replica(this);
+    this.#all.push(replica);
+    void replica.presence.beat().catch(() => {});
+    return replica;
+  }
+
+  #timed<Reply extends Seen>(seen: Reply): Reply {
+    return { ...seen, now: 1e12 + this.time };
+  }
+
+  #send<Reply>(replica: Replica, perform: () => Promise<Reply>, performBehind?: () => Promise<Reply>): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      const sent: Sent = {
+        replica,
+        perform,
+        ...(performBehind && { performBehind }),
+        resolve: resolve as (reply: unknown) => void,
+        reject: () => reject(Object.assign(new Error('the store did not answer'), { cause: 'the network' })),
+        isGivenUp: false,
+      };
+      this.#sent.push(sent);
+    });
+  }
+
+  /** What was sent arrives whatever becomes of who sent it; answers wait until they can be read. */
+  #movable(): Sent[] {
+    return this.#sent.filter((sent) => !isAnswered(sent) || sent.replica.runs);
+  }
+
+  async #move(sent: Sent | undefined, fate: Fate): Promise<void> {
+    if (sent === undefined) return;
+    const remove = () => {
+      this.#sent = this.#sent.filter((one) => one !== sent);
+    };
+    const reject = () => {
+      if (!sent.isGivenUp && !sent.replica.isDead) sent.reject();
+    };
+    if (isAnswered(sent)) {
+      remove();
+      if (fate === 'answer is lost' || fate === 'is lost') reject();
+      else sent.resolve(sent.reply);
+    } else if (fate === 'is lost') {
+      remove();
+      reject();
+    } else if (fate === 'is given up') {
+      reject();
+      sent.isGivenUp = true;
+    } else {
+      const reply = await ((fate === 'is behind' && sent.performBehind) || sent.perform)();
+      if (sent.isGivenUp || sent.replica.isDead) remove();
+      else if (fate === 'answer is lost') {
+        remove();
+        reject();
+      } else sent.reply = reply;
+    }
+  }
+
+  /** Lets time pass, in which processes say that they are alive, and try again what failed. */
+  async #pass(ms: number, isCalm = false): Promise<void> {
+    const end = this.time + ms;
+    do {
+      this.time = Math.min(end, this.time + beatMs);
+      for (const replica of this.replicas)
+        if (replica.runs) {
+          void replica.presence.beat().catch(() => {});
+          void replica.retries.run();
+        }
+      const isDue = ({ replica, at }: Timer) => at <= this.time && !replica.isStalled;
+      const due = this.#timers.filter(isDue);
+      this.#timers = this.#timers.filter((timer) => !due.includes(timer));
+      for (const { replica, resume } of due) if (!replica.isDead) resume();
+      await nextTurn();
+      if (isCalm) await this.#deliverAll();
+    } while (this.time < end);
+  }
+
+  /** Everything arrives, what is under way ends, and those that died are missed. */
+  async #calmDown(): Promise<void> {
+    for (const replica of this.replicas) replica.isStalled = false;
+    for (let turn = 0; turn < 16; turn++) {
+      await this.#deliverAll();
+      for (const replica of this.replicas)
+        while (replica.leases.length > 0)
+          this.#settle(replica, { charged: 1, uncertain: 0, isPaidAnswer: true, learns: false });
+      await this.#pass(beatMs);
+      // Somebody looks, and sees who died.
+      if (turn === 8) for (const replica of this.replicas) this.#read(replica, true);
+    }
+    const waiting = this.#asked.filter(({ to, replica }) => to === undefined && !replica.isDead);
+    assert.deepEqual(waiting, [], 'everybody has an answer');
+  }
+
+  async #deliverAll(): Promise<void> {
+    for (let moves = 0; this.#movable().length > 0; moves++) {
+      assert.ok(moves < 5000, 'there is no end to it');
+      await this.#move(this.#movable()[0], 'arrives');
+      await nextTurn();
+    }
+  }
+
+  #ask(asked: Omit<Asked, 'from'>, answer: Promise<Partial<Asked>>): Promise<Asked> {
+    const one: Asked = { ...asked, from: this.#written.length };
+    this.#asked.push(one);
+    const refused = () => ({ isRefusedByStore: true });
+    return answer.catch(refused).then((is) => Object.assign(one, is, { to: this.#written.length }));
+  }
+
+  #reserve(replica: Replica, asked: ReserveRequest, tries: number): void {
+    if (!replica.runs || tries === 0) return;
+    const answer = replica.ledger.reserve('t', () => asked).then((admission) => ({ admission }));
+    void this.#ask({ replica, id: replica.lastId, request: asked }, answer).then(async ({ admission }) => {
+      if (admission?.kind === 'granted') replica.leases.push(admission.lease);
+      if (admission?.kind !== 'wait') return;
+      await replica.ledger.changed('t', admission.version, new AbortController().signal).catch(() => {});
+      this.#reserve(replica, asked, tries - 1);
+    });
+  }
+
+  #settle(replica: Replica, charge: Charge): void {
+    const lease = replica.runs ? replica.leases.shift() : undefined;
+    if (lease) this.#end(replica, lease.id, charge, lease);
+  }
+
+  #charge(replica: Replica, charge: Charge): void {
+    if (replica.runs) this.#end(replica, `charge ${this.ids++}`, { ...charge, isPaidAnswer: true });
+  }
+
+  #end(replica: Replica, id: string, { learns, ...figures }: Charge, lease?: Lease): void {
+    const call = { operation: operations.getAd, query: {} } as Call;
+    const learn: Settlement['learn'] = (prices) => learnPrice(prices, call, { value: {} }, figures.charged);
+    const ended: Settlement = { id, ...figures, ...(learns && { learn }) };
+    this.#settlements.set(id, { replica, settlement: ended });
+    void replica.ledger.settle('t', ended, lease);
+  }
+
+  #read(replica: Replica, isCalm = false): void {
+    if (!replica.runs) return;
+    const answer = replica.ledger.read('t').then((account) => ({ account }));
+    void this.#ask({ replica, id: 'read', isCalm }, answer);
+  }
+
+  /** Reads what others may be changing, without waiting for its turn. */
+  #look(replica: Replica): void {
+    if (!replica.runs) return;
+    const read = replica.documents.read<Account>(this.accountKey);
+    void this.#ask(
+      { replica, id: 'look' },
+      read.then(({ doc }) => ({ account: creditAccount(doc) })),
+    );
+  }
+
+  /** Does one after the other what the store took, and compares. */
+  #compare(): void {
+    const one = new OneLedger();
+    const requests = new Map(this.#asked.flatMap(({ id, request }) => (request ? [[id, request] as const] : [])));
+    const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
+    const states = [{ figures: one.figures(), answers: this.#answers(one) }];
+    let before: Account | undefined;
+    let version = '';
+    for (const { expected, version: next, account } of this.#inOrder()) {
+      assert.equal(expected, version, 'every change is of the one before');
+      assert.ok(account, 'nobody removes an account');
+      const [was, is] = [before?.leases ?? {}, account.leases];
+      for (const [id, { owner, at, booked }] of Object.entries(was)) {
+        if (booked || !is[id]?.booked) continue;
+        assert.ok(this.#isMissed(owner, at, states.length), 'a process that could say that it is alive is not dead');
+        one.book(id);
+      }
+      const reserved = Object.keys(is).filter((id) => !was[id]);
+      const ended = Object.keys(was).filter((id) => !is[id]);
+      const charged = account.settled.filter((id) => !before?.settled.includes(id));
+      assert.ok(reserved.length + ended.length + charged.length <= 1, 'a change does one thing');
+      for (const id of reserved) one.reserve(id, requests.get(id) as ReserveRequest);
+      for (const id of [...ended, ...charged]) one.end(id, this.#settlements.get(id)?.settlement ?? nothing);
+      const [figures, kept] = [one.figures(), figuresOf(creditAccount(account))];
+      assert.ok(same(figures, kept), `one ledger has ${JSON.stringify(figures)}, the store ${JSON.stringify(kept)}`);
+      states.push({ figures, answers: this.#answers(one) });
+      [before, version] = [account, next];
+    }
+    for (const asked of this.#asked) this.#check(asked, states, one);
+    for (const [id, { replica }] of this.#settlements)
+      assert.ok(one.ended.has(id) || replica.isDead, 'what a living process has settled counts');
+    assert.deepEqual([...one.open.keys()], [], 'nothing is reserved once all calls have ended, or are lost');
+  }
+
+  /** Whether one who said all the time that they are alive did not hear of a process for as long. */
+  #isMissed(owner: string, since: number, change: number): boolean {
+    const deadMs = 7500;
+    const beats = this.#beats.filter((beat) => beat.change < change);
+    return beats.some(({ id, at }, index) => {
+      const before = beats.slice(0, index + 1);
+      const last = before.findLast((beat) => beat.id === owner)?.at ?? 0;
+      const own = before.filter((beat) => beat.id === id).map((beat) => beat.at);
+      const gap = own.findLastIndex((time, place) => time - (own[place - 1] ?? 0) > 2.5 * beatMs);
+      return id !== owner && at - Math.max(since, last, own[gap] ?? 0) >= deadMs;
+    });
+  }
+
+  #answers(one: OneLedger): Map<string, Admission['kind']> {
+    return new Map(this.#asked.flatMap(({ id, request }) => (request ? [[id, one.answerTo(request)] as const] : [])));
+  }
+
+  /** The changes, each after the one that it replaced: several may have been written at once. */
+  #inOrder(): Written[] {
+    const next = new Map(this.#written.map((one) => [one.expected, one]));
+    assert.equal(next.size, this.#written.length, 'one change follows another');
+    const ordered: Written[] = [];
+    for (let one = next.get(''); one; one = next.get(one.version)) ordered.push(one);
+    assert.equal(ordered.length, this.#written.length, 'no change is of an account that was not there');
+    return ordered;
+  }
+
+  #check(asked: Asked, states: { figures: object; answers: Map<string, string> }[], one: OneLedger): void {
+    const { id, from, to = this.#written.length, admission, account, replica, isRefusedByStore, isCalm } = asked;
+    assert.ok(!isRefusedByStore || !isCalm, 'a store that answers lets nobody wait');
+    if (isRefusedByStore && asked.request && !replica.isDead)
+      assert.ok(!one.booked.has(id), 'a call that was not sent counts nothing');
+    const isBehind = this.#behindAt.some((at) => at >= from && at <= to);
+    const during = states.slice(Math.max(0, from - (isBehind ? 1 : 0)), to + 1);
+    const figures = account ?? (admission && 'account' in admission ? admission.account : undefined);
+    if (figures)
+      assert.ok(
+        during.some((state) => same(state.figures, figuresOf(figures))),
+        `an answer shows an account that there was not: ${JSON.stringify(figuresOf(figures))}`,
+      );
+    if (admission?.kind === 'granted')
+      assert.ok(one.ended.has(id) || one.booked.has(id), 'what was granted is reserved');
+    else if (admission)
+      assert.ok(
+        during.some((state) => state.answers.get(id) === admission.kind),
+        `a call had to ${admission.kind} that did not have to`,
+      );
+  }
+}
+
+let worlds = 0;
+
+/** Lets a schedule happen to replicas that share a store, and compares them with one ledger for all. */
+export async function assertOneLedger(schedule: AccountSchedule, store: Store): Promise<void> {
+  const name = `schedule ${process.pid} ${performance.timeOrigin} ${worlds++}`;
+  await new World(store, name, schedule).run(schedule.steps);
+}
