@@ -1,7 +1,5 @@
-import { masked } from './mask-key.ts';
-
 export const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof logLevels)[number];
+type LogLevel = (typeof logLevels)[number];
 
 /** One line per event, fields after the message. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
@@ -77,4 +75,158 @@ export async function createStructuredLog(level: LogLevel, write: (line: string)
     (message, fields = {}) =>
       logger[name](fields, message);
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+/** Anything shorter is not a secret, and may be a word in an ad. */
+const minLength = 12;
+/** The service may show this many characters to tell keys apart. */
+const shownLength = 18;
+/** A cut escape may stand between the last character of a cut key and the ellipsis. */
+const escapeLength = 8;
+
+const mask = '***';
+/** Excludes quotes, so that masked text stays inside them. */
+const WORD = /[^\s"]+/g;
+/** The service's cursor inside one of ours, which encodes whatever it holds. */
+const IN_CURSOR = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
+/** The Kelvin sign is the one other character whose lower case is a letter of ASCII. */
+const ESCAPED = String.raw`[%&\\\u212a]|@[\d+]*\.`;
+const HIDDEN = /[^ -~]+/g;
+
+/**
+ * Masks a key in texts in which a service may have sent it back: whole or half of it, cut to fit, in another case,
+ * escaped as in JSON, an address or HTML, and in base64 or hexadecimal; in field names, too. Expects texts that were
+ * made safe, without hidden characters.
+ */
+export function keyMasker(key = ''): <Value>(value: Value) => Value {
+  if (key.length < minLength) return (value) => value;
+  const whole = key.toLowerCase();
+  const start = whole.slice(0, minLength);
+  const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
+  // The secret is what follows the prefix, which all keys share.
+  const end = whole.slice(-Math.max(minLength, whole.length / 2));
+  const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
+  const base64 = inBase64(key.slice(0, minLength));
+  // Nearly no text has any of these, and looking for all of them at once is six times as fast as what follows.
+  const suspicious = new RegExp([ESCAPED, ...[start, end, hex, ...base64].map(literal)].join('|'), 'i');
+  const isIn = (text: string): boolean => {
+    const spelled = spelledOut(text);
+    const plain = spelled.toLowerCase();
+    if (plain.includes(end) || plain.includes(hex) || base64.some((part) => spelled.includes(part))) return true;
+    for (let at = plain.indexOf(start); at >= 0; at = plain.indexOf(start, at + 1)) {
+      const rest = plain.slice(at, at + whole.length + escapeLength);
+      if (rest.startsWith(half) || rest.includes('…')) return true;
+    }
+    return false;
+  };
+  const holdsKey = (text: string): boolean =>
+    text.length >= minLength &&
+    suspicious.test(text) &&
+    (isIn(text) || (text.match(IN_CURSOR) ?? []).some((cursor) => isIn(decoded(cursor))));
+  const masked = (text: string): string => {
+    if (!holdsKey(text)) return text;
+    return text.replaceAll(key, mask).replace(WORD, (word) => (holdsKey(word) ? mask : word));
+  };
+  return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
+}
+
+const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
+
+const decoded = (cursor: string) =>
+  Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url')
+    .toString('latin1')
+    .replace(HIDDEN, '');
+
+/** A text in both alphabets of base64, wherever it stands in what is encoded: without what it shares with its neighbours. */
+function inBase64(text: string): string[] {
+  const bytes = Buffer.from(text);
+  const aligned = [0, 1, 2].map((skipped) => bytes.subarray(skipped, bytes.length - ((bytes.length - skipped) % 3)));
+  return [...new Set(aligned.flatMap((part) => [part.toString('base64'), part.toString('base64url')]))];
+}
+
+function someText(value: unknown, holds: (text: string) => boolean): boolean {
+  if (typeof value === 'string') return holds(value);
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((item) => someText(item, holds));
+  for (const name in value) if (holds(name) || someText((value as Record<string, unknown>)[name], holds)) return true;
+  return false;
+}
+
+function mapTexts<Value>(value: Value, change: (text: string) => string): Value {
+  if (typeof value === 'string') return change(value) as Value;
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change)) as Value;
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([name, item]) => [change(name), mapTexts(item, change)]);
+  return Object.fromEntries(entries) as Value;
+}
+
+/**
+ * Undoes JSON escapes, percent codes and HTML entities, even if one escapes another. The result is for searching only:
+ * it leaves out characters that are not ASCII.
+ */
+function spelledOut(text: string): string {
+  let plain = text;
+  let again = ESCAPE.test(text);
+  for (let round = 0; again && round < maxRounds; round++) {
+    again = false;
+    plain = plain.replace(ESCAPES, (whole, ...groups) => {
+      const character = unescaped(whole, groups);
+      again ||= ESCAPE.test(character);
+      return character;
+    });
+  }
+  return plain;
+}
+
+/** Levels of different escapes inside each other; the same one repeated is undone in one round. */
+const maxRounds = 4;
+
+const ESCAPE = /[%&\\]/;
+const ESCAPES = new RegExp(
+  [
+    String.raw`%(?:25)*([\da-f]{2})`,
+    String.raw`(?<!\\)\\+(?:u\{?0*([\da-f]{1,4})\}?|x([\da-f]{2})|([!-/:-@[\]-${'`'}{-~]))`,
+    String.raw`&(?:amp;)*(?:#x0*([\da-f]{1,4});?|#0*(\d{1,4});?|(amp|apos|bsol|equals|gt|lowbar|lt|percnt|period|plus|quot|sol);)`,
+  ].join('|'),
+  'gi',
+);
+
+const ENTITIES: Record<string, string> = {
+  amp: '&',
+  apos: "'",
+  bsol: '\\',
+  equals: '=',
+  gt: '>',
+  lowbar: '_',
+  lt: '<',
+  percnt: '%',
+  period: '.',
+  plus: '+',
+  quot: '"',
+  sol: '/',
+};
+
+/** Empty if not ASCII: hidden characters would stand between others. */
+function unescaped(whole: string, [percent, u, x, sign, hex, decimal, name]: (string | undefined)[]): string {
+  if (sign !== undefined) return sign;
+  if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
+  const code = decimal === undefined ? Number.parseInt(percent ?? u ?? x ?? hex ?? '', 16) : Number(decimal);
+  return code < 0x80 ? String.fromCharCode(code) : '';
+}
+
+/** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
+const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
+const NOT_PLAIN = /[%&\\]|[^\n -~]/;
+/** A word in a line of JSON, in which quotes inside a string have a backslash before them. */
+const LOG_WORD = /(?:[^\s"\\]|\\.)+/g;
+
+/** Masks keys in a log line, even escaped ones and those with hidden characters inside. */
+export function masked(line: string): string {
+  const spelled = NOT_PLAIN.test(line) ? line.replace(LOG_WORD, maskedWord) : line;
+  return spelled.replace(secret, '$1***');
+}
+
+function maskedWord(word: string): string {
+  const plain = spelledOut(word.replace(/[^ -~]+/g, ''));
+  return plain !== word && plain.search(secret) >= 0 ? '***' : word;
 }

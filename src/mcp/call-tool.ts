@@ -5,9 +5,9 @@ import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board-tools.ts';
 import { boardKey } from '../board/payload.ts';
-import type { CallEvent, Log, OnCall } from '../log/log.ts';
-import { keyMasker } from '../log/mask-key.ts';
+import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import { isObject } from '../present/copy-fields.ts';
+import { untrustedText, untrustedWord } from '../present/full.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
@@ -25,7 +25,6 @@ import {
   receiptText,
   viewReceipt,
 } from './receipts.ts';
-import { untrustedText, untrustedWord } from './untrusted-text.ts';
 
 /** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
 const RECEIPT_TOKENS = 160;

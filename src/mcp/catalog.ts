@@ -2,6 +2,7 @@ import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
+import { untrustedWord } from '../present/full.ts';
 import {
   getPrompt,
   type ListedPrompt,
@@ -15,7 +16,6 @@ import { isGated, namesOf, type ToolDescription } from '../tools/define-tool.ts'
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
-import { untrustedWord } from './untrusted-text.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
 export interface Catalog {

@@ -1,5 +1,5 @@
 import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './copy-fields.ts';
-import { defuse, quote, sanitize, sanitizeLine } from './safe-text.ts';
+import { defuse, quote, sanitize, sanitizeLine, word } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 
 /**
@@ -129,3 +129,21 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
   return Object.fromEntries(missing > 0 ? [...inOrder, [MISSING, `(+${missing} more fields)`] as const] : inOrder);
 }
+
+/** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
+export const untrustedText = (text: string, tokens: number): string =>
+  quote(truncate(sanitize(text.slice(0, MAX_TEXT)), tokens, Math.max(0, text.length - MAX_TEXT)));
+
+/** In characters; the rest is not even read. */
+const MAX_TEXT = 20_000;
+const MAX_ID = 200;
+
+/** A service value for `_meta`: names and texts made safe, and cut where it is largest. */
+export const untrustedValue = (value: unknown, tokens: number): unknown => fullView({ value }, tokens).value;
+
+/** A service id or code as data. */
+export const untrustedId = (text: string): string =>
+  truncate(sanitizeLine(text.slice(0, MAX_ID)), 60, Math.max(0, text.length - MAX_ID));
+
+/** The same for a message of this server. */
+export const untrustedWord = (text: string): string => word(untrustedId(text));

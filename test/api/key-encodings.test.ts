@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keyMasker } from '../../src/log/mask-key.ts';
+import { keyMasker } from '../../src/log/log.ts';
 import { connectHttp } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, bytes, page, startUpstream, type Upstream } from '../support/faulty-upstream.ts';

@@ -21,7 +21,7 @@ globalThis.RegExp = new Proxy(RegExp, {
 for (const source of sources.filter(({ file }) => file !== process && !ours.test(file))) {
   const { literals, constructed } = patternsIn(source);
   if (constructed > 0) {
-    const { keyMasker } = (await import(source.path)) as Partial<typeof import('../../src/log/mask-key.ts')>;
+    const { keyMasker } = (await import(source.path)) as Partial<typeof import('../../src/log/log.ts')>;
     // The one pattern that is not a constant: it looks for the spellings of a key.
     keyMasker?.('svc_live_CANARY01');
   }

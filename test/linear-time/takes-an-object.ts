@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../../src/api/errors.ts';
-import { keyMasker } from '../../src/log/mask-key.ts';
+import { keyMasker } from '../../src/log/log.ts';
 import { readArguments } from '../../src/mcp/call-tool.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import * as account from '../../src/present/account.ts';

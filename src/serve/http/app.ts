@@ -7,7 +7,7 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { batchProblem, batchRevision, isWork, messagesIn, withoutNulls } from '../json-rpc.ts';
+import { batchProblem, batchRevision, isWork, messagesIn, withoutNulls } from '../../mcp/protocol.ts';
 import { type Answers, Limits, Places, type WorkLimits } from '../limits.ts';
 import {
   type AllowedNames,

@@ -2,10 +2,18 @@ import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 import { createMcpHandler, isLegacyRequest } from '@modelcontextprotocol/server';
 import type { Credentials } from '../../api/client.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { checkRequest, type RequestError } from '../../mcp/protocol.ts';
+import {
+  cancelNoticesIn,
+  checkRequest,
+  claimsModern,
+  isToolCall,
+  type Message,
+  messagesIn,
+  type RequestError,
+  requestsIn,
+} from '../../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
 import { bindV2, requestsV2 } from '../../mcp/sdk-v2.ts';
-import { cancelNoticesIn, claimsModern, isToolCall, type Message, messagesIn, requestsIn } from '../json-rpc.ts';
 
 /** One HTTP request that has passed all checks. Its signal aborts when the client disconnects before the answer. */
 interface HttpCall {

@@ -5,9 +5,16 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
-import { checkRequest, type RequestSchemas } from '../../mcp/protocol.ts';
+import {
+  batchProblem,
+  cancelNoticesIn,
+  checkRequest,
+  claimsModern,
+  messagesIn,
+  type RequestSchemas,
+  withoutNulls,
+} from '../../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../../mcp/sdk-v1.ts';
-import { batchProblem, cancelNoticesIn, claimsModern, messagesIn, withoutNulls } from '../json-rpc.ts';
 import { Answers, Limits, type WorkLimits } from '../limits.ts';
 import { LineStream } from './line-stream.ts';
 

@@ -6,7 +6,7 @@ import { type App, openApp } from '../../../src/app.ts';
 import { allTools } from '../../../src/board/board-tools.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/log/log.ts';
-import { versionKey } from '../../../src/serve/json-rpc.ts';
+import { versionKey } from '../../../src/mcp/protocol.ts';
 import { serveStdio } from '../../../src/serve/stdio/session.ts';
 
 let app: App;

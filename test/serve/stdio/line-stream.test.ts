@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
-import { versionKey } from '../../../src/serve/json-rpc.ts';
+import { versionKey } from '../../../src/mcp/protocol.ts';
 import { LineStream } from '../../../src/serve/stdio/line-stream.ts';
 
 function openStream() {
