@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { raceAbort, withDeadline } from '../api/call.ts';
+import type { Chart } from '../charts/chart.ts';
 import { FairStore } from '../state/fair-store.ts';
 import { startWorker } from '../workers/start-worker.ts';
 import { Turns } from '../workers/turns.ts';
@@ -28,6 +29,8 @@ export interface Pictures {
   thumbnail(address: string, options: ThumbnailOptions): Promise<Thumbnail>;
   /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
   sheet(tiles: readonly SheetTile[], options: SheetOptions): Promise<Sheet>;
+  /** A chart as JPEG, at most 200,000 bytes. */
+  chart(chart: Chart, signal: AbortSignal): Promise<Uint8Array>;
 }
 
 interface ThumbnailOptions {
@@ -209,6 +212,12 @@ class CallerPictures implements Pictures {
     const sheet = await this.#parts.workers.draw({ type: 'sheet', word, tiles: drawn }, this.#turn(signal));
     if ('failed' in sheet) throw new Error(`The sheet could not be drawn: ${sheet.failed}.`);
     return { jpeg: sheet.jpeg, tiles: drawn.map(outcomeOf) };
+  }
+
+  async chart(chart: Chart, signal: AbortSignal): Promise<Uint8Array> {
+    const drawn = await this.#parts.workers.draw({ type: 'chart', chart }, this.#turn(signal));
+    if ('failed' in drawn) throw new Error(`The chart could not be drawn: ${drawn.failed}.`);
+    return drawn.jpeg;
   }
 
   #turn = (signal: AbortSignal) => ({ tenantId: this.#tenantId, signal });

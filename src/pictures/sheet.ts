@@ -1,10 +1,12 @@
+import type { Chart } from '../charts/chart.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 
 /** To the worker; it answers each before it takes the next. */
 export type DrawRequest =
   /** Shrinks a picture to fit a square. */
   | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
-  | { type: 'sheet'; word: string; tiles: readonly DrawnTile[] };
+  | { type: 'sheet'; word: string; tiles: readonly DrawnTile[] }
+  | { type: 'chart'; chart: Chart };
 
 /** A tile of a sheet, with the picture as `thumbnail` made it or the reason why there is none. */
 export type DrawnTile = { number: number; label?: string | undefined } & ({ jpeg: Uint8Array } | { reason: string });

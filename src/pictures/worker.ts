@@ -1,7 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import { Canvas, type Colour, type Raster, type Rect } from '../raster/canvas.ts';
+import type { Chart, ChartColour, ChartText } from '../charts/chart.ts';
+import { Canvas, type Colour, type Raster, type Rect, stroke } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../raster/codecs.ts';
-import { drawText, linesOf, textWidth } from '../raster/text.ts';
+import { canDraw, drawText, linesOf, textWidth } from '../raster/text.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import {
   type DrawnTile,
@@ -28,6 +29,7 @@ const thumbnailQuality = 85;
 
 async function answer(request: DrawRequest): Promise<DrawReply> {
   if (request.type === 'sheet') return drawSheet(request);
+  if (request.type === 'chart') return drawChart(request.chart);
   const { format, bytes, side } = request;
   const raster = await decoders[format](bytes);
   return encodeJpeg(fitted(raster, side), thumbnailQuality);
@@ -143,6 +145,45 @@ function drawReason(canvas: Canvas, text: string, { x, y, width, height }: Rect)
     const start = x + (width - textWidth(line, { size })) / 2;
     drawText(canvas, line, { x: start, y: top + at * lineHeight, size, colour: ink });
   }
+}
+
+const chartColours: Record<Exclude<ChartColour, number>, Colour> = {
+  ink: [29, 27, 24],
+  soft: [100, 94, 86],
+  grid: [229, 224, 216],
+};
+
+/** The board's two, then others that are told apart by those who see few colours. */
+const seriesColours: readonly Colour[] = [
+  [179, 67, 28],
+  [31, 122, 84],
+  [52, 96, 168],
+  [214, 158, 46],
+  [124, 77, 150],
+  [86, 180, 200],
+  [200, 110, 150],
+  [120, 112, 102],
+];
+
+const chartColour = (colour: ChartColour): Colour =>
+  (typeof colour === 'number' ? seriesColours[colour] : chartColours[colour]) ?? chartColours.soft;
+
+function drawChart({ width, height, shapes }: Chart): Promise<Uint8Array> {
+  const canvas = new Canvas(width, height);
+  for (const shape of shapes) {
+    const colour = chartColour(shape.colour);
+    if (shape.is === 'rect') canvas.fillRect(shape, colour);
+    else if (shape.is === 'line') canvas.fillPath(stroke([shape.points], shape.width), colour);
+    else drawChartText(canvas, shape, colour);
+  }
+  return smallEnough(canvas);
+}
+
+function drawChartText(canvas: Canvas, shape: ChartText, colour: Colour): void {
+  const { x, y, size, anchor, bold = false, instead = '' } = shape;
+  const text = canDraw(shape.text) ? shape.text : instead;
+  const before = anchor === 'start' ? 0 : textWidth(text, { size, bold }) / (anchor === 'middle' ? 2 : 1);
+  drawText(canvas, text, { x: x - before, y, size, bold, colour });
 }
 
 /** Photographs fit at a good quality, noise at a poor one. */

@@ -42,6 +42,10 @@ const lettersOf = (text: string) => text.normalize('NFC');
 export const textWidth = (text: string, lettering: Lettering): number =>
   cut(text, lettering, Number.POSITIVE_INFINITY).width;
 
+/** Whether the font has every letter of the text. */
+export const canDraw = (text: string): boolean =>
+  [...lettersOf(text)].every((letter) => fontOf().charToGlyphIndex(letter) > 0);
+
 /** Draws one line; a letter that the font lacks becomes a box. */
 export function drawText(canvas: Canvas, text: string, position: TextPosition): void {
   const { size, bold, maxWidth = Number.POSITIVE_INFINITY, colour } = position;

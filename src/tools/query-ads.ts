@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { chartOf } from '../charts/chart.ts';
 import { describedColumns } from '../dataset/columns.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { rowsText } from '../dataset/rows-text.ts';
@@ -20,6 +21,7 @@ export const queryAds = defineListTool({
     sql: z.string(),
     limit: z.int().min(1).max(1000).optional().describe('Rows, default 50'),
     cell: z.int().min(1).max(20_000).optional().describe('Characters of a cell, default 160'),
+    chart: z.enum(['bar', 'line']).optional().describe('draws the first column against the number columns after it'),
   }),
   output: z.looseObject({
     columns: z.array(z.string()),
@@ -28,7 +30,10 @@ export const queryAds = defineListTool({
     truncated: z.boolean(),
     coverage: CoverageView.optional(),
   }),
-  async run({ sql, limit = 50, cell = 160 }, { dataset, adRows, tenantId, sql: engine, resultTokens, signal }) {
+  async run(
+    { sql, limit = 50, cell = 160, chart },
+    { dataset, adRows, tenantId, sql: engine, resultTokens, signal, pictures },
+  ) {
     const contents = await (await dataset()).contents();
     const { columns, rows, rowCount, truncated } = await engine().query(contents, { sql, limit, cell, signal });
     const known = await adRows.knownAds(tenantId, contents);
@@ -39,6 +44,12 @@ export const queryAds = defineListTool({
     const budget = DATA_PER_TEXT * resultTokens;
     const shown = readable.slice(0, fit({ items: readable, budget, render: JSON.stringify }));
     const isCut = truncated || shown.length < rows.length;
-    return { data: { columns, rows: shown, rowCount, truncated: isCut, coverage }, text: render(shown) };
+    const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };
+    if (chart === undefined) return { data, text: render(shown) };
+    const drawn = chartOf(chart, { columns, rows: shown });
+    if ('problem' in drawn) return { data, text: `${render(shown)}\nNo chart: ${drawn.problem}.` };
+    const jpeg = await (await pictures()).chart(drawn, signal);
+    const image = { type: 'image', data: Buffer.from(jpeg).toString('base64'), mimeType: 'image/jpeg' } as const;
+    return { data, text: `${render(shown)}\nThe chart shows these rows.`, attached: [image] };
   },
 });

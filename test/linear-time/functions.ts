@@ -11,7 +11,7 @@ import { report, time } from './time.ts';
 type Run = (text: string) => unknown;
 type Call = (...given: unknown[]) => unknown;
 
-const rooms = /^(?:present|mcp|api|tools|prompts|log|raster)\//;
+const rooms = /^(?:present|mcp|api|tools|prompts|log|raster|charts)\//;
 /** The rest of the library opens files and databases by name. */
 const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|media\/shape-for)\.ts$/;
 /** Takes texts apart; the rest of the room fetches and draws. */

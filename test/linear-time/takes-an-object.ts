@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../../src/api/errors.ts';
+import { chartOf } from '../../src/charts/chart.ts';
 import { keyMasker } from '../../src/log/log.ts';
 import { readArguments } from '../../src/mcp/call-tool.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
@@ -19,7 +20,7 @@ import {
   viewCards,
 } from '../../src/present/ad-media.ts';
 import { adListText, adText, factsOf, tileOf, tilesWithin, tileText } from '../../src/present/ad-text.ts';
-import { keep } from '../../src/present/copy-fields.ts';
+import { keep, simpleFacts, viewTable } from '../../src/present/copy-fields.ts';
 import { seenDays, seenText } from '../../src/present/dates.ts';
 import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
@@ -59,6 +60,12 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   seenDays: [(text) => seenDays([{ lastSeenAt: text }])],
   seenText: [(text) => seenText({ first: text, last: text, ads: 1, isAll: false })],
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
+  viewTable: [(text) => viewTable({ [text]: { is: 'text', brief: 3 } }, 'brief')],
+  simpleFacts: [(text) => simpleFacts({ [text]: { is: 'number', say: text } }, { [text]: 1 })],
+  chartOf: [
+    (text) => chartOf('bar', { columns: [text, text], rows: [[text, 1]] }),
+    (text) => chartOf('line', { columns: [text, text, text], rows: [[text, 1, 2]] }),
+  ],
   viewCards: [(text) => viewCards({ ...adOf(text), cards: [filled(card, text), { title: text }] })],
   mediaOf: [(text) => mediaOf(adOf(text))],
   mediaCounts: [(text) => mediaCounts(adOf(text))],

@@ -1,0 +1,163 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type Chart, type ChartRows, chartOf } from '../../src/charts/chart.ts';
+import { decodeJpeg } from '../../src/raster/codecs.ts';
+import { freshServiceTest } from '../support/fixtures.ts';
+
+const serviceTest = freshServiceTest();
+
+const drawn = (kind: 'bar' | 'line', table: ChartRows): Chart => {
+  const chart = chartOf(kind, table);
+  if ('problem' in chart) throw new Error(chart.problem);
+  return chart;
+};
+const textsOf = ({ shapes }: Chart) => shapes.flatMap((shape) => (shape.is === 'text' ? [shape.text] : []));
+const barsOf = ({ shapes }: Chart, series: number) =>
+  shapes.flatMap((shape) => (shape.is === 'rect' && shape.colour === series ? [shape] : []));
+
+describe('a chart', () => {
+  test('has bars as long as their numbers, below zero as well', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 40 }), (numbers) => {
+        fc.pre(numbers.some((number) => number !== 0));
+        const bars = barsOf(drawn('bar', { columns: ['name', 'n'], rows: numbers.map((n) => ['a', n]) }), 0);
+        const unit = Math.max(...bars.map(({ width }) => width)) / Math.max(...numbers.map(Math.abs));
+        numbers.forEach((number, index) => {
+          const { width = 0 } = bars[index] ?? {};
+          expect(width).toBeCloseTo(number === 0 ? 0 : Math.max(2, Math.abs(number) * unit), 3);
+        });
+      }),
+    );
+  });
+
+  test('of dates and of numbers stands in their order, whatever the order of the rows', () => {
+    const days = fc.uniqueArray(fc.integer({ min: 0, max: 3000 }), { minLength: 2, maxLength: 30 });
+    fc.assert(
+      fc.property(days, fc.boolean(), (days, asDates) => {
+        const cell = (day: number) => (asDates ? new Date(day * 86_400_000).toISOString().slice(0, 10) : day);
+        const { shapes } = drawn('line', { columns: ['day', 'n'], rows: days.map((day) => [cell(day), day]) });
+        const [line] = shapes.flatMap((shape) => (shape.is === 'line' ? [shape.points] : []));
+        const sorted = days.toSorted((a, b) => a - b);
+        expect(line).toHaveLength(days.length);
+        const [from = 0, to = 0] = [line?.[0]?.[0], line?.at(-1)?.[0]];
+        const reach = (sorted.at(-1) ?? 0) - (sorted[0] ?? 0);
+        for (const [index, day] of sorted.entries())
+          expect(line?.[index]?.[0]).toBeCloseTo(from + ((to - from) * (day - (sorted[0] ?? 0))) / reach, 3);
+      }),
+    );
+  });
+
+  test('stays inside its picture, for any rows', () => {
+    const cell = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 300 }),
+      fc.double(),
+      fc.integer(),
+      fc.constant(null),
+    );
+    const number = fc.oneof(fc.double({ noNaN: true }), fc.integer(), fc.constant(null));
+    const rows = fc
+      .integer({ min: 1, max: 9 })
+      .chain((columns) => fc.array(fc.tuple(cell, fc.array(number, { minLength: columns, maxLength: columns }))));
+    fc.assert(
+      fc.property(rows, fc.constantFrom('bar' as const, 'line' as const), (rows, kind) => {
+        const columns = ['x'.repeat(500), ...(rows[0]?.[1] ?? []).map((_, index) => `column ${index}`)];
+        const chart = chartOf(kind, { columns, rows: rows.map(([name, values]) => [name, ...values]) });
+        if ('problem' in chart) return;
+        for (const shape of chart.shapes) {
+          const places = shape.is === 'line' ? shape.points.flat() : [shape.x, shape.y];
+          if (shape.is === 'rect') places.push(shape.x + shape.width, shape.y + shape.height);
+          for (const place of places) {
+            expect(place).toBeGreaterThanOrEqual(0);
+            expect(place).toBeLessThanOrEqual(Math.max(chart.width, chart.height));
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('writes thousands and dates as people do, and as many labels as fit', () => {
+    const rows = Array.from({ length: 200 }, (_, day) => [
+      new Date(Date.UTC(2025, 0, 1 + day)).toISOString(),
+      day * 9000,
+    ]);
+    const texts = textsOf(drawn('line', { columns: ['day', 'ads'], rows }));
+    expect(texts).toContain('ads by day');
+    expect(texts).toContain('500,000');
+    expect(texts).toContain('2M');
+    expect(texts).toContain('2025-01-01');
+    expect(texts.filter((text) => /^2025-/.test(text)).length).toBeLessThan(9);
+  });
+
+  test('cuts long names in the middle, and names the row of one it has no letters for', () => {
+    const chart = drawn('bar', {
+      columns: ['page', 'ads'],
+      rows: [[`The beginning ${'of a name '.repeat(9)}and the end`, 1]],
+    });
+    expect(textsOf(chart)).toContainEqual(expect.stringMatching(/^The beginning.*….*the end$/));
+    const [name] = drawn('bar', { columns: ['page', 'ads'], rows: [['広告主', 1]] }).shapes.filter(
+      (shape) => shape.is === 'text' && shape.text === '広告主',
+    );
+    expect(name).toMatchObject({ instead: 'row 1' });
+  });
+
+  const many = (length: number) => Array.from({ length }, (_, index) => index);
+  test.each<[string, 'bar' | 'line', ChartRows, RegExp]>([
+    ['no rows', 'bar', { columns: ['a', 'b'], rows: [] }, /no rows/],
+    ['no numbers', 'line', { columns: ['a', 'b'], rows: [['x', 'y']] }, /holds numbers alone; select one/],
+    ['200 series', 'bar', { columns: ['a', ...many(200).map(String)], rows: [['x', ...many(200)]] }, /at most 8/],
+    [
+      'too many bars',
+      'bar',
+      { columns: ['a', 'b'], rows: many(41).map((n) => [`page ${n}`, n]) },
+      /at most 40 with LIMIT/,
+    ],
+    [
+      'numbers beyond all',
+      'bar',
+      {
+        columns: ['a', 'b'],
+        rows: [
+          ['x', 1e308],
+          ['y', -1e308],
+        ],
+      },
+      /too far apart/,
+    ],
+  ])('is refused with what to do: %s', (_, kind, table, problem) => {
+    expect(chartOf(kind, table)).toEqual({ problem: expect.stringMatching(problem) });
+  });
+});
+
+describe('query_ads with a chart', () => {
+  serviceTest('brings one picture after a text that is complete without it', async ({ server }) => {
+    await server.call('search_ads', { limit: 20 });
+    const sql = 'SELECT displayFormat, count(*) AS ads FROM ads GROUP BY 1 ORDER BY 2 DESC, 1';
+    const plain = await server.call('query_ads', { sql });
+    const { raw: result, text, data } = await server.call('query_ads', { sql, chart: 'bar' });
+    const [first, picture, ...others] = result.content as { type: string; mimeType?: string; data?: string }[];
+    expect([first?.type, picture?.type, others]).toEqual(['text', 'image', []]);
+    expect(picture?.mimeType).toBe('image/jpeg');
+    const bytes = Buffer.from(picture?.data ?? '', 'base64');
+    expect(bytes.length).toBeLessThanOrEqual(200_000);
+    expect(await decodeJpeg(bytes)).toMatchObject({ width: 1000 });
+    expect(data.rows).toEqual(plain.data.rows);
+    for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
+  });
+
+  serviceTest('says why there is none, and still gives the rows', async ({ server }) => {
+    await server.call('search_ads', { limit: 5 });
+    const {
+      raw: result,
+      text,
+      data,
+    } = await server.call('query_ads', {
+      sql: 'SELECT id, headline FROM ads',
+      chart: 'line',
+    });
+    expect(result.isError).toBeFalsy();
+    expect(data.rows).toHaveLength(5);
+    expect(text).toContain('No chart: no column after the first (id) holds numbers alone');
+    expect(result.content).toHaveLength(1);
+  });
+});
