@@ -38,10 +38,11 @@ export function openCallContexts(options: CallContextOptions): CallContexts {
   return {
     of(caller) {
       const { tenantId, apiKey, signal } = caller;
-      const api = apiOf(caller);
+      // Not among the calls of the tool: it is free, whether the service says so or not.
+      const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
       return {
-        api,
-        dataset: async () => answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, () => api.whoami()),
+        api: apiOf(caller),
+        dataset: async () => answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, whoami),
         adRows,
         sql: () => sql.of(tenantId),
         version,

@@ -1,7 +1,15 @@
 import { canonical } from '../../src/api/call.ts';
 import type { Row } from '../../src/dataset/columns.ts';
 import type { Call, Question } from './gathering-schedule.ts';
-import { type AdFields, dayMs, type GatheringService, questionOf, type ServedPage } from './gathering-service.ts';
+import {
+  type AdFields,
+  dayMs,
+  type GatheringService,
+  type Listed,
+  questionOf,
+  type ServedPage,
+  unread,
+} from './gathering-service.ts';
 import type { Item, Result } from './server.ts';
 
 /** What is promised of gatherings. */
@@ -10,6 +18,10 @@ export type PromiseName =
   | 'complete means held'
   | 'newest is what came last'
   | 'figures agree'
+  | 'a rejected key is served nothing'
+  | 'what was paid for stays'
+  | 'a budget is kept'
+  | 'an answer is kept for its time'
   | 'charges agree';
 
 /** A promise that was not kept, and what was seen. */
@@ -89,6 +101,9 @@ interface Completed {
 
 type Gather = Extract<Call, { gather: Question }>;
 
+/** How long answers are kept, where they are. */
+export const keptForSeconds = 900;
+
 const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
 
 const keyOf = ({ filters = {}, split, collectionId }: Question): string =>
@@ -117,10 +132,14 @@ export class GatheringBooks {
   readonly #begunAnew = new Set<string>();
   readonly #completed: Completed[] = [];
   #readingsBegun = 0;
+  readonly #budget: number | undefined;
+  readonly #accounts = new Map<string, { spent: number; dearest: number; at: number }>();
+  readonly #kept = new Set<string>();
   #checked = 0;
 
-  constructor(service: GatheringService) {
+  constructor(service: GatheringService, budget?: number) {
     this.#service = service;
+    this.#budget = budget;
     service.onArrival = (ads, arrived) => {
       for (const ad of ads) this.#arrive(ad, arrived);
     };
@@ -138,12 +157,21 @@ export class GatheringBooks {
     this.#checked = this.#service.pages.length;
     const begun = this.#checkPaidOnce(pages, happened);
     this.#checkCharges(pages, happened);
+    this.#checkBudget(pages);
+    this.#checkKept(happened.after);
     for (const made of happened.calls) {
       if ('gather' in made.call) this.#checkGathering(made, made.call, happened, begun);
       else if ('count' in made.call) this.#checkCount(made, happened);
+      else this.#checkAge(made);
     }
     this.#checkComplete(happened.after);
     this.#remember(happened.after);
+  }
+
+  /** Whether a key was served anything by a process that knew that it was rejected; and again once it was accepted. */
+  checkVerdict({ name, isError, isRefused, wasRejected, isRefusing }: Verdict): void {
+    if (isRefusing && !isError) this.#fail('a rejected key is served nothing', `${name} answered`);
+    if (isRefused && !wasRejected) this.#fail('a rejected key is served nothing', `${name} refused an accepted key`);
   }
 
   /** The ads that changed most often. */
@@ -273,19 +301,20 @@ export class GatheringBooks {
         const begunFresh = this.#begunAnew.has(question) || fresh.length > 0;
         const number = ++this.#readingsBegun;
         this.#readings.set(question, { number, begunFresh, tip: page, ids: new Set(), idle: 0 });
-        this.#begunAnew.delete(question);
+        // The first pages may all be of the other call, which was made before.
+        if (!hasSeveral) this.#begunAnew.delete(question);
       }
       const reading = this.#readings.get(question);
       if (reading && (page.cursor === null || reading.tip.next === page.cursor)) turnTo(page, reading);
-      for (const one of gathers) this.#follow(one);
+      for (const one of gathers) this.#follow(one, page.asked);
     }
     return { first, rules };
   }
 
   /** A gathering went on. */
-  #follow({ gather, fresh }: Gather): void {
+  #follow({ gather, fresh }: Gather, at: number): void {
     const key = keyOf(gather);
-    const begun = { fresh, at: this.#service.time, after: this.#readingsBegun - 1, hasEnded: false };
+    const begun = { fresh, at, after: this.#readingsBegun - 1, hasEnded: false };
     const run: Run = this.#runs.get(key) ?? { ...begun, readings: new Map() };
     this.#runs.set(key, run);
     for (const part of partsOf(gather)) {
@@ -309,6 +338,38 @@ export class GatheringBooks {
     if (sum !== charged) this.#fail('charges agree', `${charged} charged, ${stated.join(' + ')} stated`);
   }
 
+  /** One call may cost more than was expected of it: the first, or the largest so far. */
+  #checkBudget(pages: readonly ServedPage[]): void {
+    if (this.#budget === undefined) return;
+    for (const { account, charged, asked } of pages) {
+      const before = this.#accounts.get(account);
+      const isOver = before === undefined || asked - before.at >= 30 * dayMs;
+      if (charged === 0) continue;
+      const spent = charged + (isOver ? 0 : before.spent);
+      const dearest = Math.max(charged, isOver ? 0 : before.dearest);
+      this.#accounts.set(account, { spent, dearest, at: asked });
+      if (spent >= this.#budget + dearest)
+        this.#fail('a budget is kept', `${spent} spent of ${this.#budget}, ${dearest} at once`);
+    }
+  }
+
+  #checkKept(after: DatasetView): void {
+    const kept = own(after).map(({ id }) => id);
+    const missing = [...this.#kept].filter((id) => !kept.includes(id));
+    if (missing.length > 0 && !hasLetGo(after)) this.#fail('what was paid for stays', `${missing.join()} is gone`);
+    for (const id of kept) this.#kept.add(id);
+  }
+
+  /** An answer that was not asked for now is one that came lately, whatever the clocks say. */
+  #checkAge({ at, result }: MadeCall): void {
+    const { receipt = {}, items = [], ad } = result?.data ?? {};
+    if (!('cached' in receipt && receipt.cached)) return;
+    const ids = ad ? [ad.id] : items.map(({ id }) => id);
+    const isLate = (page: ServedPage) => page.arrived > 0 && page.at >= at - 1000 * keptForSeconds - 1000;
+    if (!this.#service.pages.some((page) => isLate(page) && ids.every((id) => page.ids.includes(id))))
+      this.#fail('an answer is kept for its time', `${ids.length} ads were served from longer ago`);
+  }
+
   #checkGathering({ from, result }: MadeCall, call: Gather, { calls, isBroken, after }: Happened, begun: Begun): void {
     if (result === undefined || result.isError || result.data.gathering === null) return;
     const data = result.data as unknown as Stated;
@@ -320,7 +381,8 @@ export class GatheringBooks {
       return;
     }
     const run = this.#runs.get(keyOf(call.gather));
-    if (run) run.hasEnded = isAlone ? run.hasEnded || data.stopped === 'end' : undefined;
+    if (run && !isAlone) run.hasEnded = undefined;
+    else if (run && data.stopped === 'end') run.hasEnded = true;
     const first = partsOf(call.gather)[0] ?? '';
     if (call.fresh && isAlone && begun.rules.get(call) === 'must' && !begun.first.has(first))
       this.#fail('newest is what came last', `fresh did not begin ${keyOf(call.gather)} anew`);
@@ -402,8 +464,13 @@ export class GatheringBooks {
       const name = `${row.id} of ${row.filters ?? row.collectionId}`;
       if (isComplete && [...ids].some((id) => !held.has(id)))
         this.#fail('complete means held', `${name} is complete without ${[...ids].filter((id) => !held.has(id))}`);
-      if (hasLetGo(after) && !isComplete) continue;
-      const fitting = this.#listed(row, isComplete).filter((listed) => isSame(listed.ids, ids));
+      const listed = this.#listed(row, isComplete);
+      if (hasLetGo(after) && !isComplete) {
+        if (row.found !== null && !listed.some(({ found }) => found === row.found))
+          this.#fail('figures agree', `${name}, of which something was let go: found ${row.found}`);
+        continue;
+      }
+      const fitting = listed.filter(({ ids: all }) => isSame(all, ids));
       if (fitting.length === 0)
         this.#fail(
           'complete means held',
@@ -431,30 +498,11 @@ export class GatheringBooks {
     const parts = row.filters === null ? [row.collectionId ?? ''] : partsOf(questionIn(row.filters));
     return parts.reduce<Listed[]>(
       (all, part) => {
-        const ways = this.#waysOf(part, isComplete);
+        const ways = this.#service.listed(part, isComplete);
         return all.flatMap((before) => ways.map((way) => joined(before, way)));
       },
       [{ ...unread, found: 0 }],
     );
-  }
-
-  #waysOf(question: string, isComplete: boolean): Listed[] {
-    const { pages } = this.#service;
-    const own = pages.filter((page) => page.question === question && page.arrived > 0);
-    const ways = own.flatMap((last): Listed[] => {
-      if (isComplete && last.next !== null) return [];
-      const way = [last];
-      for (let first = last; first.cursor !== null; way.unshift(first)) {
-        const before = own.find(({ next }) => next === first.cursor);
-        if (before === undefined) return [];
-        first = before;
-      }
-      const found = way.findLast(({ total }) => total !== undefined)?.total ?? null;
-      const ids = [...new Set(way.flatMap((page) => page.ids))];
-      const isDoubtful = found !== null && found < ids.length;
-      return [{ ids, found, isDoubtful, oldest: last.at, from: way[0]?.arrived ?? 0, to: last.arrived }];
-    });
-    return isComplete ? ways : [unread, ...ways];
   }
 
   #remember(after: DatasetView): void {
@@ -482,16 +530,13 @@ interface Begun {
   rules: Map<Gather, 'must' | 'may' | 'must not'>;
 }
 
-/** What pages that followed each other listed. */
-interface Listed {
-  ids: string[];
-  found: number | null;
-  /** The service said that there were fewer than it listed. */
-  isDoubtful: boolean;
-  /** When the last page arrived, of the part where that is longest ago. */
-  oldest: number;
-  from: number;
-  to: number;
+/** A call that ended, and whether its process knew of a rejection when it began. */
+interface Verdict {
+  name: string;
+  isError: boolean;
+  isRefused: boolean;
+  wasRejected: boolean;
+  isRefusing: boolean;
 }
 
 /** The result of `gather_ads`. */
@@ -516,15 +561,10 @@ interface Counted {
 
 /** The gatherings that a schedule made. */
 const own = ({ gatherings = [] }: DatasetView) => gatherings.filter(({ id }) => !id.startsWith(otherGatherings));
-/** How the names of those begin that were there before. */
+/** How the names of those begin that a schedule did not ask for. */
 export const otherGatherings = 'other-';
 
 const hasLetGo = ({ letGo }: DatasetView) => letGo.ads + letGo.gatherings > 0;
-
-const unread: Listed = {
-  ...{ ids: [], found: null, isDoubtful: false },
-  ...{ oldest: Number.POSITIVE_INFINITY, from: Number.POSITIVE_INFINITY, to: 0 },
-};
 
 const joined = (left: Listed, right: Listed): Listed => ({
   ids: [...new Set([...left.ids, ...right.ids])],

@@ -19,12 +19,20 @@ import { memoryState } from '../../src/state/memory-state.ts';
 import { NamedTurns } from '../../src/state/named-turns.ts';
 import type { ReplicaState } from '../../src/state/redis/replica-state.ts';
 import type { State } from '../../src/state/state.ts';
-import { type DatasetView, GatheringBooks, type MadeCall, otherGatherings, type Problem } from './gathering-books.ts';
+import {
+  type DatasetView,
+  GatheringBooks,
+  keptForSeconds,
+  type MadeCall,
+  otherGatherings,
+  type Problem,
+} from './gathering-books.ts';
 import {
   adId,
   collectionId,
   dayMs,
   GatheringService,
+  never,
   type ServiceRule,
   type Totals,
   userIdOfKey,
@@ -52,7 +60,11 @@ export type Change =
   | { gone: number }
   | { passMs: number }
   | { clockOf: 0 | 1; jumpMs: number }
-  | { expireCursors: true };
+  | { expireCursors: true }
+  /** The key is refused from then on, or accepted again. */
+  | { rejectedBy: 'service' | 'gateway' | undefined }
+  /** So many gatherings of other questions are made, which are complete; not in files. */
+  | { others: number };
 
 /** What happens while a page is under way. */
 type Interruption =
@@ -77,8 +89,10 @@ export interface GatheringSchedule {
   ads: number;
   keptIn: 'memory' | 'files' | 'replicas';
   hasCache: boolean;
-  /** Where there is little, unless in files: bytes of the dataset, and gatherings that are there already. */
-  room: { bytes?: number; gatherings?: number };
+  /** What one process may spend, or all replicas together. */
+  budget: number | undefined;
+  /** Bytes that the dataset may have, unless in files. */
+  room: number | undefined;
   /** Whether the dataset is read by SQL at the end, which takes long. */
   asksSql: boolean;
   steps: Step[];
@@ -151,11 +165,19 @@ const change = fc.oneof(
     }) as fc.Arbitrary<Change>,
   },
   { weight: 1, arbitrary: fc.constant<Change>({ expireCursors: true }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      rejectedBy: fc.constantFrom('service', 'gateway', undefined, undefined),
+    }) as fc.Arbitrary<Change>,
+  },
 );
+/** Beside them, one of the questions of a schedule may have to go. */
+const others = fc.record({ others: fc.integer({ min: 494, max: 500 }) }) as fc.Arbitrary<Change>;
 
 const by = fc.constantFrom<0 | 1>(0, 1);
 
-const stepsAbout = (questions: Question[]): fc.Arbitrary<Step[]> => {
+const stepsAbout = ([questions, isCrowded]: [Question[], boolean]): fc.Arbitrary<Step[]> => {
   const call = callsAbout(questions);
   const happens = fc.oneof(
     { weight: 3, arbitrary: fc.constant<Interruption>('cancel') },
@@ -168,6 +190,7 @@ const stepsAbout = (questions: Question[]): fc.Arbitrary<Step[]> => {
     { weight: 8, arbitrary: fc.record({ call, by, during: fc.oneof(fc.constant(undefined), during) }) },
     { weight: 5, arbitrary: change.map((change): Step => ({ change })) },
     { weight: 1, arbitrary: fc.record({ restart: by }) },
+    { weight: isCrowded ? 2 : 0, arbitrary: others.map((change): Step => ({ change })) },
   );
   return fc.array(step, { maxLength: 14, size: 'max' });
 };
@@ -182,13 +205,13 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
   ads: fc.nat(most),
   keptIn: fc.constantFrom('memory', 'files', 'replicas'),
   hasCache: fc.boolean(),
+  budget: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(3, 12) }),
   room: fc.oneof(
-    { weight: 30, arbitrary: fc.constant({}) },
-    { weight: 4, arbitrary: fc.record({ bytes: fc.constantFrom(60_000, 90_000) }) },
-    { weight: 1, arbitrary: fc.record({ gatherings: fc.constantFrom(497, 499) }) },
+    { weight: 8, arbitrary: fc.constant(undefined) },
+    { weight: 1, arbitrary: fc.constantFrom(60_000, 90_000) },
   ),
   asksSql: rarely(1000),
-  steps: fc.array(question, { minLength: 1, maxLength: 2 }).chain(stepsAbout),
+  steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(20)).chain(stepsAbout),
 });
 
 const baseUrl = 'https://service.invalid';
@@ -214,7 +237,12 @@ interface Scene {
 /** A server that every schedule calls by a key of its own. */
 interface Server {
   app: App;
+  /** Whose budget it spends. */
+  account: string;
   isDead: boolean;
+  isKilled: boolean;
+  /** Ends the turns that it has taken. */
+  endTurns: (() => void)[];
 }
 
 /** The servers of all schedules, which run one after the other. */
@@ -226,8 +254,8 @@ export class GatheringServers {
   #scenes = 0;
 
   /** Begins a schedule. */
-  async begin({ rule, ads, keptIn, room }: GatheringSchedule): Promise<Scene> {
-    const padding = room.bytes === undefined ? 0 : adBytes;
+  begin({ rule, ads, keptIn, room }: GatheringSchedule): Scene {
+    const padding = room === undefined ? 0 : adBytes;
     // It goes only on, as that by which the servers measure durations.
     const time = (this.#scene?.service.time ?? Date.parse('2026-11-20T10:00:00Z')) + dayMs;
     const service = new GatheringService({ ...rule, padding }, { ads, time });
@@ -237,22 +265,26 @@ export class GatheringServers {
     const datasets =
       keptIn === 'files'
         ? new FileDatasets({ folder: this.#files, baseUrl, now, elapsed: now, userIdOf, warn: () => {} })
-        : new MemoryDatasets(room.bytes === undefined ? {} : { maxBytesEach: room.bytes });
+        : new MemoryDatasets(room === undefined ? {} : { maxBytesEach: room });
     this.#scene = { apiKey, service, clocks: [0, 0], datasets };
-    const others = keptIn === 'files' ? 0 : (room.gatherings ?? 0);
-    const dataset = await datasets.of({ tenantId: apiKey, apiKey });
-    for (let number = 0; number < others; number++)
-      await dataset.saveGathering({ ...otherGathering, id: `${otherGatherings}${number}`, question: `${number}` });
     return this.#scene;
   }
 
   async server(schedule: GatheringSchedule, number: number): Promise<Server> {
-    const name = `${schedule.keptIn} ${schedule.hasCache} ${number}`;
+    const { keptIn, hasCache, budget } = schedule;
+    const name = `${keptIn} ${hasCache} ${budget} ${number}`;
     const known = await this.#servers.get(name);
     if (known && !known.isDead) return known;
-    const opened = this.#open(schedule, number).then((app) => ({ app, isDead: false }));
+    const opened = this.#open(schedule, number);
     this.#servers.set(name, opened);
     return opened;
+  }
+
+  /** Nothing it does reaches anybody any more, and its turns are free, as those of a process that is gone. */
+  kill(server: Server): void {
+    server.isKilled = true;
+    for (const end of server.endTurns) end();
+    rmSync(join(this.#files, 'turns'), { recursive: true, force: true });
   }
 
   async close(): Promise<void> {
@@ -260,26 +292,33 @@ export class GatheringServers {
     rmSync(this.#files, { recursive: true });
   }
 
-  #open({ keptIn, hasCache }: GatheringSchedule, number: number): Promise<App> {
+  #opened = 0;
+
+  async #open({ keptIn, hasCache, budget }: GatheringSchedule, number: number): Promise<Server> {
+    const account = keptIn === 'replicas' ? keptIn : `${++this.#opened}`;
+    const about = { account, isDead: false, isKilled: false, endTurns: [] as Server['endTurns'] };
     const scene = () => this.#scene as Scene;
     const time = () => scene().service.time;
-    const config = { ...readConfig({}), baseUrl, cacheSeconds: hasCache ? 900 : 0 };
-    return openApp({
+    const limits = { cacheSeconds: hasCache ? keptForSeconds : 0, creditBudget: budget };
+    const config = { ...readConfig({}), baseUrl, ...limits };
+    const app = await openApp({
       config: keptIn === 'files' ? { ...config, files: this.#files } : config,
       log: createLog('silent', () => {}),
       now: () => time() + (scene().clocks[number] ?? 0),
       elapsed: time,
       random: () => 0,
-      fetch: (url, request) => scene().service.fetch(url, request),
-      ...(keptIn !== 'files' && { shared: this.#shared(keptIn, scene) }),
+      fetch: (url, request) => (server.isKilled ? never(request) : scene().service.fetchFor(account)(url, request)),
+      ...(keptIn !== 'files' && { shared: this.#shared(keptIn, scene, about) }),
     });
+    const server: Server = Object.assign(about, { app });
+    return server;
   }
 
   #sharedState: State | undefined;
   readonly #turns = new NamedTurns();
 
   /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
-  #shared(keptIn: 'memory' | 'replicas', scene: () => Scene): ReplicaState {
+  #shared(keptIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {
     const shared: Partial<ReplicaState> = {
       now: () => scene().service.time,
       isUp: () => true,
@@ -294,7 +333,14 @@ export class GatheringServers {
         return this.#sharedState;
       },
       exports: (now) => new MemoryExports({ now, elapsed: now }),
-      turns: () => this.#turns,
+      turns: () => ({
+        take: async (name, signal) => {
+          const end = await this.#turns.take(name, signal);
+          if (server.isKilled) end();
+          else server.endTurns.push(end);
+          return end;
+        },
+      }),
       close: () => {},
     };
     return shared as ReplicaState;
@@ -309,9 +355,9 @@ interface Process {
 
 /** Lets a schedule happen to real servers. Returns which promises were not kept. */
 export async function runGatherings(schedule: GatheringSchedule, servers: GatheringServers): Promise<Problem[]> {
-  const { keptIn, steps } = schedule;
-  const { service, clocks, datasets, apiKey } = await servers.begin(schedule);
-  const books = new GatheringBooks(service);
+  const { keptIn, steps, budget } = schedule;
+  const { service, clocks, datasets, apiKey } = servers.begin(schedule);
+  const books = new GatheringBooks(service, budget);
   const adRows = new AdRowReader();
   const clients: Client[] = [];
   const ended: Server[] = [];
@@ -325,6 +371,7 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
     await client.connect(theirs);
     clients.push(client);
     processes[number] = { server, client };
+    if (keptIn !== 'replicas') refusing.delete(number);
   };
   const end = (server: Server) => {
     server.isDead = true;
@@ -332,13 +379,34 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
   };
   const numberOf = (by: 0 | 1) => (keptIn === 'memory' ? 0 : by);
 
-  const apply = (change: Change) => {
+  /** Processes that have heard that the key is refused. */
+  const refusing = new Set<number>();
+  let [verdicts, otherOnes] = [0, 0];
+
+  const apply = async (change: Change, sending?: Server) => {
+    // A process that does not know yet whose key it is keeps in its memory what it has paid for.
+    if ('rejectedBy' in change && keptIn === 'files' && sending && !service.named.has(sending.account)) return;
     service.time++;
     if ('passMs' in change) service.time += change.passMs;
     else if ('ad' in change) service.change(change.ad, change.version);
     else if ('gone' in change) service.vanish(change.gone);
     else if ('expireCursors' in change) service.expireCursors();
-    else {
+    else if ('rejectedBy' in change) {
+      service.rejectedBy = change.rejectedBy;
+      verdicts++;
+      if (change.rejectedBy === undefined) {
+        refusing.clear();
+        // So long a process that was refused keeps in its memory what it pays for.
+        service.time += 30_000;
+      }
+    } else if ('others' in change) {
+      const dataset = await datasets.of({ tenantId: apiKey, apiKey });
+      const made = keptIn === 'files' ? 0 : change.others;
+      for (const end = otherOnes + made; otherOnes < end; otherOnes++) {
+        const other = { ...otherGathering, id: `${otherGatherings}${otherOnes}`, question: `${otherOnes}` };
+        await dataset.saveGathering(other);
+      }
+    } else if ('clockOf' in change) {
       clocks[numberOf(change.clockOf)] += change.jumpMs;
       books.clocksJumped = true;
     }
@@ -357,15 +425,23 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
     return ['search_ads', { filters: call.search, limit: call.limit, fresh: call.fresh }];
   };
 
-  const make = ({ client }: Process, call: Call, signal?: AbortSignal): MadeCall => {
+  const make = (number: number, call: Call, signal?: AbortSignal): MadeCall => {
+    const { client } = processes[number] as Process;
     service.time++;
     const [name, args] = argsOf(call);
     const made: MadeCall = { call, from: service.arrived, at: service.time };
+    const [verdictsBefore, wasRejected] = [verdicts, service.rejectedBy !== undefined];
+    const isRefusing = wasRejected && refusing.has(number);
     const options = { timeout: 600_000, ...(signal && { signal }) };
     made.ended = client.callTool({ name, arguments: args }, undefined, options).then(
       (raw) => {
         made.result = readResult(raw);
-        const { cursor } = made.result.data;
+        const { isError, error, data } = made.result;
+        const { cursor } = data;
+        const isRefused = [error?.kind, data.error].includes('unauthorized');
+        if (isRefused && service.rejectedBy !== undefined)
+          for (const one of keptIn === 'replicas' ? [0, 1] : [number]) refusing.add(one);
+        if (verdicts === verdictsBefore) books.checkVerdict({ name, isError, isRefused, wasRejected, isRefusing });
         if ('search' in call && cursor) searched = { filters: call.search, cursor };
       },
       () => {},
@@ -386,9 +462,10 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
       if (page++ !== during?.page) return 'sent';
       const { happens } = during;
       if (typeof happens === 'object') {
-        if ('change' in happens) apply(happens.change);
-        else {
-          const other = make(process, happens.call);
+        if ('change' in happens) await apply(happens.change, process.server);
+        // With a budget a search would wait, and its page would be taken for one of the gathering.
+        else if (budget === undefined || !('search' in happens.call)) {
+          const other = make(number, happens.call);
           const own = asking;
           asking = [other];
           calls.push(other);
@@ -404,7 +481,9 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
         await quiet();
       } else if (keptIn !== 'memory') {
         end(process.server);
-        if (happens === 'kill') {
+        // What replicas do with the budget that a dead one has reserved is a matter of the state.
+        if (happens === 'kill' && (keptIn === 'files' || budget === undefined)) {
+          servers.kill(process.server);
           killed.abort();
           return 'lost';
         }
@@ -412,7 +491,7 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
       }
       return 'sent';
     };
-    const first = make(process, call, leaving.signal);
+    const first = make(number, call, leaving.signal);
     const calls = [first];
     asking = [first];
     const dead = new Promise((resolve) => killed.signal.addEventListener('abort', resolve));
@@ -453,7 +532,7 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
     for (let number = 0; number < (keptIn === 'memory' ? 1 : 2); number++) await start(number);
     for (const step of steps) {
       if ('call' in step) await stepOf(step);
-      else if ('change' in step) apply(step.change);
+      else if ('change' in step) await apply(step.change);
       else if (keptIn !== 'memory') {
         const { server } = processes[step.restart] as Process;
         end(server);
@@ -463,13 +542,14 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
       if (books.problems.length > 0) return books.problems;
     }
     service.underWay = async () => 'sent';
+    service.rejectedBy = undefined;
     const last = await view();
     books.checkNewest(last);
     for (const { id } of last.letGo.ads > 0 ? [] : books.mostChanged(3)) {
       const { data, isError } = await ask('get_ad', { adId: id, seen: true, detail: 'full' });
       if (!isError) books.checkSeen(id, data.ad);
     }
-    if (schedule.asksSql) {
+    if (schedule.asksSql && schedule.room === undefined) {
       const table = async (name: string, order: string) => {
         const { data } = await ask('query_ads', {
           sql: `SELECT * FROM ${name} ORDER BY ${order}`,

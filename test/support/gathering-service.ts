@@ -39,11 +39,33 @@ export interface ServedPage {
   ids: string[];
   total: number | undefined;
   charged: number;
+  /** Whose budget it was paid from. */
+  account: string;
+  /** When it was asked for, by the true time. */
+  asked: number;
   /** Its place in the order in which answers arrived; 0 while it has not. */
   arrived: number;
   /** When it arrived, by the true time. */
   at: number;
 }
+
+/** What pages that followed each other listed. */
+export interface Listed {
+  ids: string[];
+  found: number | null;
+  /** The service said that there were fewer than it listed. */
+  isDoubtful: boolean;
+  /** When the last page arrived, of the part where that is longest ago. */
+  oldest: number;
+  from: number;
+  to: number;
+}
+
+/** A question of which no page came. */
+export const unread: Listed = {
+  ...{ ids: [], found: null, isDoubtful: false },
+  ...{ oldest: Number.POSITIVE_INFINITY, from: Number.POSITIVE_INFINITY, to: 0 },
+};
 
 export const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
 
@@ -59,6 +81,10 @@ export class GatheringService {
   /** Receives the ads of each answer, in the order in which answers arrive. */
   onArrival: (ads: readonly AdFields[], arrived: number) => void = () => {};
   charged = 0;
+  /** Who refuses the key, if anybody: the service, or a gateway in front of it that has asked nobody. */
+  rejectedBy: 'service' | 'gateway' | undefined;
+  /** Who has asked whose key it is. */
+  readonly named = new Set<string>();
   /** The true time, in milliseconds since the epoch. */
   time: number;
   #arrived = 0;
@@ -86,6 +112,25 @@ export class GatheringService {
     this.#ads.delete(ad);
   }
 
+  /** What was listed in answer to a question, in all ways in which its pages followed each other. */
+  listed(question: string, isComplete: boolean): Listed[] {
+    const own = this.pages.filter((page) => page.question === question && page.arrived > 0);
+    const ways = own.flatMap((last): Listed[] => {
+      if (isComplete && last.next !== null) return [];
+      const way = [last];
+      for (let first = last; first.cursor !== null; way.unshift(first)) {
+        const before = own.find(({ next }) => next === first.cursor);
+        if (before === undefined) return [];
+        first = before;
+      }
+      const found = way.findLast(({ total }) => total !== undefined)?.total ?? null;
+      const ids = [...new Set(way.flatMap((page) => page.ids))];
+      const isDoubtful = found !== null && found < ids.length;
+      return [{ ids, found, isDoubtful, oldest: last.at, from: way[0]?.arrived ?? 0, to: last.arrived }];
+    });
+    return isComplete ? ways : [unread, ...ways];
+  }
+
   /** No cursor that was given so far is taken any more. */
   expireCursors(): void {
     this.#positions.clear();
@@ -95,23 +140,33 @@ export class GatheringService {
     return cursor === null || this.#positions.has(cursor);
   }
 
-  fetch: Fetch = async (url, request) => {
+  /** The network of one process, or of replicas with one budget. */
+  fetchFor =
+    (account: string): Fetch =>
+    (url, request) =>
+      this.#answer(url, request, account);
+
+  async #answer(url: string, request: HttpRequest, account: string): Promise<HttpResponse> {
     const { pathname, searchParams } = new URL(url);
     request.onSent();
-    if (pathname === '/v1/whoami')
+    if (this.rejectedBy === 'gateway') return respond(401, '<h1>Sign in</h1>', undefined, {});
+    if (this.rejectedBy === 'service') return respond(401, { error: { code: 'c', message: 'no', requestId: 'r' } });
+    if (pathname === '/v1/whoami') {
+      this.named.add(account);
       return respond(200, { authenticated: true, user: { userId: userIdOfKey(keyIn(request)) } });
-    if (pathname === '/v1/credits') return respond(200, credits);
+    }
+    if (pathname === '/v1/credits') return respond(200, { ...credits, credits: 1_000_000 - this.charged });
     if (pathname === '/v1/collections') return respond(200, { items: [this.#collection()] }, 0);
     if (pathname === '/v1/ads/search') {
       const { limit = 20, cursor = null, ...filters } = JSON.parse(request.body ?? '{}') as Filters;
-      return this.#page({ filters, limit: Number(limit), cursor: cursor as string | null }, request);
+      return this.#page({ filters, limit: Number(limit), cursor: cursor as string | null, account }, request);
     }
     if (pathname.startsWith('/v1/collections/')) {
       const limit = Number(searchParams.get('limit') ?? 50);
-      return this.#page({ collection: collectionId, limit, cursor: searchParams.get('cursor') }, request);
+      return this.#page({ collection: collectionId, limit, cursor: searchParams.get('cursor'), account }, request);
     }
-    return this.#ad(pathname.slice('/v1/ads/'.length), request);
-  };
+    return this.#ad(pathname.slice('/v1/ads/'.length), account, request);
+  }
 
   /** The ads that match, in order. */
   #matching({ filters = {}, collection }: { filters?: Filters | undefined; collection?: string | undefined }) {
@@ -124,10 +179,10 @@ export class GatheringService {
   }
 
   async #page(
-    asked: { filters?: Filters; collection?: string; limit: number; cursor: string | null },
+    asked: { filters?: Filters; collection?: string; limit: number; cursor: string | null; account: string },
     request: HttpRequest,
   ): Promise<HttpResponse> {
-    const { filters, collection, limit, cursor } = asked;
+    const { filters, collection, limit, cursor, account } = asked;
     const start = cursor === null ? 0 : this.#positions.get(cursor);
     if (start === undefined) return respond(422, { error: { code: 'c', message: 'unknown cursor', requestId: 'r' } });
     const matching = this.#matching({ filters, collection });
@@ -143,15 +198,15 @@ export class GatheringService {
         ? total !== undefined && { totalHits: total }
         : { collection: { ...this.#collection(), adCount: total }, itemType: 'ads' }),
     };
-    return this.#send({ question, cursor, next, limit, total, ads: items }, body, request);
+    return this.#send({ question, cursor, next, limit, total, account, ads: items }, body, request);
   }
 
-  #ad(id: string, request: HttpRequest): Promise<HttpResponse> | HttpResponse {
+  #ad(id: string, account: string, request: HttpRequest): Promise<HttpResponse> | HttpResponse {
     const ad = [...this.#ads.keys()].find((number) => adId(number) === id);
     if (ad === undefined) return respond(404, { error: { code: 'c', message: 'no such ad', requestId: 'r' } });
     const fields = { ...this.#fields(ad), body: `Text ${this.#ads.get(ad)} of ad ${ad}` };
     return this.#send(
-      { question: undefined, cursor: null, next: null, limit: 1, total: undefined, ads: [fields] },
+      { question: undefined, cursor: null, next: null, limit: 1, total: undefined, account, ads: [fields] },
       fields,
       request,
     );
@@ -159,19 +214,22 @@ export class GatheringService {
 
   /** Charges an answer when it is asked for, and sends it when what happens meanwhile has happened. */
   async #send(
-    { ads, ...about }: Pick<ServedPage, 'question' | 'cursor' | 'next' | 'limit' | 'total'> & { ads: AdFields[] },
+    {
+      ads,
+      ...about
+    }: Pick<ServedPage, 'question' | 'cursor' | 'next' | 'limit' | 'total' | 'account'> & { ads: AdFields[] },
     body: object,
     { signal }: HttpRequest,
   ): Promise<HttpResponse> {
     const charged = this.#rule.perCall + this.#rule.perAd * ads.length;
-    const page: ServedPage = { ...about, ids: ads.map(({ id }) => id), charged, arrived: 0, at: 0 };
+    const when = { asked: this.time, arrived: 0, at: 0 };
+    const page: ServedPage = { ...about, ...when, ids: ads.map(({ id }) => id), charged };
     this.pages.push(page);
     this.charged += charged;
     const text = JSON.stringify(body);
     const fate = await this.underWay(page);
     this.time++;
-    if (fate === 'lost')
-      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    if (fate === 'lost') await never({ signal });
     if (fate === 'broken off') throw new AdLibraryError({ kind: 'network' });
     page.arrived = ++this.#arrived;
     page.at = this.time;
@@ -203,6 +261,10 @@ export class GatheringService {
   }
 }
 
+/** What is not answered before its sender gives up. */
+export const never = ({ signal }: Pick<HttpRequest, 'signal'>) =>
+  new Promise<HttpResponse>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+
 export const dayMs = 86_400_000;
 export const adId = (ad: number): string => uuidOf(`${ad}`);
 
@@ -211,10 +273,14 @@ export const userIdOfKey = (key: string): string => `user of ${key}`;
 const keyIn = ({ headers }: HttpRequest): string => headers.authorization?.slice('Bearer '.length) ?? '';
 
 const usageLimit = { isLimitReached: false, limitType: 'none' };
-const credits = { billingUserId: uuidOf('user'), credits: 1_000_000, usageLimit };
+const credits = { billingUserId: uuidOf('user'), usageLimit };
 
-function respond(status: number, body: object | string, charged?: number): HttpResponse {
-  const headers: Record<string, string> = { 'x-service-request-id': 'r' };
+function respond(
+  status: number,
+  body: object | string,
+  charged?: number,
+  headers: Record<string, string> = { 'x-service-request-id': 'r' },
+): HttpResponse {
   if (charged !== undefined) headers['x-service-credits-charged'] = String(charged);
   return {
     status,

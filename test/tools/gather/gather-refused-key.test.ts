@@ -24,7 +24,9 @@ test('a key that is accepted again has what was read, and goes on from there', a
   const service = serveAds(upstream, 300);
   service.instead = ({ number }) => (number === 3 ? refusal(401) : undefined);
   expect((await server.call('gather_ads', { maxCredits: 100 })).error).toMatchObject({ kind: 'unauthorized' });
-  expect((await server.call('gather_ads', { maxCredits: 100 })).data).toMatchObject({ read: 300, complete: true });
+  const { data } = await server.call('gather_ads', { maxCredits: 100 });
+  // Whether the key is accepted is asked beside, at no charge.
+  expect(data).toMatchObject({ read: 300, complete: true, receipt: { charged: 10, calls: 1 } });
   expect(service.charged).toBe(30);
 });
 
