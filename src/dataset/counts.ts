@@ -3,7 +3,7 @@ import type { Api } from '../api/client.ts';
 import { type RunDates, type SeenDays, seenDays } from '../present/dates.ts';
 import { serviceNotes } from '../present/list-text.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
-import { totalOf } from './ad-list.ts';
+import { totalOf } from './gather.ts';
 import { foundBy, gatheringsOf, isComplete } from './gatherings.ts';
 
 type Filters = Readonly<Record<string, unknown>>;

@@ -5,9 +5,9 @@ import { count } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate } from '../present/tokens.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
-import type { KnownAd } from './ad-row-reader.ts';
+import type { KnownAd } from './ad-rows.ts';
 import { adIdsOf, countOutside, foundBy, foundInParts, isComplete, newestGatherings } from './gatherings.ts';
-import { cellText } from './sql/cell-text.ts';
+import { cellText } from './sql/statement.ts';
 
 /** How much of what there is an answer from the dataset rests on. */
 export const CoverageView = z.looseObject({

@@ -1,15 +1,52 @@
 import { setImmediate } from 'node:timers/promises';
 import { canonical } from '../api/call.ts';
+import type { Fields } from '../present/copy-fields.ts';
+import { pageFields } from '../present/fields.ts';
 import { type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
-import type { AdRows } from './ad-row.ts';
-import type { AdRowReader } from './ad-row-reader.ts';
-import { isoTime, jsonCell } from './cells.ts';
-import type { Row } from './columns.ts';
+import type { AdRowReader, AdRows } from './ad-rows.ts';
 import { adIdsOf, chargedFor, foundBy, isComplete } from './gatherings.ts';
-import { pageRow } from './page-row.ts';
-import { PART, PART_SIZE, partsOf } from './parts.ts';
-import type { Snapshot, TableRows } from './sql/sql-pool.ts';
+import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
+import type { SqlResult } from './sql/statement.ts';
+import { idCell, isoTime, isWholePart, jsonCell, type PageRow, partsOf, type Row, sentCells } from './tables.ts';
+
+/** SQL over a tenant's dataset, as it is at one moment. */
+export interface DatasetSql {
+  query(contents: DatasetContents, query: SqlQuery): Promise<SqlResult>;
+  /** Hands all rows of a statement to `read`, uncut and in batches. */
+  export<Result>(
+    contents: DatasetContents,
+    query: Pick<SqlQuery, 'sql' | 'signal'>,
+    read: (exported: SqlExport) => Promise<Result>,
+  ): Promise<Result>;
+}
+
+/** SQL over the datasets of all tenants. The engine is loaded with the first statement. */
+export class DatasetSqlEngine {
+  readonly #rows: AdRowReader;
+  #pool: Promise<SqlPool> | undefined;
+
+  constructor(rows: AdRowReader) {
+    this.#rows = rows;
+  }
+
+  of(tenantId: string): DatasetSql {
+    const snapshot = (contents: DatasetContents) => snapshotOf(this.#rows, tenantId, contents);
+    return {
+      query: async (contents, query) => (await this.#open()).query(snapshot(contents), query),
+      export: async (contents, query, read) => (await this.#open()).export(snapshot(contents), query, read),
+    };
+  }
+
+  async close(): Promise<void> {
+    await (await this.#pool)?.close();
+  }
+
+  #open(): Promise<SqlPool> {
+    this.#pool ??= import('./sql/pool.ts').then(({ SqlPool }) => new SqlPool());
+    return this.#pool;
+  }
+}
 
 /** A dataset as SQL sees it. */
 export function snapshotOf(reader: AdRowReader, tenantId: string, contents: DatasetContents): Snapshot {
@@ -22,7 +59,7 @@ export function snapshotOf(reader: AdRowReader, tenantId: string, contents: Data
       for await (const part of reader.read(tenantId, contents, { json })) {
         rows.push(...part);
         size += part.reduce((sum, { ad }) => sum + (ad.json?.length ?? 0), 0);
-        if (rows.length < PART && size < PART_SIZE) continue;
+        if (!isWholePart(rows.length, size)) continue;
         yield* adTables(rows);
         rows = [];
         size = 0;
@@ -91,3 +128,24 @@ function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gat
     gatheredAt: isoTime(gatheredAt),
   };
 }
+
+interface PageFacts {
+  /** Milliseconds: when this version came. */
+  gatheredAt: number;
+  /** When its first version came. */
+  firstGatheredAt?: number;
+  /** The object as it came, where its text is at hand. */
+  json?: string;
+}
+
+/** The row of a page as the API sent it, where any field may be missing or of another type. */
+export function pageRow(page: object, { gatheredAt, firstGatheredAt = gatheredAt, json }: PageFacts): PageRow {
+  const fields = page as Fields;
+  return Object.assign({ pageId: idCell(fields.pageId) ?? '' }, sentPageCells(fields), {
+    firstGatheredAt: isoTime(firstGatheredAt),
+    gatheredAt: isoTime(gatheredAt),
+    json: jsonCell(json ?? JSON.stringify(page)),
+  });
+}
+
+const sentPageCells = sentCells(pageFields);

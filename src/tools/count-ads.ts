@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { type AdCount, type Counting, countBy, countOf, leftOf } from '../dataset/counts.ts';
-import { type Stop, stopOf } from '../dataset/stop.ts';
+import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
 import { count, notesText } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { type ExportFormat, everyAdSql, writeExport } from '../dataset/export.ts';
-import { methodsNote } from '../dataset/methods-note.ts';
+import { type ExportFormat, everyAdSql, methodsNote, writeExport } from '../dataset/export.ts';
 import { dayOf } from '../present/dates.ts';
 import { count } from '../present/list-text.ts';
 import { quote, word } from '../present/safe-text.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { adRows, languageText } from '../../src/dataset/ad-row.ts';
-import { columnsOf, tables } from '../../src/dataset/columns.ts';
-import { pageRow } from '../../src/dataset/page-row.ts';
+import { adRows, languageText } from '../../src/dataset/ad-rows.ts';
+import { pageRow } from '../../src/dataset/snapshot.ts';
+import { columnsOf, tables } from '../../src/dataset/tables.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20, 12);
 

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Cell } from '../../src/dataset/columns.ts';
 import { type ExportFormat, everyAdSql, writeExport } from '../../src/dataset/export.ts';
-import { SqlPool } from '../../src/dataset/sql/sql-pool.ts';
+import { SqlPool } from '../../src/dataset/sql/pool.ts';
+import type { Cell } from '../../src/dataset/tables.ts';
 import { snapshotOf, someAds } from './sql/snapshots.ts';
 
 async function exported(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { AdRowReader } from '../../src/dataset/ad-row-reader.ts';
+import { AdRowReader } from '../../src/dataset/ad-rows.ts';
 import { newGathering } from '../../src/dataset/gatherings.ts';
 import { snapshotOf } from '../../src/dataset/snapshot.ts';
-import { SqlPool } from '../../src/dataset/sql/sql-pool.ts';
+import { SqlPool } from '../../src/dataset/sql/pool.ts';
 import type { Dataset } from '../../src/state/dataset.ts';
 import { about } from '../state/add-items.ts';
 import { add, gather, newDataset } from './datasets.ts';

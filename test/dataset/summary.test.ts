@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { adRows } from '../../src/dataset/ad-row.ts';
-import { summarize } from '../../src/dataset/summary.ts';
-import { summaryText } from '../../src/dataset/summary-text.ts';
+import { adRows } from '../../src/dataset/ad-rows.ts';
+import { summarize, summaryText } from '../../src/dataset/gathering-report.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { languages } from '../present/languages.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { variantCopy } from '../../src/dataset/ad-copy.ts';
+import { variantCopy } from '../../src/dataset/ad-rows.ts';
 import { VariantIndex } from '../../src/dataset/variants.ts';
 
 const boots = 'Meet the boots that outlast every trail. Hand-made in small batches, shipped free within two days.';

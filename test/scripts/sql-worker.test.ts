@@ -13,8 +13,8 @@ const folder = mkdtempSync(join(tmpdir(), 'ad-library-mcp-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const program = `
-  import { adRows } from './src/dataset/ad-row.ts';
-  import { SqlPool } from './src/dataset/sql/sql-pool.ts';
+  import { adRows } from './src/dataset/ad-rows.ts';
+  import { SqlPool } from './src/dataset/sql/pool.ts';
   const { ad } = adRows({ id: 'a', body: 'Boots' }, { gatheredAt: 0 });
   const snapshot = { tenantId: 't', version: '1', tables: () => [{ table: 'ads', rows: [ad] }] };
   const pool = new SqlPool();

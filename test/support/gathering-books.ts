@@ -1,5 +1,5 @@
 import { canonical } from '../../src/api/call.ts';
-import type { Row } from '../../src/dataset/columns.ts';
+import type { Row } from '../../src/dataset/tables.ts';
 import type { Call, Question } from './gathering-schedule.ts';
 import {
   type AdFields,

@@ -1,12 +1,18 @@
 import openSqlite, { type Sqlite3Static } from '@sqlite.org/sqlite-wasm';
-import { type Cell, columnsOf, type TableName, tableNames, tables } from '../columns.ts';
-import { engineLimits, type StatementLimits } from './limits.ts';
-import { mayUse } from './may-use.ts';
-import { SqlFailure } from './problem.ts';
-import { RowWriter } from './row-writer.ts';
+import { sanitizeLine } from '../../present/safe-text.ts';
+import { type Cell, columnsOf, type TableName, tableNames, tables } from '../tables.ts';
+import {
+  cellText,
+  engineLimits,
+  type QueryOptions,
+  resultLimits,
+  SqlFailure,
+  type SqlResult,
+  type StatementLimits,
+} from './statement.ts';
 
 /** Asked every thousand steps of a statement: whether it has to end. */
-export type Interruption = () => 'slow' | 'stopped' | undefined;
+type Interruption = () => 'slow' | 'stopped' | undefined;
 
 /** The types of the package leave out what is not meant for browsers. */
 type Sqlite = Pick<Sqlite3Static, 'version'> & {
@@ -170,7 +176,7 @@ export class SqlEngine {
 }
 
 /** A compiled statement and what reads its rows. */
-export interface PreparedSql {
+interface PreparedSql {
   capi: Sqlite['capi'];
   wasm: Sqlite['wasm'];
   statement: number;
@@ -209,3 +215,191 @@ const indexes = [
   'CREATE INDEX ad_versions_id ON ad_versions (id)',
   'CREATE INDEX gathered_ad ON gathered (adId)',
 ];
+
+/** What a statement asks the engine's leave for, by SQLite's action codes. */
+interface Action {
+  code: number;
+  /** Of READ: table and column. Of FUNCTION: the second is the function. */
+  first: string | null;
+  second: string | null;
+}
+
+interface ActionCodes {
+  SQLITE_SELECT: number;
+  SQLITE_READ: number;
+  SQLITE_FUNCTION: number;
+  SQLITE_RECURSIVE: number;
+}
+
+const JSON_TABLES = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
+const READABLE = new Set<string>([...tableNames, ...JSON_TABLES]);
+
+/** Tables the engine makes of itself: the schema, statistics, pages, compiled statements, pragmas. */
+const OF_THE_ENGINE = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
+/** Functions that reach outside, tell of the engine, or belong to modules that are gone. */
+const REFUSED_FUNCTION =
+  /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
+
+/** Reading is all a statement may do. What it is made of is never looked at, only what the engine is about to do. */
+export function mayUse({ code, first, second }: Action, codes: ActionCodes): boolean {
+  if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
+  if (code === codes.SQLITE_FUNCTION) return !REFUSED_FUNCTION.test(second ?? '');
+  if (code !== codes.SQLITE_READ) return false;
+  // Without a column it may be the name of a common table expression, of which only the number of rows is asked.
+  return second === '' ? !OF_THE_ENGINE.test(first ?? '') : READABLE.has((first ?? '').toLowerCase());
+}
+
+type Exports = Record<
+  'sqlite3_bind_text' | 'sqlite3_bind_double' | 'sqlite3_bind_null',
+  (...values: number[]) => number
+>;
+
+const SQLITE_STATIC = 0;
+const BYTES_PER_CHAR = 3;
+
+/** Writes rows with an INSERT statement. All texts of a row lie side by side in memory that the next row takes over. */
+class RowWriter {
+  readonly #sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>;
+  readonly #statement: number;
+  readonly #exports: Exports;
+  readonly #encoder = new TextEncoder();
+  #buffer = 0;
+  #size = 0;
+
+  constructor(sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>, statement: number) {
+    this.#sqlite = sqlite;
+    this.#statement = statement;
+    this.#exports = sqlite.wasm.exports as unknown as Exports;
+  }
+
+  /** The engine's result code. */
+  write(row: readonly Cell[]): number {
+    const { capi } = this.#sqlite;
+    const heap = this.#roomFor(row);
+    if (!heap) return capi.SQLITE_NOMEM;
+    let at = this.#buffer;
+    for (const [index, cell] of row.entries()) {
+      if (typeof cell === 'string') {
+        const { written } = this.#encoder.encodeInto(cell, heap.subarray(at));
+        this.#exports.sqlite3_bind_text(this.#statement, index + 1, at, written, SQLITE_STATIC);
+        at += written;
+      } else if (cell === null) this.#exports.sqlite3_bind_null(this.#statement, index + 1);
+      else this.#exports.sqlite3_bind_double(this.#statement, index + 1, cell);
+    }
+    const code = capi.sqlite3_step(this.#statement);
+    capi.sqlite3_reset(this.#statement);
+    return code;
+  }
+
+  close(): void {
+    this.#sqlite.capi.sqlite3_finalize(this.#statement);
+    this.#sqlite.wasm.dealloc(this.#buffer);
+  }
+
+  #roomFor(row: readonly Cell[]): Uint8Array | undefined {
+    const { wasm } = this.#sqlite;
+    let needed = 8;
+    for (const cell of row) if (typeof cell === 'string') needed += BYTES_PER_CHAR * cell.length;
+    if (needed > this.#size) {
+      wasm.dealloc(this.#buffer);
+      this.#size = 0;
+      this.#buffer = wasm.alloc.impl(needed);
+      if (this.#buffer === 0) return;
+      this.#size = needed;
+    }
+    return wasm.heap8u();
+  }
+}
+
+/** Runs a statement to its end, or as far as rows are counted. */
+export function readResult(prepared: PreparedSql, options: QueryOptions, interruption: Interruption): SqlResult {
+  const reader = new RowReader(prepared, interruption);
+  const rows: Cell[][] = [];
+  let left = resultLimits.chars;
+  let count = 0;
+  for (; count <= resultLimits.countedRows; count++) {
+    if (!reader.step()) return { columns: reader.columns(), rows, rowCount: count, truncated: count > rows.length };
+    if (rows.length < options.limit && rows.length === count && left > 0) {
+      const row = reader.row((text) => cellText(text, options.cell));
+      for (const cell of row) left -= typeof cell === 'string' ? cell.length : 8;
+      rows.push(row);
+    }
+  }
+  return { columns: reader.columns(), rows, rowCount: null, truncated: true };
+}
+
+/** Steps through the rows of a statement. */
+export class RowReader {
+  readonly #prepared: PreparedSql;
+  readonly #interruption: Interruption;
+  readonly #count: number;
+
+  constructor(prepared: PreparedSql, interruption: Interruption) {
+    this.#prepared = prepared;
+    this.#interruption = interruption;
+    this.#count = prepared.capi.sqlite3_column_count(prepared.statement);
+  }
+
+  /** Names as a reader can tell them apart and trust them. */
+  columns(): string[] {
+    const { capi, statement } = this.#prepared;
+    const names = Array.from({ length: this.#count }, (_, index) => {
+      const name = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
+      return cellText(name, MAX_NAME) || `column ${index + 1}`;
+    });
+    return names.map((name, index) => (names.indexOf(name) === index ? name : `${name} (${index + 1})`));
+  }
+
+  /** Whether there is another row. */
+  step(): boolean {
+    const { capi, statement, failure } = this.#prepared;
+    const code = capi.sqlite3_step(statement);
+    if (code === capi.SQLITE_ROW) return true;
+    if (code === capi.SQLITE_DONE) return false;
+    throw failure();
+  }
+
+  row(asText: (text: string) => string): Cell[] {
+    return Array.from({ length: this.#count }, (_, index) => {
+      // Long cells take time that the engine does not count.
+      const reason = this.#interruption();
+      if (reason) throw new SqlFailure({ reason });
+      return this.#cell(index, asText);
+    });
+  }
+
+  #cell(index: number, asText: (text: string) => string): Cell {
+    const { capi, statement } = this.#prepared;
+    const type = capi.sqlite3_column_type(statement, index);
+    if (type === capi.SQLITE_NULL) return null;
+    if (type === capi.SQLITE_INTEGER) return exact(capi.sqlite3_column_int64(statement, index));
+    if (type === capi.SQLITE_FLOAT) return finite(capi.sqlite3_column_double(statement, index));
+    const bytes = this.#bytes(index);
+    return asText(type === capi.SQLITE_TEXT ? utf8.decode(bytes) : blobText(bytes));
+  }
+
+  #bytes(index: number): Uint8Array {
+    const { capi, wasm, statement } = this.#prepared;
+    const start = capi.sqlite3_column_blob(statement, index) as number;
+    return wasm.heap8u().slice(start, start + capi.sqlite3_column_bytes(statement, index));
+  }
+}
+
+const MAX_NAME = 80;
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
+
+/** A whole number too large for JSON keeps its digits as a text. */
+function exact(value: bigint | number): number | string {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : String(value);
+}
+
+const finite = (value: number): number | string =>
+  Number.isFinite(value) ? value : value > 0 ? 'Infinity' : '-Infinity';
+
+const MAX_BLOB = 10_000;
+
+function blobText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.subarray(0, MAX_BLOB)).toString('hex');
+  return `x'${hex}${bytes.length > MAX_BLOB ? `… (+${bytes.length - MAX_BLOB} bytes)` : "'"}`;
+}

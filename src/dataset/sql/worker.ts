@@ -1,9 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Cell } from '../columns.ts';
-import { SqlEngine } from './engine.ts';
-import type { Batch, Reply, WorkerRequest, WorkerSetup } from './messages.ts';
-import { SqlFailure, type SqlProblem } from './problem.ts';
-import { RowReader, readResult } from './read-rows.ts';
+import type { Cell } from '../tables.ts';
+import { RowReader, readResult, SqlEngine } from './engine.ts';
+import {
+  type Batch,
+  type Reply,
+  SqlFailure,
+  type SqlProblem,
+  type WorkerRequest,
+  type WorkerSetup,
+} from './statement.ts';
 
 /**
  * The thread that a database lives in: it holds the tables of one tenant, has no file system, no environment and no

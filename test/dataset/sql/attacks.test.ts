@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { AdLibraryError } from '../../../src/api/errors.ts';
-import { SqlPool } from '../../../src/dataset/sql/sql-pool.ts';
+import { SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { attacks, type Outcome } from './attacks.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
 

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { SqlEngine } from '../../../src/dataset/sql/engine.ts';
-import { statementLimits } from '../../../src/dataset/sql/limits.ts';
-import { mayUse } from '../../../src/dataset/sql/may-use.ts';
-import { RowReader } from '../../../src/dataset/sql/read-rows.ts';
+import { mayUse, RowReader, SqlEngine } from '../../../src/dataset/sql/engine.ts';
+import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 
 const codes = { SQLITE_SELECT: 21, SQLITE_READ: 20, SQLITE_FUNCTION: 31, SQLITE_RECURSIVE: 33 };
 const mayRead = (first: string, second: string) => mayUse({ code: 20, first, second }, codes);

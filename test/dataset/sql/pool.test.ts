@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/sql-pool.ts';
+import { type Snapshot, SqlPool, type SqlPoolOptions } from '../../../src/dataset/sql/pool.ts';
 import { gateOf } from '../../support/gate.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
 

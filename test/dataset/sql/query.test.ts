@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { SqlPool } from '../../../src/dataset/sql/sql-pool.ts';
+import { SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
 
 const pool = new SqlPool();

@@ -1,5 +1,5 @@
-import { adRows } from '../../../src/dataset/ad-row.ts';
-import type { Snapshot, TableRows } from '../../../src/dataset/sql/sql-pool.ts';
+import { adRows } from '../../../src/dataset/ad-rows.ts';
+import type { Snapshot, TableRows } from '../../../src/dataset/sql/pool.ts';
 
 const gatheredAt = Date.UTC(2026, 10, 20);
 

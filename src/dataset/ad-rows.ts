@@ -2,13 +2,27 @@ import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { type DetectLanguage, loadLanguageDetector } from '../language/detector.ts';
-import { type Fields, isObject } from '../present/copy-fields.ts';
+import { landingDomainOf } from '../present/ad.ts';
+import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
+import { type Fields, isObject, objects } from '../present/copy-fields.ts';
+import { runOf } from '../present/dates.ts';
+import { adFields } from '../present/fields.ts';
 import { type DatasetContents, idKey, type StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
 import { NamedTurns } from '../state/named-turns.ts';
-import { copyOf, variantCopy } from './ad-copy.ts';
-import { type AdRows, adRows, languageText } from './ad-row.ts';
-import { idCell, textCell } from './cells.ts';
+import {
+  type AdRow,
+  bounded,
+  dateCell,
+  flagCell,
+  idCell,
+  isoTime,
+  jsonCell,
+  type Row,
+  sentCells,
+  textCell,
+  textsOf,
+} from './tables.ts';
 import { VariantIndex } from './variants.ts';
 
 /** What is known of an ad beside its own fields. */
@@ -157,4 +171,127 @@ function rowsOf(item: StoredItem, known: KnownAd | undefined, json: boolean): Ad
   const { language = null, variant = null } = known ?? {};
   const { at: gatheredAt, firstAt: firstGatheredAt } = item;
   return adRows(JSON.parse(text), { gatheredAt, firstGatheredAt, language, variant, json: json ? text : '' });
+}
+
+interface AdFacts {
+  /** Milliseconds: when this version came. How long the ad has run is counted up to then. */
+  gatheredAt: number;
+  /** When its first version came. */
+  firstGatheredAt?: number;
+  /** What `detectLanguage` makes of the text. */
+  language?: string | null;
+  /** What `VariantIndex` makes of the copy. */
+  variant?: string | null;
+  /** The object as it came, where its text is at hand. */
+  json?: string;
+}
+
+export interface AdRows {
+  ad: AdRow;
+  countries: Row<'ad_countries'>[];
+  platforms: Row<'ad_platforms'>[];
+  cards: Row<'ad_cards'>[];
+}
+
+/** What all tables hold of an ad as the API sent it, where any field may be missing or of another type. */
+export function adRows(ad: object, facts: AdFacts): AdRows {
+  const fields = ad as Fields;
+  const id = idCell(fields.id) ?? '';
+  const copy = copyOf(fields);
+  const links = objects(fields.cards).map((card) => textCell(linkOf(card)));
+  return {
+    // A literal that spreads both takes ten times as long, and rows are made by the thousand.
+    ad: Object.assign(sentFields(fields, id), derivedFields(fields, copy, facts), {
+      json: jsonCell(facts.json ?? JSON.stringify(ad)),
+    }),
+    countries: textsOf(fields.countries).map((country) => ({ id, country })),
+    platforms: textsOf(fields.publisherPlatform).map((platform) => ({ id, platform })),
+    cards: copy.cards.map((card, index) => ({ id, number: index + 1, ...card, url: links[index] ?? null })),
+  };
+}
+
+/** The text that the language of an ad is told by; null of a template, whose words only the network knows. */
+export function languageText(ad: object): string | null {
+  const { headline, body, cards } = copyOf(ad as Fields);
+  const spoken = (text: string | null) => (isTemplate(text) ? null : text);
+  return wholeText({
+    headline: spoken(headline),
+    body: spoken(body),
+    cards: cards.map((card) => ({ title: spoken(card.title), body: spoken(card.body) })),
+  });
+}
+
+const sentAdCells = sentCells(adFields);
+
+function sentFields(ad: Fields, id: string) {
+  const page = isObject(ad.page) ? ad.page : {};
+  const pageName = textCell(page.pageName) ?? textCell(ad.pageName);
+  return Object.assign({ id, pageId: idCell(ad.pageId), pageName }, sentAdCells(ad));
+}
+
+function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {
+  const { gatheredAt, firstGatheredAt = gatheredAt, language = null, variant = null } = facts;
+  const { daysRunning, stillRunning } = runOf(ad, gatheredAt);
+  return {
+    landingDomain: landingDomainOf(ad) ?? null,
+    daysRunning: daysRunning ?? null,
+    active: flagCell(stillRunning),
+    firstLine: firstLineOf(copy),
+    startedMonth: dateCell(ad.startedAt)?.slice(0, 7) ?? null,
+    text: wholeText(copy),
+    language,
+    variant,
+    ...mediaCounts(ad),
+    firstGatheredAt: isoTime(firstGatheredAt),
+    gatheredAt: isoTime(gatheredAt),
+  };
+}
+
+/** Everything an ad says in words: headline, body and what its cards say, each text once. */
+interface AdCopy {
+  headline: string | null;
+  body: string | null;
+  cards: CardCopy[];
+}
+
+interface CardCopy {
+  title: string | null;
+  body: string | null;
+}
+
+export const copyOf = (ad: Fields): AdCopy => ({
+  headline: textCell(ad.headline),
+  body: textCell(ad.body),
+  cards: objects(ad.cards).map((card) => ({
+    title: textCell(cardField(card, 'title')),
+    body: textCell(cardField(card, 'body')),
+  })),
+});
+
+/** All texts of an ad together, one after the other. */
+function wholeText({ headline, body, cards }: AdCopy): string | null {
+  const texts = [headline, body, ...cards.flatMap((card) => [card.title, card.body])];
+  const whole = [...new Set(texts.filter((text) => text !== null))].join('\n');
+  return whole === '' ? null : bounded(whole);
+}
+
+/**
+ * What a reader sees first: the first line of the body, or of what stands in for it. A template of the network
+ * (`{{product.name}}`) is seen by nobody.
+ */
+function firstLineOf({ headline, body, cards: [card] }: AdCopy): string | null {
+  for (const text of [body, card?.body, headline, card?.title]) {
+    if (!text || isTemplate(text)) continue;
+    const line = text
+      .trim()
+      .split(/\r?\n|\r/, 1)[0]
+      ?.trim();
+    if (line) return line;
+  }
+  return null;
+}
+
+/** The words that make one ad's copy another's: headline and body, or what the cards say where it has neither. */
+export function variantCopy({ headline, body, cards }: AdCopy): string | null {
+  return wholeText({ headline, body, cards: [] }) ?? wholeText({ headline: null, body: null, cards });
 }

@@ -1,0 +1,211 @@
+import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
+import { quote, sanitize, sanitizeLine } from '../../present/safe-text.ts';
+import { type Cell, columnsOf, type TableName, tableNames } from '../tables.ts';
+
+/** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */
+export interface StatementLimits {
+  /** How long a statement may compute. */
+  statementMs: number;
+  /** How long an export may compute in all; each batch of its rows is a statement's work. */
+  exportMs: number;
+  /** Memory for sorting, grouping and putting texts together, beside what the tables themselves take. */
+  workingBytes: number;
+  /** Memory for the tables. */
+  tableBytes: number;
+}
+
+export const statementLimits: StatementLimits = {
+  statementMs: 2000,
+  exportMs: 30_000,
+  workingBytes: 128 * 2 ** 20,
+  tableBytes: 768 * 2 ** 20,
+};
+
+/** SQLite's run-time limits, by the name it gives them. */
+export const engineLimits = {
+  /** Of a text or a blob, and of a row. */
+  SQLITE_LIMIT_LENGTH: 2_000_000,
+  SQLITE_LIMIT_SQL_LENGTH: 100_000,
+  SQLITE_LIMIT_COLUMN: 200,
+  SQLITE_LIMIT_EXPR_DEPTH: 100,
+  SQLITE_LIMIT_PARSER_DEPTH: 200,
+  SQLITE_LIMIT_COMPOUND_SELECT: 50,
+  SQLITE_LIMIT_VDBE_OP: 50_000,
+  SQLITE_LIMIT_FUNCTION_ARG: 100,
+  SQLITE_LIMIT_ATTACHED: 0,
+  SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 200,
+  SQLITE_LIMIT_VARIABLE_NUMBER: 0,
+  SQLITE_LIMIT_TRIGGER_DEPTH: 1,
+  SQLITE_LIMIT_WORKER_THREADS: 0,
+} as const;
+
+export const resultLimits = {
+  /** Characters of the statement, as the contract gives them. */
+  sqlChars: 20_000,
+  rows: 50,
+  maxRows: 1000,
+  cell: 160,
+  maxCell: 20_000,
+  /** Rows past these are not counted. */
+  countedRows: 100_000,
+  /** Characters of all cells of a result together: rows past these are counted, not given. */
+  chars: 2_000_000,
+} as const;
+
+export interface QueryOptions {
+  /** Rows to give, not to count. */
+  limit: number;
+  /** Characters of a cell. */
+  cell: number;
+}
+
+export interface SqlResult {
+  columns: string[];
+  rows: Cell[][];
+  /** Of the whole result; null where that is not known, or past 100,000. */
+  rowCount: number | null;
+  truncated: boolean;
+}
+
+/** Why a statement gave no result. */
+export interface SqlProblem {
+  reason:
+    | 'refused'
+    | 'wrong'
+    | 'tail'
+    | 'empty'
+    | 'slow'
+    | 'endless'
+    | 'memory'
+    | 'long'
+    | 'stopped'
+    | 'tables'
+    | 'json';
+  /** The engine's own words, which may quote the statement and what it read. */
+  detail?: string;
+}
+
+export class SqlFailure extends Error {
+  override readonly name = 'SqlFailure';
+  readonly problem: SqlProblem;
+
+  constructor(problem: SqlProblem) {
+    super(problem.reason);
+    this.problem = problem;
+  }
+}
+
+/** What a worker is started with. */
+export interface WorkerSetup {
+  limits: StatementLimits;
+  /** One whole number, shared: not 0 once the statement is to stop. */
+  stop: SharedArrayBuffer;
+}
+
+/** To the worker; it answers each before it takes the next. */
+export type WorkerRequest =
+  | { type: 'load'; table: TableName; rows: Cell[][] }
+  /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
+  | { type: 'seal'; json: boolean }
+  | ({ type: 'query'; sql: string } & QueryOptions)
+  | { type: 'export'; sql: string }
+  | { type: 'next' }
+  | { type: 'close' };
+
+export interface Batch {
+  columns: string[];
+  rows: Cell[][];
+  done: boolean;
+}
+
+export type Reply =
+  | { type: 'ready' }
+  | { type: 'done' }
+  | { type: 'result'; result: SqlResult }
+  | { type: 'batch'; batch: Batch }
+  | { type: 'failed'; problem: SqlProblem };
+
+/** A text cleaned and at most `max` characters long, saying how many are missing. */
+export function cellText(text: string, max: number): string {
+  const looked = text.slice(0, 2 * max + MARGIN);
+  const clean = sanitize(looked);
+  if (looked.length === text.length && clean.length <= max) return clean;
+  const end = isHighSurrogate(clean.charCodeAt(max - 1)) ? max - 1 : max;
+  const kept = clean.slice(0, end);
+  const missing = text.length - looked.length + clean.length - kept.length;
+  return missing > 0 ? `${kept}… (+${missing} chars)` : kept;
+}
+
+/** What is not seen takes room in a text too. */
+const MARGIN = 200;
+
+const isHighSurrogate = (code: number) => code >= 0xd800 && code < 0xdc00;
+
+/** What was wrong with a statement, what there is, and what to do. */
+export function explainProblem({ reason, detail }: SqlProblem, limits: StatementLimits): AdLibraryError {
+  return invalidRequest([...textsOf[reason](limits), ...(detail ? detailTexts(detail) : [])].join(' '));
+}
+
+const seconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
+const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
+const SELECT_ONLY =
+  'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
+const LESS = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
+
+const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[]> = {
+  refused: () => [SELECT_ONLY, tablesText()],
+  wrong: () => ['SQLite could not run the statement.'],
+  tail: () => [
+    'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
+  ],
+  empty: () => ['The SQL holds no statement. Send one SELECT.', tablesText()],
+  slow: ({ statementMs }) => [`The statement was stopped after ${seconds(statementMs)}.`, LESS],
+  endless: ({ exportMs }) => [`The export was stopped after ${seconds(exportMs)} of work.`, LESS],
+  memory: ({ workingBytes }) => [
+    `The statement needed more than ${megabytes(workingBytes)} of memory.`,
+    `${LESS} Select only the columns you need.`,
+  ],
+  long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, LESS],
+  stopped: () => ['The statement was stopped.'],
+  json: () => ['The column json could not be loaded.'],
+  tables: ({ tableBytes }) => [
+    `The dataset takes more than ${megabytes(tableBytes)}, too much for SQL. Gather fewer ads.`,
+  ],
+};
+
+const MAX_DETAIL = 300;
+const UNKNOWN_NAME = /no such (?:table|column): (\S{1,100})/;
+
+/** The engine's words may quote what an advertiser wrote. */
+function detailTexts(detail: string): string[] {
+  const message = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
+  const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
+  if (name === undefined) return [message, 'Correct the SQL and call again.'];
+  return [message, ...suggestion(name), tablesText()];
+}
+
+const tablesText = (): string =>
+  `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}.`;
+
+/** `page_name` for pageName, `ad_country` for ad_countries is too far. A name that there is stands in the wrong place. */
+function suggestion(name: string): string[] {
+  const inLower = name.toLowerCase().replace(/^.*\.|["`[\]]/g, '');
+  const plain = (text: string) => text.toLowerCase().replace(/[^a-z]/g, '');
+  const near = [...tableNames, ...tableNames.flatMap(columnsOf)].find((known) => plain(known) === plain(inLower));
+  if (near === undefined) return [];
+  if (near.toLowerCase() !== inLower) return [`Did you mean ${near}?`];
+  const holders = tableNames.filter((table) => columnsOf(table).includes(near));
+  const isTable = holders.length === 0;
+  return [
+    isTable ? `${near} is a table: name it after FROM.` : `${near} is a column: read it FROM ${holders.join(' or ')}.`,
+  ];
+}
+
+export function checkOptions({ sql, limit, cell }: { sql: string; limit: number; cell: number }): void {
+  if (sql.length > resultLimits.sqlChars)
+    throw invalidRequest(`The SQL has ${sql.length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
+  if (!Number.isInteger(limit) || limit < 1 || limit > resultLimits.maxRows)
+    throw invalidRequest(`limit must be a whole number from 1 to ${resultLimits.maxRows}.`);
+  if (!Number.isInteger(cell) || cell < 1 || cell > resultLimits.maxCell)
+    throw invalidRequest(`cell must be a whole number from 1 to ${resultLimits.maxCell}.`);
+}

@@ -1,0 +1,187 @@
+import { isLongNumber, isNumber } from '../present/copy-fields.ts';
+import { timeOf } from '../present/dates.ts';
+import { adFields, type NamesWith, pageFields, type SentField } from '../present/fields.ts';
+
+type SentColumns<Fields> = {
+  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';
+};
+
+const sentColumns = <Fields extends Record<string, SentField>>(fields: Fields) =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([name, { is, column }]) =>
+      column ? [[name, is === 'number' || is === 'flag' ? 'numeric' : 'text']] : [],
+    ),
+  ) as SentColumns<Fields>;
+
+/**
+ * The tables that SQL sees, by the API's own names, each with its columns in order. Dates are ISO text, flags 0 or 1;
+ * what is missing is null, never an empty text.
+ */
+export const tables = {
+  ads: {
+    id: 'text',
+    pageId: 'text',
+    pageName: 'text',
+    ...sentColumns(adFields),
+    landingDomain: 'text',
+    daysRunning: 'numeric',
+    active: 'numeric',
+    firstLine: 'text',
+    startedMonth: 'text',
+    text: 'text',
+    language: 'text',
+    variant: 'text',
+    cardCount: 'numeric',
+    videoCount: 'numeric',
+    imageCount: 'numeric',
+    firstGatheredAt: 'text',
+    gatheredAt: 'text',
+    json: 'text',
+  },
+  ad_countries: { id: 'text', country: 'text' },
+  ad_platforms: { id: 'text', platform: 'text' },
+  ad_cards: { id: 'text', number: 'numeric', title: 'text', body: 'text', url: 'text' },
+  ad_versions: { id: 'text', gatheredAt: 'text', json: 'text' },
+  pages: {
+    pageId: 'text',
+    ...sentColumns(pageFields),
+    firstGatheredAt: 'text',
+    gatheredAt: 'text',
+    json: 'text',
+  },
+  gatherings: {
+    id: 'text',
+    filters: 'text',
+    collectionId: 'text',
+    found: 'numeric',
+    read: 'numeric',
+    charged: 'numeric',
+    complete: 'numeric',
+    gatheredAt: 'text',
+  },
+  gathered: { gatheringId: 'text', adId: 'text' },
+} as const satisfies Record<string, Record<string, ColumnType>>;
+
+/** What columns of `ads` hold where their name does not say it. */
+const meanings: { [Name in keyof typeof tables.ads]?: string } = {
+  landingDomain: 'host that its link opens',
+  daysRunning: 'startedAt to endDate if past, else to lastSeenAt; same day: 0',
+  active: '1, 0, null: unknown',
+  firstLine: "body's first line, else a card's",
+  text: 'headline, body and cards, each once',
+  language: 'detected; null of templates and little text',
+  variant: 'same for nearly the same copy of a page',
+  videoCount: 'null: no media came',
+  imageCount: 'likewise',
+};
+
+type ColumnType = 'text' | 'numeric';
+export type TableName = keyof typeof tables;
+export type Cell = string | number | null;
+
+type CellOf<Type> = Type extends 'numeric' ? number | null : string | null;
+export type Row<Table extends TableName> = {
+  -readonly [Name in keyof (typeof tables)[Table]]: CellOf<(typeof tables)[Table][Name]>;
+};
+export type AdRow = Row<'ads'> & { id: string };
+export type PageRow = Row<'pages'> & { pageId: string };
+
+export const tableNames = Object.keys(tables) as TableName[];
+export const columnsOf = (table: TableName): string[] => Object.keys(tables[table]);
+
+/** The columns of `ads` that the API does not name, and what they hold: the one place where that is described. */
+export function describedColumns(): { name: string; meaning: string | undefined }[] {
+  const names = Object.keys(tables.ads) as (keyof typeof tables.ads)[];
+  return names.slice(names.indexOf('landingDomain')).map((name) => ({ name, meaning: meanings[name] }));
+}
+
+/**
+ * Values of the service made cells. Any field may be missing or of another type than its document says: then the cell
+ * is null.
+ */
+export const textCell = (value: unknown): string | null =>
+  typeof value === 'string' && value.trim() !== '' ? bounded(value) : null;
+
+/** No copy is this long. A row beyond what SQL reads at once would fail every statement that meets it. */
+const MAX_TEXT = 50_000;
+
+export const bounded = (text: string): string =>
+  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (+${text.length - MAX_TEXT} chars)`;
+
+/** An object as it came; null where it is far beyond any that a service sends, since half of one is none. */
+export const jsonCell = (json: string): string | null => (json.length <= MAX_JSON ? json : null);
+
+const MAX_JSON = 500_000;
+
+export const idCell = (value: unknown): string | null =>
+  typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);
+
+export const numberCell = (value: unknown): number | null => {
+  const number = isLongNumber(value) ? Number(value) : value;
+  return isNumber(number) ? number : null;
+};
+
+export const flagCell = (value: unknown): number | null => (typeof value === 'boolean' ? Number(value) : null);
+
+/** `2026-06-01T00:00:00.000Z`, whatever the service writes, so that dates compare as texts do. */
+export function dateCell(value: unknown): string | null {
+  const time = timeOf(value);
+  return time === undefined ? null : isoTime(time);
+}
+
+/** Milliseconds as ISO text. */
+export const isoTime = (time: number): string => new Date(time).toISOString();
+
+/** The distinct texts of a list. */
+export const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? [...new Set(value.filter((text) => textCell(text) !== null))] : [];
+
+/** A list as JSON, for `json_each`. */
+function listCell(value: unknown): string | null {
+  const texts = textsOf(value);
+  return texts.length > 0 ? JSON.stringify(texts) : null;
+}
+
+/** The columns of what the service sent: one cell for each, in their order. */
+export function sentCells<Fields extends Record<string, SentField>>(
+  fields: Fields,
+): (sent: object) => SentCells<Fields> {
+  const cells = Object.entries(fields).flatMap(([name, { is, column }]) =>
+    column ? [{ name, cellOf: cellsOf[is] }] : [],
+  );
+  return (sent) => {
+    const row: Record<string, unknown> = {};
+    for (const { name, cellOf } of cells) row[name] = cellOf((sent as Record<string, unknown>)[name]);
+    return row as SentCells<Fields>;
+  };
+}
+
+type SentCells<Fields> = {
+  [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' }
+    ? number | null
+    : string | null;
+};
+
+const cellsOf = { text: textCell, date: dateCell, number: numberCell, flag: flagCell, words: listCell, id: idCell };
+
+/** Rows that are handed on at once. */
+const PART = 500;
+/** Characters or bytes after which a part ends, however few rows are in it. */
+const PART_SIZE = 4_000_000;
+
+export const isWholePart = (rows: number, size: number): boolean => rows >= PART || size >= PART_SIZE;
+
+/** Items in order, in parts that are neither long nor large. */
+export function* partsOf<Item>(items: Iterable<Item>, sizeOf: (item: Item) => number): Generator<Item[]> {
+  let part: Item[] = [];
+  let size = 0;
+  for (const item of items) {
+    part.push(item);
+    size += sizeOf(item);
+    if (!isWholePart(part.length, size)) continue;
+    yield part;
+    part = [];
+    size = 0;
+  }
+  if (part.length > 0) yield part;
+}
