@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Allowance, Answer, Call } from '../api/call.ts';
+import { type Allowance, type Answer, type Call, operations } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/meter.ts';
@@ -143,7 +143,8 @@ async function readPage({ cursor, left, take }: WantedPage, list: AdList, run: G
     taken ??= take(page);
     return taken;
   };
-  let largest = left;
+  const full = Math.min(list.maxLimit, maxAds - read.size);
+  let largest = left < full && (await list.isCached({ limit: full, cursor })) ? full : left;
   for (;;) {
     const max = Math.min(list.maxLimit, maxAds - read.size, largest);
     const limit = await allowance.pageSize({ operation: list.operation, max });
@@ -220,9 +221,12 @@ export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): St
 }
 
 /** Where a page of a list begins, and how many ads it may hold. */
-interface PageRequest {
+interface PagePlace {
   limit: number;
   cursor: string | null;
+}
+
+interface PageRequest extends PagePlace {
   /** Called with the page as soon as the service has sent it, even if nobody waits for it any more. */
   onPage(page: AdPage): Promise<void>;
   /** Called with each request that may be paid for; it settles when that has ended. */
@@ -259,6 +263,7 @@ interface AdList {
   /** The largest page that the service gives, as far as is known. */
   maxLimit: number;
   read(page: PageRequest): Promise<AdPage>;
+  isCached(page: PagePlace): Promise<boolean>;
 }
 
 interface AdListOptions {
@@ -266,29 +271,36 @@ interface AdListOptions {
   allowance: Allowance;
   fresh: boolean;
   maxLimit: number;
+  isCached: IsCached;
 }
+
+/** Whether a call has an answer that is cached: then it costs nothing. */
+export type IsCached = (call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) => Promise<boolean>;
 
 export const adListOf = (question: GatheringQuestion, options: AdListOptions): AdList =>
   question.collectionId === undefined
     ? searched(question.filters ?? {}, options)
     : collected(question.collectionId, options);
 
-function searched(filters: object, { api, allowance, fresh, maxLimit }: AdListOptions): AdList {
+function searched(filters: object, { api, allowance, fresh, maxLimit, isCached }: AdListOptions): AdList {
   const pageOf = async (answer: ApiAnswer<'searchAds'>): Promise<AdPage> => {
     const { items, cursor, hasMore } = answer.value;
     return { ids: idsOf(items), cursor, hasMore, found: totalOf(answer), ...copiesOf(answer) };
   };
+  const bodyOf = ({ limit, cursor }: PagePlace) => ({ ...filters, limit, ...(cursor !== null && { cursor }) });
   return {
     operation: 'searchAds',
     maxLimit,
-    async read({ limit, cursor, ...page }) {
-      const body = { ...filters, limit, ...(cursor !== null && { cursor }) };
-      return pageOf(await api.searchAds({ body, fresh, allowance, around: handedTo(page, pageOf) }));
-    },
+    isCached: async (page) =>
+      !fresh && isCached({ operation: operations.searchAds, path: {}, query: {}, body: bodyOf(page) }),
+    read: async (page) =>
+      pageOf(await api.searchAds({ body: bodyOf(page), fresh, allowance, around: handedTo(page, pageOf) })),
   };
 }
 
-function collected(collectionId: string, { api, allowance, fresh }: AdListOptions): AdList {
+function collected(collectionId: string, { api, allowance, fresh, isCached }: AdListOptions): AdList {
+  const path = { collectionId };
+  const queryOf = ({ limit, cursor }: PagePlace) => ({ itemType: 'ads', limit, ...(cursor !== null && { cursor }) });
   const pageOf = async (answer: ApiAnswer<'listCollectionItems'>): Promise<AdPage> => {
     // Loaded with the first call, like everything that reads answers.
     const { readAds } = await import('../api/client.ts');
@@ -304,11 +316,12 @@ function collected(collectionId: string, { api, allowance, fresh }: AdListOption
   return {
     operation: 'listCollectionItems',
     maxLimit: 100,
-    async read({ limit, cursor, ...page }) {
-      const query = { itemType: 'ads', limit, ...(cursor !== null && { cursor }) };
-      const path = { collectionId };
-      return pageOf(await api.listCollectionItems({ path, query, fresh, allowance, around: handedTo(page, pageOf) }));
-    },
+    isCached: async (page) =>
+      !fresh && isCached({ operation: operations.listCollectionItems, path, query: queryOf(page) }),
+    read: async (page) =>
+      pageOf(
+        await api.listCollectionItems({ path, query: queryOf(page), fresh, allowance, around: handedTo(page, pageOf) }),
+      ),
   };
 }
 

@@ -50,6 +50,7 @@ export function openCallContexts(options: CallContextOptions): CallContexts {
         spending: () => meter.spending(tenantId),
         priceOf: async (list, items) => costOf(await meter.prices(tenantId), operations[list], items),
         keptTotal: (filters) => cachedTotal(filters, tenantId, options),
+        isCached: async (call) => (await state.answers.get(tenantId, { fingerprint: fingerprint(call) })) !== undefined,
         allowance: (maxCredits) => meter.allowance(tenantId, maxCredits),
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),

@@ -234,7 +234,7 @@ async function readAll(reading: Reading, { request, context, reopen }: Work): Pr
       const part = reading.open.parts.find(({ state }) => state.question === next.state.question);
       if (part === undefined || part.state.ended) continue;
       const isFresh = request.fresh || part.state.fresh;
-      const list = adListOf(part.question, { api, allowance, fresh: isFresh, maxLimit });
+      const list = adListOf(part.question, { api, allowance, fresh: isFresh, maxLimit, isCached: context.isCached });
       run.onRequest = turn.onRequest;
       const { state } = part;
       const known = state.found === null ? await knownTotal(part.question, reading.open.contents, context) : undefined;

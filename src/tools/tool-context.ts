@@ -5,6 +5,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { Spending } from '../credits/credit-text.ts';
 import type { CallAllowance } from '../credits/meter.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
+import type { IsCached } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import type { Price } from '../present/list-text.ts';
@@ -28,6 +29,7 @@ export interface CallerContext {
   /** What this process has spent for the caller. */
   spending(): Promise<Spending>;
   priceOf: PriceOf;
+  isCached: IsCached;
   /** How many ads match, as an answer says that is still kept. */
   keptTotal(filters: object): Promise<CountedAds | undefined>;
   /** A limit of credits for the calls of this tool call that are made with it. */

@@ -21,3 +21,10 @@ test('pages that come from the cache fill a dataset that was cleared', async ({ 
   const sql = "SELECT count(*), min(gatheredAt) < '2026-11-20T10:01:00Z' FROM ads";
   expect((await server.call('query_ads', { sql })).data.rows).toEqual([[59, 1]]);
 });
+
+test('pages that a search has brought are not asked for again, whatever is left to read', async ({ server }) => {
+  let { data } = await server.call('search_ads', { limit: 100 });
+  while (data.cursor !== null) ({ data } = await server.call('search_ads', { cursor: data.cursor }));
+  const gathered = await server.call('gather_ads', { maxAds: 10_000, maxCredits: 100 });
+  expect(gathered.data).toMatchObject({ complete: true, receipt: { charged: 0 } });
+});
