@@ -221,12 +221,12 @@ export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): St
 }
 
 /** Where a page of a list begins, and how many ads it may hold. */
-interface PagePlace {
+interface PagePosition {
   limit: number;
   cursor: string | null;
 }
 
-interface PageRequest extends PagePlace {
+interface PageRequest extends PagePosition {
   /** Called with the page as soon as the service has sent it, even if nobody waits for it any more. */
   onPage(page: AdPage): Promise<void>;
   /** Called with each request that may be paid for; it settles when that has ended. */
@@ -263,7 +263,7 @@ interface AdList {
   /** The largest page that the service gives, as far as is known. */
   maxLimit: number;
   read(page: PageRequest): Promise<AdPage>;
-  isCached(page: PagePlace): Promise<boolean>;
+  isCached(page: PagePosition): Promise<boolean>;
 }
 
 interface AdListOptions {
@@ -287,7 +287,7 @@ function searched(filters: object, { api, allowance, fresh, maxLimit, isCached }
     const { items, cursor, hasMore } = answer.value;
     return { ids: idsOf(items), cursor, hasMore, found: totalOf(answer), ...copiesOf(answer) };
   };
-  const bodyOf = ({ limit, cursor }: PagePlace) => ({ ...filters, limit, ...(cursor !== null && { cursor }) });
+  const bodyOf = ({ limit, cursor }: PagePosition) => ({ ...filters, limit, ...(cursor !== null && { cursor }) });
   return {
     operation: 'searchAds',
     maxLimit,
@@ -300,7 +300,7 @@ function searched(filters: object, { api, allowance, fresh, maxLimit, isCached }
 
 function collected(collectionId: string, { api, allowance, fresh, isCached }: AdListOptions): AdList {
   const path = { collectionId };
-  const queryOf = ({ limit, cursor }: PagePlace) => ({ itemType: 'ads', limit, ...(cursor !== null && { cursor }) });
+  const queryOf = ({ limit, cursor }: PagePosition) => ({ itemType: 'ads', limit, ...(cursor !== null && { cursor }) });
   const pageOf = async (answer: ApiAnswer<'listCollectionItems'>): Promise<AdPage> => {
     // Loaded with the first call, like everything that reads answers.
     const { readAds } = await import('../api/client.ts');
