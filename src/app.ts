@@ -102,8 +102,15 @@ export async function openApp({
     return calls;
   };
   let filters: Promise<SearchFilters | undefined> | undefined;
+  let askAgainAt = 0;
   const searchFilters = async () => {
-    filters ??= upstream.searchFilters?.();
+    if (filters === undefined || elapsed() >= askAgainAt) {
+      askAgainAt = Infinity;
+      filters = upstream.searchFilters?.().catch(() => {
+        askAgainAt = elapsed() + filtersPauseMs;
+        return undefined;
+      });
+    }
     return filters;
   };
   const server = {
@@ -307,6 +314,9 @@ function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | 
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
   return { ...service, searchFilters: () => libraryFilters(network.fetch, baseUrl) };
 }
+
+/** A service that did not answer when it was asked for its filters, as one that starts later, is left alone so long. */
+const filtersPauseMs = 5000;
 
 /** Loaded with the first call. */
 function openNetwork(): { fetch: Fetch; close(): Promise<void> } {

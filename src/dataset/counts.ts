@@ -54,8 +54,9 @@ export async function countOf(filters: Filters, { api, allowance, now, fresh, co
 
 /** The same for the values of a key, by one search of a service that counts them. */
 export async function countBy(key: string, filters: Filters, { api, allowance, now, fresh }: Counting) {
-  const body = { ...filters, limit: 1, countBy: key };
-  return searchedCount(await api.searchAds({ body, fresh, allowance }), now);
+  const answer = await api.searchAds({ body: { ...filters, limit: 1, countBy: key }, fresh, allowance });
+  const values = valueCounts((answer.raw as { counts?: unknown }).counts);
+  return { ...searchedCount(answer, now), ...(values && { values }) };
 }
 
 type SearchAnswer = Awaited<ReturnType<Api['searchAds']>>;
@@ -63,26 +64,26 @@ type SearchAnswer = Awaited<ReturnType<Api['searchAds']>>;
 function searchedCount(answer: SearchAnswer, now: number): AdCount {
   const { raw, receipt } = answer;
   const lastSeen = seenDays((raw as { items: readonly RunDates[] }).items);
-  const values = valueCounts((raw as { counts?: unknown }).counts);
   return {
     total: totalOf(answer) ?? null,
     at: now - (receipt.age ?? 0),
     ...serviceNotes(raw),
     ...(lastSeen && { lastSeen }),
-    ...(values && { values }),
   };
 }
 
 /** What the local library tells; undefined for anything else. */
 function valueCounts(counts: unknown): ValueCounts | undefined {
   const { values, none } = (counts ?? {}) as { values?: unknown; none?: unknown };
-  if (!Array.isArray(values) || typeof none !== 'number') return undefined;
+  if (!Array.isArray(values) || !isNumberOfAds(none)) return undefined;
   const isCount = (one: unknown): one is ValueCounts['values'][number] => {
     const { value, total } = (one ?? {}) as { value?: unknown; total?: unknown };
-    return (typeof value === 'string' || typeof value === 'boolean') && typeof total === 'number';
+    return (typeof value === 'string' || typeof value === 'boolean') && isNumberOfAds(total);
   };
   return { values: values.filter(isCount).map(({ value, total }) => ({ value, total })), none };
 }
+
+const isNumberOfAds = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function gatheredCount(filters: Filters, contents: DatasetContents, now: number): AdCount | undefined {
   const gathering = gatheringsOf(contents, { filters }).find(

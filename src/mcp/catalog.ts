@@ -23,7 +23,7 @@ export interface Catalog {
   capabilities: { tools: object; prompts: object; resources: object };
   instructions: string;
   hasTool(name: string): boolean;
-  /** The same at every call. */
+  /** The same at every call, once the service has answered which filters it takes. */
   tools(): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
   /** A call's whole time in milliseconds, waiting for its turn included. */
@@ -77,15 +77,11 @@ export type ResourceContents = {
 export interface CatalogOptions {
   server: ServerContext;
   version: string;
-  /** Finds out, once, which filters the searches take. */
+  /** Finds out which filters the searches take. */
   searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
 export function createCatalog({ server, version, searchFilters = async () => undefined }: CatalogOptions): Catalog {
-  const list = async () => {
-    const filters = await searchFilters();
-    return listTools(server.tools.values(), { withOutput: server.output !== 'text', filters });
-  };
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
@@ -94,7 +90,7 @@ export function createCatalog({ server, version, searchFilters = async () => und
     const board = await readBoard();
     return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
   };
-  let tools: Promise<ListedTool[]> | undefined;
+  let listed: { filters: SearchFilters | undefined; tools: ListedTool[] } | undefined;
   // Loaded with the first call: every session starts with a list of tools, and some end there.
   let loaded: Promise<typeof import('./call-tool.ts')> | undefined;
   const calling = () => {
@@ -112,9 +108,14 @@ export function createCatalog({ server, version, searchFilters = async () => und
       .filter(Boolean)
       .join('\n'),
     hasTool: (name) => server.tools.has(name),
-    tools: () => {
-      tools ??= list();
-      return tools;
+    tools: async () => {
+      const filters = await searchFilters();
+      if (listed?.filters !== filters) listed = undefined;
+      listed ??= {
+        filters,
+        tools: listTools(server.tools.values(), { withOutput: server.output !== 'text', filters }),
+      };
+      return listed.tools;
     },
     prompts: listPrompts(prompts),
     timeoutMs: server.timeoutMs,

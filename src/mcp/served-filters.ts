@@ -14,19 +14,25 @@ const maxMs = 1000;
 const maxChars = 1_000_000;
 
 /**
- * The filters that a local library serves in its OpenAPI document, or undefined if it is no local library or does not
- * answer in time. Sent without a key: the document needs none, and over HTTP there is none yet.
+ * The filters that a local library serves in its OpenAPI document, or undefined if it is no local library. Sent without
+ * a key: the document needs none, and over HTTP there is none yet.
+ * @throws if it does not answer in time, or fails
  */
 export async function askForFilters({ fetch, baseUrl, userAgent }: ServedBy): Promise<SearchFilters | undefined> {
+  const response = await fetch(`${baseUrl}/openapi.json`, {
+    method: 'GET',
+    headers: { accept: 'application/json', 'user-agent': userAgent },
+    signal: AbortSignal.timeout(maxMs),
+    onSent: () => {},
+  });
+  const text = await response.text();
+  if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
+  return response.status === 200 && text.length <= maxChars ? readServedFilters(parsed(text)) : undefined;
+}
+
+function parsed(text: string): unknown {
   try {
-    const response = await fetch(`${baseUrl}/openapi.json`, {
-      method: 'GET',
-      headers: { accept: 'application/json', 'user-agent': userAgent },
-      signal: AbortSignal.timeout(maxMs),
-      onSent: () => {},
-    });
-    const text = await response.text();
-    return response.status === 200 && text.length <= maxChars ? readServedFilters(JSON.parse(text)) : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -37,7 +37,7 @@ async function sizeOf(bytes: Uint8Array, decoded: boolean) {
   return `${width} x ${height}`;
 }
 
-const main = (ad: Ad) => shown(`{media_url}/ads/${ad.id}/0.jpg`);
+const main = (ad: Ad) => shown(`{media_url}/ads/${ad.id}/0.webp`);
 const brandOf = (ad: Ad) => `${ad.displayUrl?.replace('.example', '')}`;
 
 describe('the demo', () => {
@@ -130,27 +130,31 @@ test('an ad that is none of the demo has no picture, whatever it contains, and n
   );
   let ads = 0;
   await fc.assert(
-    fc.asyncProperty(ad, fc.constantFrom('0.jpg', '1.jpg', '4.jpg', '999.jpg', 'logo.jpg'), async (fields, file) => {
-      const id = uuid(100 + ads++);
-      await served.load({ id, ...fields });
-      const response = await fetch(`${served.base}/media/ads/${id}/${file}`);
-      const isShown =
-        fields.displayUrl === 'mossgate.example' && Number(file.at(0) ?? 0) <= (fields.cards?.length ?? 0);
-      expect(response.status).toBe(
-        (fields.displayUrl === 'mossgate.example' && file === 'logo.jpg') || isShown ? 200 : 404,
-      );
-      await response.arrayBuffer();
-    }),
+    fc.asyncProperty(
+      ad,
+      fc.constantFrom('0.webp', '1.webp', '4.webp', '999.webp', 'logo.webp'),
+      async (fields, file) => {
+        const id = uuid(100 + ads++);
+        await served.load({ id, ...fields });
+        const response = await fetch(`${served.base}/media/ads/${id}/${file}`);
+        const isShown =
+          fields.displayUrl === 'mossgate.example' && Number(file.at(0) ?? 0) <= (fields.cards?.length ?? 0);
+        expect(response.status).toBe(
+          (fields.displayUrl === 'mossgate.example' && file === 'logo.webp') || isShown ? 200 : 404,
+        );
+        await response.arrayBuffer();
+      },
+    ),
     { numRuns: 60 },
   );
 });
 
-test.for(['x.jpg', '0.svg', '1000.jpg', '0.jpg.jpg', '-1.jpg', '0x1.jpg', '0.webp'])(
+test.for(['x.webp', '0.svg', '1000.webp', '0.webp.webp', '-1.webp', '0x1.webp', '0.jpg'])(
   '%s is a 404',
   async (file, { served }) => {
     await served.load({ id: uuid(1), displayUrl: 'mossgate.example' });
     const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/${file}`);
     expect(status).toBe(404);
-    expect(body.error.message).toContain(file.endsWith('jpg') ? 'picture' : 'Nothing is served at');
+    expect(body.error.message).toContain(file.endsWith('webp') ? 'picture' : 'Nothing is served at');
   },
 );

@@ -156,7 +156,7 @@ describe('any request at all', () => {
         'items',
         'search',
         'media',
-        'logo.jpg',
+        'logo.webp',
         uuid(1),
         '-',
         'keys',

@@ -16,7 +16,7 @@ test('an internal error reaches the log in full, and callers as a plain 500', as
 });
 
 test('the picture of a missing ad is a 404', async ({ served }) => {
-  const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/0.jpg`);
+  const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/0.webp`);
   expect(status).toBe(404);
   expect(body.error.message).toContain('picture');
 });

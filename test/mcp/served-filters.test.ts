@@ -74,6 +74,34 @@ test('a loopback address is asked once, with the usual headers and no key', asyn
   expect(headers.authorization).toBeUndefined();
 });
 
+test.each<[string, RequestListener]>([
+  ['is not there yet', (_, response) => void response.destroy()],
+  ['is still starting', (_, response) => void response.writeHead(503).end()],
+])('a library that %s is asked again, by later lists and calls, but not by each', async (_, atFirst) => {
+  let time = 0;
+  let answer = atFirst;
+  let asked = 0;
+  const upstream = createServer((request, response) => {
+    if (request.url !== '/openapi.json') return void response.writeHead(404).end();
+    asked++;
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const { port } = upstream.address() as AddressInfo;
+  const config = { baseUrl: `http://127.0.0.1:${port}`, apiKey: 'svc_live_listed' };
+  const server = await startServer({ config, now: () => 1_800_000_000_000 + time, elapsed: () => time });
+  const listed = async () => JSON.stringify((await server.client.listTools()).tools);
+  for (let index = 0; index < 3; index++) expect(await listed()).toContain(unknown);
+  expect(asked).toBe(1);
+  answer = described([{ key: 'colour', type: 'strings', values: ['RED'] }]);
+  time = 5000;
+  expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
+  for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
+  expect(asked).toBe(2);
+  await server.close();
+  upstream.close();
+});
+
 test('a file that is named is used, and nobody is asked', async () => {
   const searchFilters = { ads: [{ key: 'shade', type: 'string' }], pages: [] };
   const { text, requests } = await listedWith(described([{ key: 'colour', type: 'string' }]), { searchFilters });

@@ -145,7 +145,7 @@ function makeAd(market: Market, campaign: Campaign, pageId: string, copy: Copy, 
       body: advertiser.points[at % advertiser.points.length],
       cta_type: copy.cta,
       link_url: link,
-      image_url: `{media_url}/ads/${id}/${at + 1}.jpg`,
+      image_url: `{media_url}/ads/${id}/${at + 1}.webp`,
     })),
     changes: {},
     website: { siteDomain: advertiser.domain },
@@ -190,13 +190,13 @@ function makeMedia(random: SeededRandom, ad: Ad): Ad['media'] {
     const url = `{media_url}/ads/${ad.id}/${file}`;
     return { type, url, referenceId: ad.id, mediaFormat: 'webp', filename: file, width, height, nr };
   };
-  const still = asset('THUMB', '0.jpg', 0);
-  const logo = asset('PA_PP', 'logo.jpg', null);
+  const still = asset('THUMB', '0.webp', 0);
+  const logo = asset('PA_PP', 'logo.webp', null);
   if (ad.displayFormat === 'VIDEO') {
     const video = { ...still, type: 'VID', durationSeconds: random.between(6, 45), urls: { preview: still.url } };
     return [video, still, logo];
   }
-  const cards = (ad.cards ?? []).map((_, at) => asset('CARD_THUMB', `${at + 1}.jpg`, at + 1));
+  const cards = (ad.cards ?? []).map((_, at) => asset('CARD_THUMB', `${at + 1}.webp`, at + 1));
   return cards.length > 0 ? [...cards, logo] : [still, logo];
 }
 
@@ -226,7 +226,7 @@ function makePage({ random, today }: Market, advertiser: Advertiser, pageId: str
     countries: advertiser.countries,
     languages: [advertiser.language],
     media: [
-      { type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.jpg`, mediaFormat: 'webp', filename: 'logo.jpg' },
+      { type: 'PA_PP', url: `{media_url}/ads/${ads[0]?.id}/logo.webp`, mediaFormat: 'webp', filename: 'logo.webp' },
     ],
     thumbnails: ads.slice(0, 4).map((ad) => ({ url: stillOf(ad), isVideo: ad.displayFormat === 'VIDEO' })),
   };
@@ -291,13 +291,13 @@ type Picture = { name: string; width: number; height: number };
 
 type Shown = Pick<Ad, 'id' | 'displayUrl' | 'productTitle' | 'headline' | 'body' | 'displayFormat' | 'cards'>;
 
-/** @param file as in the address: `0.jpg` for the ad itself, `1.jpg` and up for its cards, `logo.jpg` */
+/** @param file as in the address: `0.webp` for the ad itself, `1.webp` and up for its cards, `logo.webp` */
 export function pictureOf(ad: Shown, file: string): Picture | undefined {
   const advertiser = advertisers.find(({ domain }) => domain === ad.displayUrl);
   if (advertiser === undefined) return;
   const brand = advertiser.domain.replace('.example', '');
-  if (file === 'logo.jpg') return { name: `${brand}-logo`, width: 160, height: 160 };
-  const nr = /^\d{1,3}\.jpg$/.test(file) ? Number.parseInt(file, 10) : Number.NaN;
+  if (file === 'logo.webp') return { name: `${brand}-logo`, width: 160, height: 160 };
+  const nr = /^\d{1,3}\.webp$/.test(file) ? Number.parseInt(file, 10) : Number.NaN;
   const card = ad.cards?.[nr - 1];
   if (nr !== 0 && card === undefined) return;
   const title = String(card?.title ?? ad.productTitle).toLowerCase();

@@ -138,7 +138,7 @@ function serviceOf(parts: ServiceParts): Hono {
     app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
-  app.get('/media/ads/:adId/:file{.+\\.jpg}', async ({ req }) => {
+  app.get('/media/ads/:adId/:file{.+\\.webp}', async ({ req }) => {
     const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
     return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
   });
