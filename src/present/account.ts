@@ -9,14 +9,14 @@ import { quote, word } from './safe-text.ts';
 export const AccountView = z.looseObject({});
 export const IdentityView = z.looseObject({});
 
-const TOKENS = 1500;
+const tokens = 1500;
 
-export const viewAccount = (account: unknown): Fields => fullView(account, TOKENS);
-export const viewIdentity = (identity: unknown): Fields => fullView(identity, TOKENS);
+export const viewAccount = (account: unknown): Fields => fullView(account, tokens);
+export const viewIdentity = (identity: unknown): Fields => fullView(identity, tokens);
 
 /** Adds the days of the period, and what is left in each window, to the API's fields. */
 export function viewCredits(status: unknown): Fields {
-  const view = fullView(status, TOKENS);
+  const view = fullView(status, tokens);
   const ends = dayOf(seconds(view.periodEnd));
   const starts = dayOf(seconds(view.periodStart));
   const usage = isObject(view.usageLimit) ? view.usageLimit : {};
@@ -102,7 +102,7 @@ function valueText(value: unknown): string {
 
 export const CollectionView = z.looseObject({ id: z.string() });
 
-const FIELDS = {
+const collectionFields = {
   name: 40,
   type: 12,
   isDefault: 'flag',
@@ -112,12 +112,12 @@ const FIELDS = {
   pageCount: 'number',
 } as const;
 
-export type CollectionView = Kept<typeof FIELDS> & { id: string };
+export type CollectionView = Kept<typeof collectionFields> & { id: string };
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
   const view: CollectionView = { id: idOf(source.id) };
-  keep(view, source, FIELDS);
+  keep(view, source, collectionFields);
   return view;
 }
 

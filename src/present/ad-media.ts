@@ -19,9 +19,9 @@ export function creativeOf(ad: Fields): string | undefined {
 
 function mediaParts(ad: Fields): string[] {
   const media = objects(ad.media);
-  const videos = pieces(media, OWN_VIDEO);
-  const stills = pieces(media, OWN_PICTURE);
-  const cardVideos = pieces(media, CARD_VIDEO);
+  const videos = pieces(media, ownVideo);
+  const stills = pieces(media, ownPicture);
+  const cardVideos = pieces(media, cardVideo);
   const cards = cardCount(ad, media);
   const parts: string[] = [];
   if (videos.length > 0) parts.push(`${counted(videos.length, 'video')}${lengths(videos)}`);
@@ -33,10 +33,10 @@ function mediaParts(ad: Fields): string[] {
   return parts;
 }
 
-const OWN_VIDEO = /^VID/i;
-const OWN_PICTURE = /^(?!CARD|PA_|VID)/i;
-const CARD_VIDEO = /^CARD_VID/i;
-const CARD_PICTURE = /^CARD(?!_VID)/i;
+const ownVideo = /^VID/i;
+const ownPicture = /^(?!CARD|PA_|VID)/i;
+const cardVideo = /^CARD_VID/i;
+const cardPicture = /^CARD(?!_VID)/i;
 
 /** Some ads send the media of their cards, but no cards. */
 const cardCount = ({ cards }: Fields, media: Fields[]) =>
@@ -49,10 +49,10 @@ const cardCount = ({ cards }: Fields, media: Fields[]) =>
 export function mediaCounts(ad: Fields) {
   const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
   const cards = cardCount(ad, media);
-  const videos = pieces(media, OWN_VIDEO).length;
-  const cardVideos = new Set(pieces(media, CARD_VIDEO).map(positionOf));
-  const cardImages = pieces(media, CARD_PICTURE).filter((asset) => !cardVideos.has(positionOf(asset)));
-  const stills = videos > 0 || cards > 0 ? 0 : pieces(media, OWN_PICTURE).length;
+  const videos = pieces(media, ownVideo).length;
+  const cardVideos = new Set(pieces(media, cardVideo).map(positionOf));
+  const cardImages = pieces(media, cardPicture).filter((asset) => !cardVideos.has(positionOf(asset)));
+  const stills = videos > 0 || cards > 0 ? 0 : pieces(media, ownPicture).length;
   if (pieces(media, /^(?!PA_)/i).length === 0) return { cardCount: cards, videoCount: null, imageCount: null };
   return { cardCount: cards, videoCount: videos + cardVideos.size, imageCount: stills + cardImages.length };
 }
@@ -65,9 +65,9 @@ interface Media {
 
 export function mediaOf(ad: Fields): Media {
   const media = objects(ad.media);
-  const own = [...pieces(media, OWN_VIDEO), ...pieces(media, OWN_PICTURE)];
+  const own = [...pieces(media, ownVideo), ...pieces(media, ownPicture)];
   const ofCards: Fields[][] = Array.from({ length: cardCount(ad, media) }, () => []);
-  const cardMedia = [...pieces(media, CARD_PICTURE), ...pieces(media, CARD_VIDEO)];
+  const cardMedia = [...pieces(media, cardPicture), ...pieces(media, cardVideo)];
   const cardIndex = indexByPosition(cardMedia, ofCards.length);
   for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? own).push(asset);
   return { own, ofCards };
@@ -125,7 +125,7 @@ export type SameAs = Partial<Record<CardField, number | 'ad'>>;
 export type CardField = 'title' | 'body' | 'linkDescription' | 'ctaType' | 'landingUrl';
 
 /** Cards are free-form: these are the spellings seen, and those that similar services use. */
-const CARD_FIELDS = {
+const cardFields = {
   title: ['title', 'headline', 'name'],
   body: ['body', 'text'],
   linkDescription: ['link_description', 'linkDescription', 'description'],
@@ -136,7 +136,7 @@ const CARD_FIELDS = {
   still: ['video_preview_image_url', 'videoPreviewImageUrl'],
 } as const;
 
-const MAX_CARDS = 20;
+const maxCards = 20;
 
 interface Cards {
   /** Without their addresses. */
@@ -150,7 +150,7 @@ interface Cards {
 /** The first cards of an ad, each with what it says itself. */
 export function viewCards(ad: Fields): Cards {
   const ofCards = mediaOfCards(ad);
-  const shown = Math.min(ofCards.length, MAX_CARDS);
+  const shown = Math.min(ofCards.length, maxCards);
   const cards = objects(ad.cards).slice(0, shown);
   const views: CardView[] = Array.from({ length: shown }, (_, index) => ({ card: index + 1 }));
   const texts = textsOf(cards);
@@ -182,7 +182,7 @@ function sameAs(view: CardView | undefined, field: CardField, source: number | '
 /** What the ad itself says in a field that cards have, too. A title is the card's own. */
 function ownText(ad: Fields, field: CardField): unknown {
   if (field === 'title') return undefined;
-  return field === 'landingUrl' ? cleanAddress(ad.offerLink, LINK_TOKENS) : ad[field];
+  return field === 'landingUrl' ? cleanAddress(ad.offerLink, linkTokens) : ad[field];
 }
 
 /** A text, uncut, and the numbers of the cards that have it. */
@@ -200,7 +200,7 @@ function textsOf(cards: Fields[]): Map<string, CardText> {
       body: cardField(card, 'body'),
       linkDescription: cardField(card, 'linkDescription'),
       ctaType: cardField(card, 'ctaType'),
-      landingUrl: cleanAddress(linkOf(card), LINK_TOKENS),
+      landingUrl: cleanAddress(linkOf(card), linkTokens),
     };
     for (const [name, text] of Object.entries(texts)) {
       if (text === undefined) continue;
@@ -214,22 +214,22 @@ function textsOf(cards: Fields[]): Map<string, CardText> {
 }
 
 /** All texts share this budget: what short ones leave over goes to long ones. */
-const COPY_TOKENS = 600;
-const MIN_TOKENS = 14;
-const CTA_TOKENS = 12;
+const copyTokens = 600;
+const minTokens = 14;
+const ctaTokens = 12;
 
 function fittedTexts(all: CardText[]): Map<CardText, string | undefined> {
   const fitted = new Map<CardText, string | undefined>();
   const copy: { text: CardText; cost: number }[] = [];
   for (const text of all) {
     if (text.field === 'landingUrl') fitted.set(text, text.text);
-    else if (text.field === 'ctaType') fitted.set(text, textOf(text.text, CTA_TOKENS));
-    else copy.push({ text, cost: estimateTokens(text.text.slice(0, COPY_TOKENS * 8)) });
+    else if (text.field === 'ctaType') fitted.set(text, textOf(text.text, ctaTokens));
+    else copy.push({ text, cost: estimateTokens(text.text.slice(0, copyTokens * 8)) });
   }
-  let left = COPY_TOKENS;
+  let left = copyTokens;
   let waiting = copy.length;
   for (const { text, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
-    const share = Math.max(MIN_TOKENS, left / waiting--);
+    const share = Math.max(minTokens, left / waiting--);
     fitted.set(text, textOf(text.text, share));
     left -= Math.min(cost, share);
   }
@@ -259,12 +259,12 @@ export const linkOf = (card: Fields | undefined): string | undefined => cardFiel
 /** `{{product.name}}`: the network fills this in from a catalogue, but the ad library does not. */
 export const isTemplate = (text: unknown): boolean => typeof text === 'string' && /\{\{[^{}]*\}\}/.test(text);
 
-const LINK_TOKENS = 40;
+const linkTokens = 40;
 const filled = (text: string | undefined) => (isTemplate(text) ? undefined : text);
 
 /** The first text that a card has under the spellings of a field. */
-export function cardField(card: Fields | undefined, field: keyof typeof CARD_FIELDS): string | undefined {
-  for (const name of CARD_FIELDS[field]) {
+export function cardField(card: Fields | undefined, field: keyof typeof cardFields): string | undefined {
+  for (const name of cardFields[field]) {
     const value = card?.[name];
     if (typeof value === 'string' && value.trim() !== '') return value;
   }
@@ -286,9 +286,9 @@ interface LinkWriter {
 }
 
 /** Longer addresses are useless to a reader, and a cut one would not work. */
-const MAX_ADDRESS = 2000;
+const maxAddress = 2000;
 /** The type, the date and the names of the fields. */
-const LINK_LABEL_TOKENS = 24;
+const linkLabelTokens = 24;
 
 export function linkWriter(tokens: number, now: number): LinkWriter {
   let left = tokens;
@@ -299,8 +299,8 @@ export function linkWriter(tokens: number, now: number): LinkWriter {
     },
     write: (assets) =>
       assets.flatMap((asset) => {
-        const link = left < LINK_LABEL_TOKENS ? undefined : mediaLink(asset, now);
-        const cost = LINK_LABEL_TOKENS + (link?.url === undefined ? 0 : estimateTokens(link.url));
+        const link = left < linkLabelTokens ? undefined : mediaLink(asset, now);
+        const cost = linkLabelTokens + (link?.url === undefined ? 0 : estimateTokens(link.url));
         if (link === undefined || cost > left) {
           leftOut++;
           return [];
@@ -314,7 +314,7 @@ export function linkWriter(tokens: number, now: number): LinkWriter {
 function mediaLink(asset: Fields, now: number): MediaLink | undefined {
   const address = addressOf(asset.url);
   // A user name in front of the host would hide it.
-  if (address === undefined || address.href.length > MAX_ADDRESS || address.username + address.password !== '') return;
+  if (address === undefined || address.href.length > maxAddress || address.username + address.password !== '') return;
   const url = address.href;
   const type = textOf(asset.type, 12) ?? 'media';
   const expiry = expiryOf(url);
@@ -375,7 +375,7 @@ function firstWorking(assets: readonly Fields[], now: number): Found | Reason | 
 }
 
 /** Longer ones are no addresses. */
-const WEB_ADDRESS = /^https?:\/\/\S{1,4000}$/i;
+const webAddress = /^https?:\/\/\S{1,4000}$/i;
 
 const addresses = (...found: unknown[]): string[] =>
-  found.filter((address): address is string => typeof address === 'string' && WEB_ADDRESS.test(address));
+  found.filter((address): address is string => typeof address === 'string' && webAddress.test(address));

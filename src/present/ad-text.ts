@@ -8,16 +8,16 @@ import {
   mediaOfCards,
   type SameAs,
 } from './ad-media.ts';
-import { type Detail, type Fields, FULL_TOKENS, groupBy, simpleFacts } from './copy-fields.ts';
+import { type Detail, type Fields, fullTokens, groupBy, simpleFacts } from './copy-fields.ts';
 import { dayOf, daysBetween } from './dates.ts';
 import { adFields } from './fields.ts';
 import { fullBlocks, fullText } from './full.ts';
-import { COUNTRY, copies, count, framed, type ListFrame } from './list-text.ts';
+import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
 import { codes, constant, quote, quoteLines, word } from './safe-text.ts';
-import { fitsWithin, TRUNCATED } from './tokens.ts';
+import { fitsWithin, truncated } from './tokens.ts';
 
 /** A single ad: the advertiser, the facts, then the copy on lines of its own. */
-export function adText(ad: AdView, detail: Detail = 'standard', budget = FULL_TOKENS): string {
+export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(ad, budget);
   return [
     `Ad ${word(ad.id)}`,
@@ -117,13 +117,13 @@ function cardLine({ card, title, body, linkDescription, ctaType, landingUrl, sam
 function repeats(sameAs: SameAs): string[] {
   const sources = groupBy(Object.entries(sameAs) as [CardField, number | 'ad'][], ([, source]) => source);
   return [...sources].map(([source, fields]) => {
-    const labels = fields.map(([field]) => CARD_LABELS[field]);
+    const labels = fields.map(([field]) => cardLabels[field]);
     const listed = [labels.slice(0, -1).join(', '), labels.at(-1)].filter(Boolean).join(' and ');
     return `${listed} as ${source === 'ad' ? 'the ad' : `card ${source}`}`;
   });
 }
 
-const CARD_LABELS: Record<CardField, string> = {
+const cardLabels: Record<CardField, string> = {
   title: 'title',
   body: 'text',
   linkDescription: 'description',
@@ -142,7 +142,7 @@ interface AdList extends ListFrame {
  * Brief ads stand in the service's order, under their advertiser. Facts that all ads of the list, or ads of an advertiser
  * in a row, share appear once, on the line above them.
  */
-export function adListText({ items, detail = 'brief', budget = FULL_TOKENS, ...frame }: AdList): string {
+export function adListText({ items, detail = 'brief', budget = fullTokens, ...frame }: AdList): string {
   if (detail === 'full')
     return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
   const rows = items.map((ad, index) => ({ ad, number: index + (frame.from ?? 1), facts: factsOf(ad, frame.asOf) }));
@@ -247,17 +247,17 @@ function copyText({ headline, body, bodyHash, firstCard }: AdView): string {
 /** `"Hand-welted in Porto…" +394 #482193`: the number of characters missing, and the hash of the whole body. */
 function bodyText(body: string, hash: number | undefined): string {
   if (hash === undefined) return quote(body);
-  const [suffix = '', missing] = TRUNCATED.exec(body) ?? [];
+  const [suffix = '', missing] = truncated.exec(body) ?? [];
   return `${quote(`${body.slice(0, -suffix.length)}…`)} +${missing} #${hash}`;
 }
 
 function legend(items: readonly AdView[]): string | undefined {
-  const used = [...NETWORKS].filter(([name]) => items.some((ad) => ad.publisherPlatform?.includes(name)));
+  const used = [...networks].filter(([name]) => items.some((ad) => ad.publisherPlatform?.includes(name)));
   return used.map(([name, short]) => `${short} ${name.toLowerCase().replace('_', ' ')}`).join(', ') || undefined;
 }
 
 /** The abbreviations that are usual in advertising. */
-const NETWORKS: ReadonlyMap<string, string> = new Map([
+const networks: ReadonlyMap<string, string> = new Map([
   ['FACEBOOK', 'FB'],
   ['INSTAGRAM', 'IG'],
   ['AUDIENCE_NETWORK', 'AN'],
@@ -277,13 +277,13 @@ export function factsOf(ad: AdView, asOf?: string): string[] {
     range('revenue est.', [ad.revenueMin, ad.revenueMax], ad),
     productFact(ad),
     actionFact(ad),
-    ad.publisherPlatform && codes(ad.publisherPlatform.map(shortName), NETWORK),
-    ad.countries && codes(ad.countries, COUNTRY),
+    ad.publisherPlatform && codes(ad.publisherPlatform.map(shortName), network),
+    ad.countries && codes(ad.countries, countryPattern),
   ].filter((fact): fact is string => fact !== undefined && fact !== '');
 }
 
-const shortName = (name: string) => NETWORKS.get(name) ?? name;
-const NETWORK = new RegExp(`^(?:${[...NETWORKS.values()].join('|')})$`);
+const shortName = (name: string) => networks.get(name) ?? name;
+const network = new RegExp(`^(?:${[...networks.values()].join('|')})$`);
 
 function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const from = dayOf(ad.startedAt);
@@ -313,8 +313,8 @@ function range(label: string, [min, max]: Range, ad: AdView): string | undefined
 }
 
 /** ` EUR`. The document names no currency, but imported ads have one. */
-const currencyOf = ({ currency }: AdView) => (currency === undefined ? '' : ` ${codes([currency], CURRENCY)}`);
-const CURRENCY = /^[A-Z]{3}$/;
+const currencyOf = ({ currency }: AdView) => (currency === undefined ? '' : ` ${codes([currency], currencyPattern)}`);
+const currencyPattern = /^[A-Z]{3}$/;
 
 function productFact(ad: AdView): string | undefined {
   const { productTitle, productPrice } = ad;

@@ -14,9 +14,9 @@ import {
   add,
   type Detail,
   type Fields,
-  FULL_TOKENS,
-  ID_TOKENS,
+  fullTokens,
   idOf,
+  idTokens,
   isObject,
   keep,
   objects,
@@ -27,7 +27,7 @@ import { dayOf, type Run, runOf } from './dates.ts';
 import { adFields, type ShownWith } from './fields.ts';
 import { fullItem } from './full.ts';
 import { hashOf } from './safe-text.ts';
-import { estimateTokens, TRUNCATED } from './tokens.ts';
+import { estimateTokens, truncated } from './tokens.ts';
 import { cleanAddress, domainOf } from './urls.ts';
 
 /**
@@ -74,7 +74,7 @@ interface AdOptions {
   budget?: number;
 }
 
-export function viewAd(ad: object, { detail, now, budget = FULL_TOKENS }: AdOptions): AdView {
+export function viewAd(ad: object, { detail, now, budget = fullTokens }: AdOptions): AdView {
   const source = ad as Fields;
   if (detail === 'brief') return briefView(source, now);
   return detail === 'standard' ? standardView(source, now, budget) : fullAd(source, now, budget);
@@ -104,9 +104,13 @@ function standardView(ad: Fields, now: number, budget: number): AdView {
   add(view, runOf(ad, now));
   addLanding(view, ad);
   add(view, { landingUrl: cleanAddress(ad.offerLink, 100) });
-  keep(view, { onlyInFull: Object.keys(ad).filter((name) => !SHOWN.has(name) && !isEmpty(ad[name])) }, ONLY_IN_FULL);
+  keep(
+    view,
+    { onlyInFull: Object.keys(ad).filter((name) => !shownNames.has(name) && !isEmpty(ad[name])) },
+    onlyInFullTable,
+  );
   // Signed addresses weigh more than all the rest, so they get what it leaves.
-  const links = linkWriter(budget - estimateTokens(JSON.stringify(view)) - LABEL_TOKENS, now);
+  const links = linkWriter(budget - estimateTokens(JSON.stringify(view)) - labelTokens, now);
   const own = links.write(mediaOf(ad).own);
   // Each card's picture comes before the second address of any card.
   const firsts = media.map((assets) => links.write(assets.slice(0, 1)));
@@ -122,9 +126,9 @@ function standardView(ad: Fields, now: number, budget: number): AdView {
 }
 
 /** Labels that the text has and the data has not. */
-const LABEL_TOKENS = 100;
+const labelTokens = 100;
 
-const DERIVED_TOKENS = 100;
+const derivedTokens = 100;
 
 /** Everything the service sent, after the derived fields. If both use a name, the service's value wins. */
 function fullAd(ad: Fields, now: number, budget: number): AdView {
@@ -132,7 +136,7 @@ function fullAd(ad: Fields, now: number, budget: number): AdView {
   const view: AdView = { id };
   add(view, { creative: creativeOf(ad), ...runOf(ad, now) });
   addLanding(view, ad);
-  return { ...view, ...fullItem(ad, budget - DERIVED_TOKENS), id };
+  return { ...view, ...fullItem(ad, budget - derivedTokens), id };
 }
 
 const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
@@ -140,36 +144,35 @@ const pageOf = (ad: Fields): Fields => (isObject(ad.page) ? ad.page : {});
 function advertised(ad: Fields, nameTokens: number): AdView {
   const view: AdView = { id: idOf(ad.id) };
   keep(view, pageOf(ad), { pageName: nameTokens });
-  keep(view, ad, { pageId: ID_TOKENS });
+  keep(view, ad, { pageId: idTokens });
   return view;
 }
 
-const HEADLINE_TOKENS = 28;
-const BODY_TOKENS = 26;
-const CARD_TOKENS = 36;
-const OPENING_CHARS = 24;
+const headlineTokens = 28;
+const bodyTokens = 26;
+const cardTokens = 36;
+const openingChars = 24;
 
 /** The same body is cut to the same opening in every ad. A template shows its first card. */
 function addOpening(view: AdView, ad: Fields): void {
-  const body = textOf(ad.body, Math.max(BODY_TOKENS, minTokensOf(ad.body)));
+  const body = textOf(ad.body, Math.max(bodyTokens, minTokensOf(ad.body)));
   const needsCard = isTemplate(ad.headline) || isTemplate(ad.body) || (!ad.headline && !ad.body);
   add(view, {
-    headline: textOf(ad.headline, HEADLINE_TOKENS),
+    headline: textOf(ad.headline, headlineTokens),
     body,
     bodyHash: isTruncated(body, ad.body) ? hashOf(String(ad.body).trim()) : undefined,
-    firstCard: needsCard ? firstCard(ad, CARD_TOKENS) : undefined,
+    firstCard: needsCard ? firstCard(ad, cardTokens) : undefined,
   });
 }
 
 /** Not just any text that ends like one that was truncated. */
 function isTruncated(view: string | undefined, text: unknown): boolean {
-  const suffix = TRUNCATED.exec(view ?? '')?.[0];
+  const suffix = truncated.exec(view ?? '')?.[0];
   return suffix !== undefined && typeof text === 'string' && !text.trimEnd().endsWith(suffix);
 }
 
 /** Enough for a few words of the body, even if every letter costs three tokens. */
-const minTokensOf = (text: unknown) =>
-  typeof text === 'string' ? estimateTokens(text.slice(0, OPENING_CHARS)) + 9 : 0;
+const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0);
 
 /** Where an ad leads; only without any link it is what the ad displays. */
 export function landingDomainOf(ad: Fields): string | undefined {
@@ -194,9 +197,10 @@ function addLanding(view: AdView, ad: Fields): void {
 
 const related = (a: string, b: string) => a === b || a.endsWith(`.${b}`) || b.endsWith(`.${a}`);
 
-const ONLY_IN_FULL = { onlyInFull: 'words' } as const;
-const SHOWN = new Set(Object.keys(standardFields));
-for (const name of ['id', 'pageId', 'page', 'media', 'cards', 'website', 'offerLink', 'displayUrl']) SHOWN.add(name);
+const onlyInFullTable = { onlyInFull: 'words' } as const;
+const shownNames = new Set(Object.keys(standardFields));
+for (const name of ['id', 'pageId', 'page', 'media', 'cards', 'website', 'offerLink', 'displayUrl'])
+  shownNames.add(name);
 
 const isEmpty = (value: unknown) =>
   value === undefined ||

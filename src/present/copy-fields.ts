@@ -6,13 +6,13 @@ import { truncate } from './tokens.ts';
 export type Detail = 'brief' | 'standard' | 'full';
 
 /** Twice a UUID. */
-export const ID_TOKENS = 48;
+export const idTokens = 48;
 
 /** A full view and its frame stay below the default result budget of 8,000. */
-export const FULL_TOKENS = 7500;
+export const fullTokens = 7500;
 
 /** Maximum tokens of data for each token of text: data repeats what a text states once. */
-export const DATA_PER_TEXT = 2;
+export const dataPerText = 2;
 
 export type Fields = Record<string, unknown>;
 
@@ -23,33 +23,33 @@ export const isObject = (value: unknown): value is Fields =>
 export const isNumber = (value: unknown): value is number => Number.isFinite(value);
 
 /** A whole number that JavaScript cannot read exactly came as a text. */
-export const isLongNumber = (value: unknown): value is string => typeof value === 'string' && LONG_NUMBER.test(value);
+export const isLongNumber = (value: unknown): value is string => typeof value === 'string' && longNumber.test(value);
 
-const LONG_NUMBER = /^-?\d{16,400}$/;
+const longNumber = /^-?\d{16,400}$/;
 
 /** The objects among the first entries of a list; none for anything else. */
 export const objects = (value: unknown): Fields[] =>
-  Array.isArray(value) ? value.slice(0, MAX_OBJECTS).filter(isObject) : [];
+  Array.isArray(value) ? value.slice(0, maxObjects).filter(isObject) : [];
 
 /** No ad has that many cards or media. */
-const MAX_OBJECTS = 1000;
+const maxObjects = 1000;
 
 /** A safe text of at most `tokens`; undefined for anything but a text with visible content. */
 export function textOf(value: unknown, tokens: number): string | undefined {
   if (typeof value !== 'string' || value === '') return;
-  const enough = CHARS_PER_TOKEN * (tokens + 8);
+  const enough = charsPerToken * (tokens + 8);
   const text = sanitize(value.slice(0, enough)).trim();
   const beyond = Math.max(0, value.length - enough);
   return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
 }
 
 /** The output schemas promise clients that an id is always present and always text. */
-export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, ID_TOKENS) ?? '';
+export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, idTokens) ?? '';
 
 /** By our estimate no text has more, so the rest is not even read. */
-const CHARS_PER_TOKEN = 8;
-const MAX_WORDS = 12;
-const WORD_TOKENS = 12;
+const charsPerToken = 8;
+const maxWords = 12;
+const wordTokens = 12;
 
 /** The type of a field: the maximum tokens of a text, a number, a flag, a list of words. */
 export type FieldType = number | 'number' | 'flag' | 'words';
@@ -60,11 +60,11 @@ export const viewTable = (fields: Record<string, SentField>, view: 'brief' | 'st
     Object.entries(fields).flatMap(([name, { is, brief, standard = brief }]) => {
       const shown = view === 'brief' ? brief : standard;
       if (shown === undefined) return [];
-      return [[name, is === 'number' || is === 'flag' || is === 'words' ? is : shown === true ? DATE_TOKENS : shown]];
+      return [[name, is === 'number' || is === 'flag' || is === 'words' ? is : shown === true ? dateTokens : shown]];
     }),
   );
 
-const DATE_TOKENS = 20;
+const dateTokens = 20;
 
 /** `reach 800000`: a phrase for each field of the view whose number needs but a word. */
 export const simpleFacts = (fields: Record<string, SentField>, view: object): string[] =>
@@ -114,11 +114,11 @@ function keepValue(value: unknown, type: FieldType | undefined): unknown {
 function wordsOf(value: unknown): string[] | undefined {
   if (!Array.isArray(value)) return;
   const words: string[] = [];
-  for (const word of value.slice(0, MAX_WORDS)) {
-    const text = textOf(word, WORD_TOKENS);
+  for (const word of value.slice(0, maxWords)) {
+    const text = textOf(word, wordTokens);
     if (text !== undefined) words.push(text);
   }
-  if (value.length > MAX_WORDS) words.push(`… (+${value.length - MAX_WORDS} more)`);
+  if (value.length > maxWords) words.push(`… (+${value.length - maxWords} more)`);
   return words.length > 0 ? words : undefined;
 }
 

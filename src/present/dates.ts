@@ -31,16 +31,16 @@ export function runOf(dates: RunDates, now: number): Run {
   const ran = started === undefined || last === undefined ? -1 : days(started, last);
   if (ran >= 0) run.daysRunning = ran;
   if (end !== undefined) run.stillRunning = !ended;
-  else if (sinceSeen !== undefined && sinceSeen <= MAX_DAYS_SINCE_SEEN) run.stillRunning = true;
+  else if (sinceSeen !== undefined && sinceSeen <= maxDaysSinceSeen) run.stillRunning = true;
   if (sinceSeen !== undefined && !ended) run.daysSinceSeen = sinceSeen;
   return run;
 }
 
-/** `2026-07-01` from an ISO date-time or milliseconds; undefined if it is not a date. */
+/** `2026-07-01` from an iso date-time or milliseconds; undefined if it is not a date. */
 export function dayOf(date: unknown): string | undefined {
-  if (typeof date === 'string' && UTC_DATE.test(date)) return date.slice(0, 10);
+  if (typeof date === 'string' && utcDate.test(date)) return date.slice(0, 10);
   const time = typeof date === 'number' ? date : timeOf(date);
-  if (time === undefined || !(Math.abs(time) <= MAX_TIME)) return;
+  if (time === undefined || !(Math.abs(time) <= maxTime)) return;
   return new Date(time).toISOString().replace(/T.*/, '');
 }
 
@@ -78,30 +78,30 @@ export function daysBetween(from: string, to: string): number | undefined {
  * or one in a year of other than four digits.
  */
 export function timeOf(date: unknown): number | undefined {
-  if (typeof date !== 'string' || date.length > MAX_DATE) return;
+  if (typeof date !== 'string' || date.length > maxDate) return;
   const time = Date.parse(inUtc(date.trim()));
-  return time >= FIRST_TIME && time <= LAST_TIME ? time : undefined;
+  return time >= firstTime && time <= lastTime ? time : undefined;
 }
 
 function inUtc(text: string): string {
-  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = ISO.exec(text) ?? [];
+  const [, day, time = '00:00', zone = 'Z', hours, minutes = '00'] = iso.exec(text) ?? [];
   if (day !== undefined) return `${day}T${time.replace(',', '.')}${hours === undefined ? zone : `${hours}:${minutes}`}`;
   // `1 June 2025`, `Sun, 01 Jun 2025 00:30:00 GMT`: what holds no year could be any text.
-  if (!YEAR.test(text)) return '';
-  return ZONE.test(text) ? text : `${text} UTC`;
+  if (!yearPattern.test(text)) return '';
+  return zonePattern.test(text) ? text : `${text} UTC`;
 }
 
-const MAX_DATE = 100;
-const ISO = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
-const YEAR = /\b\d{4}\b/;
-const ZONE = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
-const FIRST_TIME = Date.parse('0000-01-01T00:00:00Z');
-const LAST_TIME = Date.parse('9999-12-31T23:59:59.999Z');
+const maxDate = 100;
+const iso = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?) ?(Z|([+-]\d\d)(?::?(\d\d))?)?)?$/i;
+const yearPattern = /\b\d{4}\b/;
+const zonePattern = /\b(?:UTC?|GMT|Z|[ECMP][SD]T)\b|:\d\d ?[+-]\d/i;
+const firstTime = Date.parse('0000-01-01T00:00:00Z');
+const lastTime = Date.parse('9999-12-31T23:59:59.999Z');
 
-const UTC_DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
+const utcDate = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z)?$/;
 /** An ad without an end that was seen so many calendar days ago at most runs. */
-export const MAX_DAYS_SINCE_SEEN = 2;
-const DAY = 86_400_000;
-const MAX_TIME = 8.64e15;
+export const maxDaysSinceSeen = 2;
+const dayMs = 86_400_000;
+const maxTime = 8.64e15;
 
-const days = (from: number, to: number) => Math.floor(to / DAY) - Math.floor(from / DAY);
+const days = (from: number, to: number) => Math.floor(to / dayMs) - Math.floor(from / dayMs);

@@ -1,4 +1,4 @@
-import { DATA_PER_TEXT, type Fields, isNumber, isObject } from './copy-fields.ts';
+import { dataPerText, type Fields, isNumber, isObject } from './copy-fields.ts';
 import { defuse, quote, sanitize, sanitizeLine, word } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 
@@ -8,21 +8,21 @@ import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
  * how to get it.
  */
 export function fullView(raw: unknown, tokens: number, toGetAll?: string): Fields {
-  const whole = clean(raw, MAX_DEPTH);
+  const whole = clean(raw, maxDepth);
   return isObject(whole) ? bounded(whole, tokens, toGetAll) : {};
 }
 
 /** An ad or a page as data, which may be larger than its text. */
-export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, DATA_PER_TEXT * tokens, TO_GET_ALL);
+export const fullItem = (raw: unknown, tokens: number): Fields => fullView(raw, dataPerText * tokens, howToGetAll);
 
-const TO_GET_ALL = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
+const howToGetAll = 'Cut to fit: raise AD_LIBRARY_RESULT_TOKENS for the rest';
 
 function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): Fields {
   if (fitsWithin(JSON.stringify(whole), tokens - 1)) return whole;
   if (toGetAll === undefined) return shrink(whole, tokens) as Fields;
-  const { [MISSING]: _, ...fields } = whole;
-  const { [MISSING]: missing, ...kept } = shrink(fields, tokens - 2 * NOTE) as Fields;
-  return { ...kept, [MISSING]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
+  const { [missingName]: _, ...fields } = whole;
+  const { [missingName]: missing, ...kept } = shrink(fields, tokens - 2 * note) as Fields;
+  return { ...kept, [missingName]: missing === undefined ? toGetAll : `${missing}. ${toGetAll}` };
 }
 
 /**
@@ -30,19 +30,19 @@ function bounded(whole: Fields, tokens: number, toGetAll: string | undefined): F
  * bare if it is written as the API writes names, because none of our lines starts this way.
  */
 export const fullText = (view: object, tokens: number): string =>
-  Object.entries(bounded(view as Fields, tokens, TO_GET_ALL))
+  Object.entries(bounded(view as Fields, tokens, howToGetAll))
     .map(
       ([name, value]) =>
-        `${FIELD.test(name) || name === MISSING ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
+        `${fieldPattern.test(name) || name === missingName ? name : quote(name)}: ${defuse(JSON.stringify(value) ?? 'null')}`,
     )
     .join('\n');
 
 export const fullBlocks = (views: readonly object[], tokens: number, from = 1): string =>
   views.map((view, index) => `\n${index + from}.\n${fullText(view, tokens)}`).join('\n');
 
-const FIELD = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
+const fieldPattern = /^(?!credits?$|requests?$|demo|notice$|warning$)[a-z][A-Za-z\d]{0,39}$/;
 
-const MAX_DEPTH = 8;
+const maxDepth = 8;
 
 function clean(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return sanitize(value);
@@ -61,13 +61,13 @@ function clean(value: unknown, depth: number): unknown {
 
 /** Makes names safe. A safe name stays as it is; another one that becomes equal to it gets a number. */
 function namesIn(object: object): (name: string) => string {
-  if (Object.keys(object).every((name) => PLAIN_NAME.test(name))) return (name) => name;
-  const taken = new Set([MISSING]);
-  for (const name of Object.keys(object)) if (name !== MISSING && sanitizeLine(name) === name) taken.add(name);
+  if (Object.keys(object).every((name) => plainName.test(name))) return (name) => name;
+  const taken = new Set([missingName]);
+  for (const name of Object.keys(object)) if (name !== missingName && sanitizeLine(name) === name) taken.add(name);
   const next = new Map<string, number>();
   return (name) => {
     const safe = sanitizeLine(name);
-    if (safe === name && name !== MISSING) return name;
+    if (safe === name && name !== missingName) return name;
     let free = safe;
     for (let number = next.get(safe) ?? 2; taken.has(free); number++) {
       free = `${safe} (${number})`;
@@ -79,23 +79,23 @@ function namesIn(object: object): (name: string) => string {
 }
 
 /** How the API writes names. */
-const PLAIN_NAME = /^[a-z][A-Za-z\d]*$/;
+const plainName = /^[a-z][A-Za-z\d]*$/;
 
 /** The name of the field that says what is missing. */
-const MISSING = '…';
+const missingName = '…';
 
 const costOf = (value: unknown): number => estimateTokens(JSON.stringify(value)) + 1;
 
 function shrink(value: unknown, tokens: number): unknown {
   if (costOf(value) <= tokens) return value;
-  if (typeof value === 'string') return truncate(value, tokens - QUOTES);
-  if (Array.isArray(value)) return shrinkArray(value, tokens - NOTE);
-  if (isObject(value)) return shrinkObject(value, tokens - NOTE);
+  if (typeof value === 'string') return truncate(value, tokens - quoteTokens);
+  if (Array.isArray(value)) return shrinkArray(value, tokens - note);
+  if (isObject(value)) return shrinkObject(value, tokens - note);
   return value;
 }
 
-const QUOTES = 4;
-const NOTE = 12;
+const quoteTokens = 4;
+const note = 12;
 
 function shrinkArray(items: unknown[], tokens: number): unknown[] {
   const kept: unknown[] = [];
@@ -106,7 +106,7 @@ function shrinkArray(items: unknown[], tokens: number): unknown[] {
     kept.push(item);
     left -= cost;
   }
-  if (kept.length === 0 && tokens > 2 * NOTE) kept.push(shrink(items[0], tokens));
+  if (kept.length === 0 && tokens > 2 * note) kept.push(shrink(items[0], tokens));
   return kept.length < items.length ? [...kept, `… (+${items.length - kept.length} more)`] : kept;
 }
 
@@ -120,30 +120,30 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   for (const [name, value] of entries.toSorted(([a], [b]) => (costs.get(a) ?? 0) - (costs.get(b) ?? 0))) {
     const share = left / waiting-- - costOf(name);
     const cost = costs.get(name) ?? 0;
-    if (cost > share && share < 2 * NOTE) continue;
+    if (cost > share && share < 2 * note) continue;
     const fitting = cost <= share ? value : shrink(value, share);
     kept.set(name, fitting);
     left -= costOf(name) + costOf(fitting);
   }
   const missing = entries.length - kept.size;
   const inOrder = entries.flatMap(([name]) => (kept.has(name) ? [[name, kept.get(name)] as const] : []));
-  return Object.fromEntries(missing > 0 ? [...inOrder, [MISSING, `(+${missing} more fields)`] as const] : inOrder);
+  return Object.fromEntries(missing > 0 ? [...inOrder, [missingName, `(+${missing} more fields)`] as const] : inOrder);
 }
 
 /** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
 export const untrustedText = (text: string, tokens: number): string =>
-  quote(truncate(sanitize(text.slice(0, MAX_TEXT)), tokens, Math.max(0, text.length - MAX_TEXT)));
+  quote(truncate(sanitize(text.slice(0, maxText)), tokens, Math.max(0, text.length - maxText)));
 
 /** In characters; the rest is not even read. */
-const MAX_TEXT = 20_000;
-const MAX_ID = 200;
+const maxText = 20_000;
+const maxId = 200;
 
 /** A service value for `_meta`: names and texts made safe, and cut where it is largest. */
 export const untrustedValue = (value: unknown, tokens: number): unknown => fullView({ value }, tokens).value;
 
 /** A service id or code as data. */
 export const untrustedId = (text: string): string =>
-  truncate(sanitizeLine(text.slice(0, MAX_ID)), 60, Math.max(0, text.length - MAX_ID));
+  truncate(sanitizeLine(text.slice(0, maxId)), 60, Math.max(0, text.length - maxId));
 
 /** The same for a message of this server. */
 export const untrustedWord = (text: string): string => word(untrustedId(text));

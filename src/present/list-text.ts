@@ -52,7 +52,7 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
 }
 
 /** `DE`: the form of a country for `codes`. */
-export const COUNTRY = /^[A-Z]{2}$/;
+export const countryPattern = /^[A-Z]{2}$/;
 
 /** `1 ad`, `2 ads`. */
 export const count = (number: number, noun: string, nouns = `${noun}s`): string =>
@@ -88,18 +88,18 @@ export function appUrlPattern(items: readonly object[], idName: 'id' | 'pageId')
     const { appUrl, [idName]: id } = item;
     if (typeof appUrl !== 'string' || typeof id !== 'string' || id === '' || !appUrl.endsWith(id)) return;
     const start = appUrl.slice(0, -id.length);
-    if (!PLAIN_ADDRESS.test(start) || (pattern ?? start) !== start) return;
+    if (!plainAddress.test(start) || (pattern ?? start) !== start) return;
     pattern = start;
   }
   return pattern && `${pattern}<id>`;
 }
 
-const PLAIN_ADDRESS = /^https?:\/\/[\w.:/-]{1,100}$/;
+const plainAddress = /^https?:\/\/[\w.:/-]{1,100}$/;
 
-const MAX_NOTES = 5;
-const NOTE_TOKENS = 120;
+const maxNotes = 5;
+const noteTokens = 120;
 /** In characters; the rest is not even read. */
-const MAX_NOTE = 2000;
+const maxNote = 2000;
 
 /**
  * What a service says about its list in `notes`, as the local library does. Third-party text, made safe and bounded. A
@@ -109,9 +109,9 @@ export function serviceNotes(raw: unknown): { notes?: string[] } {
   const { notes } = raw as { notes?: unknown };
   if (!Array.isArray(notes)) return {};
   const read = notes
-    .slice(0, MAX_NOTES)
+    .slice(0, maxNotes)
     .filter((note) => typeof note === 'string')
-    .map((note) => truncate(sanitizeLine(note.slice(0, MAX_NOTE)), NOTE_TOKENS, Math.max(0, note.length - MAX_NOTE)))
+    .map((note) => truncate(sanitizeLine(note.slice(0, maxNote)), noteTokens, Math.max(0, note.length - maxNote)))
     .filter((note) => note !== '');
   return read.length > 0 ? { notes: read } : {};
 }

@@ -11,10 +11,11 @@
  * a sentence. Everywhere, a space or a look-alike breaks up Markdown links, images and HTML, so that a host that
  * renders the text shows them as text; readers can still read them.
  */
-export const quote = (text: string): string => `"${defuse(text.replace(BREAKS, ' ').trim()).replaceAll('"', "'")}"`;
+export const quote = (text: string): string =>
+  `"${defuse(text.replace(breakPattern, ' ').trim()).replaceAll('"', "'")}"`;
 
 /** White space other than a single space. */
-const BREAKS = /\s{2,}|[^\S ]/g;
+const breakPattern = /\s{2,}|[^\S ]/g;
 
 export const quoteLines = (text: string): string =>
   `> ${defuse(text).replace(/\n\n+/g, '\n').replaceAll('\n', '\n> ')}`;
@@ -23,33 +24,33 @@ export const quoteLines = (text: string): string =>
 export const word = (text: string): string => (isWord(text) ? text : quote(text));
 
 /** Leaves a constant (`SHOP_NOW`) bare if it is written like one: only constants may start a line. */
-export const constant = (text: string): string => (CONSTANT.test(text) && isWord(text) ? text : quote(text));
+export const constant = (text: string): string => (constantPattern.test(text) && isWord(text) ? text : quote(text));
 
 /** Leaves codes (`DE FR`) bare if each of them has the form, and otherwise quotes them all. */
 export const codes = (list: readonly string[], form: RegExp): string => {
   const joined = list.join(' ');
-  return list.every((code) => form.test(code) || MORE.test(code)) ? joined : quote(joined);
+  return list.every((code) => form.test(code) || morePattern.test(code)) ? joined : quote(joined);
 };
 
 /** ASCII only, because some scripts write sentences without spaces. No full stop at the end, no colon anywhere. */
-const WORD = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
+const wordPattern = /^\w(?:[\w.+-]{0,78}[\w+-])?$/;
 /** `ignore_all_previous_instructions`. Searched from the start of words only; otherwise the time would be quadratic. */
-const SENTENCE = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
-const UUID_FORM = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
-const CONSTANT = /^[A-Z\d_]+$/;
+const sentencePattern = /(?<![a-z])(?:[a-z]{3,}[^a-z]+){3}[a-z]{3}/i;
+const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/;
+const constantPattern = /^[A-Z\d_]+$/;
 /** Our own note at the end of a list. */
-const MORE = /^… \(\+\d+ more\)$/;
+const morePattern = /^… \(\+\d+ more\)$/;
 
-export const isUuid = (text: string): boolean => UUID_FORM.test(text);
+export const isUuid = (text: string): boolean => uuidForm.test(text);
 
 export const isWord = (text: string): boolean =>
-  (WORD.test(text) && !SENTENCE.test(text)) || isUuid(text) || DATE_TIME.test(text);
+  (wordPattern.test(text) && !sentencePattern.test(text)) || isUuid(text) || dateTime.test(text);
 
-const ACTIVE = /[[<`\]!]/;
+const active = /[[<`\]!]/;
 
 export function defuse(text: string): string {
-  if (!ACTIVE.test(text)) return text;
+  if (!active.test(text)) return text;
   return text
     .replace(/\](?=[([:])/g, '] ')
     .replace(/!(?=\[)/g, '! ')
@@ -66,51 +67,51 @@ export function defuse(text: string): string {
  * between letters of scripts that join (Persian, Indic …). A letter keeps at most eight marks.
  */
 export function sanitize(text: string): string {
-  if (!UNUSUAL.test(text) || !UNUSUAL_BESIDE_EMOJI.test(text) || !SUSPECT.test(text)) return text;
+  if (!unusual.test(text) || !unusualBesideEmoji.test(text) || !suspect.test(text)) return text;
   return text
-    .replace(LINE_BREAK, '\n')
-    .replace(BLANK, ' ')
-    .replace(HIDDEN, (match) => (isFlag(match) ? match : ''))
-    .replace(LONE_SURROGATE, '\ufffd')
-    .replace(MARKS, (run) => run.slice(0, endOfMarks(run)))
-    .replace(JOINERS, '');
+    .replace(lineBreak, '\n')
+    .replace(blankPattern, ' ')
+    .replace(hiddenPattern, (match) => (isFlag(match) ? match : ''))
+    .replace(loneSurrogate, '\ufffd')
+    .replace(markPattern, (run) => run.slice(0, endOfMarks(run)))
+    .replace(joinerPattern, '');
 }
 
 /** The same for a text on one line, such as a name. */
 export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s+/gu, ' ').trim();
 
-const MAX_MARKS = 8;
+const maxMarks = 8;
 
 /** Common blocks in which nothing is hidden and nothing combines. */
-const EVERYDAY = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
+const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
 /** A single character outside them. Most copy has none, and needs no further check. */
-const UNUSUAL = new RegExp(`[^${EVERYDAY}]`);
+const unusual = new RegExp(`[^${everyday}]`);
 /** The same, but emoji with or without their selector are common, too. Little copy needs a further check. */
-const UNUSUAL_BESIDE_EMOJI = new RegExp(
-  String.raw`[^${EVERYDAY}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
+const unusualBesideEmoji = new RegExp(
+  String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
   'u',
 );
 
 // Default-ignorable code points, controls, annotation marks and non-characters; the joiners and the two emoji
 // selectors are checked in their context.
-const ALWAYS_HIDDEN = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
-const TAG_FLAG = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
+const alwaysHidden = String.raw`(?![\u200c\u200d\ufe0e\ufe0f])[\p{DI}\ufff9-\ufffb\p{NChar}]|(?![\n\t])\p{Cc}`;
+const tagFlag = String.raw`\u{1f3f4}\u{e0067}\u{e0062}(?:\u{e0065}\u{e006e}\u{e0067}|\u{e0073}\u{e0063}\u{e0074}|\u{e0077}\u{e006c}\u{e0073})\u{e007f}`;
 
 // Letters and marks of scripts that are written with ZWNJ or ZWJ between them.
-const JOINING = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
-const VIRAMA = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
-const IN_EMOJI = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
-const IN_SCRIPT = String.raw`(?<=${JOINING})[\u200c\u200d](?=${JOINING})|(?<=${VIRAMA})[\u200c\u200d]`;
+const joining = String.raw`[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Nko}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}]`;
+const virama = String.raw`[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca]`;
+const inEmoji = String.raw`(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})[\ufe0e\ufe0f]|(?<=[0-9#*])\ufe0f(?=\u20e3)`;
+const inScript = String.raw`(?<=${joining})[\u200c\u200d](?=${joining})|(?<=${virama})[\u200c\u200d]`;
 
-const LINE_BREAK = /\r\n?|[\v\f\x85\u2028\u2029]/g;
+const lineBreak = /\r\n?|[\v\f\x85\u2028\u2029]/g;
 /** Braille blank: looks like a space and is used as one. */
-const BLANK = /\u2800/g;
-const HIDDEN = new RegExp(`${TAG_FLAG}|${ALWAYS_HIDDEN}`, 'gu');
-const LONE_SURROGATE = /\p{Cs}/gu;
-const MARKS = new RegExp(String.raw`[\p{M}\u200c\u200d]{${MAX_MARKS + 1},}`, 'gu');
-const JOINERS = new RegExp(`(?!${IN_EMOJI}|${IN_SCRIPT})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
-const SUSPECT = new RegExp(
-  String.raw`[\r\u2800\u2028\u2029\u200c\u200d\ufe0e\ufe0f\p{Cs}]|${ALWAYS_HIDDEN}|\p{M}{${MAX_MARKS + 1}}`,
+const blankPattern = /\u2800/g;
+const hiddenPattern = new RegExp(`${tagFlag}|${alwaysHidden}`, 'gu');
+const loneSurrogate = /\p{Cs}/gu;
+const markPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxMarks + 1},}`, 'gu');
+const joinerPattern = new RegExp(`(?!${inEmoji}|${inScript})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
+const suspect = new RegExp(
+  String.raw`[\r\u2800\u2028\u2029\u200c\u200d\ufe0e\ufe0f\p{Cs}]|${alwaysHidden}|\p{M}{${maxMarks + 1}}`,
   'u',
 );
 
@@ -118,7 +119,7 @@ const isFlag = (match: string) => match.length > 2;
 
 function endOfMarks(run: string): number {
   let end = 0;
-  for (let kept = 0; kept < MAX_MARKS; kept++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
+  for (let kept = 0; kept < maxMarks; kept++) end += (run.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
   return end;
 }
 
@@ -127,10 +128,10 @@ function endOfMarks(run: string): number {
  * of them as two tokens. Of an endless text, the start and the length count.
  */
 export const hashOf = (text: string): number =>
-  LOWEST + (fnv1a(text.slice(0, MAX_LENGTH), text.length) % (1_000_000 - LOWEST));
+  lowest + (fnv1a(text.slice(0, maxLength), text.length) % (1_000_000 - lowest));
 
-const MAX_LENGTH = 20_000;
-const LOWEST = 100_000;
+const maxLength = 20_000;
+const lowest = 100_000;
 
 export function fnv1a(text: string, seed = 0): number {
   let hash = 0x811c9dc5 ^ seed;

@@ -7,10 +7,10 @@ export const estimateTokens = (text: string): number => Math.ceil(scan(text, Num
 
 /** Whether the estimate of `text` stays within `tokens`. Fast for texts that are short or far too long. */
 export const fitsWithin = (text: string, tokens: number): boolean =>
-  MAX_PER_BYTE * Buffer.byteLength(text) <= tokens || scan(text, tokens).end === text.length;
+  maxPerByte * Buffer.byteLength(text) <= tokens || scan(text, tokens).end === text.length;
 
 /** The maximum cost of a byte in UTF-8: that of a letter in a long word of rare pairs. */
-const MAX_PER_BYTE = 1.5;
+const maxPerByte = 1.5;
 
 /** The length of the longest start of `text` that stays within `tokens`. */
 export const lengthWithin = (text: string, tokens: number): number => scan(text, tokens).end;
@@ -18,7 +18,7 @@ export const lengthWithin = (text: string, tokens: number): number => scan(text,
 /** For characters below `end`: the cost of the first in a row, of the next 13 of its kind, and of further ones. */
 type Kind = [end: number, first: number, next: number, long: number];
 
-const KINDS: Kind[] = [
+const kinds: Kind[] = [
   [0x80, 1, 0.75, 0.75], // ASCII punctuation; letters, digits and spaces are handled by `scan`
   [0x100, 0.7, 1.05, 1.05],
   [0x180, 0.85, 1.45, 1.45],
@@ -78,14 +78,14 @@ const KINDS: Kind[] = [
   [0x1fb00, 3, 3, 3],
   [0x110000, 4, 4, 4],
 ];
-const HAN = KINDS.push([0, 1, 1, 1]) - 1;
-const HANGUL = KINDS.push([0, 0.9, 0.8, 1]) - 1;
+const han = kinds.push([0, 1, 1, 1]) - 1;
+const hangul = kinds.push([0, 0.9, 0.8, 1]) - 1;
 
-const COSTS = Float64Array.from(KINDS.flatMap(([, first, next, long]) => [first, next, long]));
-const ASTRAL_KINDS = KINDS.findIndex(([end]) => end > 0x10000);
+const kindCosts = Float64Array.from(kinds.flatMap(([, first, next, long]) => [first, next, long]));
+const astralKinds = kinds.findIndex(([end]) => end > 0x10000);
 
 interface Tables {
-  /** The row in KINDS of each code unit. */
+  /** The row in kinds of each code unit. */
   kindOf: Uint8Array;
   /** By pair (`pairOf`): the extra cost of a word that contains it. */
   pairCost: Float64Array;
@@ -99,18 +99,18 @@ let tables: Tables | undefined;
 function fillTables(): Tables {
   const kindOf = new Uint8Array(0x10000);
   for (let code = 0, kind = 0; code < 0x10000; code++) {
-    while (code >= (KINDS[kind]?.[0] ?? 0)) kind++;
+    while (code >= (kinds[kind]?.[0] ?? 0)) kind++;
     kindOf[code] = kind;
   }
-  markOneToken(kindOf, { gaps: ONE_TOKEN_HAN, from: 0x4e00, kind: HAN });
-  markOneToken(kindOf, { gaps: ONE_TOKEN_HANGUL, from: 0xac00, kind: HANGUL });
-  return { kindOf, pairCost: pairCosts(), wordCost: Float64Array.from({ length: MAX_WORD_LENGTH + 1 }, wordCostOf) };
+  markOneToken(kindOf, { gaps: oneTokenHan, from: 0x4e00, kind: han });
+  markOneToken(kindOf, { gaps: oneTokenHangul, from: 0xac00, kind: hangul });
+  return { kindOf, pairCost: pairCosts(), wordCost: Float64Array.from({ length: maxWordLength + 1 }, wordCostOf) };
 }
 
 /** Pairs that are rare in words cost more, and so do capitals inside a word. */
 function pairCosts(): Float64Array {
   const costs = new Float64Array(64 * 64).fill(0.83);
-  for (const [index, seconds] of COMMON_PAIRS.split(' ').entries()) {
+  for (const [index, seconds] of commonPairs.split(' ').entries()) {
     const first = index + 97;
     for (const letter of seconds) {
       const second = letter.charCodeAt(0);
@@ -126,9 +126,9 @@ function pairCosts(): Float64Array {
 /** The index of two letters, each in either case. */
 const pairOf = (first: number, second: number) => ((first & 63) << 6) | (second & 63);
 
-/** Words longer than `LONG` are rare in any language, and taken for noise. */
+/** Words longer than `longWord` are rare in any language, and taken for noise. */
 const wordCostOf = (_: unknown, length: number) =>
-  0.82 + 0.1 * length + (length > 7 ? 0.15 * (length - 7) : 0) + (length > LONG ? 0.3 * (length - LONG) : 0);
+  0.82 + 0.1 * length + (length > 7 ? 0.15 * (length - 7) : 0) + (length > longWord ? 0.3 * (length - longWord) : 0);
 
 function markOneToken(kindOf: Uint8Array, { gaps, from, kind }: { gaps: string; from: number; kind: number }): void {
   let code = from - 1;
@@ -141,11 +141,11 @@ function markOneToken(kindOf: Uint8Array, { gaps, from, kind }: { gaps: string; 
   }
 }
 
-const VIETNAMESE = KINDS.findIndex(([end]) => end > 0x1ea0);
-const SPACE = 32;
-const PUNCTUATION = 0;
-const LONG = 14;
-const MAX_WORD_LENGTH = 64;
+const vietnamese = kinds.findIndex(([end]) => end > 0x1ea0);
+const spaceCode = 32;
+const punctuationKind = 0;
+const longWord = 14;
+const maxWordLength = 64;
 const isLetter = (code: number) => ((code | 32) - 97) >>> 0 < 26;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
@@ -169,16 +169,16 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
     if (isLetter(code)) {
       let pairs = 0;
       let before = code;
-      for (const end = Math.min(length, start + MAX_WORD_LENGTH); i < end; i++) {
+      for (const end = Math.min(length, start + maxWordLength); i < end; i++) {
         const letter = unitAt.call(text, i);
         if (!isLetter(letter)) break;
         pairs += pairCost[pairOf(before, letter)] ?? 0;
         before = letter;
       }
       cost = pairs + (wordCost[i - start] ?? 0);
-      if (last === 1 || last === 2 || last === VIETNAMESE) cost -= 0.82;
+      if (last === 1 || last === 2 || last === vietnamese) cost -= 0.82;
       last = -1;
-    } else if (code === SPACE) {
+    } else if (code === spaceCode) {
       // Reading beyond the end even once makes every later read slower.
       cost = spaceCost(i < length ? unitAt.call(text, i) : 0, kindOf);
       last = -1;
@@ -188,14 +188,14 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       const kind = point > 0xffff ? astralKind(point) : (kindOf[point] ?? 0);
       run = kind === last ? run + 1 : 0;
       last = kind;
-      cost = COSTS[3 * kind + (run === 0 ? 0 : run < LONG ? 1 : 2)] ?? 4;
+      cost = kindCosts[3 * kind + (run === 0 ? 0 : run < longWord ? 1 : 2)] ?? 4;
     } else if (isDigit(code)) {
       while (i < length && i - start < 3 && isDigit(unitAt.call(text, i))) i++;
       cost = 1;
       last = -1;
-    } else if (code > SPACE) {
-      cost = last === PUNCTUATION ? 0.75 : 1;
-      last = PUNCTUATION;
+    } else if (code > spaceCode) {
+      cost = last === punctuationKind ? 0.75 : 1;
+      last = punctuationKind;
     } else {
       cost = 1;
       last = -1;
@@ -218,15 +218,15 @@ function within(word: string, tokens: number, { pairCost, wordCost }: Tables): n
 }
 
 function astralKind(point: number): number {
-  let kind = ASTRAL_KINDS;
-  while (point >= (KINDS[kind]?.[0] ?? 0)) kind++;
+  let kind = astralKinds;
+  while (point >= (kinds[kind]?.[0] ?? 0)) kind++;
   return kind;
 }
 
 /** A space is part of the word after it, but a token of its own before a digit, a space or a rare character. */
 function spaceCost(next: number, kindOf: Uint8Array): number {
-  if (next === SPACE || isDigit(next)) return 1;
-  return next >= 128 && (COSTS[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
+  if (next === spaceCode || isDigit(next)) return 1;
+  return next >= 128 && (kindCosts[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
 
 /**
@@ -235,16 +235,16 @@ function spaceCost(next: number, kindOf: Uint8Array): number {
  */
 
 /** The most frequent pairs of letters in its words: the letters that follow `a`, `b`, `c` … */
-export const COMMON_PAIRS =
+export const commonPairs =
   'abcdfghijklmnprstuvwyz aeilorsu acehiklorstuy adeilorsuy abcdefghijklmnopqrstuvwxyz aefilortu aeghilnorsu aeilortuy abcdefgjklmnopqrstuvxz aeou aeiklostu adeilmostuy abeimopsu acdefghiknostuvyz abcdefgijklmnoprstuvwy aehiloprstu u abcdefgiklmnoprstuvy acehiklmopstuy acehilorstuy abcdefgiklmnprst aeio aeino eipt aemnops aeio';
 
 /** Han characters that are one token, from U+4E00, as distances: `(` is 1, `~` is 86 and the distance goes on. */
 // biome-ignore format: one line of data
-const ONE_TOKEN_HAN = '(()+(((()(,())))(.(())**))))((()(,)*()())+*((+)((,1()2++)()()()()(,(***)())(((+/,((+,()(,((()(1((,)-+(+)+0*))-(((*)(+)0(+++1.(((*)+)(+*-13.,7)*()+/-1*((-4-+4*08)+(.-)*.6))0/2)06)(/-;6+.+=)-K2M<))((()())*(()-2)(()((*()(((((*((/()))(,.)(+3+)())+,-***5*(*).)(/)()*-(*.(,(((()*+(+),-(()(.,**+:*)(,**9;*(((.((.((--/2*++)*)B-8()G((,()+()+(*(((((()-((,+,()(*(1*(*)1*),.):+*(,((((((**)((2(((+((*()(*((2(+(()(()(+)+*(.((*(*,+()*)/)51-2)-((5(19)>.,;+(+*,EE()<+,=(+A-5+(8/(>HA,4@2D3~D*))(1*)((-*(/)*.+).+,/*.+)),*,((-*()+,+@/_2-2A(/F7*(C*+-4?7+),1@-K*))9*)+)-(+)**,)((***,(4(()+)*)(55()(((+,,(2**,72)2,,()(-)3>))+8*(<<;38BH1+(1DGn+()((-+()*60)))(()(*/())((((((((.*,()*+((,)--(1).)*2)(((()()())(()()(()*)+*.4.))((((((*,(+-0.1)7=+-/+-,P6-?~~J(*+(((-*().-(()*++-.0,)(((**),/7D(())*(()+()+,+((),*.(+)19A:(*-)((-,-)(.(8+))(?()4+*.(/)(+(*(**(+),.*/(+,(*--)(.1((*+.+1/*(4+*(.++)*87,)7.-.:=(**))/:,.2+/.+C3+G0**;,0y.^6(((+)5+-)))((*+(2)(*(()*2+))(+(,*,((10))(+)+)(--+.(/(*+,(())*(*-*(*.0)()(,)/7))12B1*303,(*-0-(*)()/>-()0-3.B4)5(41)(88625(3-0(19*43^9.*)*(-*+*)-)0(*-++(*67)20)(0*(++-+/0)*((((*(0+/+-),(2(,*,)4)+0.(.5-((+)+/,1,(8--O(:))+(*)((*,())1+))0)((())0-)(**,(((2*)+*,)((4()*3.*)(4352(*(/03)(.3++)-104((*-(*)+,9)82+?0).(72./;F,1e:/.(,AV4L,8-/).H;A,~]=(((+2/+2*.5(((((*0((*+6(2F,.+/((*)(-7K)**3+4+0(,)5/((*=*+),(0+*-)(/0-)+)*,(2--(**/*1+13+*.,/0**+(,*,01*(+-*8(1-)2)(-**J01--+1*/2,(/**0E)M((7-;H-0.*+32*4,50P++8(Z94~t/))(,02,+C1(()3>.(-[,7-742*J<9991NQ(+(((,1(+4)-(,)0.Z*.35.033+94(5(*-k3*))2,5-()09:48,*K0(QLTS.*7I))**(,/((())()(1.43,(,-72-;+*1).);~81U((((-)(N?))-((+((*++(1-+-*/)(:(C+B-)p`++-3)(9)E3<>)F(*F1),Ny))?.(.*,;5?;)()(1)+(-..0(27)(G*)3..N)+,)31-/M5,((,1.*?*9-A*)-*),E,)>13+6.)LZSM/50,417>(L,+(/.,(-),++(00)/+8,2(+D.:,D*/-/CQ6(*r;)+(*)**())((+)+()((,))))*(*()/)(*./*;*)82->-*6(++:,+7-,;+2-)3B(+()).+.C>)/+)+3,*,3-*12*(+-*/0*-)/-)*<),,60>.?,B*-,(DH*J.*-(-4(,,)*.(2)+05O*(+*++B6*)),,7))-5(29Z)8.)6)3/9,,24-(,<7:*9/8/*+835+-)F>@RkOGBI+)J5.~;)(+,,35+q+7NA~+>~~.3.++-))*J2-6);(*1-+*(.;,~><),,+.+4*01*(()))(08*A)-)+19*+).)@0++2)=*(2-3)(*)4/+2l)S651.0105()+(+((()-)+(((*))((*++)**,*(.))**()(**),*/0--0-6+>06:;(.(*2(*(+.>39H))(((((((*)),()((/*.(*,)+(*))).,+(((5,(?770,3)0.+)AA(~(QF*<B--H,08D)(*)(,.)-)(*/)*,*,*)/((.()((*+)(-)(*+()((((2(,.)+*(((**(,()),(,(*5(-*(-,*()(,(()0*)++(.*.(+49*++4:*>,//w,L(80@C*)((()~DW3~UR*jzwzD>**0*1-)@80++)(+-,0/,/@<B/(0)/66(Q3)*(+).-+A2/((((,+,(()+(*9),(-,((**0++((+.(I)+((2++,+(,)3(+,.-8;-A+*,)).Io=13)(()()//<5(7(.+->(*((*(,)2,((+(2M4*(7*?-?l()=)5*6+@uk<+(,,*5,-*1+/K+~5-*1,-~~~G,BCT~~~_))19-1H6?/.<(.(1*(--W,4B<9I03';
+const oneTokenHan = '(()+(((()(,())))(.(())**))))((()(,)*()())+*((+)((,1()2++)()()()()(,(***)())(((+/,((+,()(,((()(1((,)-+(+)+0*))-(((*)(+)0(+++1.(((*)+)(+*-13.,7)*()+/-1*((-4-+4*08)+(.-)*.6))0/2)06)(/-;6+.+=)-K2M<))((()())*(()-2)(()((*()(((((*((/()))(,.)(+3+)())+,-***5*(*).)(/)()*-(*.(,(((()*+(+),-(()(.,**+:*)(,**9;*(((.((.((--/2*++)*)B-8()G((,()+()+(*(((((()-((,+,()(*(1*(*)1*),.):+*(,((((((**)((2(((+((*()(*((2(+(()(()(+)+*(.((*(*,+()*)/)51-2)-((5(19)>.,;+(+*,EE()<+,=(+A-5+(8/(>HA,4@2D3~D*))(1*)((-*(/)*.+).+,/*.+)),*,((-*()+,+@/_2-2A(/F7*(C*+-4?7+),1@-K*))9*)+)-(+)**,)((***,(4(()+)*)(55()(((+,,(2**,72)2,,()(-)3>))+8*(<<;38BH1+(1DGn+()((-+()*60)))(()(*/())((((((((.*,()*+((,)--(1).)*2)(((()()())(()()(()*)+*.4.))((((((*,(+-0.1)7=+-/+-,P6-?~~J(*+(((-*().-(()*++-.0,)(((**),/7D(())*(()+()+,+((),*.(+)19A:(*-)((-,-)(.(8+))(?()4+*.(/)(+(*(**(+),.*/(+,(*--)(.1((*+.+1/*(4+*(.++)*87,)7.-.:=(**))/:,.2+/.+C3+G0**;,0y.^6(((+)5+-)))((*+(2)(*(()*2+))(+(,*,((10))(+)+)(--+.(/(*+,(())*(*-*(*.0)()(,)/7))12B1*303,(*-0-(*)()/>-()0-3.B4)5(41)(88625(3-0(19*43^9.*)*(-*+*)-)0(*-++(*67)20)(0*(++-+/0)*((((*(0+/+-),(2(,*,)4)+0.(.5-((+)+/,1,(8--O(:))+(*)((*,())1+))0)((())0-)(**,(((2*)+*,)((4()*3.*)(4352(*(/03)(.3++)-104((*-(*)+,9)82+?0).(72./;F,1e:/.(,AV4L,8-/).H;A,~]=(((+2/+2*.5(((((*0((*+6(2F,.+/((*)(-7K)**3+4+0(,)5/((*=*+),(0+*-)(/0-)+)*,(2--(**/*1+13+*.,/0**+(,*,01*(+-*8(1-)2)(-**J01--+1*/2,(/**0E)M((7-;H-0.*+32*4,50P++8(Z94~t/))(,02,+C1(()3>.(-[,7-742*J<9991NQ(+(((,1(+4)-(,)0.Z*.35.033+94(5(*-k3*))2,5-()09:48,*K0(QLTS.*7I))**(,/((())()(1.43,(,-72-;+*1).);~81U((((-)(N?))-((+((*++(1-+-*/)(:(C+B-)p`++-3)(9)E3<>)F(*F1),Ny))?.(.*,;5?;)()(1)+(-..0(27)(G*)3..N)+,)31-/M5,((,1.*?*9-A*)-*),E,)>13+6.)LZSM/50,417>(L,+(/.,(-),++(00)/+8,2(+D.:,D*/-/CQ6(*r;)+(*)**())((+)+()((,))))*(*()/)(*./*;*)82->-*6(++:,+7-,;+2-)3B(+()).+.C>)/+)+3,*,3-*12*(+-*/0*-)/-)*<),,60>.?,B*-,(DH*J.*-(-4(,,)*.(2)+05O*(+*++B6*)),,7))-5(29Z)8.)6)3/9,,24-(,<7:*9/8/*+835+-)F>@RkOGBI+)J5.~;)(+,,35+q+7NA~+>~~.3.++-))*J2-6);(*1-+*(.;,~><),,+.+4*01*(()))(08*A)-)+19*+).)@0++2)=*(2-3)(*)4/+2l)S651.0105()+(+((()-)+(((*))((*++)**,*(.))**()(**),*/0--0-6+>06:;(.(*2(*(+.>39H))(((((((*)),()((/*.(*,)+(*))).,+(((5,(?770,3)0.+)AA(~(QF*<B--H,08D)(*)(,.)-)(*/)*,*,*)/((.()((*+)(-)(*+()((((2(,.)+*(((**(,()),(,(*5(-*(-,*()(,(()0*)++(.*.(+49*++4:*>,//w,L(80@C*)((()~DW3~UR*jzwzD>**0*1-)@80++)(+-,0/,/@<B/(0)/66(Q3)*(+).-+A2/((((,+,(()+(*9),(-,((**0++((+.(I)+((2++,+(,)3(+,.-8;-A+*,)).Io=13)(()()//<5(7(.+->(*((*(,)2,((+(2M4*(7*?-?l()=)5*6+@uk<+(,,*5,-*1+/K+~5-*1,-~~~G,BCT~~~_))19-1H6?/.<(.(1*(--W,4B<9I03';
 
 /** Hangul syllables that are one token, from U+AC00, in the same form. */
 // biome-ignore format: one line of data
-const ONE_TOKEN_HANGUL = '((*+/((*+*(z++/()0;/(*+3(.C(*+2).+8JCC(*+42[C+?(*+/(N++/3/;{CCv~F7~M//0F73++/(*/++3/<J//3:0(*3,J++4,(~B+~=C++4J(*3,.(**(/()).:h(*33/s(*+4J;/++/(N/s_(*+2)J<.C{+~=~~~=:h(*3(+.(*3()1;J(*+/(1((*60(*+/(*(.C(*+0)hCC7(~0/;++/O(*+/()).(*))2)(-(*w(*+;+?+8)H(*+/*~J++~9C_++4),(()*(/,.(z++/(2++<*+4J(*+4.;~-(*+8~(C/W++4),~~~~?~Y+w(*+/,.(;?N(*+0+.++;++3K(*+4J_C(*+/k82C++/())J(*+/(+,)~A~~~~W+3O(*?(*))/(*(,)(*+;(;J(*+/((((/++;(*+/+(.C(*+02+7(.CC(;.(*+/*0++3/82+?(*+4.++/,.C(*+(.(*/(*+/(+.<f(*+/(+.(*?;K(*3,-(_CC(*+4.~A++/,J(*+/()).(B~~@~~~t(B(*))/,(-(z(*+/*).C;K(*8f_(*+/,.__(;J(*+/,./;{++/(2:0_++4~H~AC++/O++4.(*+4.(z++;(*+/k(*8f_{CC(*+W(*3,.++;(*wCC+8.C(*+/~1C//,~,C++W(*+2).(*+/(+.;(CJ+33C(*+0+.C(*+/,.(*+4J(BC+wCT+.C+3';
+const oneTokenHangul = '((*+/((*+*(z++/()0;/(*+3(.C(*+2).+8JCC(*+42[C+?(*+/(N++/3/;{CCv~F7~M//0F73++/(*/++3/<J//3:0(*3,J++4,(~B+~=C++4J(*3,.(**(/()).:h(*33/s(*+4J;/++/(N/s_(*+2)J<.C{+~=~~~=:h(*3(+.(*3()1;J(*+/(1((*60(*+/(*(.C(*+0)hCC7(~0/;++/O(*+/()).(*))2)(-(*w(*+;+?+8)H(*+/*~J++~9C_++4),(()*(/,.(z++/(2++<*+4J(*+4.;~-(*+8~(C/W++4),~~~~?~Y+w(*+/,.(;?N(*+0+.++;++3K(*+4J_C(*+/k82C++/())J(*+/(+,)~A~~~~W+3O(*?(*))/(*(,)(*+;(;J(*+/((((/++;(*+/+(.C(*+02+7(.CC(;.(*+/*0++3/82+?(*+4.++/,.C(*+(.(*/(*+/(+.<f(*+/(+.(*?;K(*3,-(_CC(*+4.~A++/,J(*+/()).(B~~@~~~t(B(*))/,(-(z(*+/*).C;K(*8f_(*+/,.__(;J(*+/,./;{++/(2:0_++4~H~AC++/O++4.(*+4.(z++;(*+/k(*8f_{CC(*+W(*3,.++;(*wCC+8.C(*+/~1C//,~,C++W(*+2).(*+/(+.;(CJ+33C(*+0+.C(*+/,.(*+4J(BC+wCT+.C+3';
 
 /**
  * The start of `text` that fits into `tokens`. It ends after a word (by spaces, or by the dictionary of a script
@@ -254,20 +254,20 @@ const ONE_TOKEN_HANGUL = '((*+/((*+*(z++/()0;/(*+3(.C(*+2).+8JCC(*+42[C+?(*+/(N+
 export function truncate(text: string, tokens: number, beyond = 0): string {
   const fits = lengthWithin(text, tokens);
   if (fits >= text.length && beyond === 0) return text;
-  const end = borderBefore(text, lengthWithin(text, Math.max(0, tokens - SUFFIX_TOKENS)));
+  const end = borderBefore(text, lengthWithin(text, Math.max(0, tokens - suffixTokens)));
   const kept = text.slice(0, end).trimEnd();
   return `${kept}… (+${text.length - kept.length + beyond} chars)`;
 }
 
 /** The suffix of a text that was cut, and the number in it. */
-export const TRUNCATED = /… \(\+(\d+) chars\)$/;
+export const truncated = /… \(\+(\d+) chars\)$/;
 
 /** The estimate of `… (+1234567 chars)`. */
-const SUFFIX_TOKENS = 9;
+const suffixTokens = 9;
 /** How far a word or character at the border can reach beyond it. */
-const AFTER = 60;
+const reachAfter = 60;
 /** A space this near is a good enough border. */
-const NEAR = 16;
+const nearEnough = 16;
 
 /** Created when first needed: loading the rules takes a good part of the time in which a process starts. */
 const segmenters: Partial<Record<'word' | 'grapheme', Intl.Segmenter>> = {};
@@ -278,8 +278,8 @@ function segmentAt(index: number, text: string, granularity: 'word' | 'grapheme'
 
 function borderBefore(text: string, end: number): number {
   const space = Math.max(text.lastIndexOf(' ', end), text.lastIndexOf('\n', end));
-  if (space > Math.max(end - NEAR, end / 2)) return space;
-  const around = text.slice(0, end + AFTER);
+  if (space > Math.max(end - nearEnough, end / 2)) return space;
+  const around = text.slice(0, end + reachAfter);
   const word = segmentAt(end, around, 'word');
   return word > end / 2 ? word : segmentAt(end, around, 'grapheme');
 }
@@ -311,10 +311,10 @@ export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
 /** The last resort if the budget is smaller than one item: keeps whole lines, and says how much is missing. */
 export function clampLines(text: string, budget: number): string {
   if (fitsWithin(text, budget)) return text;
-  const end = lengthWithin(text, budget - NOTE_TOKENS);
+  const end = lengthWithin(text, budget - noteTokens);
   const border = text.lastIndexOf('\n', end);
-  const kept = border > 0 ? text.slice(0, border) : truncate(text, budget - NOTE_TOKENS);
+  const kept = border > 0 ? text.slice(0, border) : truncate(text, budget - noteTokens);
   return `${kept}\n(cut to fit: ${text.length - kept.length} more characters)`;
 }
 
-const NOTE_TOKENS = 16;
+const noteTokens = 16;

@@ -7,21 +7,21 @@ import { truncate } from './tokens.ts';
  */
 export function addressOf(text: unknown): URL | undefined {
   if (typeof text !== 'string') return;
-  const plain = text.replace(IGNORED, '');
-  const isWhole = SCHEME.test(plain) && !HOST_AND_PORT.test(plain);
-  if (!isWhole && !HOST_FIRST.test(plain)) return;
+  const plain = text.replace(ignored, '');
+  const isWhole = scheme.test(plain) && !hostAndPort.test(plain);
+  if (!isWhole && !hostFirst.test(plain)) return;
   const whole = isWhole ? plain : `https://${plain}`;
-  if (LONG_HOST.test(whole) || !URL.canParse(whole)) return;
+  if (longHost.test(whole) || !URL.canParse(whole)) return;
   const url = new URL(whole);
   // The parser makes slashes of backslashes, and so would hide what escape signs spell: the caller's key, above all.
   if (whole.includes('\\')) url.pathname = url.search = url.hash = '';
-  return WEB.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
+  return webPattern.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
 }
 
 /** The host of an address, without `www.`; undefined if it has none. */
 export function domainOf(address: unknown): string | undefined {
   const host = addressOf(address)?.hostname.replace(/^www\.(?=[^.]+\.)|\.$/g, '');
-  return host !== undefined && host.length <= MAX_NAME ? host : undefined;
+  return host !== undefined && host.length <= maxName ? host : undefined;
 }
 
 /**
@@ -32,8 +32,8 @@ export function cleanAddress(address: unknown, tokens: number): string | undefin
   if (typeof address !== 'string') return;
   const url = addressOf(address);
   if (url === undefined) {
-    const start = sanitizeLine(address.slice(0, MAX_ADDRESS));
-    return start && truncate(start, tokens, Math.max(0, address.length - MAX_ADDRESS));
+    const start = sanitizeLine(address.slice(0, maxAddress));
+    return start && truncate(start, tokens, Math.max(0, address.length - maxAddress));
   }
   url.username = url.password = url.hash = '';
   url.search = url.search.slice(1).split('&').filter(isWorthKeeping).join('&');
@@ -52,25 +52,26 @@ export function expiryOf(address: string): number | undefined {
 }
 
 /** What a browser leaves out of an address, wherever it stands. */
-const IGNORED = /^[\p{Cc} ]+|[\t\n\r]/gu;
-const SCHEME = /^[a-z][a-z\d+.-]*:/i;
-const HOST_AND_PORT = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
-const HOST_FIRST = /^(?:[\\/]{2}|[^\\/?#])/;
+const ignored = /^[\p{Cc} ]+|[\t\n\r]/gu;
+const scheme = /^[a-z][a-z\d+.-]*:/i;
+const hostAndPort = /^[a-z\d-]+(?:\.[a-z\d-]+)+:\d/i;
+const hostFirst = /^(?:[\\/]{2}|[^\\/?#])/;
 /** No name is that long, and to read one of foreign letters takes the square of its length. */
-const LONG_HOST = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
-const WEB = /^https?:$/;
+const longHost = /^[^:]*:[\\/]*[^\\/?#]{1000}/;
+const webPattern = /^https?:$/;
 /** DNS: a name has at most 253 characters. */
-const MAX_NAME = 253;
-const MAX_ADDRESS = 4000;
+const maxName = 253;
+const maxAddress = 4000;
 
-const TRACKING =
+const trackingPattern =
   /^(?:utm_|af_|hsa_|mtm_|pk_|matomo_|fb_|ad_|adset|campaign|nt_|tracking|site_?source|placement|sub_id|is_retargeting|is_reengagement|advertising_id|idfa$|og_tag|yg_type|routing_short|[gf]bclid|gclid|dclid|gbraid|wbraid|msclkid|ttclid|twclid|igsh|li_fat_id|mc_[ce]id|_hs|ref_src|srsltid|yclid|scid$|epik$)/i;
-const MACRO = /\{\{|%7b%7b|__[A-Z_]+__/i;
+const macro = /\{\{|%7b%7b|__[A-Z_]+__/i;
 
-const isWorthKeeping = (parameter: string) => parameter !== '' && !TRACKING.test(parameter) && !MACRO.test(parameter);
+const isWorthKeeping = (parameter: string) =>
+  parameter !== '' && !trackingPattern.test(parameter) && !macro.test(parameter);
 
 function readable(href: string): string {
-  if (href.length > MAX_ADDRESS) return href;
+  if (href.length > maxAddress) return href;
   try {
     const text = sanitizeLine(decodeURI(href).replace(/\s/g, '%20'));
     return new URL(text).href === href ? text : href;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { DATA_PER_TEXT } from '../present/copy-fields.ts';
+import { dataPerText } from '../present/copy-fields.ts';
 import { type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
 import { fit } from '../present/tokens.ts';
 import { type Cursors, type PageListing, writeCursor } from './cursor.ts';
@@ -74,7 +74,7 @@ export function fitPage<View>(
     const more = left.slice(fitting, fitting + Math.max(atATime, fitting));
     items.push(...more.map((item) => views.view(item)));
     const readable = items.slice(0, fit({ items, budget: resultTokens, render }));
-    fitting = fit({ items: readable, budget: DATA_PER_TEXT * resultTokens, render: JSON.stringify });
+    fitting = fit({ items: readable, budget: dataPerText * resultTokens, render: JSON.stringify });
   }
   const shown = items.slice(0, fitting);
   const { paging, next, text } = write(shown);

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { chartOf } from '../charts/chart.ts';
 import { CoverageView, coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { describedColumns } from '../dataset/tables.ts';
-import { DATA_PER_TEXT } from '../present/copy-fields.ts';
+import { dataPerText } from '../present/copy-fields.ts';
 import { isWord, quote, word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
 import { defineListTool, readOnly } from './define-tool.ts';
@@ -41,7 +41,7 @@ export const queryAds = defineListTool({
     const render = (shown: readonly unknown[][]) =>
       `${rowsText({ columns, rows: shown, rowCount, limit })}\n${coverageText(coverage)}`;
     const readable = rows.slice(0, fit({ items: rows, budget: resultTokens, render }));
-    const budget = DATA_PER_TEXT * resultTokens;
+    const budget = dataPerText * resultTokens;
     const shown = readable.slice(0, fit({ items: readable, budget, render: JSON.stringify }));
     const isCut = truncated || shown.length < rows.length;
     const data = { columns, rows: shown, rowCount, truncated: isCut, coverage };

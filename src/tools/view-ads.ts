@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { SheetTile } from '../pictures/pictures.ts';
 import { type AdPicture, type PictureChoice, pictureOf } from '../present/ad-media.ts';
 import { type AdTile, tileOf, tilesWithin, tileText } from '../present/ad-text.ts';
-import { DATA_PER_TEXT, idOf } from '../present/copy-fields.ts';
+import { dataPerText, idOf } from '../present/copy-fields.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
@@ -45,7 +45,7 @@ export const viewAds = defineListTool({
     const tiles = chosen.map(({ tile }, index) => withReason(tile, sheet.tiles[index]?.reason));
     const image = { type: 'image', data: Buffer.from(sheet.jpeg).toString('base64'), mimeType: 'image/jpeg' } as const;
     const text = clampLines([note, ...tiles.map(tileText)].join('\n'), resultTokens);
-    return { data: { tiles: tilesWithin(tiles, DATA_PER_TEXT * resultTokens), note }, text, attached: [image] };
+    return { data: { tiles: tilesWithin(tiles, dataPerText * resultTokens), note }, text, attached: [image] };
   },
 });
 

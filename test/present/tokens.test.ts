@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
-import { COMMON_PAIRS, estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
+import { commonPairs, estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
 import { languages } from './languages.ts';
 
 const actual = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
@@ -90,7 +90,7 @@ describe('the estimate of tokens', () => {
   });
 
   test('is off by two at most for invented words that look like real ones', () => {
-    const rows = COMMON_PAIRS.split(' ');
+    const rows = commonPairs.split(' ');
     const following = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
     const word = fc.array(fc.nat(), { minLength: 2, maxLength: 60 }).map((picks) => {
       let text = 'a';

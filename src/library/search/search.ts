@@ -1,4 +1,4 @@
-import { MAX_DAYS_SINCE_SEEN } from '../../present/dates.ts';
+import { maxDaysSinceSeen } from '../../present/dates.ts';
 import type { Database } from '../database/database.ts';
 import { invalid } from '../service/request.ts';
 import type { Measure, RecordType, Tag, TextFilter } from './ads-and-pages.ts';
@@ -131,7 +131,7 @@ function rangeConditions(measure: Measure, { recordType, filters, asOf }: Search
 
 /** Whether an ad runs, as `runOf` tells it. */
 function activeConditions({ filters: { active, missing = [] }, asOf }: Search): Condition[] {
-  const since = (Math.floor(asOf / day) - MAX_DAYS_SINCE_SEEN) * day;
+  const since = (Math.floor(asOf / day) - maxDaysSinceSeen) * day;
   const running = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
   const wanted: Condition[] = [];
   if (active === true) wanted.push({ sql: running, values: [asOf, since] });
