@@ -36,8 +36,8 @@ describe('problems are named by line and path, and cost one record', () => {
 
   test('a text that is not closed in a document', async ({ served }) => {
     const text = pretty([ad(1), ad(2), ad(3)]).replace('"Ad 2"', '"Ad 2');
-    const problem = 'line 6, [1]: not JSON: a text or a bracket is not closed; lines 6 to 9 were not read';
-    expect(await problemsOf(served, text)).toEqual({ ads: 2, problems: [`  ${problem}`] });
+    const problem = 'line 6, [1]: not JSON: a text or a bracket is not closed; nothing after it was read';
+    expect(await problemsOf(served, text)).toEqual({ ads: 1, problems: [`  ${problem}`] });
   });
 
   test('a bracket that is not closed on a line', async ({ served }) => {
@@ -54,11 +54,11 @@ describe('problems are named by line and path, and cost one record', () => {
     const text = pretty({ data: [ad(1), ad(2)] });
     expect(await problemsOf(served, text.slice(0, -30))).toEqual({
       ads: 1,
-      problems: ['  line 7, data[1]: not closed; is the file cut off?'],
+      problems: ['  line 7, data[1]: not JSON: a text or a bracket is not closed; is the file cut off?'],
     });
     expect(await problemsOf(served, text.slice(0, -4))).toEqual({
       ads: 2,
-      problems: ['  line 2: a list is not closed; is the file cut off?'],
+      problems: ['  line 2: not JSON: a list is not closed; is the file cut off?'],
     });
   });
 
@@ -88,7 +88,10 @@ describe('compressed data', () => {
     const bomb = gzipSync(Buffer.concat([Buffer.from('{"id":"'), Buffer.alloc(96 * 2 ** 20, 'x')]));
     const before = process.memoryUsage.rss();
     const report = await served.library.import(chunksOf(bomb));
-    expect(report).toMatchObject({ ads: 0, problems: [{ line: 1, problem: 'not closed; is the file cut off?' }] });
+    expect(report).toMatchObject({
+      ads: 0,
+      problems: [{ line: 1, problem: 'not JSON: a text or a bracket is not closed; is the file cut off?' }],
+    });
     expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 2 ** 20);
   });
 });

@@ -19,6 +19,7 @@ import {
 import {
   csvDelimiter,
   csvPieces,
+  isByLine,
   JsonPieces,
   maxRecordLength,
   type Piece,
@@ -29,91 +30,6 @@ import {
 
 /** Milliseconds of work per transaction, after which other callers get a turn. */
 const sliceMs = 50;
-
-/**
- * Loads ads and pages in the API's shapes, or in those of the public ad library. The format is found by content: JSON
- * of any layout, or CSV, compressed or not. A record replaces one with the same id; one that cannot be used is skipped
- * and reported. Memory is bounded by the longest record and a batch of text. Work is cut into short transactions, and
- * other callers get a turn after each.
- */
-export async function importRecords(
-  { database, records }: { database: Database; records: Records },
-  source: AsyncIterable<string | Uint8Array>,
-): Promise<ImportReport> {
-  const report = emptyReport();
-  const withLanguage = await loadAdLanguage();
-  const position = { line: 1, path: '' };
-  try {
-    for await (const pieces of piecesOf(textOf(source, (note) => report.notes.push(note)))) {
-      const entries = entriesOf(pieces, { records, report, position });
-      for (let done = false; !done; ) {
-        const end = performance.now() + sliceMs;
-        database.unsynced(() => {
-          while (!done && performance.now() < end) {
-            const next = entries.next();
-            if (next.done) done = true;
-            else if (next.value) put(next.value, { records, report, withLanguage });
-          }
-        });
-        await nextTurn();
-      }
-    }
-  } catch (error) {
-    if (!(error instanceof UnreadableSource)) throw error;
-    addProblem(report, position, error);
-  }
-  database.sync();
-  return report;
-}
-
-async function* piecesOf(text: AsyncGenerator<string>): AsyncGenerator<Iterable<Piece>> {
-  const { value: head = '' } = await text.next();
-  const all = withFirst(head, text);
-  const delimiter = csvDelimiter(head);
-  if (delimiter !== undefined) return yield* csvPieces(all, delimiter);
-  const json = new JsonPieces(new Set([...archiveKeys, 'id', 'pageId']));
-  for await (const chunk of all) yield json.read(chunk);
-  yield json.end();
-}
-
-async function* withFirst(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
-  yield first;
-  yield* rest;
-}
-
-/** One step per piece. Skipped ones give `undefined`, because skipping takes time too. */
-function* entriesOf(
-  pieces: Iterable<Piece>,
-  { records, report, position }: { records: Records; report: ImportReport; position: { line: number } },
-): Generator<Entry | undefined, void> {
-  for (const piece of pieces) {
-    position.line = piece.line;
-    let entry: Entry | undefined;
-    try {
-      entry = readEntry(piece, records.page);
-    } catch (error) {
-      addProblem(report, piece, error);
-    }
-    yield entry;
-  }
-}
-
-interface Import {
-  records: Records;
-  report: ImportReport;
-  withLanguage(ad: Ad): Ad;
-}
-
-function put(entry: Entry, { records, report, withLanguage }: Import): void {
-  const isKnown =
-    'ad' in entry ? records.putAd(withLanguage(entry.ad), entry.json) : records.putPage(entry.page, entry.json);
-  if (isKnown) report.updated++;
-  if ('page' in entry) report.pages++;
-  else {
-    report.ads++;
-    if (entry.fromPublicArchive) report.fromPublicArchive++;
-  }
-}
 
 export type ImportReport = {
   ads: number;
@@ -131,21 +47,79 @@ export type ImportReport = {
   notes: string[];
 };
 
+/**
+ * Loads ads and pages in the API's shapes, or in those of the public ad library. The format is found by content: JSON
+ * of any layout, or CSV, compressed or not. A record replaces one with the same id; one that cannot be used is skipped
+ * and reported. Memory is bounded by the longest record and a batch of text. Work is cut into short transactions, and
+ * other callers get a turn after each.
+ */
+export async function importRecords(
+  { database, records }: { database: Database; records: Records },
+  source: AsyncIterable<string | Uint8Array>,
+): Promise<ImportReport> {
+  const counts = { ads: 0, pages: 0, updated: 0, fromPublicArchive: 0, skipped: 0 };
+  const report: ImportReport = { ...counts, problems: [], reasons: {}, notes: [] };
+  const withLanguage = await loadAdLanguage();
+  let position = { line: 1, path: '' };
+
+  function put(piece: Piece): void {
+    position = piece;
+    const entry = entryOf(piece);
+    if (!entry) return;
+    const isKnown =
+      'ad' in entry ? records.putAd(withLanguage(entry.ad), entry.json) : records.putPage(entry.page, entry.json);
+    if (isKnown) report.updated++;
+    report['ad' in entry ? 'ads' : 'pages']++;
+    if ('ad' in entry && entry.fromPublicArchive) report.fromPublicArchive++;
+  }
+
+  function entryOf(piece: Piece): Entry | undefined {
+    try {
+      return readEntry(piece, records.page);
+    } catch (error) {
+      addProblem(report, piece, error);
+      return undefined;
+    }
+  }
+
+  try {
+    for await (const pieces of piecesOf(textOf(source, (note) => report.notes.push(note)))) {
+      const each = pieces[Symbol.iterator]();
+      for (let isDone = false; !isDone; await nextTurn()) {
+        const end = performance.now() + sliceMs;
+        database.unsynced(() => {
+          while (!isDone && performance.now() < end) {
+            const next = each.next();
+            isDone = next.done === true;
+            if (!next.done) put(next.value);
+          }
+        });
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof UnreadableSource)) throw error;
+    addProblem(report, position, error);
+  }
+  database.sync();
+  return report;
+}
+
+async function* piecesOf(text: AsyncGenerator<string>): AsyncGenerator<Iterable<Piece>> {
+  const { value: head = '' } = await text.next();
+  async function* all() {
+    yield head;
+    yield* text;
+  }
+  const delimiter = csvDelimiter(head);
+  if (delimiter !== undefined) return yield* csvPieces(all(), delimiter);
+  const json = new JsonPieces(isByLine(head), new Set([...archiveKeys, 'id', 'pageId']));
+  for await (const chunk of all()) yield json.read(chunk);
+  yield json.end();
+}
+
 const maxProblems = 50;
 const maxProblemLength = 500;
 const maxReasons = 20;
-const otherReasons = 'other reasons';
-
-const emptyReport = (): ImportReport => ({
-  ads: 0,
-  pages: 0,
-  updated: 0,
-  fromPublicArchive: 0,
-  skipped: 0,
-  problems: [],
-  reasons: {},
-  notes: [],
-});
 
 function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | 'path'>, error: unknown): void {
   const problem = (error instanceof Error ? error.message : String(error)).slice(0, maxProblemLength);
@@ -156,7 +130,7 @@ function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | '
   }
   const [reason = ''] = problem.split(';', 1);
   const isFull = !Object.hasOwn(report.reasons, reason) && Object.keys(report.reasons).length >= maxReasons;
-  const counted = isFull ? otherReasons : reason;
+  const counted = isFull ? 'other reasons' : reason;
   report.reasons[counted] = (report.reasons[counted] ?? 0) + 1;
 }
 

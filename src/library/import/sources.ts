@@ -112,63 +112,60 @@ function checkOf(charset: string, onInvalid: () => void) {
 
 /** Lists inside of lists that are looked into for records. */
 const maxLists = 8;
-/** Levels whose kind of bracket is remembered, and characters of a key; deeper records are refused later. */
-const [maxLevels, maxKeyLength] = [64, 64];
+/** Characters of a key; a longer one is none of those looked for. */
+const maxKeyLength = 64;
 const listKeys = new Set(['data', 'items']);
-const [tab, lineFeed, carriageReturn, space] = [0x09, 0x0a, 0x0d, 0x20];
-const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
+const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
-const byteOrderMark = 0xfeff;
-const plainText = /[^"\\\n\r]*/y;
+const whiteSpace = new Set([0x09, 0x0d, 0x20, 0xfeff]);
+const plainText = /[^"\\\n]*/y;
 
 /** A list of records. `around` is the object it stands in. */
 type List = { name: string; index: number; line: number; around: Value | undefined };
 
+/** `text` is undefined if it is too long; `isOfRecord`: it has a key of a record, so that a list in it is a part of it. */
 type Value = {
   line: number;
   path: string;
-  /** In which column a new record can begin on a line although this one is not closed. */
-  column: number;
-  /** The lists it stands in, if it begins its line; a record of the same column then continues them. */
-  lists: List[];
-  /** undefined: it is too long, or an object around a list. */
   text: string | undefined;
-  isWord: boolean;
-  isAround: boolean;
-  /** Whether it has a key of a record, so that a list in it is a part of it. */
-  isRecord: boolean;
+  kind: 'record' | 'word' | 'around';
+  isOfRecord: boolean;
   depth: number;
-  /** By depth, whether the bracket opened a list. */
-  isList: boolean[];
   key: string;
 };
 
+/** Whether each line stands for itself: half of the first ones can be read alone. */
+export function isByLine(head: string): boolean {
+  const lines = head.split('\n', 20).map((line) => line.trim());
+  const filled = lines.filter(Boolean);
+  return lines.length > 1 && 2 * filled.filter((line) => jsonOf(line) !== undefined).length >= filled.length;
+}
+
 /**
  * Cuts JSON of any layout into the texts of its records, with no more than one of them in memory: one record on each
- * line, a list, an object with a list in `data` or `items`, one object, several of these one after another. Where a
- * text or a bracket is not closed, reading continues at the next line that begins with a record in the same column.
+ * line, a list, an object with a list in `data` or `items`, one object, several of these one after another. Where a text
+ * or a bracket is not closed, nothing more is read of its line, or of the source if lines do not stand for themselves.
  */
 export class JsonPieces {
-  #recordKeys: ReadonlySet<string>;
+  readonly #isByLine: boolean;
+  readonly #recordKeys: ReadonlySet<string>;
   #lists: List[] = [];
   #value: Value | undefined;
-  /** A value that cannot be read on; what follows is passed over. */
-  #broken: Value | undefined;
   #chunk = '';
   #at = 0;
   /** Where the part of the value that is not in `text` yet begins. */
   #from = 0;
   #line = 1;
-  /** White space at the start of the line; undefined after it. */
-  #indent: number | undefined = 0;
   #isInText = false;
   #isEscaped = false;
+  #isBroken = false;
   #keyFrom: number | undefined;
   /** The last character outside of texts that is no white space. */
   #last = 0;
 
   /** `recordKeys` are those by which an object is a record and not an object around a list of records. */
-  constructor(recordKeys: ReadonlySet<string>) {
+  constructor(byLine: boolean, recordKeys: ReadonlySet<string>) {
+    this.#isByLine = byLine;
     this.#recordKeys = recordKeys;
   }
 
@@ -186,33 +183,16 @@ export class JsonPieces {
 
   *end(): Generator<Piece> {
     this.#chunk = '';
-    const [list] = this.#lists;
-    const value = this.#value;
-    const word = value?.isWord && this.#finish(value, 0);
-    if (word) yield word;
-    else if (this.#broken) yield this.#notRead(this.#broken, this.#line);
-    else if (value) yield { line: value.line, path: value.path, problem: 'not closed; is the file cut off?' };
-    else if (list) yield { line: list.line, path: '', problem: 'a list is not closed; is the file cut off?' };
+    const piece = this.#endOpen('; is the file cut off?');
+    if (piece) yield piece;
   }
 
   #readCharacter(code: number): Piece | undefined {
     if (code === lineFeed) return this.#endLine();
-    if (code === space || code === tab || code === carriageReturn || code === byteOrderMark) {
-      if (this.#indent !== undefined) this.#indent++;
-      return;
-    }
-    const column = this.#indent;
-    this.#indent = undefined;
-    const open = this.#broken ?? this.#value;
-    if (open && column === open.column && this.#beginsAnew(open, code)) {
-      this.#lists = open.lists;
-      this.#value = this.#broken = undefined;
-      this.#readOutside(code, column);
-      return this.#notRead(open, this.#line - 1);
-    }
-    if (this.#broken) return this.#skipLine();
-    if (!this.#value) return this.#readOutside(code, column);
-    return this.#value.isWord ? this.#readWord(this.#value, code) : this.#readInside(this.#value, code);
+    if (this.#isBroken) return this.#skipLine();
+    if (whiteSpace.has(code)) return;
+    if (!this.#value) return this.#readOutside(code);
+    return this.#value.kind === 'word' ? this.#readWord(this.#value, code) : this.#readInside(this.#value, code);
   }
 
   #skipLine(): undefined {
@@ -221,25 +201,31 @@ export class JsonPieces {
   }
 
   #endLine(): Piece | undefined {
+    const isWord = this.#value?.kind === 'word';
+    // No text of JSON holds a line end.
+    this.#isBroken ||= !this.#isByLine && this.#isInText && !isWord;
+    const isOver = this.#isByLine || this.#isBroken || isWord;
+    const piece = isOver ? this.#endOpen(this.#isByLine ? '' : '; nothing after it was read') : undefined;
     this.#line++;
-    this.#indent = 0;
-    return this.#value?.isWord ? this.#finish(this.#value, this.#at) : undefined;
+    return piece;
   }
 
-  /** Whether a bracket at the start of a line cannot belong to the value before it. */
-  #beginsAnew(value: Value, code: number): boolean {
-    if (code !== openObject && code !== openList) return false;
-    const continues = this.#last === openList || (this.#last === comma && value.isList[value.depth]);
-    return value === this.#broken || !continues;
-  }
-
-  #notRead({ line, path }: Value, last: number): Piece {
-    const lines = last > line ? `; lines ${line} to ${last} were not read` : '';
-    return { line, path, problem: `not JSON: a text or a bracket is not closed${lines}` };
+  /** The last record, or what is still open at the end of the source or of a line that stands for itself. */
+  #endOpen(hint: string): Piece | undefined {
+    const value = this.#value;
+    this.#isInText = this.#isEscaped = false;
+    this.#keyFrom = undefined;
+    if (value?.kind === 'word') return this.#finish(value, this.#at);
+    const [list] = this.#lists;
+    this.#lists = [];
+    this.#value = undefined;
+    const { line, path } = value ?? { line: list?.line, path: '' };
+    const what = value ? 'a text or a bracket' : 'a list';
+    return line === undefined ? undefined : { line, path, problem: `not JSON: ${what} is not closed${hint}` };
   }
 
   /** Between records. */
-  #readOutside(code: number, column: number | undefined): undefined {
+  #readOutside(code: number): undefined {
     this.#last = code;
     if (code === comma) return;
     if (code === closeList && this.#lists.length > 0) {
@@ -252,23 +238,16 @@ export class JsonPieces {
       this.#lists.push({ name: '', index: -1, line: this.#line, around: undefined });
       return;
     }
-    const isWord = code !== openObject;
+    const path = this.#lists.map(({ name, index }) => `${name && `.${name}`}[${index}]`).join('');
     this.#isInText = code === quote && this.#lists.length > 0;
     this.#from = this.#at;
     this.#value = {
       line: this.#line,
-      path: this.#lists
-        .map(({ name, index }) => `${name && `.${name}`}[${index}]`)
-        .join('')
-        .replace(/^\./, ''),
-      column: column ?? 0,
-      lists: column === undefined ? [] : [...this.#lists],
+      path: path.replace(/^\./, ''),
       text: '',
-      isWord,
-      isAround: false,
-      isRecord: false,
+      kind: code === openObject ? 'record' : 'word',
+      isOfRecord: false,
       depth: 1,
-      isList: [],
       key: '',
     };
   }
@@ -279,27 +258,25 @@ export class JsonPieces {
     if (code === quote) this.#isInText = true;
     if (code !== comma && code !== closeList && code !== closeObject) return;
     const piece = this.#finish(value, this.#at);
-    if (code !== closeObject) this.#readOutside(code, undefined);
+    if (code !== closeObject) this.#readOutside(code);
     return piece;
   }
 
   #readInside(value: Value, code: number): Piece | undefined {
     if (code === quote) {
       this.#isInText = true;
-      this.#keyFrom =
-        value.depth === 1 && (this.#last === openObject || this.#last === comma) ? this.#at + 1 : undefined;
-      if (this.#keyFrom !== undefined) value.key = '';
+      const isKey = value.depth === 1 && (this.#last === openObject || this.#last === comma);
+      this.#keyFrom = isKey ? this.#at + 1 : undefined;
+      if (isKey) value.key = '';
     }
     this.#last = code;
-    if (code === openList && value.depth === 1 && !value.isRecord && listKeys.has(value.key)) {
-      value.isAround = true;
+    if (code === openList && value.depth === 1 && !value.isOfRecord && listKeys.has(value.key)) {
+      value.kind = 'around';
       value.text = undefined;
       this.#lists.push({ name: value.key, index: -1, line: this.#line, around: value });
       this.#value = undefined;
-    } else if (code === openList || code === openObject) {
-      value.depth++;
-      if (value.depth <= maxLevels) value.isList[value.depth] = code === openList;
-    } else if (code === closeList || code === closeObject) {
+    } else if (code === openList || code === openObject) value.depth++;
+    else if (code === closeList || code === closeObject) {
       value.depth--;
       if (value.depth === 0) return this.#finish(value, this.#at + 1);
     }
@@ -314,27 +291,16 @@ export class JsonPieces {
     plainText.test(this.#chunk);
     this.#at = plainText.lastIndex;
     const code = this.#chunk.charCodeAt(this.#at);
-    if (Number.isNaN(code)) return;
-    if (code === backslash) {
-      this.#isEscaped = true;
-      return;
+    if (code === backslash) this.#isEscaped = true;
+    else if (code === lineFeed) return this.#endLine();
+    else if (code === quote) {
+      this.#isInText = false;
+      this.#last = quote;
+      if (this.#keyFrom === undefined || !this.#value) return;
+      this.#addToKey();
+      this.#keyFrom = undefined;
+      if (this.#recordKeys.has(this.#value.key)) this.#value.isOfRecord = true;
     }
-    this.#isInText = false;
-    if (code === quote) return this.#endText();
-    this.#keyFrom = undefined;
-    if (!this.#value?.isWord) {
-      this.#broken = this.#value;
-      this.#value = undefined;
-    }
-    return code === lineFeed ? this.#endLine() : undefined;
-  }
-
-  #endText(): undefined {
-    this.#last = quote;
-    if (this.#keyFrom === undefined || !this.#value) return;
-    this.#addToKey();
-    this.#keyFrom = undefined;
-    if (this.#recordKeys.has(this.#value.key)) this.#value.isRecord = true;
   }
 
   #addToKey(): void {
@@ -352,8 +318,8 @@ export class JsonPieces {
   #finish(value: Value, end: number): Piece | undefined {
     this.#addToValue(value, end);
     this.#value = undefined;
-    const { line, path, text, isAround } = value;
-    if (isAround) return;
+    const { line, path, text, kind } = value;
+    if (kind === 'around') return;
     return text === undefined ? { line, path, problem: tooLong } : { line, path, text: text.trim() };
   }
 }
