@@ -107,16 +107,16 @@ async function compare(name: string, open: () => Promise<Way>): Promise<boolean>
     ours: ms(fresh),
     beside,
     ratio: fresh / bare,
-    ...limit('at most 1.5 ms more', overhead <= 1.5),
+    ...limit('at most 1.2 ms more', overhead <= 1.2),
   });
   addRow({
     what: `50 kept ads over ${name}`,
     ours: ms(kept),
     beside,
     ratio: kept / bare,
-    ...limit('at most 1 ms', kept <= 1),
+    ...limit('at most 0.6 ms', kept <= 0.6),
   });
-  return !promised || (overhead <= 1.5 && kept <= 1);
+  return !promised || (overhead <= 1.2 && kept <= 0.6);
 }
 
 const { ads, bytes, source } = page.ready;

@@ -312,7 +312,7 @@ function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | 
   const service = { ...network, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
-  return { ...service, searchFilters: () => libraryFilters(network.fetch, baseUrl) };
+  return { ...service, searchFilters: () => libraryFilters(baseUrl, fetch) };
 }
 
 /** A service that did not answer when it was asked for its filters, as one that starts later, is left alone so long. */
@@ -329,12 +329,12 @@ function openNetwork(): { fetch: Fetch; close(): Promise<void> } {
 }
 
 /** A loopback address may be a local library's, which describes its filters. */
-async function libraryFilters(fetch: Fetch, baseUrl: string): Promise<SearchFilters | undefined> {
+async function libraryFilters(baseUrl: string, fetch: Fetch | undefined): Promise<SearchFilters | undefined> {
   const [{ askForFilters }, { withNotes }] = await Promise.all([
     import('./mcp/served-filters.ts'),
     import('./library/open.ts'),
   ]);
-  const served = await askForFilters({ fetch, baseUrl, userAgent });
+  const served = await askForFilters({ baseUrl, userAgent, fetch });
   return served && withNotes(served);
 }
 

@@ -1,12 +1,14 @@
+import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
 import type { Fetch } from '../api/http.ts';
 import { filtersExtension, filterTypes, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
 import { word } from '../present/safe-text.ts';
 
 interface ServedBy {
-  fetch: Fetch;
   baseUrl: string;
   userAgent: string;
+  /** Another way to the service than the network. */
+  fetch: Fetch | undefined;
 }
 
 /** A list of tools is awaited by a person. */
@@ -18,7 +20,11 @@ const maxChars = 1_000_000;
  * a key: the document needs none, and over HTTP there is none yet.
  * @throws if it does not answer in time, or fails
  */
-export async function askForFilters({ fetch, baseUrl, userAgent }: ServedBy): Promise<SearchFilters | undefined> {
+export async function askForFilters({
+  baseUrl,
+  userAgent,
+  fetch = fetchByNode,
+}: ServedBy): Promise<SearchFilters | undefined> {
   const response = await fetch(`${baseUrl}/openapi.json`, {
     method: 'GET',
     headers: { accept: 'application/json', 'user-agent': userAgent },
@@ -37,6 +43,24 @@ function parsed(text: string): unknown {
     return undefined;
   }
 }
+
+/** Node's own client takes a tenth of the time to load that the client of calls takes, and a session may make no call. */
+const fetchByNode: Fetch = async (url, { headers, signal }) => {
+  const { get } = url.startsWith('https:') ? await import('node:https') : await import('node:http');
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    // A connection that is kept open would keep the process alive.
+    get(url, { headers, signal, agent: false }, resolve).on('error', reject);
+  });
+  const text = async () => {
+    let received = '';
+    for await (const part of response.setEncoding('utf8')) {
+      received += part;
+      if (received.length > maxChars) break;
+    }
+    return received;
+  };
+  return { status: response.statusCode ?? 0, headers: { get: () => null }, text };
+};
 
 /**
  * Takes names, types, values and numbers from the document, and no prose: what it says reaches a model. An entry of
