@@ -1,0 +1,34 @@
+import { Agent, request } from 'undici';
+import { adViews } from '../src/tools/item-views.ts';
+
+const dispatcher = new Agent({ connections: 64 });
+const room = { now: Date.now(), resultTokens: 8000 };
+
+interface AdPage {
+  items: object[];
+  cursor: string | null;
+  hasMore: boolean;
+}
+
+/** What a tool has to do, and no more: fetch with undici's `request`, parse, condense ads with the server's own code. */
+export async function fetchAndCondense(address: string, tool: string, args: object, authorization: string) {
+  const headers = { authorization, 'content-type': 'application/json' };
+  const { body } =
+    tool === 'whoami'
+      ? await request(`${address}/v1/whoami`, { headers, dispatcher })
+      : await request(`${address}/v1/ads/search`, {
+          method: 'POST',
+          headers,
+          body: JSON.stringify(args),
+          dispatcher,
+        });
+  const answer = JSON.parse(await body.text());
+  const structuredContent: Record<string, unknown> = tool === 'whoami' ? answer : condensed(answer);
+  const text = tool === 'whoami' ? JSON.stringify(answer) : adViews('brief', room).text(structuredContent as never);
+  return { content: [{ type: 'text' as const, text }], structuredContent };
+}
+
+function condensed({ items: ads, ...paging }: AdPage) {
+  const views = adViews('brief', room);
+  return { items: ads.map(views.view), ...paging, ...views.shared?.(ads) };
+}

@@ -1,0 +1,50 @@
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { createMcpHandler, McpServer as ModernServer } from '@modelcontextprotocol/server';
+import * as z from 'zod';
+import { fetchAndCondense } from './fetch-and-condense.ts';
+
+/**
+ * A server as the documentation of the official SDK writes it: `McpServer`, `registerTool`, and a stateless transport
+ * for each request. Its tools fetch and condense, and do nothing else. `node sdk-server.ts <revision> <address>`.
+ */
+const [revision, address = ''] = process.argv.slice(2);
+const info = { name: 'sdk-server', version: '1' };
+const tools = {
+  search_ads: { description: 'Searches ads.', inputSchema: z.object({ limit: z.number().int().optional() }) },
+  whoami: { description: 'Says whose key it is.', inputSchema: z.object({}) },
+};
+type Tool = keyof typeof tools;
+const names = Object.keys(tools) as Tool[];
+
+function legacyServer(): McpServer {
+  const server = new McpServer(info);
+  for (const name of names)
+    server.registerTool(name, tools[name], (args, { requestInfo }) =>
+      fetchAndCondense(address, name, args, String(requestInfo?.headers.authorization)),
+    );
+  return server;
+}
+
+function modernServer(): ModernServer {
+  const server = new ModernServer(info);
+  for (const name of names)
+    server.registerTool(name, tools[name], (args, { http }) =>
+      fetchAndCondense(address, name, args, http?.req?.headers.get('authorization') ?? ''),
+    );
+  return server;
+}
+
+const modern = createMcpHandler(modernServer);
+const server =
+  revision === '2026-07-28'
+    ? createServer(getRequestListener((request) => modern.fetch(request)))
+    : createServer(async (request, response) => {
+        const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+        response.on('close', () => void transport.close());
+        await legacyServer().connect(transport as Parameters<McpServer['connect']>[0]);
+        await transport.handleRequest(request, response);
+      });
+server.listen(0, '127.0.0.1', () => process.send?.(server.address()));
