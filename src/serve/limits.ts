@@ -43,62 +43,62 @@ interface Work<Result> {
 export class Limits {
   /** The same catalogue, within the limits. */
   readonly catalog: Catalog;
-  private readonly inner: Catalog;
-  private readonly options: LimitOptions;
-  private readonly all: Places;
-  private readonly byTenant = new Map<string, Places>();
-  private inside = 0;
-  private emptied = () => {};
+  readonly #inner: Catalog;
+  readonly #options: LimitOptions;
+  readonly #all: Places;
+  readonly #byTenant = new Map<string, Places>();
+  #inside = 0;
+  #emptied = () => {};
   /** How long recent work took, in milliseconds, as a moving average. */
-  private usual = 1000;
+  #usual = 1000;
 
   constructor(catalog: Catalog, options: LimitOptions) {
-    this.inner = catalog;
-    this.options = options;
-    this.all = new Places(options.limits.atOnce);
+    this.#inner = catalog;
+    this.#options = options;
+    this.#all = new Places(options.limits.atOnce);
     this.catalog = {
       ...catalog,
-      callTool: (call) => this.callTool(call),
-      readResource: (read) => this.readResource(read),
+      callTool: (call) => this.#callTool(call),
+      readResource: (read) => this.#readResource(read),
     };
   }
 
   counts(): { running: number; waiting: number } {
-    return { running: this.all.taken, waiting: this.inside - this.all.taken };
+    return { running: this.#all.taken, waiting: this.#inside - this.#all.taken };
   }
 
   /** Resolves when nothing is running or waiting. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
-      this.emptied = resolve;
-      if (this.inside === 0) resolve();
+      this.#emptied = resolve;
+      if (this.#inside === 0) resolve();
     });
   }
 
-  private callTool(call: ToolCall): Promise<ToolResult> {
+  #callTool(call: ToolCall): Promise<ToolResult> {
     const { name, tenantId, signal, answer } = call;
-    return this.work<ToolResult>({
+    return this.#work<ToolResult>({
       tenantId,
       signal,
       answer,
-      bytes: () => this.options.resultBytes,
-      run: (waitedMs) => this.inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call),
+      bytes: () => this.#options.resultBytes,
+      run: (waitedMs) => this.#inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call),
       refuse: (error) => {
-        this.options.onCall({ tool: this.inner.hasTool(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
-        return this.inner.refuse(error);
+        this.#options.onCall({ tool: this.#inner.hasTool(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
+        return this.#inner.refuse(error);
       },
     });
   }
 
-  private readResource(read: ResourceRead): Promise<ResourceContents> {
+  #readResource(read: ResourceRead): Promise<ResourceContents> {
     const { tenantId, signal, answer } = read;
     let found: FoundResource;
-    return this.work<ResourceContents>({
+    return this.#work<ResourceContents>({
       tenantId,
       signal,
       answer,
       bytes: async () => {
-        found = await this.inner.findResource(read);
+        found = await this.#inner.findResource(read);
         return found.memory;
       },
       run: async () => {
@@ -110,64 +110,64 @@ export class Limits {
     });
   }
 
-  private async work<Result>(work: Work<Result>): Promise<Result> {
-    const { atOnce, perKey, waiting, waitingPerKey } = this.options.limits;
-    const own = this.byTenant.get(work.tenantId);
+  async #work<Result>(work: Work<Result>): Promise<Result> {
+    const { atOnce, perKey, waiting, waitingPerKey } = this.#options.limits;
+    const own = this.#byTenant.get(work.tenantId);
     const ofKey = own ? own.taken + own.waiting : 0;
-    if (ofKey >= perKey + waitingPerKey || this.inside >= atOnce + waiting) {
-      return work.refuse(this.busy(Math.max(ofKey / perKey, this.inside / atOnce)));
+    if (ofKey >= perKey + waitingPerKey || this.#inside >= atOnce + waiting) {
+      return work.refuse(this.#busy(Math.max(ofKey / perKey, this.#inside / atOnce)));
     }
-    this.inside++;
+    this.#inside++;
     try {
-      return await this.inTurn(work);
+      return await this.#inTurn(work);
     } finally {
-      this.inside--;
-      if (this.inside === 0) this.emptied();
+      this.#inside--;
+      if (this.#inside === 0) this.#emptied();
     }
   }
 
   /** Work may begin late, but not after the time it has. */
-  private async inTurn<Result>(work: Work<Result>): Promise<Result> {
-    const { now, answers } = this.options;
+  async #inTurn<Result>(work: Work<Result>): Promise<Result> {
+    const { now, answers } = this.#options;
     const { tenantId } = work;
     const arrived = now();
     const waiting = new AbortController();
-    const timer = setTimeout(() => waiting.abort(tooLate), this.inner.timeoutMs);
+    const timer = setTimeout(() => waiting.abort(tooLate), this.#inner.timeoutMs);
     const leave = follow(waiting, [work.signal]);
-    const own = this.byTenant.get(tenantId) ?? new Places(this.options.limits.perKey);
-    this.byTenant.set(tenantId, own);
+    const own = this.#byTenant.get(tenantId) ?? new Places(this.#options.limits.perKey);
+    this.#byTenant.set(tenantId, own);
     try {
       return await own.with(waiting.signal, async () => {
-        await this.reserve(work, waiting.signal);
-        return this.all.with(waiting.signal, async () => {
+        await this.#reserve(work, waiting.signal);
+        return this.#all.with(waiting.signal, async () => {
           clearTimeout(timer);
           const started = now();
           const result = await work.run(started - arrived);
-          this.usual += (now() - started - this.usual) / 16;
+          this.#usual += (now() - started - this.#usual) / 16;
           return result;
         });
       });
     } catch (error) {
       if (error instanceof AdLibraryError) return work.refuse(error);
       if (error !== tooLate) throw error;
-      return work.refuse(this.busy(1));
+      return work.refuse(this.#busy(1));
     } finally {
       clearTimeout(timer);
       leave();
-      if (own.taken + own.waiting === 0) this.byTenant.delete(tenantId);
+      if (own.taken + own.waiting === 0) this.#byTenant.delete(tenantId);
       // Nobody waits for the answer, so none is made.
       if (work.signal.aborted) answers.left(work.answer);
     }
   }
 
   /** While a key waits here for its own answers to be read, it takes no place of others. */
-  private async reserve({ answer, tenantId, bytes: bytesOf }: Work<unknown>, signal: AbortSignal): Promise<void> {
-    const { answers } = this.options;
+  async #reserve({ answer, tenantId, bytes: bytesOf }: Work<unknown>, signal: AbortSignal): Promise<void> {
+    const { answers } = this.#options;
     if (!(await answers.reserve(answer, tenantId, await bytesOf(), signal))) throw tooMuch();
   }
 
-  private busy(turns: number): AdLibraryError {
-    const seconds = Math.min(60, Math.max(1, Math.ceil((this.usual / 1000) * turns)));
+  #busy(turns: number): AdLibraryError {
+    const seconds = Math.min(60, Math.max(1, Math.ceil((this.#usual / 1000) * turns)));
     const problem = `There should be room for this call in about ${seconds} s.`;
     return new AdLibraryError({ kind: 'busy', problem, sent: false, details: { retryAfterSeconds: seconds } });
   }

@@ -28,24 +28,24 @@ const entryBytes = 1024;
  * recently used entries. So nobody can displace the entries of others by storing a lot.
  */
 export class FairStore<Value> {
-  private readonly shares = new Map<string, Share<Value>>();
-  private readonly options: FairStoreOptions;
-  private total = 0;
+  readonly #shares = new Map<string, Share<Value>>();
+  readonly #options: FairStoreOptions;
+  #total = 0;
 
   constructor(options: FairStoreOptions) {
-    this.options = options;
+    this.#options = options;
   }
 
   /** Bytes held, as they are counted. */
   get bytes(): number {
-    return this.total;
+    return this.#total;
   }
 
   get(tenantId: string, name: string): Value | undefined {
-    const share = this.shares.get(tenantId);
+    const share = this.#shares.get(tenantId);
     const entry = share?.entries.get(name);
     if (share === undefined || entry === undefined) return undefined;
-    if (entry.until <= this.options.now()) {
+    if (entry.until <= this.#options.now()) {
       this.remove(tenantId, name);
       return undefined;
     }
@@ -57,47 +57,47 @@ export class FairStore<Value> {
 
   /** A tenant's values that have not expired, the most recently used last. */
   values(tenantId: string): Value[] {
-    const now = this.options.now();
-    return [...(this.shares.get(tenantId)?.entries.values() ?? [])].flatMap(({ value, until }) =>
+    const now = this.#options.now();
+    return [...(this.#shares.get(tenantId)?.entries.values() ?? [])].flatMap(({ value, until }) =>
       until > now ? value : [],
     );
   }
 
   /** @param bytes the caller's estimate; a value larger than the whole store is not kept */
   set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
-    const { maxBytes, ttl, now } = this.options;
+    const { maxBytes, ttl, now } = this.#options;
     this.remove(tenantId, name);
     const entry = { value, bytes: bytes + 2 * name.length + entryBytes, until: now() + ttl };
     if (entry.bytes > maxBytes) return;
-    const share = this.shares.get(tenantId) ?? { entries: new Map(), bytes: 0 };
-    this.shares.set(tenantId, share);
+    const share = this.#shares.get(tenantId) ?? { entries: new Map(), bytes: 0 };
+    this.#shares.set(tenantId, share);
     share.entries.set(name, entry);
     share.bytes += entry.bytes;
-    this.total += entry.bytes;
-    if (this.total > maxBytes) this.makeRoom();
+    this.#total += entry.bytes;
+    if (this.#total > maxBytes) this.#makeRoom();
   }
 
   /** Removes a tenant's entries whose names begin with `start`. */
   drop(tenantId: string, start: string): void {
-    for (const name of [...(this.shares.get(tenantId)?.entries.keys() ?? [])])
+    for (const name of [...(this.#shares.get(tenantId)?.entries.keys() ?? [])])
       if (name.startsWith(start)) this.remove(tenantId, name);
   }
 
   remove(tenantId: string, name: string): void {
-    const share = this.shares.get(tenantId);
+    const share = this.#shares.get(tenantId);
     const entry = share?.entries.get(name);
     if (share === undefined || entry === undefined) return;
     share.entries.delete(name);
     share.bytes -= entry.bytes;
-    this.total -= entry.bytes;
-    if (share.entries.size === 0) this.shares.delete(tenantId);
+    this.#total -= entry.bytes;
+    if (share.entries.size === 0) this.#shares.delete(tenantId);
   }
 
   /** Frees a little more than necessary, so that not every new entry has to go through all tenants. */
-  private makeRoom(): void {
-    this.dropEnded();
-    const wanted = this.options.maxBytes * 0.95;
-    const byBytes = [...this.shares].sort(([, a], [, b]) => b.bytes - a.bytes);
+  #makeRoom(): void {
+    this.#dropEnded();
+    const wanted = this.#options.maxBytes * 0.95;
+    const byBytes = [...this.#shares].sort(([, a], [, b]) => b.bytes - a.bytes);
     const level = fairLevel(
       byBytes.map(([, { bytes }]) => bytes),
       wanted,
@@ -105,15 +105,15 @@ export class FairStore<Value> {
     // An entry may be much of a share: once there is room, nobody gives up more.
     for (const [tenantId, share] of byBytes)
       for (const name of share.entries.keys()) {
-        if (this.total <= wanted) return;
+        if (this.#total <= wanted) return;
         if (share.bytes <= level) break;
         this.remove(tenantId, name);
       }
   }
 
-  private dropEnded(): void {
-    const now = this.options.now();
-    for (const [tenantId, { entries }] of this.shares)
+  #dropEnded(): void {
+    const now = this.#options.now();
+    for (const [tenantId, { entries }] of this.#shares)
       for (const [name, { until }] of entries) if (until <= now) this.remove(tenantId, name);
   }
 }

@@ -27,17 +27,17 @@ const invalidRequest = -32_600;
 export class LineStream {
   /** Resolves when nobody reads the output any more. */
   readonly outputClosed: Promise<void>;
-  private readonly stdin: Readable;
-  private readonly stdout: Writable;
-  private readonly events: LineStreamEvents;
+  readonly #stdin: Readable;
+  readonly #stdout: Writable;
+  readonly #events: LineStreamEvents;
   /** Pieces of a line that is not complete yet. */
-  private pieces: Buffer[] = [];
-  private held = 0;
+  #pieces: Buffer[] = [];
+  #held = 0;
 
   constructor(stdin: Readable, stdout: Writable, events: LineStreamEvents) {
-    this.stdin = stdin;
-    this.stdout = stdout;
-    this.events = events;
+    this.#stdin = stdin;
+    this.#stdout = stdout;
+    this.#events = events;
     this.outputClosed = new Promise((resolve) => {
       // Once the reader has gone, every write fails; without a listener, that would end the process.
       for (const end of ['close', 'error']) stdout.on(end, () => resolve());
@@ -47,77 +47,77 @@ export class LineStream {
   /** Reads to the end of the input, and no faster than its answers are read. The last line may lack its line break. */
   async readAll(): Promise<void> {
     try {
-      for await (const chunk of this.stdin) {
-        for (const line of this.linesIn(chunk)) {
-          await this.take(line);
-          await this.drained();
+      for await (const chunk of this.#stdin) {
+        for (const line of this.#linesIn(chunk)) {
+          await this.#take(line);
+          await this.#drained();
         }
       }
-      const last = this.finishLine();
-      if (last !== '') await this.take(last);
+      const last = this.#finishLine();
+      if (last !== '') await this.#take(last);
     } catch (error) {
-      this.events.onProblem(String(error));
+      this.#events.onProblem(String(error));
     }
   }
 
   /** Resolves when the line has left the process, which takes longer if the reader is slow. */
   send(message: JSONRPCMessage | JSONRPCMessage[] | ErrorMessage): Promise<void> {
     // Bytes take less room than a text that waits to be read.
-    return new Promise((resolve) => this.stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
+    return new Promise((resolve) => this.#stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
   }
 
   /** Resolves when all that was sent has left the process. */
   flushed(): Promise<void> {
-    return new Promise((resolve) => this.stdout.write('', () => resolve()));
+    return new Promise((resolve) => this.#stdout.write('', () => resolve()));
   }
 
-  private async drained(): Promise<void> {
-    if (!this.stdout.writableNeedDrain) return;
-    await Promise.race([new Promise((resolve) => this.stdout.once('drain', resolve)), this.outputClosed]);
+  async #drained(): Promise<void> {
+    if (!this.#stdout.writableNeedDrain) return;
+    await Promise.race([new Promise((resolve) => this.#stdout.once('drain', resolve)), this.outputClosed]);
   }
 
-  private *linesIn(chunk: Buffer): Generator<string> {
+  *#linesIn(chunk: Buffer): Generator<string> {
     let from = 0;
     for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
-      this.hold(chunk.subarray(from, to));
+      this.#hold(chunk.subarray(from, to));
       from = to + 1;
-      const line = this.finishLine();
+      const line = this.#finishLine();
       if (line !== '') yield line;
     }
-    this.hold(chunk.subarray(from));
+    this.#hold(chunk.subarray(from));
   }
 
-  private hold(piece: Buffer): void {
-    this.held += piece.length;
-    if (this.held <= maxMessage) this.pieces.push(piece);
-    else this.pieces = [];
+  #hold(piece: Buffer): void {
+    this.#held += piece.length;
+    if (this.#held <= maxMessage) this.#pieces.push(piece);
+    else this.#pieces = [];
   }
 
-  private finishLine(): string {
-    const tooLong = this.held > maxMessage;
-    const line = Buffer.concat(this.pieces).toString('utf8').trim();
-    this.pieces = [];
-    this.held = 0;
-    if (tooLong) this.refuse(parseError, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
+  #finishLine(): string {
+    const tooLong = this.#held > maxMessage;
+    const line = Buffer.concat(this.#pieces).toString('utf8').trim();
+    this.#pieces = [];
+    this.#held = 0;
+    if (tooLong) this.#refuse(parseError, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
     return line;
   }
 
-  private async take(line: string): Promise<void> {
+  async #take(line: string): Promise<void> {
     let value: unknown;
     try {
       value = JSON.parse(line);
     } catch {
-      this.refuse(parseError, 'Parse error: a line is one JSON value.');
+      this.#refuse(parseError, 'Parse error: a line is one JSON value.');
       return;
     }
-    if (isMessage(value)) return this.events.onMessage(value);
+    if (isMessage(value)) return this.#events.onMessage(value);
     const isBatch = Array.isArray(value) && value.every(isMessage);
-    const problem = isBatch ? this.events.onBatch(value as JSONRPCMessage[]) : 'a line is one JSON-RPC 2.0 message.';
-    if (problem) this.refuse(invalidRequest, `Invalid request: ${problem}`, idOf(value));
+    const problem = isBatch ? this.#events.onBatch(value as JSONRPCMessage[]) : 'a line is one JSON-RPC 2.0 message.';
+    if (problem) this.#refuse(invalidRequest, `Invalid request: ${problem}`, idOf(value));
   }
 
-  private refuse(code: number, message: string, id: string | number | null = null): void {
-    this.events.onProblem(message);
+  #refuse(code: number, message: string, id: string | number | null = null): void {
+    this.#events.onProblem(message);
     void this.send({ jsonrpc: '2.0', id, error: { code, message } });
   }
 }

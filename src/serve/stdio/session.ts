@@ -148,17 +148,17 @@ class EraTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
-  private readonly output: Output;
-  private readonly memory: Answers<unknown>;
-  private readonly schemas: RequestSchemas;
-  private revision: string | undefined;
+  readonly #output: Output;
+  readonly #memory: Answers<unknown>;
+  readonly #schemas: RequestSchemas;
+  #revision: string | undefined;
   /** By the ids of the requests in them. */
-  private readonly batches = new Map<unknown, Batch>();
+  readonly #batches = new Map<unknown, Batch>();
 
   constructor(output: Output, memory: Answers<unknown>, schemas: RequestSchemas) {
-    this.output = output;
-    this.memory = memory;
-    this.schemas = schemas;
+    this.#output = output;
+    this.#memory = memory;
+    this.#schemas = schemas;
   }
 
   async start(): Promise<void> {}
@@ -171,38 +171,38 @@ class EraTransport implements Transport {
   receive(received: JSONRPCMessage): void {
     const message = withoutNulls(received);
     const isRequest = 'method' in message && 'id' in message;
-    const error = isRequest ? checkRequest(this.schemas, message) : undefined;
+    const error = isRequest ? checkRequest(this.#schemas, message) : undefined;
     // A batch is answered as a whole, so no part of it can be cancelled.
     const [notice] = cancelNoticesIn(messagesIn(message));
     if (error && isRequest) void this.send({ jsonrpc: '2.0', id: message.id, error });
-    else if (!this.batches.has(notice?.params?.requestId)) this.onmessage?.(message);
+    else if (!this.#batches.has(notice?.params?.requestId)) this.onmessage?.(message);
   }
 
   /** The same for a batch, whose answers go out in one line; returns what is wrong with the batch. */
   receiveBatch(messages: readonly JSONRPCMessage[]): string | undefined {
     const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-    const problem = batchProblem(messages, this.revision);
+    const problem = batchProblem(messages, this.#revision);
     if (problem) return problem;
-    if (ids.some((id) => this.batches.has(id))) return 'Another batch with one of these ids is not answered yet.';
+    if (ids.some((id) => this.#batches.has(id))) return 'Another batch with one of these ids is not answered yet.';
     const batch = { requests: ids.length, answers: [] };
-    for (const id of ids) this.batches.set(id, batch);
+    for (const id of ids) this.#batches.set(id, batch);
     for (const message of messages) this.receive(message);
     return undefined;
   }
 
   send(message: JSONRPCMessage): Promise<void> {
     if ('result' in message && typeof message.result.protocolVersion === 'string') {
-      this.revision = message.result.protocolVersion;
+      this.#revision = message.result.protocolVersion;
     }
-    if ('method' in message) return this.output.send(message);
-    const batch = this.batches.get(message.id);
-    if (batch === undefined) return this.output.send(message).then(() => this.memory.left(message.id));
+    if ('method' in message) return this.#output.send(message);
+    const batch = this.#batches.get(message.id);
+    if (batch === undefined) return this.#output.send(message).then(() => this.#memory.left(message.id));
     batch.answers.push(message);
     if (batch.answers.length < batch.requests) return Promise.resolve();
-    for (const answer of batch.answers) this.batches.delete('id' in answer ? answer.id : undefined);
-    return this.output.send(batch.answers).then(() => this.memory.left(batch));
+    for (const answer of batch.answers) this.#batches.delete('id' in answer ? answer.id : undefined);
+    return this.#output.send(batch.answers).then(() => this.#memory.left(batch));
   }
 
   /** What is written together with the answer to a request. */
-  readonly answerOf = (id: unknown): unknown => this.batches.get(id) ?? id;
+  readonly answerOf = (id: unknown): unknown => this.#batches.get(id) ?? id;
 }
