@@ -13,6 +13,8 @@ export interface ExportedFile {
   /** Where it lies on this machine, if it does. */
   path?: string | undefined;
   content(): Promise<Uint8Array>;
+  /** Removes it, where what belongs beside it cannot be written. */
+  discard?(): Promise<void>;
 }
 
 export interface NewFile {

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { AdLibraryError, invalidRequest } from '../api/errors.ts';
 import { type Clocks, type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
@@ -13,7 +14,7 @@ const maxOfOneName = 10_000;
 /** Where exports lie in the folder that a person chose. */
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
-/** Writes files into a folder that only its owner can read. None is overwritten, and none is ever removed. */
+/** Writes files into a folder that only its owner can read. None is overwritten, and only what failed is removed. */
 export function folderExports(folder: string, { now, elapsed }: Clocks): Exports {
   const files = new Map<string, ExportedFile & { until: number }>();
   const uriOf = uriMaker();
@@ -26,8 +27,13 @@ export function folderExports(folder: string, { now, elapsed }: Clocks): Exports
       });
       const name = basename(path);
       const at = now();
-      const file = { uri: uriOf(name, at), name, mimeType, bytes, at, path, content: () => readWritten(path, bytes) };
-      files.set(file.uri, { ...file, until: elapsed() + exportTtl });
+      const uri = uriOf(name, at);
+      const discard = async () => {
+        files.delete(uri);
+        await rm(path, { force: true });
+      };
+      const file = { uri, name, mimeType, bytes, at, path, content: () => readWritten(path, bytes), discard };
+      files.set(uri, { ...file, until: elapsed() + exportTtl });
       for (const uri of files.keys()) if (files.size > maxListed) files.delete(uri);
       return file;
     },
@@ -38,27 +44,41 @@ export function folderExports(folder: string, { now, elapsed }: Clocks): Exports
 
 type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 
+/** Nothing has its name before all of it is written. */
 async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const { handle, path } = await openNew(folder, named);
+  const part = join(folder, `${named.name}.${randomUUID()}.part`);
+  try {
+    const bytes = await writePart(part, write);
+    const path = await newName(folder, named);
+    await rename(part, path).catch(async (error) => {
+      await rm(path, { force: true });
+      throw error;
+    });
+    return { path, bytes };
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+async function writePart(part: string, write: NewFile['write']): Promise<number> {
+  const handle = await open(part, 'wx', 0o600);
   let bytes = 0;
   try {
-    await write(async (part) => {
-      await handle.writeFile(part);
-      bytes += part.length;
+    await write(async (more) => {
+      await handle.writeFile(more);
+      bytes += more.length;
     });
     await handle.sync();
-  } catch (error) {
-    await rm(path, { force: true });
-    throw error;
   } finally {
     await handle.close();
   }
-  return { path, bytes };
+  return bytes;
 }
 
-/** Opens a file that was not there before, so that a link in its place is not followed. */
-async function openNew(folder: string, { name, besideEnding }: Named) {
+/** Takes a name that was free, so that neither a file is overwritten nor a link followed. */
+async function newName(folder: string, { name, besideEnding }: Named): Promise<string> {
   const extension = extname(name);
   const stem = name.slice(0, -extension.length);
   for (let number = 1; ; number++) {
@@ -66,7 +86,8 @@ async function openNew(folder: string, { name, besideEnding }: Named) {
     const path = `${numbered}${extension}`;
     try {
       if (besideEnding && existsSync(`${numbered}${besideEnding}`) && number < maxOfOneName) continue;
-      return { handle: await open(path, 'wx', 0o600), path };
+      await (await open(path, 'wx', 0o600)).close();
+      return path;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxOfOneName) throw error;
     }
@@ -96,6 +117,7 @@ const reasons: Record<string, string> = {
   EROFS: 'this server may not write there',
   ENOSPC: 'the disk is full',
   EDQUOT: 'the disk is full',
+  EFBIG: 'this server may not write such a large file',
 };
 
 /** What fails besides the file system is not of this folder. */

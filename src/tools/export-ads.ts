@@ -46,11 +46,17 @@ export const exportAds = defineListTool({
     });
     const known = await context.adRows.knownAds(context.tenantId, contents);
     const coverage = viewCoverage({ contents, known, sql });
-    const note = await exports.create({
-      name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
-      mimeType: 'text/markdown',
-      write: (take) => take(Buffer.from(methodsNote({ contents, coverage, sql, rows, now, version }))),
-    });
+    const noteText = methodsNote({ contents, coverage, sql, rows, now, version });
+    const note = await exports
+      .create({
+        name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
+        mimeType: 'text/markdown',
+        write: (take) => take(Buffer.from(noteText)),
+      })
+      .catch(async (error) => {
+        await file.discard?.();
+        throw error;
+      });
     const data = { uri: file.uri, ...(file.path && { file: file.path }), rows, bytes: file.bytes, methods: note.uri };
     return {
       data,

@@ -63,8 +63,8 @@ export type Change =
   | { expireCursors: true }
   /** The key is refused from then on, or accepted again. */
   | { rejectedBy: 'service' | 'gateway' | undefined }
-  /** So many gatherings of other questions are made, which are complete; not in files. */
-  | { others: number };
+  /** Gatherings of other questions are made, until there is room for so many more; unless in files. */
+  | { roomLeft: number };
 
 /** What happens while a page is under way. */
 type Interruption =
@@ -172,8 +172,8 @@ const change = fc.oneof(
     }) as fc.Arbitrary<Change>,
   },
 );
-/** Beside them, one of the questions of a schedule may have to go. */
-const others = fc.record({ others: fc.integer({ min: 494, max: 500 }) }) as fc.Arbitrary<Change>;
+/** With -1, the one that was read longest ago has to go. */
+const others = fc.record({ roomLeft: fc.integer({ min: -1, max: 2 }) }) as fc.Arbitrary<Change>;
 
 const by = fc.constantFrom<0 | 1>(0, 1);
 
@@ -190,7 +190,7 @@ const stepsAbout = ([questions, isCrowded]: [Question[], boolean]): fc.Arbitrary
     { weight: 8, arbitrary: fc.record({ call, by, during: fc.oneof(fc.constant(undefined), during) }) },
     { weight: 5, arbitrary: change.map((change): Step => ({ change })) },
     { weight: 1, arbitrary: fc.record({ restart: by }) },
-    { weight: isCrowded ? 2 : 0, arbitrary: others.map((change): Step => ({ change })) },
+    { weight: isCrowded ? 3 : 0, arbitrary: others.map((change): Step => ({ change })) },
   );
   return fc.array(step, { maxLength: 14, size: 'max' });
 };
@@ -211,12 +211,15 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
     { weight: 1, arbitrary: fc.constantFrom(60_000, 90_000) },
   ),
   asksSql: rarely(1000),
-  steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(20)).chain(stepsAbout),
+  steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(8)).chain(stepsAbout),
 });
 
 const baseUrl = 'https://service.invalid';
 /** So long that few ads fit where there is little room. */
 const adBytes = 8000;
+
+/** So many gatherings are kept. */
+const mostGatherings = 500;
 
 /** A gathering of another question, which was complete. */
 const otherGathering = {
@@ -399,10 +402,11 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
         // So long a process that was refused keeps in its memory what it pays for.
         service.time += 30_000;
       }
-    } else if ('others' in change) {
+    } else if ('roomLeft' in change) {
       const dataset = await datasets.of({ tenantId: apiKey, apiKey });
-      const made = keptIn === 'files' ? 0 : change.others;
-      for (const end = otherOnes + made; otherOnes < end; otherOnes++) {
+      const known = (await dataset.contents()).gatherings.length;
+      const end = keptIn === 'files' ? 0 : otherOnes + mostGatherings - change.roomLeft - known;
+      for (; otherOnes < end; otherOnes++) {
         const other = { ...otherGathering, id: `${otherGatherings}${otherOnes}`, question: `${otherOnes}` };
         await dataset.saveGathering(other);
       }

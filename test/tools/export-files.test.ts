@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { freshServiceTest } from '../support/fixtures.ts';
 
@@ -109,6 +110,21 @@ test('an export that fails leaves no file behind', async ({ start, folder }) => 
   const { isError } = await server.call('export_ads', { sql: 'SELECT nothing FROM ads' });
   expect(isError).toBe(true);
   expect(readdirSync(join(folder, 'exports'))).toEqual([]);
+});
+
+test('nothing has the name of an export before all of it is written', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 1 });
+  const sizes = new Set<number>();
+  let isOver = false;
+  const sql = 'WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000) SELECT i FROM n';
+  const exported = server.call('export_ads', { name: 'tea', sql }).finally(() => {
+    isOver = true;
+  });
+  for (; !isOver; await delay(1))
+    sizes.add(statSync(join(folder, 'exports', 'tea.csv'), { throwIfNoEntry: false })?.size ?? 0);
+  const { data } = await exported;
+  for (const size of sizes) expect([0, data.bytes]).toContain(size);
 });
 
 test('the demo writes no files', async ({ start, folder }) => {

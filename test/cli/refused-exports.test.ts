@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { type AdService, serveAds } from '../support/ad-service.ts';
+import { test as base } from '../support/fixtures.ts';
+import { command } from '../support/process.ts';
+import { type Result, readResult } from '../support/server.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const root = temporaryFolder();
+let folders = 0;
+
+/** Rights mean nothing to root, so the command then runs as nobody. */
+const identity = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+
+interface Kept {
+  service: AdService;
+  files: string;
+  /** Names in the folder for exports. */
+  exported(): string[];
+  /** Calls a tool of a server of its own, which may not write files with more than so many bytes. */
+  call(name: string, args: object, maxFileBytes?: number): Promise<Result>;
+}
+
+/** A folder in which a dataset of three ads is kept. */
+const test = base.extend('kept', async ({ upstream }): Promise<Kept> => {
+  const service = serveAds(upstream, 3);
+  const files = join(root, `${++folders}`);
+  chmodSync(root, 0o777);
+  const call = async (name: string, args: object, maxFileBytes?: number) => {
+    const { command: file, args: all } = command();
+    // POSIX counts in blocks of 512 bytes.
+    const limit = maxFileBytes === undefined ? 'unlimited' : maxFileBytes / 512;
+    const child = spawn('sh', ['-c', `ulimit -f ${limit}; exec "$@"`, 'sh', file, ...all], {
+      ...identity,
+      env: {
+        ...{ PATH: process.env.PATH ?? '', AD_LIBRARY_API_KEY: 'svc_live_test' },
+        ...{ AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_FILES: files },
+      },
+    });
+    const clientInfo = { name: 'test', version: '1' };
+    const messages = [
+      { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name, arguments: args } },
+    ];
+    for (const message of messages) child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    for await (const line of createInterface(child.stdout)) {
+      const { id, result } = JSON.parse(line);
+      if (id !== 2) continue;
+      child.stdin.end();
+      await once(child, 'close');
+      return readResult(result);
+    }
+    throw new Error('it ended without an answer');
+  };
+  expect((await call('search_ads', {})).isError).toBe(false);
+  const exported = () => readdirSync(join(files, 'exports'));
+  return { service, files, exported, call };
+});
+
+const rowsOf = (bytes: number) =>
+  `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT ${Math.ceil(bytes / 1000)})
+  SELECT i, printf('%.*c', 1000, 'x') AS filler FROM n`;
+
+/** What was paid for is exported whole as soon as that is possible, without another paid call. */
+async function expectAllIsThere({ service, files, call }: Kept): Promise<void> {
+  const { charged } = service;
+  expect((await call('export_ads', { name: 'again', format: 'jsonl' })).isError).toBe(false);
+  const lines = readFileSync(join(files, 'exports', 'again.jsonl'), 'utf8')
+    .trim()
+    .split('\n');
+  expect(lines.map((line) => JSON.parse(line).id)).toEqual(service.ads.map(({ id }) => id));
+  expect(service.charged).toBe(charged);
+}
+
+test('an export for which there is no room leaves nothing behind, and says why', async ({ kept }) => {
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 8, max: 200 }), fc.integer({ min: 1, max: 900_000 }), async (blocks, more) => {
+      const { text, error } = await kept.call('export_ads', { sql: rowsOf(512 * blocks + more) }, 512 * blocks);
+      expect(text).toContain(
+        `No file can be written in ${join(kept.files, 'exports')}: this server may not write such a large file.`,
+      );
+      expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+      expect(kept.exported()).toEqual([]);
+    }),
+    { numRuns: 2 },
+  );
+  await expectAllIsThere(kept);
+});
+
+test('an export beside which its note cannot be written is not left there alone', async ({ kept }) => {
+  const sql = `SELECT 1 AS one WHERE '${'x'.repeat(3000)}' <> ''`;
+  const { text, error } = await kept.call('export_ads', { sql }, 1024);
+  expect(text).toContain('this server may not write such a large file');
+  expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+  expect(kept.exported()).toEqual([]);
+  await expectAllIsThere(kept);
+});
+
+test.for([
+  ['the folder for exports', 'exports'],
+  ['the folder for all files', ''],
+] as const)('a missing right to write in %s is named', async ([, below], { kept }) => {
+  const closed = join(kept.files, below);
+  mkdirSync(closed, { recursive: true });
+  chmodSync(closed, 0o555);
+  const { text, error } = await kept.call('export_ads', {});
+  expect(text).toContain(
+    `No file can be written in ${join(kept.files, 'exports')}: this server may not write there. Tell the user.`,
+  );
+  expect(error).toMatchObject({ kind: 'invalid_request', retryable: false });
+  chmodSync(closed, 0o777);
+  await expectAllIsThere(kept);
+});
