@@ -8,7 +8,7 @@ import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
-import { type Log, logCalls, type OnCall, printable } from './log/log.ts';
+import { keyRemover, type Log, logCalls, type OnCall, printable } from './log/log.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
@@ -227,7 +227,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const kept = { datasets: state.datasets, cache: state.answers, isCached: cacheSeconds > 0, claims: state.claims };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
-  const service = httpService({ fetch: upstream.fetch, baseUrl: baseUrl ?? '', userAgent, random });
+  const service = httpService({ fetch: upstream.fetch, baseUrl: baseUrl ?? '', userAgent, random, keyRemover });
   const meter = openMeter(learnsKeys(service, rejectedKeys), {
     ledger,
     windows,

@@ -31,6 +31,8 @@ export interface ServiceOptions {
   userAgent: string;
   /** A number from 0 to 1; injected so that tests are not left to chance. */
   random: () => number;
+  /** Takes the key out of what was read of a body, so that nothing is kept that holds it. */
+  keyRemover(key: string): <Value>(body: string, value: Value) => Value;
 }
 
 /** Maximum number of attempts of one call. */
@@ -80,7 +82,7 @@ function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'u
   return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
-async function request(call: Call, { fetch, baseUrl, userAgent }: ServiceOptions): Promise<Answer> {
+async function request(call: Call, { fetch, baseUrl, userAgent, keyRemover }: ServiceOptions): Promise<Answer> {
   const { transit = { sent: false }, signal } = call;
   const url = urlOf(call, baseUrl);
   const headers: Record<string, string> = {
@@ -95,7 +97,8 @@ async function request(call: Call, { fetch, baseUrl, userAgent }: ServiceOptions
   };
   const init = { method: call.operation.method, headers, signal, onSent };
   try {
-    return await read(call, await fetch(url, body === undefined ? init : { ...init, body }));
+    const response = await fetch(url, body === undefined ? init : { ...init, body });
+    return await read(call, response, keyRemover(call.apiKey));
   } catch (error) {
     const { sent } = transit;
     transit.sent = false;
@@ -113,14 +116,20 @@ function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent:
   return signal.aborted ? abortedError(signal, sent) : error;
 }
 
-async function read(call: Call, response: HttpResponse): Promise<Answer> {
+async function read(
+  call: Call,
+  response: HttpResponse,
+  withoutKey: ReturnType<ServiceOptions['keyRemover']>,
+): Promise<Answer> {
   const { status, headers } = response;
-  const receipt = receiptIn(headers);
+  const stated = receiptIn(headers);
+  const receipt = { ...stated, requestId: stated.requestId && withoutKey(stated.requestId, stated.requestId) };
   const { charged, requestId, chargeUnreadable = false } = receipt;
   const about = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => brokenOff(error, call, about));
-  const plain = parseJson(body);
-  const raw = mayLoseDigits(body) && plain !== undefined ? JSON.parse(withAllDigits(body)) : plain;
+  const plain = withoutKey(body, parseJson(body));
+  const isShortened = plain !== undefined && mayLoseDigits(body);
+  const raw = isShortened ? withoutKey(body, JSON.parse(withAllDigits(body))) : plain;
   if (status !== 200) {
     throw new AdLibraryError({
       ...about,

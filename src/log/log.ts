@@ -100,6 +100,82 @@ const HIDDEN = /[^ -~]+/g;
  */
 export function keyMasker(key = ''): <Value>(value: Value) => Value {
   if (key.length < minLength) return (value) => value;
+  const { holdsKey, masked } = spellingsOf(key);
+  return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
+}
+
+/**
+ * Masks a key in what a service sent, before anything of it is kept, hidden characters or not. Looks for it once in the
+ * whole body, and in each of its texts only where the body may hold it.
+ */
+export function keyRemover(key: string): <Value>(body: string, value: Value) => Value {
+  if (key.length < minLength) return (_, value) => value;
+  const { holdsKey, masked, parts, base64 } = spellingsOf(key);
+  const isUsual = USUAL_KEY.test(key);
+  const mayHold = (body: string): boolean => {
+    const visible = holdsHidden(body) ? body.replace(KELVIN, 'k').replace(UNSEEN, '') : body;
+    const lower = visible.toLowerCase();
+    const isIn = parts.some((part) => lower.includes(part)) || base64.some((part) => visible.includes(part));
+    return isIn || (isUsual ? leads.some((lead) => isEscapedIn(visible, lead)) : ANY_ESCAPE.test(visible));
+  };
+  const seen = (text: string) => text.replace(HIDDEN, '');
+  const holds = (text: string) => holdsKey(text) || holdsKey(seen(text));
+  const without = (text: string): string => {
+    if (!holds(text)) return text;
+    const words = masked(text).replace(WORD, (word) => (holdsKey(seen(word)) ? mask : word));
+    return holds(words) ? mask : words;
+  };
+  return (body, value) => (mayHold(body) && someText(value, holds) ? mapTexts(value, without) : value);
+}
+
+/** What hidden characters begin with where JSON escapes them. */
+const HIDDEN_IN_JSON = /\\u(?:00ad|034f|061c|1[17]|180|20[0-6]|212a|3164|f[ef]|ffa|d[bc])/i;
+const HIDDEN_CHARACTER =
+  /\u00ad|\u034f|\u061c|[\u115f-\u17b5]|[\u180b-\u180f]|[\u200b-\u206f]|\u212a|\u3164|[\ufe00-\ufe0f]|\ufeff|\uffa0|\udb40/;
+
+const holdsHidden = (body: string): boolean =>
+  (Buffer.byteLength(body) > body.length && HIDDEN_CHARACTER.test(body)) ||
+  (body.includes(String.raw`\u`) && HIDDEN_IN_JSON.test(body));
+
+/** Every escape begins with one of these, and goes on with one of those. */
+const leads = [
+  { lead: '%', next: '0123456789abcdefABCDEF' },
+  { lead: '\\', next: 'uUxX-_.~%&' },
+  { lead: '&', next: '#aApPbBlL' },
+];
+
+function isEscapedIn(body: string, { lead, next }: (typeof leads)[number]): boolean {
+  for (let at = body.indexOf(lead); at >= 0; at = body.indexOf(lead, at + 1)) {
+    if (!next.includes(body.charAt(at + 1))) continue;
+    ESCAPED_WORD.lastIndex = at;
+    if (ESCAPED_WORD.test(body)) return true;
+  }
+  return false;
+}
+
+/** All keys of the service are made of these. */
+const USUAL_KEY = /^[\w.~-]+$/;
+/** An escape of one of them, or of what begins an escape; in JSON, too. */
+const ESCAPED_WORD = new RegExp(
+  [
+    String.raw`%(?:25)*(?:2[de]|3\d|[46][1-9a-f]|5[0-9af]|7[0-9ae]|5c)`,
+    String.raw`\\(?:u\{?0*|x)(?:2[5de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae])`,
+    String.raw`\\[-_.~%&]`,
+    String.raw`&(?:amp;)*#(?:x0*(?:2[56de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae])(?![\da-f])|0*(?:3[78]|4[5-9]|5\d|6[5-9]|[7-9]\d|1[01]\d|12[0-6])(?!\d))`,
+    '&(?:amp;)*(?:percnt|bsol|lowbar|period)',
+    String.raw`(?:%(?:25)*26|\\(?:u\{?0*|x)26\}?)(?:[#%\\]|amp|percnt|bsol|lowbar|period)`,
+  ].join('|'),
+  'iy',
+);
+const ANY_ESCAPE = /[%&\\]/;
+/** Characters that are no ASCII, escaped in JSON or not. */
+const UNSEEN = /[^ -~]+|(?<!\\)\\+u(?!00[0-7])[\da-f]{4}/gi;
+
+/** The one other character whose lower case is a letter of ASCII. */
+const KELVIN = /\\u212a|\u212a/gi;
+
+/** A key, and how it may be spelled. */
+function spellingsOf(key: string) {
   const whole = key.toLowerCase();
   const start = whole.slice(0, minLength);
   const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
@@ -108,7 +184,11 @@ export function keyMasker(key = ''): <Value>(value: Value) => Value {
   const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
   const base64 = inBase64(key.slice(0, minLength));
   // Nearly no text has any of these, and looking for all of them at once is six times as fast as what follows.
-  const suspicious = new RegExp([ESCAPED, ...[start, end, hex, ...base64].map(literal)].join('|'), 'i');
+  let suspicious: RegExp | undefined;
+  const isSuspicious = (text: string): boolean => {
+    suspicious ??= new RegExp([ESCAPED, ...[start, end, hex, ...base64].map(literal)].join('|'), 'i');
+    return suspicious.test(text);
+  };
   const isIn = (text: string): boolean => {
     const spelled = spelledOut(text);
     const plain = spelled.toLowerCase();
@@ -121,13 +201,13 @@ export function keyMasker(key = ''): <Value>(value: Value) => Value {
   };
   const holdsKey = (text: string): boolean =>
     text.length >= minLength &&
-    suspicious.test(text) &&
+    isSuspicious(text) &&
     (isIn(text) || (text.match(IN_CURSOR) ?? []).some((cursor) => isIn(decoded(cursor))));
   const masked = (text: string): string => {
     if (!holdsKey(text)) return text;
     return text.replaceAll(key, mask).replace(WORD, (word) => (holdsKey(word) ? mask : word));
   };
-  return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
+  return { holdsKey, masked, parts: [start, end, hex], base64 };
 }
 
 const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
@@ -185,7 +265,7 @@ const ESCAPE = /[%&\\]/;
 const ESCAPES = new RegExp(
   [
     String.raw`%(?:25)*([\da-f]{2})`,
-    String.raw`(?<!\\)\\+(?:u\{?0*([\da-f]{1,4})\}?|x([\da-f]{2})|([!-/:-@[\]-${'`'}{-~]))`,
+    String.raw`(?<!\\)\\+(?:u([\da-f]{4})|u\{0*([\da-f]{1,4})\}|x([\da-f]{2})|([!-/:-@[\]-${'`'}{-~]))`,
     String.raw`&(?:amp;)*(?:#x0*([\da-f]{1,4});?|#0*(\d{1,4});?|(amp|apos|bsol|equals|gt|lowbar|lt|percnt|period|plus|quot|sol);)`,
   ].join('|'),
   'gi',
@@ -207,10 +287,11 @@ const ENTITIES: Record<string, string> = {
 };
 
 /** Empty if not ASCII: hidden characters would stand between others. */
-function unescaped(whole: string, [percent, u, x, sign, hex, decimal, name]: (string | undefined)[]): string {
+function unescaped(whole: string, [percent, u, inBraces, x, sign, hex, decimal, name]: (string | undefined)[]): string {
   if (sign !== undefined) return sign;
   if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
-  const code = decimal === undefined ? Number.parseInt(percent ?? u ?? x ?? hex ?? '', 16) : Number(decimal);
+  const code =
+    decimal === undefined ? Number.parseInt(percent ?? u ?? inBraces ?? x ?? hex ?? '', 16) : Number(decimal);
   return code < 0x80 ? String.fromCharCode(code) : '';
 }
 

@@ -182,14 +182,13 @@ export function createAuthRateLimit(options: AuthRateLimitOptions): AuthRateLimi
   const pending = new LRUCache<string, string>({ max: maxPending, ...forAMinute(now) });
   return {
     async admit(tenantId, address) {
-      if (perMinute === 0 || pending.has(tenantId)) return undefined;
-      // First of all, so that concurrent calls with one key count once.
+      if (perMinute === 0 || pending.has(tenantId) || (await knownKeys.has(tenantId))) return undefined;
+      // Concurrent calls with one key count once.
+      if (pending.has(tenantId)) return undefined;
       pending.set(tenantId, address);
-      const isKnown = await knownKeys.has(tenantId);
-      const count = isKnown ? undefined : await tried.add(address, 1);
-      if (count !== undefined && count.tried <= perMinute) return undefined;
+      const count = await tried.add(address, 1);
+      if (count.tried <= perMinute) return undefined;
       pending.delete(tenantId);
-      if (count === undefined) return undefined;
       await tried.add(address, -1);
       return Math.max(1, Math.ceil(count.msLeft / 1000));
     },
