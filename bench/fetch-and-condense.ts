@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { adViews } from '../src/tools/item-views.ts';
+import { adViews } from '../src/tools/pager.ts';
 
 const dispatcher = new Agent({ connections: 64 });
 const room = { now: Date.now(), resultTokens: 8000 };

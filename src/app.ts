@@ -15,7 +15,7 @@ import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures } from './pictures/pictures.ts';
 import type { Exports } from './state/exports.ts';
 import type { ReplicaState } from './state/redis/replica-state.ts';
-import type { CallerContext } from './tools/tool-context.ts';
+import type { CallerContext } from './tools/tool.ts';
 import { version } from './version.ts';
 
 /** What the process serves over any transport. */

@@ -1,5 +1,5 @@
 import { describe } from '../../src/mcp/described-tools.ts';
-import { prompts } from '../../src/prompts/prompts.ts';
+import { prompts } from '../../src/mcp/prompts.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { version } from '../../src/version.ts';
 

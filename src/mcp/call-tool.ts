@@ -3,7 +3,7 @@ import { type Receipt, withDeadline } from '../api/call.ts';
 import type { Caller, Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import { allTools } from '../board/board-tools.ts';
+import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import { isObject } from '../present/copy-fields.ts';
@@ -11,8 +11,16 @@ import { untrustedText, untrustedWord } from '../present/full.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
 import { toolName } from '../tools/catalog.ts';
-import type { ImageContent, Rendered, ResourceLink, Tool, ToolDescription } from '../tools/define-tool.ts';
-import type { CallerContext, ReportProgress, ToolContext } from '../tools/tool-context.ts';
+import type {
+  CallerContext,
+  ImageContent,
+  Rendered,
+  ReportProgress,
+  ResourceLink,
+  Tool,
+  ToolContext,
+  ToolDescription,
+} from '../tools/tool.ts';
 import type { DescribedTool } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 import {

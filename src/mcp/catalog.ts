@@ -1,8 +1,13 @@
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
-import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
+import { boardResource, boardUri, readBoard } from '../board/board.ts';
 import { untrustedWord } from '../present/full.ts';
+import type { ExportedFile, Exports } from '../state/exports.ts';
+import { isGated, namesOf, type ToolDescription } from '../tools/tool.ts';
+import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
+import { describedTools } from './described-tools.ts';
+import { type ListedTool, listTools } from './list-tools.ts';
 import {
   getPrompt,
   type ListedPrompt,
@@ -10,12 +15,7 @@ import {
   type PromptRequest,
   type PromptResult,
   promptsWith,
-} from '../prompts/prompts.ts';
-import type { ExportedFile, Exports } from '../state/exports.ts';
-import { isGated, namesOf, type ToolDescription } from '../tools/define-tool.ts';
-import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
-import { describedTools } from './described-tools.ts';
-import { type ListedTool, listTools } from './list-tools.ts';
+} from './prompts.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
 export interface Catalog {

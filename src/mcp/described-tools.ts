@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { allTools } from '../board/board-tools.ts';
-import { isGated, type Tool, type ToolDescription } from '../tools/define-tool.ts';
+import { allTools } from '../board/board.ts';
+import { isGated, type Tool, type ToolDescription } from '../tools/tool.ts';
 import { ReceiptView } from './receipts.ts';
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;

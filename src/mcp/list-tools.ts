@@ -1,8 +1,8 @@
 import type { OperationName } from '../api/call.ts';
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
-import { boardUri } from '../board/board-resource.ts';
-import type { ToolDescription } from '../tools/define-tool.ts';
+import { boardUri } from '../board/board.ts';
 import { countableKeys } from '../tools/filter-values.ts';
+import type { ToolDescription } from '../tools/tool.ts';
 import type { DescribedTool, ObjectSchema } from './described-tools.ts';
 
 /** A tool in `tools/list` (MCP specification, *Tools*), in the part that both SDKs share. */

@@ -293,20 +293,28 @@ interface FitOptions<Item> {
 
 /**
  * How many leading items fit into the budget. At least one, if there are any: a single item is bounded by its view. A
- * list that fits is rendered once, any other about log2(n) times.
+ * list that fits is rendered once, any other about three times.
  */
 export function fit<Item>({ items, budget, render }: FitOptions<Item>): number {
-  const fits = (count: number) => fitsWithin(render(items.slice(0, count)), budget);
-  if (items.length <= 1 || fits(items.length)) return items.length;
-  let shown = 1;
-  let over = items.length;
-  while (over - shown > 1) {
-    const middle = (shown + over) >> 1;
-    if (fits(middle)) shown = middle;
-    else over = middle;
+  if (items.length <= 1) return items.length;
+  let fitting = { count: 0, length: 0 };
+  let over = { count: items.length + 1, length: 0, within: 0 };
+  let count = items.length;
+  for (let tries = 1; over.count - Math.max(1, fitting.count) > 1; tries++) {
+    const text = render(items.slice(0, count));
+    const within = lengthWithin(text, budget);
+    if (within < text.length) over = { count, length: text.length, within };
+    else if (count === items.length) return count;
+    else fitting = { count, length: text.length };
+    // Most items are about as long: the border lies where so much of the text fits. Of others, half the way is surer.
+    const share = tries > maxGuesses ? 1 / 2 : (over.within - fitting.length) / (over.length - fitting.length);
+    const guess = Math.floor(fitting.count + share * (over.count - fitting.count));
+    count = Math.max(fitting.count + 1, 2, Math.min(over.count - 1, guess));
   }
-  return shown;
+  return Math.max(1, fitting.count);
 }
+
+const maxGuesses = 4;
 
 /** The last resort if the budget is smaller than one item: keeps whole lines, and says how much is missing. */
 export function clampLines(text: string, budget: number): string {

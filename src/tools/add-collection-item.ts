@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { addedText, CollectionView, viewCollection } from '../present/account.ts';
 import { isUuid, word } from '../present/safe-text.ts';
-import { defineTool } from './define-tool.ts';
-import { collectionId, isShort, itemType, mustBeAdId, mustBeShort } from './params.ts';
+import { collectionId, defineTool, isShort, itemType, mustBeAdId, mustBeShort } from './tool.ts';
 
 /** After a repeat, `added: false` no longer proves that the item was there before (document, *Endpoints*, rule 1). */
 const unknownIfAdded =

@@ -9,8 +9,8 @@ import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
 import type { OpenState } from '../state/open-state.ts';
 import { cursorSigner } from './cursor.ts';
-import type { CallerContext, CountedAds } from './tool-context.ts';
-import { createViewMemo } from './view-memo.ts';
+import { createViewMemo } from './pager.ts';
+import type { CallerContext, CountedAds } from './tool.ts';
 
 export interface CallContextOptions {
   apiOf(caller: Caller): Api;

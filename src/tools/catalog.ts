@@ -1,6 +1,5 @@
 import { addCollectionItem } from './add-collection-item.ts';
 import { countAds } from './count-ads.ts';
-import type { Tool } from './define-tool.ts';
 import { exportAds } from './export-ads.ts';
 import { gatherAds } from './gather-ads.ts';
 import { getAccount } from './get-account.ts';
@@ -12,6 +11,7 @@ import { listCollections } from './list-collections.ts';
 import { queryAds } from './query-ads.ts';
 import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
+import type { Tool } from './tool.ts';
 import { viewAds } from './view-ads.ts';
 import { whoami } from './whoami.ts';
 

@@ -5,10 +5,8 @@ import { type Stop, stopOf } from '../dataset/gather.ts';
 import { seenText } from '../present/dates.ts';
 import { count, notesText } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
-import { defineTool, readOnly } from './define-tool.ts';
 import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
-import { adFilters, checkQuestion, fresh, split } from './params.ts';
-import type { ToolContext } from './tool-context.ts';
+import { adFilters, checkQuestion, defineTool, fresh, readOnly, split, type ToolContext } from './tool.ts';
 
 /** One part of a count, as results show it. */
 interface Count extends Pick<AdCount, 'total' | 'gatheredAt' | 'notes'> {

@@ -5,7 +5,7 @@ import { dayOf } from '../present/dates.ts';
 import { count } from '../present/list-text.ts';
 import { quote, word } from '../present/safe-text.ts';
 import type { ExportedFile } from '../state/exports.ts';
-import { defineListTool, type ResourceLink } from './define-tool.ts';
+import { defineListTool, type ResourceLink } from './tool.ts';
 
 const mimeTypes: Record<ExportFormat, string> = { csv: 'text/csv', jsonl: 'application/jsonl' };
 

@@ -33,10 +33,18 @@ import {
 } from '../dataset/gatherings.ts';
 import { count, creditsText } from '../present/list-text.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
-import { defineTool, readOnly } from './define-tool.ts';
 import { maxPageSize } from './filter-values.ts';
-import { adFilters, checkQuestion, collectionId, fresh, split } from './params.ts';
-import type { CountedAds, ToolContext } from './tool-context.ts';
+import {
+  adFilters,
+  type CountedAds,
+  checkQuestion,
+  collectionId,
+  defineTool,
+  fresh,
+  readOnly,
+  split,
+  type ToolContext,
+} from './tool.ts';
 
 export const gatherAds = defineTool({
   name: 'gather_ads',

@@ -1,6 +1,5 @@
 import { AccountView, accountText, viewAccount } from '../present/account.ts';
-import { defineTool, readOnly } from './define-tool.ts';
-import { noArguments } from './params.ts';
+import { defineTool, noArguments, readOnly } from './tool.ts';
 
 export const getAccount = defineTool({
   name: 'get_account',

@@ -2,9 +2,8 @@ import * as z from 'zod';
 import { AdView, viewAd } from '../present/ad.ts';
 import { adText } from '../present/ad-text.ts';
 import type { Detail } from '../present/copy-fields.ts';
-import { defineTool, readOnly } from './define-tool.ts';
-import { itemTokens } from './item-views.ts';
-import { adId, detail, fresh, seen } from './params.ts';
+import { itemTokens } from './pager.ts';
+import { adId, defineTool, detail, fresh, readOnly, seen } from './tool.ts';
 
 export const getAd = defineTool({
   name: 'get_ad',

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { Spending, spendingText } from '../credits/credit-text.ts';
 import { creditsText, viewCredits } from '../present/account.ts';
-import { defineTool, readOnly } from './define-tool.ts';
-import { noArguments } from './params.ts';
+import { defineTool, noArguments, readOnly } from './tool.ts';
 
 export const getCredits = defineTool({
   name: 'get_credits',

@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type { Detail } from '../present/copy-fields.ts';
 import { PageView, pageText, viewPage } from '../present/page.ts';
-import { defineTool, readOnly } from './define-tool.ts';
-import { itemTokens } from './item-views.ts';
-import { detail, fresh } from './params.ts';
+import { itemTokens } from './pager.ts';
+import { defineTool, detail, fresh, readOnly } from './tool.ts';
 
 export const getPage = defineTool({
   name: 'get_page',

@@ -2,11 +2,8 @@ import * as z from 'zod';
 import { CollectionView, collectionText, viewCollection } from '../present/account.ts';
 import type { AdView } from '../present/ad.ts';
 import type { PageView } from '../present/page.ts';
-import { paging } from './cut-page.ts';
-import { defineListTool, readOnly } from './define-tool.ts';
-import { adViews, pageViews } from './item-views.ts';
-import { listForBoard, paginate } from './paginate.ts';
-import { collectionId, cursor, detail, fresh, itemsLimit, itemType } from './params.ts';
+import { adViews, listForBoard, pageViews, paginate, paging } from './pager.ts';
+import { collectionId, cursor, defineListTool, detail, fresh, itemsLimit, itemType, readOnly } from './tool.ts';
 
 export const listCollectionItems = defineListTool({
   name: 'list_collection_items',

@@ -1,11 +1,8 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
-import { paging } from './cut-page.ts';
-import { defineListTool, readOnly } from './define-tool.ts';
-import type { ItemViews } from './item-views.ts';
-import { paginate } from './paginate.ts';
-import { cursor } from './params.ts';
-import { cursorMismatch } from './read-cursor.ts';
+import { cursorMismatch } from './cursor.ts';
+import { type ItemViews, paginate, paging } from './pager.ts';
+import { cursor, defineListTool, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = {
   name: 'collections',

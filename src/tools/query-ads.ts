@@ -5,7 +5,7 @@ import { describedColumns } from '../dataset/tables.ts';
 import { dataPerText } from '../present/copy-fields.ts';
 import { isWord, quote, word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
-import { defineListTool, readOnly } from './define-tool.ts';
+import { defineListTool, readOnly } from './tool.ts';
 
 const ownColumns = describedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))

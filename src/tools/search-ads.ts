@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { AdView } from '../present/ad.ts';
-import { paging } from './cut-page.ts';
-import { defineListTool, readOnly } from './define-tool.ts';
-import { adViews } from './item-views.ts';
-import { listForBoard, paginate } from './paginate.ts';
-import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
+import { adViews, listForBoard, paginate, paging } from './pager.ts';
+import { cursor, defineListTool, detail, filters, fresh, readOnly, searchLimit } from './tool.ts';
 
 export const searchAds = defineListTool({
   name: 'search_ads',

@@ -1,10 +1,7 @@
 import * as z from 'zod';
 import { PageView } from '../present/page.ts';
-import { paging } from './cut-page.ts';
-import { defineListTool, readOnly } from './define-tool.ts';
-import { pageViews } from './item-views.ts';
-import { paginate } from './paginate.ts';
-import { cursor, detail, filters, fresh, searchLimit } from './params.ts';
+import { pageViews, paginate, paging } from './pager.ts';
+import { cursor, defineListTool, detail, filters, fresh, readOnly, searchLimit } from './tool.ts';
 
 export const searchPages = defineListTool({
   name: 'search_pages',

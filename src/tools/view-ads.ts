@@ -6,7 +6,7 @@ import { dataPerText, idOf } from '../present/copy-fields.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
-import { defineListTool, readOnly } from './define-tool.ts';
+import { defineListTool, readOnly } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =

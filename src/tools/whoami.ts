@@ -1,6 +1,5 @@
 import { IdentityView, identityText, viewIdentity } from '../present/account.ts';
-import { defineTool, readOnly } from './define-tool.ts';
-import { noArguments } from './params.ts';
+import { defineTool, noArguments, readOnly } from './tool.ts';
 
 export const whoami = defineTool({
   name: 'whoami',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { prompts } from '../../src/prompts/prompts.ts';
+import { prompts } from '../../src/mcp/prompts.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { filtersExtension } from '../../src/api/search-filters.ts';
-import { allTools } from '../../src/board/board-tools.ts';
+import { allTools } from '../../src/board/board.ts';
 import { version } from '../../src/version.ts';
 import { startServer } from '../support/server.ts';
 import { startService } from '../support/service.ts';

@@ -34,6 +34,25 @@ describe('a list larger than its budget', () => {
     );
   });
 
+  test('is rendered four times at most where its items are about as long, however many there are', () => {
+    const length = fc.integer({ min: 20, max: 200 });
+    const lists = length.chain((usual) =>
+      fc.array(fc.integer({ min: usual, max: Math.ceil(1.2 * usual) }), { minLength: 2, maxLength: 400 }),
+    );
+    fc.assert(
+      fc.property(lists, fc.integer({ min: 50, max: 4000 }), (lengths, budget) => {
+        let renders = 0;
+        const items = lengths.map((words) => 'word '.repeat(words / 5));
+        const counted = (some: readonly string[]) => {
+          renders++;
+          return `${some.length} items:\n${render(some)}`;
+        };
+        leading({ items, budget, render: counted });
+        expect(renders).toBeLessThanOrEqual(4);
+      }),
+    );
+  });
+
   test('is empty where the list is empty', () => {
     expect(leading({ items: [], budget: 10, render })).toBe(0);
   });

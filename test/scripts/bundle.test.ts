@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { strFromU8, unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lastBuild, packBundle } from '../../scripts/bundle.ts';
-import { allTools } from '../../src/board/board-tools.ts';
+import { allTools } from '../../src/board/board.ts';
 import { connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 

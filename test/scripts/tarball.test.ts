@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { boardTools } from '../../src/board/board-tools.ts';
+import { boardTools } from '../../src/board/board.ts';
 import { clientKinds, connectCommand } from '../support/clients.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 

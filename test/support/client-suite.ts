@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { allTools } from '../../src/board/board-tools.ts';
+import { allTools } from '../../src/board/board.ts';
 import type { TestClient } from './clients.ts';
 
 const toolNames = allTools.map(({ name }) => name);

@@ -6,7 +6,7 @@ import { createLog } from '../../src/log/log.ts';
 import { toolName } from '../../src/tools/catalog.ts';
 import { writeCursor } from '../../src/tools/cursor.ts';
 import { searchAds } from '../../src/tools/search-ads.ts';
-import type { ToolContext } from '../../src/tools/tool-context.ts';
+import type { ToolContext } from '../../src/tools/tool.ts';
 import { test } from '../support/fixtures.ts';
 import type { TestService } from '../support/service.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allTools } from '../../src/board/board-tools.ts';
+import { allTools } from '../../src/board/board.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];

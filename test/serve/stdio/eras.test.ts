@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type App, openApp } from '../../../src/app.ts';
-import { allTools } from '../../../src/board/board-tools.ts';
+import { allTools } from '../../../src/board/board.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { versionKey } from '../../../src/mcp/protocol.ts';

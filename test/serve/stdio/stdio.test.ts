@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { describe, expect } from 'vitest';
-import { allTools } from '../../../src/board/board-tools.ts';
+import { allTools } from '../../../src/board/board.ts';
 import { testClient } from '../../support/client-suite.ts';
 import { clientKinds, connectStdio } from '../../support/clients.ts';
 import { delays, json, paid } from '../../support/faulty-upstream.ts';

@@ -1,7 +1,7 @@
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 
 /** A task that users can pick in their host, written out for the model (MCP specification, *Prompts*). */
-export interface Prompt {
+interface Prompt {
   name: string;
   title: string;
   description: string;

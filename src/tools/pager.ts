@@ -1,0 +1,275 @@
+import { LRUCache } from 'lru-cache';
+import * as z from 'zod';
+import { type AdView, viewAd } from '../present/ad.ts';
+import { adListText } from '../present/ad-text.ts';
+import { type Detail, dataPerText } from '../present/copy-fields.ts';
+import { dayOf } from '../present/dates.ts';
+import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
+import { type PageView, pageListText, viewPage } from '../present/page.ts';
+import { fit } from '../present/tokens.ts';
+import {
+  type Cursors,
+  type ListRequest,
+  MARKER,
+  type PageListing,
+  readCursor,
+  rememberCursor,
+  type SearchParams,
+  writeCursor,
+} from './cursor.ts';
+import type { Rendered, ToolContext, ViewMemo } from './tool.ts';
+
+type PageParams = SearchParams & { limit?: number; cursor?: string };
+
+interface PageRequest<View> extends ListRequest {
+  views: ItemViews<View>;
+  /** Fetches a page of the service. */
+  fetch(params: PageParams, size: { usualSize: boolean }): Promise<ListAnswer>;
+}
+
+/**
+ * A page of a list, as data and as text that fits. Its cursor continues with the next item: on the same page of the
+ * service, which is cached and not charged again, or on the next one.
+ */
+export async function paginate<View>(request: PageRequest<View>, context: ToolContext): Promise<ListPage & Rendered> {
+  const { views } = request;
+  const { cursors, viewMemo } = context;
+  const listing = await readCursor(request, cursors);
+  const { limit, serviceCursor } = listing.position;
+  const params = {
+    ...listing.searchParams,
+    ...(limit !== undefined && { limit }),
+    ...(serviceCursor !== undefined && { cursor: serviceCursor }),
+  };
+  // A cursor of this server names the size of its page, if one was asked for.
+  const usualSize = limit === undefined && request.cursor?.startsWith(MARKER) === true;
+  const answer = await request.fetch(params, { usualSize });
+  const { cacheId } = answer;
+  // The next page is asked for like this one. What is left of one that is kept is free.
+  const price = await context.priceOf(request.list, limit ?? itemsOf(answer).length);
+  const prices = { rest: cacheId === undefined ? price : free, next: answer.value.cursor === null ? undefined : price };
+  const write = () => ({ ...fitPage({ answer, listing, views, prices }, context), price });
+  // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
+  const name = () => `${views.name} ${JSON.stringify([listing, price])}`;
+  const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
+  const { cursor } = page.data;
+  if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);
+  return page;
+}
+
+const free: Price = { most: 0, isExact: true };
+
+/** What the board needs of a page of a list, and of the one after it. It may ask for that when nothing is kept any more. */
+export function listForBoard(data: object, { price }: Pick<Rendered, 'price'>): object {
+  const { items, itemType, cursor, totalHits, nextPage } = data as Paging & {
+    items: { id?: string }[];
+    itemType?: string;
+  };
+  return {
+    ...(itemType === 'pages' ? { isPages: true } : { ids: items.map(({ id }) => id) }),
+    cursor,
+    ...(totalHits !== undefined && { totalHits }),
+    ...(cursor !== null && price && { nextCredits: price.most, nextIsMost: nextPage?.credits !== price.most }),
+  };
+}
+
+/** What every list result holds besides its items. `shown` is present if the service's page was cut to fit. */
+export const paging = {
+  cursor: z.string().nullable(),
+  hasMore: z.boolean(),
+  totalHits: z.number().optional(),
+  shown: z.looseObject({ from: z.number(), to: z.number(), of: z.number() }).optional(),
+  asOf: z.string().optional(),
+  appUrlPattern: z.string().optional(),
+  notes: z.array(z.string()).optional(),
+};
+
+/** `nextPage`, which explains itself, is not listed: a schema costs every conversation tokens. */
+type Paging = z.infer<z.ZodObject<typeof paging>> & { nextPage?: PriceData };
+
+/** As estimates of gather_ads state it. */
+type PriceData = { credits: number } | { credits: null; atMost: number };
+
+/** As much of a list as fits into a result, as data and as text. */
+interface ListPage {
+  data: Paging & { items: readonly unknown[] };
+  text: string;
+  /** Where its cursor continues. */
+  next: PageListing | undefined;
+}
+
+/** What the rest of a page, if it is cut to fit, and the page after it are expected to cost. */
+interface PagePrices {
+  rest: Price | undefined;
+  next: Price | undefined;
+}
+
+interface FitOptions<View> {
+  answer: ListAnswer;
+  listing: PageListing;
+  prices: PagePrices;
+  views: ItemViews<View>;
+}
+
+/** Shows as many items as fit. The text is written to measure it, and then used as it is. */
+function fitPage<View>(
+  options: FitOptions<View>,
+  { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
+): ListPage {
+  const { answer, listing, views } = options;
+  const sent = itemsOf(answer);
+  const { position } = listing;
+  const shared = { ...views.shared?.(sent), ...(position.shown === 0 && serviceNotes(answer.raw)) };
+  const left = sent.slice(position.shown);
+  const { atATime = left.length } = views;
+  const items: View[] = [];
+  const written = new Map<number, ReturnType<typeof pageEnd> & { text: string }>();
+  const write = (leading: readonly View[]) => {
+    const known = written.get(leading.length);
+    if (known) return known;
+    const end = pageEnd(leading.length, options, cursors);
+    const list = views.text({ ...frameOf({ ...end.paging, ...shared }), price: end.price, items: leading });
+    const text = [answer.heading?.text, ...notesText(shared), list].filter((line) => line).join('\n');
+    written.set(leading.length, { ...end, text });
+    return { ...end, text };
+  };
+  const render = (leading: readonly View[]) => write(leading).text;
+
+  let fitting = 0;
+  // A few at a time: of a page of full objects, only the first ones fit.
+  while (fitting === items.length && fitting < left.length) {
+    const more = left.slice(fitting, fitting + Math.max(atATime, fitting));
+    items.push(...more.map((item) => views.view(item)));
+    const readable = items.slice(0, fit({ items, budget: resultTokens, render }));
+    fitting = fit({ items: readable, budget: dataPerText * resultTokens, render: JSON.stringify });
+  }
+  const shown = items.slice(0, fitting);
+  const { paging, next, text } = write(shown);
+  return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text, next };
+}
+
+/** Where a result with this many items ends, and where the list continues. */
+function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
+  const { cursor, hasMore, totalHits } = answer.value;
+  const { position } = listing;
+  const of = itemsOf(answer).length;
+  const to = position.shown + count;
+  const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
+  const nextPosition = to < of ? { ...position, shown: to } : nextPage;
+  const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
+  const price = next && (to < of ? prices.rest : prices.next);
+  const paging: Paging = {
+    cursor: next ? writeCursor(next, cursors) : null,
+    hasMore: to < of || hasMore,
+    ...(totalHits !== undefined && { totalHits }),
+    ...(price && { nextPage: price.isExact ? { credits: price.most } : { credits: null, atMost: price.most } }),
+    ...(count < of && { shown: { from: position.shown + 1, to, of } }),
+  };
+  return { paging, next, price };
+}
+
+/** What a list says before and after its items. */
+const frameOf = ({ totalHits, shown, nextPage: _, notes: __, ...paging }: Paging): ListFrame => ({
+  ...paging,
+  total: totalHits,
+  of: shown?.of,
+  from: shown?.from,
+});
+
+interface View {
+  name: string;
+  page: Rendered;
+  size: number;
+}
+
+/** Characters of text and data kept for all answers together. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+/** Views of one answer: real callers use one or two. */
+const MAX_VIEWS = 4;
+
+export function createViewMemo(maxCharacters = MAX_CHARACTERS): ViewMemo {
+  const answers = new LRUCache<string, readonly View[]>({
+    maxSize: maxCharacters,
+    sizeCalculation: (views) => views.reduce((sum, { size }) => sum + size, 0),
+  });
+  return {
+    page<Page extends Rendered>(cacheId: string, name: string, write: () => Page) {
+      const views = answers.get(cacheId) ?? [];
+      const held = views.find((view) => view.name === name);
+      if (held) return held.page as Page;
+      const page = write();
+      const size = name.length + page.text.length + JSON.stringify(page.data).length;
+      answers.set(cacheId, [{ name, page, size }, ...views].slice(0, MAX_VIEWS));
+      return page;
+    },
+    get size() {
+      return answers.calculatedSize;
+    },
+  };
+}
+
+/** A page of a list as the service sent it. */
+interface ListAnswer {
+  value: { cursor: string | null; hasMore: boolean; totalHits?: number | undefined };
+  /** The body as it was received: items are shown with whatever fields they have. */
+  raw: unknown;
+  /** Identifies an answer that is cached. */
+  cacheId?: string | undefined;
+  /** What comes before the items, in the data and in the text. */
+  heading?: { data: object; text: string | undefined };
+}
+
+const itemsOf = ({ raw }: ListAnswer): readonly object[] => (raw as { items: object[] }).items;
+
+/** What all items of a list share: the day of the answer, and the form of their links. */
+interface SharedFacts {
+  asOf?: string;
+  appUrlPattern?: string;
+}
+
+/** How the items of a list are condensed, and how the list reads. */
+export interface ItemViews<View> {
+  /** The same for views that give the same result. */
+  name: string;
+  /** Condenses an item as the service sent it, whatever its fields hold. */
+  view(item: object): View;
+  shared?(items: readonly object[]): SharedFacts;
+  text(list: { items: readonly View[] } & ListFrame): string;
+  /** How many items to condense before checking whether more fit. Few full ones do. */
+  atATime?: number;
+}
+
+interface ViewOptions {
+  now: number;
+  resultTokens: number;
+}
+
+export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
+  const asOf = dayOf(now);
+  const today: SharedFacts = asOf === undefined ? {} : { asOf };
+  return {
+    name: `ads ${detail} ${asOf}`,
+    view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
+    shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
+    text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens) }),
+    ...(detail === 'full' && { atATime: 4 }),
+  };
+}
+
+export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
+  return {
+    name: `pages ${detail}`,
+    view: (page) => viewPage(page, { detail, budget: itemTokens(resultTokens) }),
+    shared: (pages) => (detail === 'full' ? {} : linkForm(pages, 'pageId')),
+    text: (list) => pageListText({ ...list, detail, budget: itemTokens(resultTokens) }),
+    ...(detail === 'full' && { atATime: 4 }),
+  };
+}
+
+function linkForm(items: readonly object[], idName: 'id' | 'pageId'): SharedFacts {
+  const pattern = appUrlPattern(items, idName);
+  return pattern === undefined ? {} : { appUrlPattern: pattern };
+}
+
+/** The tokens of a single item, which leave room for the frame around it. */
+export const itemTokens = (resultTokens: number): number => Math.floor(resultTokens * 0.9);

@@ -1,0 +1,240 @@
+import * as z from 'zod';
+import { maxIdLength, type OperationName, operations } from '../api/call.ts';
+import type { Api } from '../api/client.ts';
+import { type ErrorKind, invalidRequest } from '../api/errors.ts';
+import { ItemType } from '../api/schemas.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
+import type { Spending } from '../credits/credit-text.ts';
+import type { CallAllowance } from '../credits/meter.ts';
+import type { AdRowReader } from '../dataset/ad-rows.ts';
+import type { IsCached } from '../dataset/gather.ts';
+import type { DatasetSql } from '../dataset/snapshot.ts';
+import type { Pictures } from '../pictures/pictures.ts';
+import type { Price } from '../present/list-text.ts';
+import { isUuid } from '../present/safe-text.ts';
+import type { Dataset } from '../state/dataset.ts';
+import type { Exports } from '../state/exports.ts';
+import type { Cursors } from './cursor.ts';
+
+/** All four tool annotations of MCP (specification, *Tools*). */
+interface Annotations {
+  readOnlyHint: boolean;
+  destructiveHint: boolean;
+  idempotentHint: boolean;
+  openWorldHint: boolean;
+}
+
+export const readOnly: Annotations = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: true,
+};
+
+/** What is told of a tool, and what a server needs to know of it before a call. */
+export interface ToolDescription {
+  name: string;
+  title: string;
+  description: string;
+  annotations: Annotations;
+  /** The API operations that it calls. Whether the tool is paid follows from them. */
+  operations: readonly OperationName[];
+  /** It may make several calls of the API: its receipt is their sum. */
+  severalCalls?: true;
+  /** It reports progress to clients that ask for it. */
+  reportsProgress?: true;
+  /** Hosts that can draw views show its results on the board. */
+  showsBoard?: true;
+  /** Only the board calls it: what it returns is in the `_meta` of its result, and nowhere else. */
+  onlyForBoard?: true;
+}
+
+/** What every tool declares. */
+interface ToolDeclaration<Input extends z.ZodObject> extends ToolDescription {
+  /** What the board needs of a result whose data a host may drop. */
+  forBoard?(data: object, rendered: Rendered): object;
+  input: Input;
+  /** The schema that clients see. Loose at every level, so that a new key of the service breaks no client. */
+  output: z.ZodObject;
+}
+
+/**
+ * A tool: its name, what it takes, what it returns, how it runs and how its result reads. It knows nothing of MCP or of
+ * credits, and throws its errors: its caller adds the receipt and explains what went wrong.
+ */
+export interface ItemTool<Input extends z.ZodObject = z.ZodObject, Data extends object = object>
+  extends ToolDeclaration<Input> {
+  /** Returns data that fits `output`. */
+  run(input: z.output<Input>, context: ToolContext): Promise<Data>;
+  /** Turns the data into a text that is complete on its own. */
+  render(data: Data, input: z.output<Input>, context: ToolContext): string;
+}
+
+/** A tool that returns a list. Cutting the list to fit means writing its text, so `run` returns both. */
+export interface ListTool<Input extends z.ZodObject = z.ZodObject> extends ToolDeclaration<Input> {
+  run(input: z.output<Input>, context: ToolContext): Promise<Rendered>;
+  render?: never;
+}
+
+/** Data that fits `output`, and a text that fits into a result. */
+export interface Rendered {
+  data: object;
+  text: string;
+  /** Content after the text: resources that a host may read, and pictures. */
+  attached?: readonly (ResourceLink | ImageContent)[];
+  /** Of a list: what its next call costs where no answer is kept. */
+  price?: Price | undefined;
+}
+
+/** MCP specification, *Tools*, *Image Content*. */
+export interface ImageContent {
+  type: 'image';
+  /** In base64. */
+  data: string;
+  mimeType: string;
+}
+
+/** MCP specification, *Tools*, *Resource Links*. */
+export interface ResourceLink {
+  type: 'resource_link';
+  uri: string;
+  name: string;
+  mimeType: string;
+  /** In bytes. */
+  size: number;
+}
+
+export type Tool = ItemTool | ListTool;
+
+export const defineTool = <Input extends z.ZodObject, Data extends object>(tool: ItemTool<Input, Data>) => tool;
+
+export const defineListTool = <Input extends z.ZodObject>(tool: ListTool<Input>) => tool;
+
+/** Whether a call of the tool may be charged. */
+export const isGated = (tool: ToolDescription): boolean => tool.operations.some((name) => operations[name].gated);
+
+/** Tool names for a sentence: `search_ads, get_ad and get_page`. */
+export function namesOf(listed: readonly ToolDescription[]): string {
+  const names = listed.map(({ name }) => name);
+  return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
+}
+
+/** What belongs to one caller, for one call. */
+export interface CallerContext {
+  api: Api;
+  /** What the caller has gathered, with what other processes brought. */
+  dataset(): Promise<Dataset>;
+  /** Makes rows of its ads. */
+  adRows: AdRowReader;
+  sql(): DatasetSql;
+  /** The files that the caller exported. */
+  exports(): Exports;
+  /** This server's, for notes on how data came about. */
+  version: string;
+  /** What this process has spent for the caller. */
+  spending(): Promise<Spending>;
+  priceOf: PriceOf;
+  isCached: IsCached;
+  /** How many ads match, as an answer says that is still kept. */
+  keptTotal(filters: object): Promise<CountedAds | undefined>;
+  /** A limit of credits for the calls of this tool call that are made with it. */
+  allowance(maxCredits: number): Promise<CallAllowance>;
+  /** Waits until no other call of the caller has this turn; returns what ends it. */
+  takeTurn(name: string): Promise<() => void>;
+  /** Pictures of ads, fetched for the caller; loaded with the first use. */
+  pictures(): Promise<Pictures>;
+  viewMemo: ViewMemo;
+  cursors: Cursors;
+}
+
+/** What a tool may use: the API on its caller's account, the time, and the space for its text. */
+export interface ToolContext extends CallerContext {
+  /** Tells the caller's key from others. */
+  tenantId: string;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** The time as it goes on, and when the call has to be back. */
+  clock(): number;
+  deadline: number;
+  /** Aborts when the caller leaves or at the deadline. */
+  signal: AbortSignal;
+  /** Whether the process is asked to end. */
+  isDraining(): boolean;
+  /** Present if the client asked for progress. */
+  onProgress?: ReportProgress;
+  /** What is known of the filter keys of ads. */
+  adFilters: readonly SearchFilter[];
+  /** What went wrong, in words for a result that holds what was read before. */
+  explain(thrown: unknown): { kind: ErrorKind; text: string };
+  /** Maximum tokens of the tool's own text in a result. */
+  resultTokens: number;
+  /** The name of the tool that calls an operation. Models know operations by tool names only. */
+  toolName(operation: string): string;
+  /** Whether this server offers the tool of that name. */
+  offers(tool: string): boolean;
+}
+
+/** Rendered pages of cached answers, so that an answer from the cache is not condensed again. */
+export interface ViewMemo {
+  /** The page of that name, made from the cached answer with that id; written if it is not held. */
+  page<Page extends Rendered>(cacheId: string, name: string, write: () => Page): Page;
+  /** Characters held. */
+  readonly size: number;
+}
+
+/** How many ads there are, when that was counted, in milliseconds since the epoch, and its place among all answers. */
+export interface CountedAds {
+  ads: number;
+  at: number;
+  order: number;
+}
+
+/** The price of a page of a list that asks for so many items; undefined if no charge was seen. */
+type PriceOf = (list: OperationName, items: number) => Promise<Price | undefined>;
+
+/** How far a long call is. It grows with each report. */
+export interface Progress {
+  progress: number;
+  total?: number;
+  message: string;
+}
+
+export type ReportProgress = (progress: Progress) => void;
+
+/** Arguments that several tools take. Schemas stay flat: some hosts reject the whole list for one union. */
+
+export const noArguments = z.strictObject({});
+export const detail = z.enum(['brief', 'full']).optional().describe('full: every field the service sent');
+export const cursor = z.string().optional().describe('cursor of the previous result, unchanged');
+export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged');
+export const adFilters = z.looseObject({}).optional().describe('as in search_ads');
+export const split = z.array(z.looseObject({})).min(1).max(30).optional().describe('each laid over filters');
+/** The document gives no bounds for searches, so the service judges. */
+export const searchLimit = z.int().min(1).optional().describe('Items per page');
+export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');
+export const seen = z.boolean().optional().describe('true: accept the cached list copy, free; it may be incomplete');
+export const fresh = z.boolean().optional().describe('true: pay again instead of using a cached answer');
+
+const mustBeUuid = (source: string) => `must be a UUID (8-4-4-4-12 hexadecimal digits) from ${source}`;
+/**
+ * In lower case, so that one id makes one call. Not `z.uuid()`: that adds a long pattern to the listed schema, and
+ * rejects ids that do not follow RFC 9562.
+ */
+const uuidFrom = (source: string) => z.string().refine(isUuid, mustBeUuid(source)).toLowerCase();
+
+export const isShort = (id: string): boolean => id.length <= maxIdLength;
+export const mustBeShort = `must be 1 to ${maxIdLength} characters, copied from an earlier result`;
+
+export const adId = uuidFrom('a search or a collection').describe('id of an ad from a search or a collection');
+export const mustBeAdId = mustBeUuid('a search or a collection');
+export const collectionId = uuidFrom('list_collections').describe('id from list_collections');
+export const itemType = ItemType.describe('a collection may hold both');
+
+/** @throws AdLibraryError for filters that would turn pages by themselves, or arguments that cannot be combined */
+export function checkQuestion(filters: readonly (object | undefined)[], exclusive: Record<string, unknown>): void {
+  for (const key of ['limit', 'cursor'])
+    if (filters.some((one) => one !== undefined && Object.hasOwn(one, key)))
+      throw invalidRequest(`filters must not hold "${key}": this tool turns the pages itself.`);
+  const given = Object.keys(exclusive).filter((name) => exclusive[name] !== undefined);
+  if (given.length > 1) throw invalidRequest(`${given.join(' and ')} cannot be combined: pass one.`);
+}
