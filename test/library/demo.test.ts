@@ -160,6 +160,6 @@ describe('the demo library', () => {
     const { items } = (await ask('/v1/pages/search', { limit: 40 })).body;
     const urls = items.flatMap((page: Page) => page.thumbnails?.map(({ url }) => url) ?? []);
     expect(urls.length).toBeGreaterThan(100);
-    for (const url of urls) expect(url).toMatch(/\/\d+\.jpg$/);
+    for (const url of urls) expect(url).toMatch(/\/\d+\.webp$/);
   });
 });

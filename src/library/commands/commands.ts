@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { DatabaseInUse, type LockOptions, locateDatabase, lockDatabase } from '../database/lock.ts';
+import { DatabaseInUse, type DatabaseLock, type LockOptions, locateDatabase, lockDatabase } from '../database/lock.ts';
 import type { IndexProgress } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
 import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
@@ -10,7 +10,7 @@ export { type KeyOptions, wrongOption } from '../service/accounts.ts';
 
 import { demoLibrary, openLibrary } from '../open.ts';
 import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
-import { accessOver, accessTo, type LibraryAccess, withAdmin } from './admin.ts';
+import { accessOver, type LibraryAccess, withAdmin } from './admin.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
 export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> &
@@ -86,7 +86,6 @@ export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>):
   return { url: listening.address, apiKey: library.apiKey, lost: new Promise(() => {}), close };
 }
 
-type ImportSource = { name: string; stream: AsyncIterable<string | Uint8Array>; bytes: number | undefined };
 type ImportedFile = ImportReport & { name: string };
 /** Bytes read so far; `of` is the size of the file, if known. */
 export type ImportProgress = { name: string; bytes: number; of: number | undefined };
@@ -103,31 +102,48 @@ export async function importFiles(
     onProgress = () => {},
   }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: ImportProgress) => void },
 ): Promise<ImportedFile[]> {
-  const sources = await Promise.all(files.map((file) => sourceOf(file, stdin)));
+  const sizes = await Promise.all(files.map((file) => (file === '-' ? undefined : sizeOf(file))));
   return withLibrary(target, async (library) => {
     const reports: ImportedFile[] = [];
-    for (const source of sources) {
-      reports.push({ name: source.name, ...(await library.import(counted(source, onProgress))) });
+    for (const [at, file] of files.entries()) {
+      const name = file === '-' ? 'standard input' : file;
+      const read = counted(file, stdin, (bytes) => onProgress({ name, bytes, of: sizes[at] }));
+      reports.push({ name, ...(await library.import(read)) });
     }
     return reports;
   });
 }
 
+async function sizeOf(file: string): Promise<number> {
+  const stats = await stat(file);
+  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
+  return stats.size;
+}
+
+/** Opens the file only when it is read. */
+async function* counted(file: string, stdin: AsyncIterable<Uint8Array>, onRead: (bytes: number) => void) {
+  let bytes = 0;
+  for await (const chunk of file === '-' ? stdin : createReadStream(file)) {
+    bytes += chunk.length;
+    onRead(bytes);
+    yield chunk;
+  }
+}
+
 /** `library key create`: `key` is never shown again. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(target, (library) => library.createKey(options));
+  withLibrary(target, ({ keys }) => keys.create(options));
 
 /** `library key list` */
-export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> =>
-  withLibrary(target, (library) => library.listKeys());
+export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ keys }) => keys.list());
 
 /** `library key revoke KEY|ID|PREFIX` */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
-  withLibrary(target, (library) => library.revokeKey(keyIdOrPrefix));
+  withLibrary(target, ({ keys }) => keys.revoke(keyIdOrPrefix));
 
 async function withLibrary<Result>(
   target: DatabaseOptions,
-  work: (library: LibraryAccess) => Promise<Result>,
+  work: (library: LibraryAccess) => Result | Promise<Result>,
 ): Promise<Result> {
   let owned: Owned;
   try {
@@ -137,13 +153,15 @@ async function withLibrary<Result>(
     return work(accessOver(error.owner));
   }
   try {
-    return await work(accessTo(owned.library));
+    return await work(owned.library);
   } finally {
     owned.close();
   }
 }
 
-type Owned = { database: string; library: Library; token: string; announce(url: string | null): void; close(): void };
+type Owned = Pick<DatabaseLock, 'announce'> & { database: string; library: Library; token: string; close(): void };
+
+const noLock: DatabaseLock = { announce: () => {}, check: () => {}, release: () => {} };
 
 async function openOwned(
   target: DatabaseOptions,
@@ -153,46 +171,21 @@ async function openOwned(
   const database = await locateDatabase(target.database);
   const token = randomBytes(24).toString('hex');
   const options = { database, now: target.now, ...(onError && { onError }) };
-  if (database === ':memory:') {
-    const library = await openLibrary(options);
-    return { database, library, token, announce: () => {}, close: library.close };
-  }
   const { timing, onWait, onIndex } = target;
-  const { announce, check, release } = await lockDatabase(database, { token, timing, onWait, onLost });
+  const lock = database === ':memory:' ? noLock : await lockDatabase(database, { token, timing, onWait, onLost });
   try {
-    const library = await openLibrary({ ...options, onIndex, checkLock: check });
+    const library = await openLibrary({ ...options, onIndex, checkLock: lock.check });
     const close = () => {
       try {
         library.close();
       } finally {
-        release();
+        lock.release();
       }
     };
-    return { database, library, token, announce, close };
+    return { database, library, token, announce: lock.announce, close };
   } catch (error) {
-    release();
+    lock.release();
     throw error;
-  }
-}
-
-async function sourceOf(file: string, stdin: AsyncIterable<Uint8Array>): Promise<ImportSource> {
-  if (file === '-') return { name: 'standard input', stream: stdin, bytes: undefined };
-  const stats = await stat(file);
-  if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
-  return { name: file, stream: contentOf(file), bytes: stats.size };
-}
-
-/** Opens the file only when it is read. */
-async function* contentOf(file: string): AsyncGenerator<Uint8Array> {
-  yield* createReadStream(file);
-}
-
-async function* counted({ name, stream, bytes: of }: ImportSource, onProgress: (progress: ImportProgress) => void) {
-  let bytes = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.length;
-    onProgress({ name, bytes, of });
-    yield chunk;
   }
 }
 

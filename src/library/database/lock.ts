@@ -33,7 +33,7 @@ export interface Owner {
   url: string | null;
 }
 
-interface DatabaseLock {
+export interface DatabaseLock {
   /** Publishes the address where the owner serves; null: it has stopped serving, but still has the file open. */
   announce(url: string | null): void;
   /** @throws DatabaseLost when the file has another owner, or is gone */

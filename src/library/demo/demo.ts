@@ -80,8 +80,7 @@ function fillCollections({ database, collections }: ServiceContext, userId: stri
   const best = (kind: ItemType, filters: Record<string, string | string[] | boolean>, limit: number) =>
     findPage(database, { recordType: recordTypes[kind], filters, asOf: 0 }, limit).numbers;
   const make = (owner: string, name: string, type: string, ads: number[], pages: number[]) => {
-    const id = collections.create({ userId: owner, billingUserId }, { name, type, defaultType: null });
-    const number = database.get<{ number: number }>('SELECT number FROM collections WHERE id = ?', [id])?.number ?? 0;
+    const number = collections.create({ userId: owner, billingUserId }, { name, type, defaultType: null });
     for (const [kind, items] of [['ads', ads] as const, ['pages', pages] as const]) {
       for (const item of items) collections.add(number, kind, item);
     }

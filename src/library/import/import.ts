@@ -5,17 +5,8 @@ import { Ad, Page } from '../../api/schemas.ts';
 import { timeOf } from '../../present/dates.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
-import { isUuid } from '../service/request.ts';
-import {
-  adFromPublicArchive,
-  archiveKeys,
-  isJsonObject,
-  isPublicArchiveAd,
-  isReportRow,
-  isTooDeep,
-  maxDepth,
-  pageOfReport,
-} from './public-archive.ts';
+import { isJsonObject, isTooDeep, isUuid, maxDepth } from '../service/request.ts';
+import { adFromPublicArchive, archiveKeys, isPublicArchiveAd, isReportRow, pageOfReport } from './public-archive.ts';
 import {
   csvDelimiter,
   csvPieces,

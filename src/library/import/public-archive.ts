@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset, Page } from '../../api/schemas.ts';
 import { timeOf } from '../../present/dates.ts';
 import { domainOf } from '../../present/urls.ts';
+import { isJsonObject } from '../service/request.ts';
 
 /**
  * Maps ads of the public ad library to the API's Ad, without claiming more than they say. There are two formats: scraped
@@ -257,9 +258,6 @@ function columnOf(row: Json, pattern: RegExp): { name: string; cell: unknown } |
 /** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
 export type Json = Record<string, unknown>;
 
-export const isJsonObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 export const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
 
 export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
@@ -308,16 +306,4 @@ function camelCased(value: Json): Json {
     cased.set(name, cased.get(name) ?? one);
   }
   return Object.fromEntries(cased);
-}
-
-/** `JSON.stringify` is recursive: it fails on values that `JSON.parse` could read. */
-export const maxDepth = 64;
-
-/** Walks level by level: recursion would fail on the very values it looks for. */
-export function isTooDeep(value: unknown): boolean {
-  let level: object[] = [{ value }];
-  for (let depth = 0; level.length > 0 && depth <= maxDepth; depth++) {
-    level = level.flatMap((parent) => Object.values(parent).filter((child) => typeof child === 'object' && child));
-  }
-  return level.length > 0;
 }

@@ -55,10 +55,9 @@ async function* bytesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenera
 /** The first bytes, four if there are so many, and all of them. */
 async function withHead(source: AsyncGenerator<Buffer>): Promise<{ head: Buffer; bytes: AsyncGenerator<Buffer> }> {
   let head = Buffer.alloc(0);
-  while (head.length < 4) {
-    const { value, done } = await source.next();
-    if (done) break;
-    head = Buffer.concat([head, value]);
+  for (let next = await source.next(); !next.done; next = await source.next()) {
+    head = Buffer.concat([head, next.value]);
+    if (head.length >= 4) break;
   }
   async function* bytes() {
     yield head;
@@ -84,30 +83,22 @@ async function* unpacked(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> 
 
 async function* decoded(bytes: AsyncIterable<Buffer>, charset: string, warn: (message: string) => void) {
   const decoder = new TextDecoder(charset);
-  const check = checkOf(charset, () =>
-    warn(`bytes that are not ${charset.toUpperCase()} were stored as �; save the file as UTF-8 and import it again`),
-  );
-  for await (const chunk of bytes) {
-    check(chunk);
-    yield decoder.decode(chunk, { stream: true });
-  }
-  check();
-  yield decoder.decode();
-}
-
-/** Decodes a second time, and calls `onInvalid` at the first bytes that fit no character. */
-function checkOf(charset: string, onInvalid: () => void) {
-  const decoder = new TextDecoder(charset, { fatal: true });
+  /** Decodes a second time, until the first bytes that fit no character. */
+  const strict = new TextDecoder(charset, { fatal: true });
   let isValid = true;
-  return (chunk?: Buffer) => {
-    if (!isValid) return;
+  const decode = (chunk?: Buffer) => {
+    const options = { stream: chunk !== undefined };
     try {
-      decoder.decode(chunk, { stream: chunk !== undefined });
+      if (isValid) strict.decode(chunk, options);
     } catch {
       isValid = false;
-      onInvalid();
+      const name = charset.toUpperCase();
+      warn(`bytes that are not ${name} were stored as �; save the file as UTF-8 and import it again`);
     }
+    return decoder.decode(chunk, options);
   };
+  for await (const chunk of bytes) yield decode(chunk);
+  yield decode();
 }
 
 /** Lists inside of lists that are looked into for records. */
@@ -324,20 +315,16 @@ export class JsonPieces {
   }
 }
 
-/** Where the columns of a CSV end, by its first line. */
-const delimiterOf = (line: string) =>
-  [',', ';', '\t']
-    .map((delimiter) => ({ delimiter, count: line.split(delimiter).length - 1 }))
-    .sort((left, right) => right.count - left.count)
-    .find(({ count }) => count > 0)?.delimiter;
-
-/** The delimiter, if the text begins like a CSV and not like JSON. */
+/** The delimiter, if the text begins like a CSV and not like JSON: what its first line has most of. */
 export function csvDelimiter(text: string): string | undefined {
   const [first = '', second = ''] = text
     .slice(0, 64 * 1024)
     .trimStart()
     .split('\n', 2);
-  return [first, second].some((line) => /^\s*[{[]/.test(line)) ? undefined : delimiterOf(first);
+  if ([first, second].some((line) => /^\s*[{[]/.test(line))) return undefined;
+  const amount = (delimiter: string) => first.split(delimiter).length;
+  const [most = ','] = [',', ';', '\t'].sort((left, right) => amount(right) - amount(left));
+  return amount(most) > 1 ? most : undefined;
 }
 
 type Row = { cells: string[]; line: number };
@@ -397,18 +384,16 @@ function columnsOf(cells: string[]): string[] {
 }
 
 function pieceOf(cells: string[], columns: string[]): { value: Json } | { problem: string } {
-  if (cells.length !== columns.length)
-    return {
-      problem: `${cells.length} cells where the first line has ${columns.length}; is a quotation mark missing?`,
-    };
+  const [amount, wanted] = [cells.length, columns.length];
+  if (amount !== wanted)
+    return { problem: `${amount} cells where the first line has ${wanted}; is a quotation mark missing?` };
+  const isReport = columns.some((name) => name.toLowerCase() === 'page id');
   const filled = columns.flatMap((name, at): [string, unknown][] => {
     const cell = cells[at] ?? '';
-    return cell.trim() === '' ? [] : [[name, cell]];
+    return cell.trim() === '' ? [] : [[name, isReport ? cell : cellValue(name, cell)]];
   });
-  if (columns.some((name) => name.toLowerCase() === 'page id')) return { value: Object.fromEntries(filled) };
-  const read = filled.map(([name, cell]) => [name, cellValue(name, String(cell))]);
   // The key makes it an ad of the archive also where the column is called `id`.
-  return { value: { ad_archive_id: undefined, ...Object.fromEntries(read) } };
+  return { value: { ...(!isReport && { ad_archive_id: undefined }), ...Object.fromEntries(filled) } };
 }
 
 const copies = /^ad_creative_/;

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Collection } from '../../api/schemas.ts';
-import { ItemType } from '../../api/schemas.ts';
+import { type Collection, ItemType } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
 import { ApiError, notFound } from './request.ts';
@@ -148,16 +147,11 @@ export function keysIn(parts: KeyParts): KeyRing {
       }),
     authenticate(authorization) {
       const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
-      if (!key) {
-        throw new ApiError(
-          401,
-          'missing_api_key',
-          'Send the API key in the header "Authorization: Bearer svc_live_…".',
-        );
-      }
+      const unauthorized = (code: string, message: string) => new ApiError(401, code, message);
+      if (!key) throw unauthorized('missing_api_key', 'Send the API key as "Authorization: Bearer svc_live_…".');
       const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
-      if (!row) throw new ApiError(401, 'invalid_api_key', 'This API key is not known here.');
-      if (row.revokedAt !== null) throw new ApiError(401, 'revoked_api_key', 'This API key was revoked.');
+      if (!row) throw unauthorized('invalid_api_key', 'This API key is not known here.');
+      if (row.revokedAt !== null) throw unauthorized('revoked_api_key', 'This API key was revoked.');
       const scopes = row.scopes.split(' ') as Scope[];
       return { ...row, scopes, unmetered: row.unmetered === 1, isTeamMember: row.isTeamMember === 1 };
     },
@@ -174,8 +168,6 @@ const toKeyInfo = (row: KeyRow): KeyInfo => ({
   unmetered: row.unmetered === 1,
 });
 
-const isGiven = (value: unknown) => value !== undefined;
-
 /** What is wrong with the options of a new key, or undefined. */
 export function wrongOption({
   scopes = scopeNames,
@@ -186,7 +178,11 @@ export function wrongOption({
   const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
   if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
   if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
-  if (unmetered && (subscription === false || [amounts.credits, amounts.hourlyLimit, amounts.dailyLimit].some(isGiven)))
+  if (
+    unmetered &&
+    (subscription === false ||
+      [amounts.credits, amounts.hourlyLimit, amounts.dailyLimit].some((value) => value !== undefined))
+  )
     return 'An unmetered key has no credits or limits and needs no subscription: leave these options out.';
   const { credits = 0, hourlyLimit = 0, dailyLimit = 0 } = amounts;
   const wrong = Object.entries({ credits, hourlyLimit, dailyLimit }).find(
@@ -208,10 +204,9 @@ function createAccount(options: KeyOptions, { database, config: { plan }, collec
     options.dailyLimit ?? plan.dailyLimit,
   ]);
   database.run('INSERT INTO accounts VALUES (?, ?, NULL, NULL, 0)', [userId, userId]);
-  for (const kind of ItemType.options) {
-    const made = { name: `Saved ${kind}`, type: 'personal', defaultType: kind };
-    collections.create({ userId, billingUserId: userId }, made);
-  }
+  const owner = { userId, billingUserId: userId };
+  for (const kind of ItemType.options)
+    collections.create(owner, { name: `Saved ${kind}`, type: 'personal', defaultType: kind });
   return userId;
 }
 
@@ -226,25 +221,6 @@ type CollectionRow = {
   pageCount: number;
 };
 
-/** `number` is its row. */
-type OpenCollection = { number: number; collection: Collection };
-
-/** Collections belong to a billing user: everybody who shares the subscription sees them; `isOwner` marks one's own. */
-export type Collections = {
-  list(caller: Caller): Collection[];
-  create(owner: CollectionOwner, made: { name: string; type: string; defaultType: ItemType | null }): string;
-  /** @throws ApiError 404, also for a collection of another account */
-  open(caller: Caller, id: string): OpenCollection;
-  /** Item row numbers, newest first, from the position where an earlier page ended. */
-  items(collection: number, kind: ItemType, limit: number, after?: number): CollectionPage;
-  /** @returns false if the item was already there */
-  add(collection: number, kind: ItemType, item: number): boolean;
-};
-
-type CollectionOwner = { userId: string; billingUserId: string };
-
-type CollectionPage = { numbers: number[]; hasMore: boolean; position: number | undefined };
-
 const count = (kind: ItemType) =>
   `(SELECT count(*) FROM collection_items WHERE collection = collections.number AND itemType = '${kind}')`;
 const select = `
@@ -255,26 +231,33 @@ function toCollection({ number: _, userId, ...row }: CollectionRow, caller: Call
   return { ...row, isDefault: row.defaultType !== null, isOwner: userId === caller.userId };
 }
 
-export function collectionsIn(database: Database, uuid: () => string): Collections {
+export type Collections = ReturnType<typeof collectionsIn>;
+
+/** Collections belong to a billing user: everybody who shares the subscription sees them; `isOwner` marks one's own. */
+export function collectionsIn(database: Database, uuid: () => string) {
   return {
-    create({ userId, billingUserId }, { name, type, defaultType }) {
-      const id = uuid();
-      database.run(
+    /** @returns its row */
+    create(
+      { userId, billingUserId }: Pick<Caller, 'userId' | 'billingUserId'>,
+      { name, type, defaultType }: { name: string; type: string; defaultType: ItemType | null },
+    ): number {
+      return database.run(
         'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)',
-        [id, userId, billingUserId, name, type, defaultType],
-      );
-      return id;
+        [uuid(), userId, billingUserId, name, type, defaultType],
+      ).rowid;
     },
-    list: (caller) =>
+    list: (caller: Caller): Collection[] =>
       database
         .all<CollectionRow>(`${select} ORDER BY number`, [caller.billingUserId])
         .map((row) => toCollection(row, caller)),
-    open(caller, id) {
+    /** `number` is its row. @throws ApiError 404, also for a collection of another account */
+    open(caller: Caller, id: string): { number: number; collection: Collection } {
       const row = database.get<CollectionRow>(`${select} AND id = ?`, [caller.billingUserId, id.toLowerCase()]);
       if (!row) throw notFound('collection', id);
       return { number: row.number, collection: toCollection(row, caller) };
     },
-    items(collection, kind, limit, after = Number.MAX_SAFE_INTEGER) {
+    /** Item row numbers, newest first, from the position where an earlier page ended. */
+    items(collection: number, kind: ItemType, limit: number, after = Number.MAX_SAFE_INTEGER) {
       const rows = database.all<{ number: number; item: number }>(
         `SELECT number, item FROM collection_items WHERE collection = ? AND itemType = ? AND number < ?
          ORDER BY number DESC LIMIT ?`,
@@ -283,7 +266,8 @@ export function collectionsIn(database: Database, uuid: () => string): Collectio
       const page = rows.slice(0, limit);
       return { numbers: page.map(({ item }) => item), hasMore: rows.length > limit, position: page.at(-1)?.number };
     },
-    add: (collection, kind, item) =>
+    /** @returns false if the item was already there */
+    add: (collection: number, kind: ItemType, item: number): boolean =>
       database.run('INSERT OR IGNORE INTO collection_items (collection, itemType, item) VALUES (?, ?, ?)', [
         collection,
         kind,

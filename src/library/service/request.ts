@@ -2,7 +2,6 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import * as z from 'zod';
 import { maxIdLength } from '../../api/call.ts';
 import { AddCollectionItemRequest, ItemType } from '../../api/schemas.ts';
-import { isJsonObject, isTooDeep, maxDepth } from '../import/public-archive.ts';
 
 /** An error that the API answers with. Everything but `status` becomes the documented error body. */
 export class ApiError extends Error {
@@ -52,6 +51,21 @@ export async function readBody(request: Request, maxBytes: number): Promise<Reco
   if (isTooDeep(body)) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
   if (isJsonObject(body)) return body;
   throw invalid('The body takes a JSON object.');
+}
+
+export const isJsonObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `JSON.stringify` is recursive: it fails on values that `JSON.parse` could read. */
+export const maxDepth = 64;
+
+/** Walks level by level: recursion would fail on the very values it looks for. */
+export function isTooDeep(value: unknown): boolean {
+  let level: object[] = [{ value }];
+  for (let depth = 0; level.length > 0 && depth <= maxDepth; depth++) {
+    level = level.flatMap((parent) => Object.values(parent).filter((child) => typeof child === 'object' && child));
+  }
+  return level.length > 0;
 }
 
 async function readText(request: Request, maxBytes: number): Promise<string> {

@@ -212,15 +212,13 @@ function errorResponse(
   headers: Record<string, string> = {},
 ): Response {
   if (!(error instanceof ApiError)) onError(error);
-  const { status, code, message, details } =
-    error instanceof ApiError
-      ? error
-      : {
-          status: 500,
-          code: 'internal_error',
-          message: 'The library failed to answer; its log says why.',
-          details: undefined,
-        };
+  const known = error instanceof ApiError ? error : undefined;
+  const {
+    status = 500,
+    code = 'internal_error',
+    message = 'The library failed to answer; its log says why.',
+    details,
+  } = known ?? {};
   const id = requestId();
   const body: ErrorBody = { error: { code, message, requestId: id, ...(details !== undefined && { details }) } };
   return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': id } });
@@ -241,18 +239,10 @@ type Handler = (
 ) => Promise<() => OperationResult> | (() => OperationResult);
 
 const handlers: Record<OperationName, Handler> = {
-  whoami: ({ caller }) => {
-    return () => single(identity(caller));
-  },
-  getAccount: ({ caller }) => {
-    return () => single(account(caller));
-  },
-  getCredits: ({ caller }, { meter }) => {
-    return () => single(meter.status(caller));
-  },
-  listCollections: ({ caller }, { collections }) => {
-    return () => single({ items: collections.list(caller) });
-  },
+  whoami: (call) => () => single(identity(call.caller)),
+  getAccount: (call) => () => single(account(call.caller)),
+  getCredits: (call, context) => () => single(context.meter.status(call.caller)),
+  listCollections: (call, context) => () => single({ items: context.collections.list(call.caller) }),
   listCollectionItems,
   addCollectionItem,
   searchAds: (call, context) => searchRecords('ads', call, context),
@@ -333,29 +323,24 @@ function identity(caller: Caller): Identity {
   };
 }
 
-/** Turns stored records into the objects that the API sends. */
-type Presenter = {
-  one(kind: ItemType, number: number): unknown;
-  /** Like `one`, plus `appUrl`, which the document shows on list items only. */
-  list(kind: ItemType, numbers: number[]): unknown[];
-};
+type Presenter = ReturnType<typeof presenterFor>;
 
 /**
- * Records are sent as they were written, except that the document's placeholders `{app_url}` and `{media_url}` at the
- * start of a text are replaced by addresses.
+ * Turns stored records into the objects that the API sends. They are sent as they were written, except that the
+ * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses.
  * @param origin of the request, such as `http://127.0.0.1:3000`
  */
-function presenterFor(records: Records, config: LibraryConfig, origin: string): Presenter {
+function presenterFor(records: Records, config: LibraryConfig, origin: string) {
   const app = config.appUrl ?? origin;
   const media = config.mediaUrl ?? `${origin}/media`;
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
-
   const read = (kind: ItemType, numbers: number[]) =>
     records.read(kind, numbers).map((json): Record<string, unknown> => JSON.parse(filled(json)));
   return {
-    one: (kind, number) => read(kind, [number])[0],
-    list: (kind, numbers) =>
+    one: (kind: ItemType, number: number): unknown => read(kind, [number])[0],
+    /** Like `one`, plus `appUrl`, which the document shows on list items only. */
+    list: (kind: ItemType, numbers: number[]): unknown[] =>
       read(kind, numbers).map((item) => ({
         ...item,
         appUrl: item.appUrl ?? `${app}/${kind}/${encodeURIComponent(String(kind === 'ads' ? item.id : item.pageId))}`,
