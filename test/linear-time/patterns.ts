@@ -23,7 +23,7 @@ for (const source of sources.filter(({ file }) => file !== process && !ours.test
   if (constructed > 0) {
     const { keyMasker } = (await import(source.path)) as Partial<typeof import('../../src/log/log.ts')>;
     // The one pattern that is not a constant: it looks for the spellings of a key.
-    keyMasker?.('svc_live_CANARY01');
+    keyMasker?.('svc_live_CANARY01')('a text to look at');
   }
   const constants = made.filter(({ stack }) => stack.includes(source.path)).map(({ pattern }) => pattern);
   if (constants.length < constructed)
