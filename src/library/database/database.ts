@@ -166,7 +166,7 @@ const tables: [name: string, columns: string[]][] = [
     payers: billingUserId TEXT PRIMARY KEY, planId TEXT, subscriptionStatus TEXT, creditsMax INTEGER NOT NULL,
       hourlyLimit INTEGER NOT NULL, dailyLimit INTEGER NOT NULL
     spending: billingUserId TEXT NOT NULL REFERENCES payers, hour INTEGER NOT NULL, credits INTEGER NOT NULL,
-      PRIMARY KEY (billingUserId, hour)
+      PRIMARY KEY (billingUserId,hour)
     accounts: userId TEXT PRIMARY KEY, billingUserId TEXT NOT NULL REFERENCES payers, name TEXT, emailAddress TEXT,
       isTeamMember INTEGER NOT NULL
     keys: id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, keyPrefix TEXT NOT NULL, name TEXT NOT NULL,
@@ -175,12 +175,12 @@ const tables: [name: string, columns: string[]][] = [
     collections: number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, userId TEXT NOT NULL REFERENCES accounts,
       billingUserId TEXT NOT NULL REFERENCES payers, name TEXT NOT NULL, type TEXT NOT NULL, defaultType TEXT
     collection_items: number INTEGER PRIMARY KEY AUTOINCREMENT, collection INTEGER NOT NULL REFERENCES collections,
-      itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection, itemType, item)`
+      itemType TEXT NOT NULL, item INTEGER NOT NULL, UNIQUE (collection,itemType,item)`
     .trim()
     .split(/\n {4}(?! )/)
     .map((line): [string, string[]] => {
       const [name = '', columns = ''] = line.split(': ');
-      return [name, columns.split(/,\s+(?![^(]*\))/)];
+      return [name, columns.split(/,\s+/)];
     }),
 ];
 
