@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { openApp } from '../src/app.ts';
 import { readConfig } from '../src/config/read-config.ts';
 import { createLog } from '../src/log/log.ts';
-import { serveStdio } from '../src/serve/stdio/session.ts';
+import { serveStdio } from '../src/serve/stdio.ts';
 import { startChild } from './child.ts';
 
 const search = { filters: { query: 'shoes' }, limit: 10 };

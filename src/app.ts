@@ -200,8 +200,8 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     import('./answers/answers.ts'),
     import('./answers/in-flight-calls.ts'),
     import('./state/open-state.ts'),
-    import('./state/memory-credit-ledger.ts'),
-    import('./tools/call-context.ts'),
+    import('./state/memory-state.ts'),
+    import('./mcp/call-tool.ts'),
   ]);
   const state = openState({
     ttl: cacheSeconds * 1000,

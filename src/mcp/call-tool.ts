@@ -1,18 +1,29 @@
 import * as z from 'zod';
-import { type Receipt, withDeadline } from '../api/call.ts';
-import type { Caller, Credentials } from '../api/client.ts';
+import type { Answers } from '../answers/answers.ts';
+import { fingerprint, operations, type Receipt, withDeadline } from '../api/call.ts';
+import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
+import type { Meter } from '../credits/meter.ts';
+import { costOf } from '../credits/prices.ts';
+import { AdRowReader } from '../dataset/ad-rows.ts';
+import { totalOf } from '../dataset/gather.ts';
+import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
+import type { OpenPictures } from '../pictures/pictures.ts';
 import { isObject } from '../present/copy-fields.ts';
 import { untrustedText, untrustedWord } from '../present/full.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { Exports } from '../state/exports.ts';
+import type { OpenState } from '../state/open-state.ts';
 import { toolName } from '../tools/catalog.ts';
+import { signCursor } from '../tools/cursor.ts';
+import { createViewMemo } from '../tools/pager.ts';
 import type {
   CallerContext,
+  CountedAds,
   ImageContent,
   Rendered,
   ReportProgress,
@@ -145,7 +156,7 @@ async function answered(server: ServerContext, call: ToolCall, receipts: Receipt
       ...(onProgress && { onProgress }),
     });
     const rendered = takeLinks.has(call.client ?? '') ? made : withoutLinks(made);
-    const cost = costOf(tool, receipts);
+    const cost = costShown(tool, receipts);
     return {
       result: withBoardMeta(resultOf(server, rendered, cost), {
         tool,
@@ -177,7 +188,7 @@ interface Cost {
   warning: string | undefined;
 }
 
-function costOf({ operations, severalCalls }: Tool, receipts: Receipts): Cost {
+function costShown({ operations, severalCalls }: Tool, receipts: Receipts): Cost {
   if (severalCalls) return costOfSeveral(receipts);
   const isFree = operations.length === 0 && (receipts.last()?.charged ?? null) === null;
   return costOfOne(isFree ? nothingSent : receipts.last());
@@ -352,4 +363,75 @@ function problemOf(issue: z.core.$ZodIssue, known: string[]): string {
   if (name === '') return 'The arguments must be an object.';
   if (issue.code === 'invalid_type' && issue.input === undefined) return `${name} is required (${issue.expected}).`;
   return `${name}: ${issue.message}.`;
+}
+
+interface CallContextOptions {
+  apiOf(caller: Caller): Api;
+  answers: Answers;
+  meter: Meter;
+  state: OpenState;
+  pictures(): Promise<OpenPictures>;
+  baseUrl: string | undefined;
+  version: string;
+  now: () => number;
+  elapsed: () => number;
+}
+
+/** What tools call the API with, for all callers, until it is closed. */
+interface CallContexts {
+  of(caller: Caller): CallerContext;
+  close(): Promise<void>;
+}
+
+export function openCallContexts(options: CallContextOptions): CallContexts {
+  const { apiOf, answers, meter, state, baseUrl, version } = options;
+  const adRows = new AdRowReader();
+  const sql = new DatasetSqlEngine(adRows);
+  const viewMemo = createViewMemo();
+  return {
+    of(caller) {
+      const { tenantId, apiKey, signal } = caller;
+      // Not among the calls of the tool: it is free, whether the service says so or not.
+      const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
+      return {
+        api: apiOf(caller),
+        dataset: async () => answers.dataset({ tenantId, apiKey: keyOf(caller, baseUrl) }, whoami),
+        adRows,
+        sql: () => sql.of(tenantId),
+        version,
+        exports: () => state.exports.of(tenantId),
+        spending: () => meter.spending(tenantId),
+        priceOf: async (list, items) => costOf(await meter.prices(tenantId), operations[list], items),
+        keptTotal: (filters) => cachedTotal(filters, tenantId, options),
+        isCached: async (call) => (await state.answers.get(tenantId, { fingerprint: fingerprint(call) })) !== undefined,
+        allowance: (maxCredits) => meter.allowance(tenantId, maxCredits),
+        takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
+        pictures: async () => (await options.pictures()).of(tenantId),
+        viewMemo,
+        cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
+      };
+    },
+    close: () => sql.close(),
+  };
+}
+
+/** The newest total of a search that is cached, whatever the size of its page. */
+async function cachedTotal(
+  filters: object,
+  tenantId: string,
+  { meter, state, now, elapsed }: CallContextOptions,
+): Promise<CountedAds | undefined> {
+  const prices = await meter.prices(tenantId);
+  // Those that were paid for; and one item, which is asked for where only the number is wanted.
+  const limits = new Set([undefined, 1, ...(prices.get('searchAds')?.bySize.keys() ?? [])]);
+  const names = [...limits].map((limit) => {
+    const body = { ...filters, ...(limit !== undefined && { limit }) };
+    return { fingerprint: fingerprint({ operation: operations.searchAds, path: {}, query: {}, body }) };
+  });
+  const cached = await Promise.all(names.map((name) => state.answers.get(tenantId, name)));
+  const totals = cached.flatMap((one) => {
+    const ads = one && totalOf(one.answer as ApiAnswer<'searchAds'>);
+    return one && ads !== undefined ? { ads, at: now() - (elapsed() - one.at), order: one.answer.order ?? 0 } : [];
+  });
+  return totals.sort((left, right) => right.order - left.order)[0];
 }

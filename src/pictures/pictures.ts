@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { raceAbort, withDeadline } from '../api/call.ts';
 import type { Chart } from '../charts/chart.ts';
-import { FairStore } from '../state/fair-store.ts';
+import { FairStore } from '../state/memory-state.ts';
 import { startWorker } from '../workers/start-worker.ts';
 import { Turns } from '../workers/turns.ts';
 import {

@@ -1,4 +1,4 @@
-import { FairStore } from './fair-store.ts';
+import { FairStore } from './memory-state.ts';
 
 /** A file made of a tenant's dataset. */
 export interface ExportedFile {

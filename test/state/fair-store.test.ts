@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FairStore } from '../../src/state/fair-store.ts';
+import { FairStore } from '../../src/state/memory-state.ts';
 
 const open = (maxBytes: number, now = () => 0) => new FairStore<number>({ maxBytes, ttl: 1000, now });
 

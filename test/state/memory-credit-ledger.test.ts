@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Settlement } from '../../src/credits/ledger.ts';
-import { memoryCreditLedger } from '../../src/state/memory-credit-ledger.ts';
+import { memoryCreditLedger } from '../../src/state/memory-state.ts';
 
 const charged = (credits: number): Settlement => ({ charged: credits, uncertain: 0, isPaidAnswer: true });
 const paid = () => ({ budget: 10, credits: 1, paid: true });

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Dataset } from '../../src/state/dataset.ts';
 import { objectOf } from '../../src/state/item-history.ts';
-import { MemoryDataset, recordsOf } from '../../src/state/memory-dataset.ts';
-import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
+import { MemoryDataset, MemoryDatasets, recordsOf } from '../../src/state/memory-datasets.ts';
 import { about, add } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
 

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Dataset, GatheringStep, ItemBatch } from '../dataset.ts';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { recordsOf } from '../memory-dataset.ts';
-import type { MemoryDatasets } from '../memory-datasets.ts';
+import { type MemoryDatasets, recordsOf } from '../memory-datasets.ts';
 import { lineOf, recordOfLine } from '../record-lines.ts';
 import { mergedLine, mergedSegments } from './merged-line.ts';
 import type { SegmentFolder } from './segment-folder.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DatasetContents } from '../dataset.ts';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { MemoryDataset } from '../memory-dataset.ts';
+import { MemoryDataset } from '../memory-datasets.ts';
 import { beginning, type DatasetLog } from './dataset-log.ts';
 import type { SealedRecords } from './sealed-records.ts';
 

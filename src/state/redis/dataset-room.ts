@@ -1,4 +1,4 @@
-import { fairLevel } from '../fair-store.ts';
+import { fairLevel } from '../memory-state.ts';
 import type { Holdings } from './holdings.ts';
 
 export interface DatasetRoomOptions {

@@ -1,5 +1,5 @@
 import type { Answer, AnswerName, OperationName } from '../../api/call.ts';
-import { FairStore, memoryOf } from '../fair-store.ts';
+import { FairStore, memoryOf } from '../memory-state.ts';
 import type { AnswerCache, CachedAnswer } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import type { Redis } from './open-redis.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { abortedError, answerNameOf, type Call } from '../../api/call.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
-import { memoryOf } from '../fair-store.ts';
+import { memoryOf } from '../memory-state.ts';
 import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
 import type { DatasetRecord } from '../dataset-record.ts';
-import { recordsOf } from '../memory-dataset.ts';
+import { recordsOf } from '../memory-datasets.ts';
 import { DatasetCopy } from './dataset-copy.ts';
 import { DATASET_TTL, DatasetLog } from './dataset-log.ts';
 import { DatasetRoom } from './dataset-room.ts';

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog, logCalls } from '../../../src/log/log.ts';
-import { serveStdio } from '../../../src/serve/stdio/session.ts';
+import { serveStdio } from '../../../src/serve/stdio.ts';
 import { answering, delays, startUpstream } from '../../support/faulty-upstream.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';

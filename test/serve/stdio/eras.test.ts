@@ -7,7 +7,7 @@ import { allTools } from '../../../src/board/board.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog } from '../../../src/log/log.ts';
 import { versionKey } from '../../../src/mcp/protocol.ts';
-import { serveStdio } from '../../../src/serve/stdio/session.ts';
+import { serveStdio } from '../../../src/serve/stdio.ts';
 
 let app: App;
 let logged: string[];

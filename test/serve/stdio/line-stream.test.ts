@@ -4,7 +4,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
 import { versionKey } from '../../../src/mcp/protocol.ts';
-import { LineStream } from '../../../src/serve/stdio/line-stream.ts';
+import { LineStream } from '../../../src/serve/stdio.ts';
 
 function openStream() {
   const stdin = new PassThrough();

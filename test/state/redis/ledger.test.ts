@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Admission, CreditLedger } from '../../../src/credits/ledger.ts';
-import { memoryCreditLedger } from '../../../src/state/memory-credit-ledger.ts';
+import { memoryCreditLedger } from '../../../src/state/memory-state.ts';
 import { RedisCreditLedger } from '../../../src/state/redis/redis-credit-ledger.ts';
 import { Waiters } from '../../../src/state/redis/waiters.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
