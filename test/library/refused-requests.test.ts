@@ -19,6 +19,7 @@ describe('404', () => {
     ['an ad', 'GET', `/v1/ads/${uuid(99)}`, undefined],
     ['a page', 'GET', '/v1/pages/nobody', undefined],
     ['a page by an id that begins like one', 'GET', '/v1/pages/page-1%00x', undefined],
+    ['a picture', 'GET', `/media/ads/${uuid(99)}/0.webp`, undefined],
   ])('for a missing %s', async (_, method, path, body) => {
     await sample.expectError({ method, path: at(path), body }, sample.keys.good, 404, 'not_found');
   });
@@ -105,6 +106,8 @@ describe('422', () => {
     const plain = await sample.served.ask('POST', '/v1/ads/search', { key: sample.keys.good, body: '{}', headers });
     expect(plain.status).toBe(422);
     expect(plain.body.error.message).toContain('application/json');
+    const none = await sample.served.ask('POST', '/v1/ads/search', { key: sample.keys.good });
+    expect([none.status, none.body.error.message]).toEqual([422, expect.stringContaining('application/json"; got ""')]);
     const response = await fetch(`${sample.served.base}/v1/ads/search`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${sample.keys.good}`, 'Content-Type': 'application/json' },
@@ -196,6 +199,19 @@ describe('any request at all', () => {
     );
   });
 });
-test('no request caused an internal error', () => {
+
+test('no request caused an internal error; one reaches the log in full, and callers as a plain 500', async () => {
   expect(sample.served.errors).toEqual([]);
+  const { served } = await serveSampleLibrary();
+  const key = served.key();
+  served.library.context.database.run('DROP TABLE collection_items');
+  const { status, headers, body } = await served.ask('GET', '/v1/collections', { key });
+  expect(status).toBe(500);
+  expect(body.error).toEqual({
+    code: 'internal_error',
+    message: 'The library failed to answer; its log says why.',
+    requestId: headers.get('x-service-request-id'),
+  });
+  expect(served.errors.map(String)).toEqual([expect.stringContaining('collection_items')]);
+  await served.close();
 });
