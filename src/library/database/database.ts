@@ -120,7 +120,8 @@ function wrap(connection: Connection, checkLock: () => void): Database {
       const lost = thrownBy(checkLock);
       // Closing would delete the write-ahead log of the new owner.
       if (lost instanceof DatabaseLost && lost.hasNewOwner) return;
-      for (const statement of statements.values()) statement.finalize();
+      // Of a statement that failed, this throws the same error again.
+      for (const statement of statements.values()) thrownBy(() => statement.finalize());
       statements.clear();
       // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.
       if (lost) thrownBy(() => connection.close());
