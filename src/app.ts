@@ -189,7 +189,6 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     { createApi },
     { openMeter },
     { learnsKeys, openAnswers },
-    { trackInFlightCalls },
     { openState },
     { memoryCreditLedger },
     { openCallContexts },
@@ -198,7 +197,6 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     import('./api/client.ts'),
     import('./credits/meter.ts'),
     import('./answers/answers.ts'),
-    import('./answers/in-flight-calls.ts'),
     import('./state/open-state.ts'),
     import('./state/memory-state.ts'),
     import('./mcp/call-tool.ts'),
@@ -222,21 +220,16 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const { ledger, windows, rejectedKeys } = state;
   const openLedger = () => memoryCreditLedger({ now: elapsed, maxStrangers: 1 });
   const onLost = (call: Call) => void logLost(log, meter, call);
-  const inFlight = trackInFlightCalls({ register: state.calls, timeoutMs, onLost });
   const onError = (error: unknown) => log.error('an answer was not added to the dataset', { error: String(error) });
-  const kept = { datasets: state.datasets, cache: state.answers, isCached: cacheSeconds > 0, claims: state.claims };
+  const network = { fetch: upstream.fetch, baseUrl: baseUrl ?? '', userAgent, random, keyRemover };
+  const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
+  const { datasets, answers: cache, calls: register, claims } = state;
+  const kept = { datasets, cache, isCached: cacheSeconds > 0, register, claims, rejectedKeys };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
-  const service = httpService({ fetch: upstream.fetch, baseUrl: baseUrl ?? '', userAgent, random, keyRemover });
-  const meter = openMeter(learnsKeys(service, rejectedKeys), {
-    ledger,
-    windows,
-    budget,
-    openLedger,
-    timeoutMs,
-    now: elapsed,
-  });
-  const answers = openAnswers(meter, { inFlight, ...kept, rejectedKeys, now, elapsed, onError });
+  const service = httpService(network);
+  const meter = openMeter(learnsKeys(service, rejectedKeys), spending);
+  const answers = openAnswers(meter, { ...kept, timeoutMs, now, elapsed, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
 
   const pictures = picturesOf(options);
@@ -262,7 +255,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
       };
     },
     close: async (ms) => {
-      await inFlight.close(ms);
+      await answers.close(ms);
       await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
     },
   };

@@ -2,7 +2,7 @@ import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board.ts';
-import { untrustedWord } from '../present/full.ts';
+import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import { isGated, namesOf, type ToolDescription } from '../tools/tool.ts';
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';

@@ -1,5 +1,6 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
-import { untrustedId, untrustedText, untrustedValue, untrustedWord } from '../present/full.ts';
+import { untrustedValue } from '../present/full.ts';
+import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import { isGated, namesOf, type ToolDescription } from '../tools/tool.ts';
 
 /** The content of MCP's tool error: `isError` and a text, never structured content. */

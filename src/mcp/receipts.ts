@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import type { Receipt } from '../api/call.ts';
 import { type Failure, mayBeCharged } from '../api/errors.ts';
-import { untrustedId } from '../present/full.ts';
 import { word } from '../present/safe-text.ts';
+import { untrustedId } from '../present/tokens.ts';
 
 /** `receipt` of every successful result. Null where the service sent no header. */
 export const ReceiptView = z.looseObject({

@@ -1,5 +1,5 @@
 import { dataPerText, type Fields, isNumber, isObject } from './copy-fields.ts';
-import { defuse, quote, sanitize, sanitizeLine, word } from './safe-text.ts';
+import { defuse, quote, sanitize, sanitizeLine } from './safe-text.ts';
 import { estimateTokens, fitsWithin, truncate } from './tokens.ts';
 
 /**
@@ -130,20 +130,5 @@ function shrinkObject(object: Fields, tokens: number): Fields {
   return Object.fromEntries(missing > 0 ? [...inOrder, [missingName, `(+${missing} more fields)`] as const] : inOrder);
 }
 
-/** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
-export const untrustedText = (text: string, tokens: number): string =>
-  quote(truncate(sanitize(text.slice(0, maxText)), tokens, Math.max(0, text.length - maxText)));
-
-/** In characters; the rest is not even read. */
-const maxText = 20_000;
-const maxId = 200;
-
 /** A service value for `_meta`: names and texts made safe, and cut where it is largest. */
 export const untrustedValue = (value: unknown, tokens: number): unknown => fullView({ value }, tokens).value;
-
-/** A service id or code as data. */
-export const untrustedId = (text: string): string =>
-  truncate(sanitizeLine(text.slice(0, maxId)), 60, Math.max(0, text.length - maxId));
-
-/** The same for a message of this server. */
-export const untrustedWord = (text: string): string => word(untrustedId(text));

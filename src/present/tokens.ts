@@ -1,3 +1,5 @@
+import { quote, sanitize, sanitizeLine, word } from './safe-text.ts';
+
 /**
  * Estimates how many tokens a text costs a model, without a tokenizer: an upper bound in practice, measured against
  * o200k_base. ASCII words cost by their length and their unusual pairs of letters, which tell a word from noise. Other
@@ -326,3 +328,18 @@ export function clampLines(text: string, budget: number): string {
 }
 
 const noteTokens = 16;
+
+/** A service text for a message of this server: made safe, bounded, and quoted, so that it cannot pose as our words. */
+export const untrustedText = (text: string, tokens: number): string =>
+  quote(truncate(sanitize(text.slice(0, maxText)), tokens, Math.max(0, text.length - maxText)));
+
+/** In characters; the rest is not even read. */
+const maxText = 20_000;
+const maxId = 200;
+
+/** A service id or code as data. */
+export const untrustedId = (text: string): string =>
+  truncate(sanitizeLine(text.slice(0, maxId)), 60, Math.max(0, text.length - maxId));
+
+/** The same for a message of this server. */
+export const untrustedWord = (text: string): string => word(untrustedId(text));

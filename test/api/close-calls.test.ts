@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { trackInFlightCalls } from '../../src/answers/in-flight-calls.ts';
+import { trackInFlightCalls } from '../../src/answers/answers.ts';
 import { type Call, operations, type Send } from '../../src/api/call.ts';
 import { memoryCallRegister } from '../../src/state/memory-state.ts';
 import { gateOf } from '../support/gate.ts';
