@@ -1,11 +1,12 @@
 import { makeDemoCalls } from '../../test/support/demo-calls.ts';
 import { startServer } from '../../test/support/server.ts';
+import { replaceMarked } from './marked.ts';
 
 /** The day the examples are of: demo data is the same on the same day. */
 export const day = Date.UTC(2026, 0, 15, 12);
 
 /** Every tool's call and the text it gives on demo data, as Markdown, by tool. */
-export async function examples(): Promise<Map<string, string>> {
+async function examples(): Promise<Map<string, string>> {
   const server = await startServer({ config: { demo: true }, now: () => day });
   const called = await makeDemoCalls(server.call);
   await server.close();
@@ -21,13 +22,11 @@ function fenced(text: string): string {
   return `${fence}text\n${text}\n${fence}`;
 }
 
-const marked = /(<!-- example (\w+) -->\n)[\s\S]*?(<!-- \/example -->)/g;
-
-/** Writes the example of a tool wherever its markers are: `<!-- example search_ads -->` to `<!-- /example -->`. */
+/** Every example, each under the name of its tool, which opens it. */
 export async function withExamples(page: string): Promise<string> {
-  const byTool = await examples();
-  return page.replace(marked, (whole, before: string, tool: string, after: string) => {
-    const example = byTool.get(tool);
-    return example === undefined ? whole : `${before}${example}\n${after}`;
-  });
+  const parts = [...(await examples())].map(
+    ([name, example]) =>
+      `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${example}\n\n</details>`,
+  );
+  return replaceMarked(page, 'examples', `\n${parts.join('\n\n')}\n`);
 }

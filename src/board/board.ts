@@ -81,6 +81,7 @@ const boardAds = defineTool({
   title: 'Ads for the board',
   description: 'Only the board calls it.',
   annotations: { ...readOnly, openWorldHint: false },
+  example: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
   input: z.strictObject({
@@ -242,6 +243,7 @@ const boardPictures = defineTool({
   title: 'Pictures for the board',
   description: 'Only the board calls it.',
   annotations: readOnly,
+  example: ({ adIds: ids }) => ({ ids }),
   operations: [],
   onlyForBoard: true,
   // An id, and the number of a card.

@@ -11,7 +11,15 @@ export interface DescribedTool extends ToolDescription {
   outputSchema: ObjectSchema;
 }
 
-export function describeTool({ run: _, render: __, forBoard: ___, input, output, ...tool }: Tool): DescribedTool {
+export function describeTool({
+  run: _,
+  render: __,
+  forBoard: ___,
+  example: ____,
+  input,
+  output,
+  ...tool
+}: Tool): DescribedTool {
   return {
     ...tool,
     description: describe(tool),

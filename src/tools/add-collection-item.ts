@@ -12,6 +12,7 @@ export const addCollectionItem = defineTool({
   title: 'Save to a collection',
   description: 'Save an ad or page to a collection. Saving it again changes nothing.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+  example: ({ adIds: [itemId], collectionId }) => ({ collectionId, itemType: 'ads', itemId }),
   operations: ['addCollectionItem'],
   forBoard: (data) => ({ added: (data as { added: boolean }).added }),
   input: z

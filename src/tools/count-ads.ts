@@ -32,7 +32,12 @@ export const countAds = defineTool({
   name: 'count_ads',
   title: 'Count ads',
   description: 'Count the ads that match, in all and by a filter.',
+  guide: 'How many, or which share: count_ads.',
   annotations: readOnly,
+  example: () => ({
+    filters: { countries: ['DE'] },
+    split: [{ displayFormat: ['VIDEO'] }, { displayFormat: ['IMAGE'] }],
+  }),
   operations: ['searchAds'],
   severalCalls: true,
   input: z.strictObject({

@@ -16,7 +16,9 @@ export const exportAds = defineListTool({
   title: 'Export gathered ads',
   description:
     'Write gathered ads, or the rows of any SELECT, to a CSV or JSON Lines file with a note on how they were gathered, as resources that the host can read for an hour, or as files where AD_LIBRARY_FILES names a folder.',
+  guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  example: () => ({ name: 'ads' }),
   operations: [],
   input: z.strictObject({
     sql: z.string().optional().describe('as in query_ads; default: every ad, without json'),

@@ -51,7 +51,10 @@ export const gatherAds = defineTool({
   title: 'Gather ads',
   description:
     'Read all ads that match, or a collection, into the dataset and summarize them. Call it again to continue; nothing is paid twice.',
+  guide:
+    'Anything else about many ads: gather_ads, first with maxCredits: 0, which estimates the price; say it to the user, and gather once.',
   annotations: readOnly,
+  example: () => ({ filters: { countries: ['DE'] }, maxAds: 50, maxCredits: 10 }),
   operations: ['searchAds', 'listCollectionItems', 'listCollections'],
   severalCalls: true,
   showsBoard: true,

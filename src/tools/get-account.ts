@@ -6,6 +6,7 @@ export const getAccount = defineTool({
   title: 'Account',
   description: 'Plan and subscription status of the account.',
   annotations: readOnly,
+  example: () => ({}),
   operations: ['getAccount'],
   input: noArguments,
   output: AccountView,

@@ -10,6 +10,7 @@ export const getAd = defineTool({
   title: 'One ad',
   description: 'Get one ad with its full copy, cards, landing address and media.',
   annotations: readOnly,
+  example: ({ adIds: [adId] }) => ({ adId }),
   operations: ['getAd'],
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({

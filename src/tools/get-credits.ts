@@ -9,6 +9,7 @@ export const getCredits = defineTool({
   description:
     'Show credits left, billing period, hourly and daily usage windows, what this server spent, and what calls have cost.',
   annotations: readOnly,
+  example: () => ({}),
   operations: ['getCredits'],
   input: noArguments,
   output: z.looseObject({

@@ -9,6 +9,7 @@ export const getPage = defineTool({
   title: 'One advertiser page',
   description: 'Get one advertiser page: counts, reach, countries, languages.',
   annotations: readOnly,
+  example: ({ pageId }) => ({ pageId }),
   operations: ['getPage'],
   input: z.strictObject({ pageId: z.string().describe('pageId from a search or an ad'), detail, fresh }),
   output: z.looseObject({ page: PageView }),

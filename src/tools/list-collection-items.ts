@@ -10,6 +10,7 @@ export const listCollectionItems = defineListTool({
   title: 'Items of a collection',
   description: 'List the ads or pages in a collection.',
   annotations: readOnly,
+  example: ({ collectionId }) => ({ collectionId, itemType: 'ads', limit: 2 }),
   operations: ['listCollectionItems'],
   showsBoard: true,
   forBoard: listForBoard,

@@ -16,6 +16,7 @@ export const listCollections = defineListTool({
   title: 'Collections',
   description: 'List the collections of ads and pages, with ids and counts.',
   annotations: readOnly,
+  example: () => ({}),
   operations: ['listCollections'],
   forBoard: (data) => ({
     collections: (data as { items: CollectionView[] }).items.map(({ id, name }) => ({ id, ...(name && { name }) })),

@@ -9,6 +9,10 @@ export const searchAds = defineListTool({
   description:
     'Search ads. Shows advertiser, start of the copy, call to action, format, dates, days running, copies, reach and landing domain.',
   annotations: readOnly,
+  example: () => ({
+    filters: { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' },
+    limit: 2,
+  }),
   operations: ['searchAds'],
   showsBoard: true,
   forBoard: listForBoard,

@@ -8,6 +8,7 @@ export const searchPages = defineListTool({
   title: 'Search advertiser pages',
   description: 'Search advertiser pages. Shows name, number of ads, copies, likes, followers, countries and languages.',
   annotations: readOnly,
+  example: () => ({ filters: { countries: ['US'] }, limit: 2 }),
   operations: ['searchPages'],
   input: z.strictObject({ filters, limit: searchLimit, cursor, detail, fresh }),
   output: z.looseObject({ items: z.array(PageView), ...paging }),

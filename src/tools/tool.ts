@@ -36,6 +36,9 @@ export interface ToolDescription {
   name: string;
   title: string;
   description: string;
+  /** When a model should use it for questions about many ads: a sentence of the instructions that it reads once. */
+  guide?: string;
+  /** Whether it only reads, and whether it goes to the service. */
   annotations: Annotations;
   /** The API operations that it calls. Whether the tool is paid follows from them. */
   operations: readonly OperationName[];
@@ -49,8 +52,17 @@ export interface ToolDescription {
   onlyForBoard?: true;
 }
 
+/** What examples take from the results of those before them. */
+interface Found {
+  adIds: readonly string[];
+  pageId: string;
+  collectionId: string;
+}
+
 /** What every tool declares. */
 interface ToolDeclaration<Input extends z.ZodObject> extends ToolDescription {
+  /** A call on demo data, for docs and tests. Calls come in the order of the catalogue. */
+  example(found: Found): Record<string, unknown>;
   /** What the board needs of a result whose data a host may drop. */
   forBoard?(data: object, rendered: Rendered): object;
   input: Input;

@@ -20,7 +20,9 @@ export const viewAds = defineListTool({
   title: 'View ads',
   description:
     'See up to 12 ads that were read before, as one sheet of numbered pictures: stills of videos, the first card of carousels.',
+  guide: 'view_ads shows what ads look like.',
   annotations: readOnly,
+  example: ({ adIds }) => ({ adIds }),
   operations: [],
   showsBoard: true,
   forBoard: (data) => ({ ids: (data as { tiles: AdTile[] }).tiles.map(({ id }) => id) }),

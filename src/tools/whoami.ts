@@ -6,6 +6,7 @@ export const whoami = defineTool({
   title: 'Who am I',
   description: 'Show whose API key this is.',
   annotations: readOnly,
+  example: () => ({}),
   operations: ['whoami'],
   input: noArguments,
   output: IdentityView,

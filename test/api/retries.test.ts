@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
-import { everyTool } from '../support/every-tool.ts';
+import { argsOf, everyTool } from '../support/every-tool.ts';
 import { type Behaviour, documented, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
 import { uuidOf } from '../support/uuid-of.ts';
@@ -98,8 +98,8 @@ test.for(['nonsense', '-1', ''])(
       json({ id: 'x' }, { headers: paid(3) }),
       json({}, { status: 503, headers: { 'x-service-credits-charged': charge } }),
     );
-    await own.call('get_ad', everyTool[1].args);
-    const { text } = await own.call('get_ad', everyTool[1].args);
+    await own.call('get_ad', argsOf('get_ad'));
+    const { text } = await own.call('get_ad', argsOf('get_ad'));
     expect(upstream.requests.filter(({ path }) => !path.endsWith('/credits'))).toHaveLength(2);
     expect(text).toContain('unknown whether the service charged');
     expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 3, uncertain: 3 });
@@ -112,7 +112,7 @@ test('an operation that the document calls free is not repeated blindly once it 
   start,
 }) => {
   const own = await start();
-  const saving = everyTool[6].args;
+  const saving = argsOf('add_collection_item');
   upstream.does(json({ added: true }, { headers: paid(5) }), faults.resets);
   await own.call('add_collection_item', saving);
   expect((await own.call('add_collection_item', saving)).isError).toBe(true);

@@ -37,7 +37,7 @@ test('the settings are listed as the code has them', () => {
 });
 
 test('results are shown as demo mode gives them', async () => {
-  for (const { name } of tools) expect(page).toContain(`<!-- example ${name} -->`);
+  for (const { name } of tools) expect(page).toContain(`<summary><code>${name}</code></summary>`);
   expect(await withExamples(page)).toBe(page);
 });
 

@@ -1,17 +1,12 @@
-import { ad } from './faulty-upstream.ts';
+import { tools } from '../../src/tools/catalog.ts';
+import { isGated } from '../../src/tools/tool.ts';
+import { ad, page } from './faulty-upstream.ts';
 
-const collectionId = '6a1f7e0c-0000-4000-8000-00000000c011';
+const found = { adIds: [ad.id], pageId: page.pageId, collectionId: '6a1f7e0c-0000-4000-8000-00000000c011' };
 
-/** A valid call of the tool of every operation, for the upstream that answers as documented; and whether the document gates it. */
-export const everyTool = [
-  { tool: 'search_ads', args: { filters: { countries: ['DE'] } }, gated: true },
-  { tool: 'get_ad', args: { adId: ad.id }, gated: true },
-  { tool: 'search_pages', args: { limit: 5 }, gated: true },
-  { tool: 'get_page', args: { pageId: '4711' }, gated: true },
-  { tool: 'list_collections', args: {}, gated: false },
-  { tool: 'list_collection_items', args: { collectionId, itemType: 'ads' }, gated: true },
-  { tool: 'add_collection_item', args: { collectionId, itemType: 'ads', itemId: ad.id }, gated: false },
-  { tool: 'get_credits', args: {}, gated: false },
-  { tool: 'get_account', args: {}, gated: false },
-  { tool: 'whoami', args: {}, gated: false },
-] as const;
+/** The example of every tool that makes exactly one call of the API, for the upstream that answers as documented. */
+export const everyTool = tools
+  .filter(({ operations, severalCalls }) => operations.length === 1 && !severalCalls)
+  .map((tool) => ({ tool: tool.name, args: tool.example(found), gated: isGated(tool) }));
+
+export const argsOf = (name: string) => everyTool.find(({ tool }) => tool === name)?.args ?? {};

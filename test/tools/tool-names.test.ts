@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { operations } from '../../src/api/call.ts';
-import { toolName, tools } from '../../src/tools/catalog.ts';
+import { tools } from '../../src/tools/catalog.ts';
 import { isGated, namesOf } from '../../src/tools/tool.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
@@ -15,18 +15,6 @@ const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
 const test = upstreamTest();
 
 const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
-
-test('every operation belongs to one tool', () => {
-  expect(operationIds).toHaveLength(9);
-  expect(Object.keys(operations).map(toolName).toSorted()).toEqual(everyTool.map(({ tool }) => tool).toSorted());
-});
-
-test('the gated operations decide which tools are paid', () => {
-  for (const { tool: name, gated } of everyTool) {
-    const tool = tools.find((one) => one.name === name);
-    expect(tool && isGated(tool)).toBe(gated);
-  }
-});
 
 describe('what a model reads has the names of tools, never those of operations', () => {
   test('in results, prices among them, in the list of tools and in the instructions', async ({ start }) => {
