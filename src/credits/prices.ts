@@ -162,9 +162,10 @@ function byRules(table: PriceTable, size: number): [low?: number, high?: number]
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
 }
 
-/** The rule of the charges seen, if only one fits them. */
+/** The rule of the charges seen, if only one fits them, and not by chance. */
 export function ruleOf(table: PriceTable): PriceRule | undefined {
-  const [rule, other] = fittingRules(fullPages(table));
+  const seen = fullPages(table);
+  const [rule, other] = seen.length < minSizes ? [] : fittingRules(seen);
   return other === undefined ? rule : undefined;
 }
 
