@@ -105,6 +105,7 @@ type Gather = Extract<Call, { gather: Question }>;
 export const keptForSeconds = 900;
 
 const isEstimate = (call: Call) => 'gather' in call && call.maxCredits === 0;
+export const isSearchOfOne = (call: Call) => 'count' in call || isEstimate(call);
 
 const keyOf = ({ filters = {}, split, collectionId }: Question): string =>
   collectionId ?? canonical({ ...filters, ...(split && { split: distinct(split) }) });
@@ -148,7 +149,7 @@ export class GatheringBooks {
   /** A page was asked for, while some calls were made. */
   asked(page: ServedPage, askers: MadeCall[], made: MadeCall[]): void {
     // Counts and estimates search for one ad, several at once, and read nothing.
-    const isSearch = page.limit === 1 && made.some(({ call }) => 'count' in call || isEstimate(call));
+    const isSearch = page.limit === 1 && made.some(({ call }) => isSearchOfOne(call));
     this.#askers.set(page, isSearch ? [] : askers);
   }
 
