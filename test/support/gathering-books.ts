@@ -242,7 +242,9 @@ export class GatheringBooks {
     const run = this.#runs.get(keyOf(gather));
     const parts = partsOf(gather);
     const readings = parts.map((part) => this.#readings.get(part));
-    if (run === undefined) return readings.some((reading) => reading?.begunFresh) ? 'may' : 'must';
+    // What a call of several parts began with `fresh`, other calls go on with.
+    if (!run?.fresh && !run?.hasEnded && readings.some((reading) => reading?.begunFresh)) return 'may';
+    if (run === undefined) return 'must';
     const isAsItWas = parts.every((part) => run.readings.get(part) === this.#readings.get(part)?.number);
     // Where the service no longer takes its cursor, or its pages repeat, nothing is to be had by going on.
     const isStuck = readings.some(

@@ -269,7 +269,7 @@ export const dayMs = 86_400_000;
 export const adId = (ad: number): string => uuidOf(`${ad}`);
 
 /** The account of a key. */
-export const userIdOfKey = (key: string): string => `user of ${key}`;
+export const userIdOfKey = (key: string): string => uuidOf(`user of ${key}`);
 const keyIn = ({ headers }: HttpRequest): string => headers.authorization?.slice('Bearer '.length) ?? '';
 
 const usageLimit = { isLimitReached: false, limitType: 'none' };
