@@ -231,19 +231,33 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   };
 }
 
-/** Learns from every answer whether the key is accepted. A gateway that rejects it has no more power than the service. */
-export const learnsKeys =
-  (service: Send, keys: RejectedKeys): Send =>
-  async (call) => {
+/**
+ * Learns from every answer whether the key is accepted. A gateway that rejects it has no more power than the service, and
+ * what was asked for before it was rejected accepts it no more.
+ */
+export function learnsKeys(service: Send, keys: RejectedKeys): Send {
+  /** Of each key, the calls that were sent since it was rejected. */
+  const sent = new Map<string, Set<object>>();
+  return async (call) => {
+    const { tenantId } = call;
+    const own = sent.get(tenantId) ?? new Set();
+    sent.set(tenantId, own.add(call));
     try {
       const answer = await service(call);
-      keys.answered(call.tenantId, Boolean(answer.receipt.requestId));
+      keys.answered(tenantId, Boolean(answer.receipt.requestId) && own === sent.get(tenantId));
       return answer;
     } catch (error) {
-      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') await keys.add(call.tenantId);
+      if (error instanceof AdLibraryError && error.failure.kind === 'unauthorized') {
+        sent.delete(tenantId);
+        await keys.add(tenantId);
+      }
       throw error;
+    } finally {
+      own.delete(call);
+      if (own.size === 0 && own === sent.get(tenantId)) sent.delete(tenantId);
     }
   };
+}
 
 async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<Answer> {
   const answer = await inFlightCall.join(signal);

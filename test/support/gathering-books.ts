@@ -251,11 +251,10 @@ export class GatheringBooks {
       (reading) => reading && (reading.idle >= 3 || !this.#service.takes(reading.tip.next)),
     );
     if (!isAsItWas || isStuck || run.hasEnded === undefined) return 'may';
-    const isOld = now - run.at >= dayMs;
     if (!run.fresh || run.hasEnded) return 'must';
     // Nobody heard of the end, or other questions brought it.
     if (this.clocksJumped || this.#isRead(gather, run)) return 'may';
-    return isOld ? 'must' : 'must not';
+    return now - run.at >= dayMs ? 'must' : 'must not';
   }
 
   /** Follows what was paid. Returns the questions whose first page was asked for, and what `fresh` had to do before. */
