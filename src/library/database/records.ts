@@ -5,51 +5,46 @@ import { columnsOf, type RecordType, recordTypes, textColumns, textsIn } from '.
 import { tagTokens, tokenize } from '../search/tokens.ts';
 import type { Database } from './database.ts';
 
-/** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
-export type Records = {
-  /** Writes an ad, and creates its page if there is none. Returns whether it replaced one with the same id. */
-  putAd(ad: Ad, json?: string): boolean;
-  /** Writes a page. Returns whether it replaced one with the same id. */
-  putPage(page: Page, json?: string): boolean;
-  page(id: string): Page | undefined;
-  /** Row number by id, or undefined. */
-  find(kind: ItemType, id: string): number | undefined;
-  /** JSON texts in the order of `numbers`. */
-  read(kind: ItemType, numbers: number[]): string[];
-};
+export type Records = ReturnType<typeof recordsIn>;
 
-export function recordsIn(database: Database): Records {
+/** Stored ads and pages: the JSON of each as it came, and the columns by which it is found. */
+export function recordsIn(database: Database) {
   const write = { ads: writerOf(database, recordTypes.ads), pages: writerOf(database, recordTypes.pages) };
-  const find: Records['find'] = (kind, id) =>
+
+  /** Row number by id, or undefined. */
+  const find = (kind: ItemType, id: string): number | undefined =>
     database.get<{ number: number }>(`SELECT number FROM ${kind} WHERE id = ?`, [storedId(kind, id)])?.number;
-  const putPage: Records['putPage'] = (page, json = JSON.stringify(page)) => {
-    const known = find('pages', page.pageId);
-    write.pages(page.pageId, known, page, json);
-    return known !== undefined;
-  };
-  const read: Records['read'] = (kind, numbers) => {
+
+  /** JSON texts in the order of `numbers`. */
+  function read(kind: ItemType, numbers: number[]): string[] {
     const sql = `SELECT number, json FROM ${kind}_json WHERE number IN (SELECT value FROM json_each(?))`;
     const rows = database.all<{ number: number; json: Uint8Array }>(sql, [JSON.stringify(numbers)]);
     const texts = new Map(rows.map(({ number, json }) => [number, Buffer.from(json.buffer).toString()]));
     return numbers.flatMap((number) => texts.get(number) ?? []);
-  };
+  }
 
-  return {
-    find,
-    read,
-    putPage,
-    page(id) {
-      const number = find('pages', id);
-      const [json] = number === undefined ? [] : read('pages', [number]);
-      return json === undefined ? undefined : JSON.parse(json);
-    },
-    putAd(ad, json = JSON.stringify(ad)) {
-      const known = find('ads', ad.id);
-      write.ads(storedId('ads', ad.id), known, ad, json);
-      if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
-      return known !== undefined;
-    },
-  };
+  /** Writes a page. @returns whether it replaced one with the same id */
+  function putPage(page: Page, json = JSON.stringify(page)): boolean {
+    const known = find('pages', page.pageId);
+    write.pages(page.pageId, known, page, json);
+    return known !== undefined;
+  }
+
+  /** Writes an ad, and creates its page if there is none. @returns whether it replaced one with the same id */
+  function putAd(ad: Ad, json = JSON.stringify(ad)): boolean {
+    const known = find('ads', ad.id);
+    write.ads(storedId('ads', ad.id), known, ad, json);
+    if (ad.pageId && find('pages', ad.pageId) === undefined) putPage(pageFromAd(ad, ad.pageId));
+    return known !== undefined;
+  }
+
+  function page(id: string): Page | undefined {
+    const number = find('pages', id);
+    const [json] = number === undefined ? [] : read('pages', [number]);
+    return json === undefined ? undefined : JSON.parse(json);
+  }
+
+  return { find, read, putPage, putAd, page };
 }
 
 function writerOf(database: Database, { name, measures, texts, ...rest }: RecordType) {

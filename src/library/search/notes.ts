@@ -187,15 +187,6 @@ function otherKind(search: Search, totalHits: number, database: Database): strin
   ];
 }
 
-/** The values that the records hold of a tag, read from the full-text index. */
-type TagValues = {
-  has(tag: Tag, value: string): boolean;
-  /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
-  near(tag: Tag, value: string): { values: string[]; of: number | 'many' };
-  /** The commonest values of what a search finds, each with its number of records. */
-  counted(tag: Tag, search: Search): ValueCount[];
-};
-
 type ValueCount = { value: string; total: number };
 
 /** Values that get a number of their own. */
@@ -205,7 +196,10 @@ const maxCountedValues = 30;
 const maxCompared = 500;
 const maxShown = 12;
 
-function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name }: RecordType): TagValues {
+type TagValues = ReturnType<typeof tagValuesIn>;
+
+/** The values that the records hold of a tag, read from the full-text index. */
+function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name }: RecordType) {
   const table = `${name}_text`;
   const rowWith = (token: string) =>
     database.get<{ number: number }>(`SELECT rowid AS number FROM ${table} WHERE ${table} MATCH ? LIMIT 1`, [
@@ -231,6 +225,7 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
     return [value ?? decoded(token.slice(tagPrefix(tag.key).length))];
   }
 
+  /** The commonest values of what a search finds, each with its number of records. */
   function counted(tag: Tag, search: Search): ValueCount[] {
     const prefix = tagPrefix(tag.key);
     const { from, where, values } = conditionsOf(search);
@@ -248,8 +243,9 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
 
   return {
     counted,
-    has: (tag, value) => rowWith(tagToken(tag, value)) !== undefined,
-    near(tag, value) {
+    has: (tag: Tag, value: string): boolean => rowWith(tagToken(tag, value)) !== undefined,
+    /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
+    near(tag: Tag, value: string): { values: string[]; of: number | 'many' } {
       const prefix = tagPrefix(tag.key);
       const alike = tokensFrom(tagToken(tag, value.slice(0, 2)));
       const tokens = new Map(

@@ -5,23 +5,6 @@ import type { Caller } from './accounts.ts';
 import type { Price } from './config.ts';
 import { ApiError } from './request.ts';
 
-/**
- * Credits. The only record of spending is one table, credits per billing user and hour. The balance and the usage
- * windows are sums over it, so they cannot disagree.
- *
- * Windows follow the clock in UTC: the current hour and the current day. The period is the current calendar month; the
- * balance is full again when it starts.
- */
-export type Meter = {
-  status(caller: Caller): CreditStatus;
-  /**
-   * Takes the whole price or nothing. Call it inside the transaction that produces the answer.
-   * @returns credits remaining
-   * @throws ApiError 402 without subscription or credits, 429 when a window would overflow
-   */
-  charge(caller: Caller, credits: number): number;
-};
-
 const none = { charged: false, remaining: false };
 const charged = { charged: true, remaining: false };
 const both = { charged: true, remaining: true };
@@ -47,7 +30,16 @@ const hoursPerDay = 24;
 export const priceOf = (price: Price | undefined, items: number) =>
   price === undefined ? 0 : price.credits * (price.perItems ? Math.ceil(items / price.perItems) : 1);
 
-export function meterIn(database: Database, now: () => number): Meter {
+export type Meter = ReturnType<typeof meterIn>;
+
+/**
+ * Credits. The only record of spending is one table, credits per billing user and hour. The balance and the usage
+ * windows are sums over it, so they cannot disagree.
+ *
+ * Windows follow the clock in UTC: the current hour and the current day. The period is the current calendar month; the
+ * balance is full again when it starts.
+ */
+export function meterIn(database: Database, now: () => number) {
   function spentSince(caller: Caller, hour: number): number {
     const sql = 'SELECT coalesce(sum(credits), 0) AS spent FROM spending WHERE billingUserId = ? AND hour >= ?';
     return database.get<{ spent: number }>(sql, [caller.billingUserId, hour])?.spent ?? 0;
@@ -82,7 +74,12 @@ export function meterIn(database: Database, now: () => number): Meter {
 
   return {
     status,
-    charge(caller, credits) {
+    /**
+     * Takes the whole price or nothing. Call it inside the transaction that produces the answer.
+     * @returns credits remaining
+     * @throws ApiError 402 without subscription or credits, 429 when a window would overflow
+     */
+    charge(caller: Caller, credits: number): number {
       const { credits: balance, periodEnd, usageLimit } = status(caller);
       if (balance === null) {
         throw new ApiError(402, 'subscription_required', 'This account has no subscription; the operation needs one.');
