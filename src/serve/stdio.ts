@@ -49,16 +49,16 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const calls = new Limits(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
   const lines = new LineStream(stdin, stdout, {
     onMessage: async (message) => {
-      const transport = await eras.transportFor(message);
+      const transport = await revisions.transportFor(message);
       transport.receive(message);
       // An answer that is at hand is written first, so that it counts among those that are unread.
       await nextTurn();
     },
     onBatch: (messages) =>
-      eras.settled() ? eras.settled()?.receiveBatch(messages) : batchProblem(messages, undefined),
+      revisions.settled() ? revisions.settled()?.receiveBatch(messages) : batchProblem(messages, undefined),
     onProblem: (problem) => log.debug('stdio', { problem }),
   });
-  const eras = createEras({ catalog: calls.catalog, credentials, output: lines, answers });
+  const revisions = openRevisions({ catalog: calls.catalog, credentials, output: lines, answers });
   await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
   options.onEnd?.();
   // Messages before the end are still answered if somebody reads the answers: `echo … | ad-library-mcp` works.
@@ -68,23 +68,23 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     .then(() => nextTurn())
     .then(() => lines.flushed());
   await Promise.race([answered, lines.outputClosed, after(drainMs, undefined, { ref: false })]);
-  eras.close();
+  revisions.close();
 }
 
-/** What a transport writes to: the one stream that all eras share. */
+/** What a transport writes to: the one stream that all revisions share. */
 interface Output {
   send(message: JSONRPCMessage | JSONRPCMessage[]): Promise<void>;
 }
 
-/** The transports of a session, one for each protocol era, and the one it has settled on. */
-interface Eras {
-  transportFor(message: JSONRPCMessage): Promise<EraTransport>;
-  settled(): EraTransport | undefined;
+/** The transports of a session, one for each SDK, and the one it has settled on. */
+interface Revisions {
+  transportFor(message: JSONRPCMessage): Promise<RevisionTransport>;
+  settled(): RevisionTransport | undefined;
   /** Aborts running calls. */
   close(): void;
 }
 
-interface ErasOptions {
+interface RevisionsOptions {
   catalog: Catalog;
   credentials: Credentials;
   output: Output;
@@ -96,16 +96,16 @@ interface ErasOptions {
  * the SDK for the revisions before. Each is loaded when first needed. `server/discover` decides nothing: a client may
  * still go on with an earlier revision (specification, *Lifecycle*).
  */
-function createEras({ catalog, credentials, output, answers }: ErasOptions): Eras {
-  let settled: EraTransport | undefined;
-  let modern: EraTransport | undefined;
+function openRevisions({ catalog, credentials, output, answers }: RevisionsOptions): Revisions {
+  let settled: RevisionTransport | undefined;
+  let modern: RevisionTransport | undefined;
 
   const openModern = async () => {
     const [{ bindV2, requestsV2 }, { serveStdio }] = await Promise.all([
       import('../mcp/sdk-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
     ]);
-    const transport = new EraTransport(output, answers, requestsV2);
+    const transport = new RevisionTransport(output, answers, requestsV2);
     serveStdio(() => bindV2(catalog, { ...credentials, answerOf: transport.answerOf }), {
       transport,
       legacy: 'reject',
@@ -113,7 +113,7 @@ function createEras({ catalog, credentials, output, answers }: ErasOptions): Era
     return transport;
   };
   const openLegacy = async () => {
-    const transport = new EraTransport(output, answers, requestsV1);
+    const transport = new RevisionTransport(output, answers, requestsV1);
     await bindV1(catalog, { ...credentials, answerOf: transport.answerOf }).connect(transport);
     return transport;
   };
@@ -142,8 +142,8 @@ interface Batch {
   answers: JSONRPCMessage[];
 }
 
-/** The transport of one protocol era: it writes, and leaves reading and closing to the owner of the streams. */
-class EraTransport implements Transport {
+/** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
+class RevisionTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;

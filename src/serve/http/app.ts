@@ -20,7 +20,7 @@ import {
   validateHostAndOrigin,
   validateHostUnlessAddress,
 } from './access.ts';
-import { serveBothEras } from './mcp.ts';
+import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import { createAnswers, maxAnswerBytes } from './server.ts';
 
@@ -69,7 +69,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const resultBytes = Math.min(maxResultBytes, maxAnswerBytes / atOnce / 2, maxPerKey / perKey / 2);
   const lists = new Places(listsAtOnce);
   const calls = new Limits(catalog, { ...options, answers, resultBytes });
-  const serve = serveBothEras(calls.catalog, (error) => log.debug('refused', { error: error.message }));
+  const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   const drain = createDrain();
   const validate = validateHostAndOrigin(allowed);
 

@@ -28,9 +28,9 @@ interface HttpCall {
 type Serve = (call: HttpCall) => Promise<Response>;
 
 /** Answers each request with the SDK for its revision. */
-export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void): Serve {
-  const legacy = legacyEra(catalog);
-  const modern = modernEra(catalog, onerror);
+export function serveAllRevisions(catalog: Catalog, onerror: (error: Error) => void): Serve {
+  const legacy = earlierRevisions(catalog);
+  const modern = latestRevision(catalog, onerror);
   return async (call) => {
     const { request, body } = call;
     const isModern = messagesIn(body).some(claimsModern) || !(await isLegacyRequest(request, body));
@@ -39,7 +39,7 @@ export function serveBothEras(catalog: Catalog, onerror: (error: Error) => void)
 }
 
 /** Revision 2026-07-28: a server for each request. */
-function modernEra(catalog: Catalog, onerror: (error: Error) => void): Serve {
+function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
       const { token: apiKey, clientId: tenantId = '', extra } = authInfo ?? {};
@@ -63,7 +63,7 @@ const invalidParams = -32_602;
  * Revisions 2024-11-05 to 2025-11-25, without sessions: a server and a transport for each request. The answer is JSON, or
  * a stream of events for one call whose client asks for progress.
  */
-function legacyEra(catalog: Catalog): Serve {
+function earlierRevisions(catalog: Catalog): Serve {
   const notices = createCancelNotices();
   return async (call) => {
     const { request, body, credentials, answer: partOf } = call;
