@@ -174,14 +174,11 @@ function isTruncated(view: string | undefined, text: unknown): boolean {
 /** Enough for a few words of the body, even if every letter costs three tokens. */
 const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateTokens(text.slice(0, openingChars)) + 9 : 0);
 
-/** Where an ad leads; only without any link it is what the ad displays. */
-export function landingDomainOf(ad: Fields): string | undefined {
-  const { website, offerLink, cards, displayUrl } = ad;
-  const links = [isObject(website) && website.siteDomain, offerLink, linkOf(objects(cards)[0]), displayUrl];
-  for (const link of links) {
-    const domain = domainOf(link);
-    if (domain !== undefined) return domain;
-  }
+/** Where an ad leads; only without any link it is what the ad displays, which is the advertiser's to choose. */
+export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
+  const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
+  const link = [offerLink, linkOf(objects(cards)[0]), displayUrl].find((one) => textOf(one, 1) !== undefined);
+  return site ?? domainOf(link);
 }
 
 /** The address that the ad displays is only shown if the ad leads elsewhere. */

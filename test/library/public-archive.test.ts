@@ -11,7 +11,7 @@ test('an ad without an id of the archive is skipped', async ({ served }) => {
 test.for(['tel:+3510000', 'shop now'])(
   'a link that is no website (%s) gives no domain',
   async (link_url, { served }) => {
-    await served.load({ ad_archive_id: '1', snapshot: { page_name: 'P', link_url } });
+    await served.load({ ad_archive_id: '1', snapshot: { page_name: 'P', link_url, caption: 'paypal.com' } });
     const { items } = await searchAll(served, '/v1/ads/search', served.key(), {});
     expect(items).toMatchObject([{ offerLink: link_url }]);
     expect(items[0]).not.toHaveProperty('website.siteDomain');

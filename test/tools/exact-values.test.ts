@@ -374,4 +374,25 @@ describe('whole numbers beyond what JavaScript reads exactly', () => {
       { numRuns: 8, endOnFailure: true },
     );
   });
+
+  test('that no browser opens lead nowhere, whatever the ad displays', async ({ start, upstream }) => {
+    const noWebsite = fc.constantFrom(
+      'intent://evil.example/#Intent;scheme=https;end',
+      'javascript:open("//evil.example")//paypal.com',
+      'https://evil.example:99999/',
+      'https://evil example/',
+      'evil',
+      'mailto:a@evil.example',
+    );
+    await fc.assert(
+      fc.asyncProperty(listsOf(noWebsite), async (all) => {
+        const fields = all.map((offerLink) => ({ offerLink, displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }));
+        const sql = `SELECT landingDomain FROM ads ${inOrder}`;
+        const { items, rows } = await rowsOf({ start, upstream, fields, sql });
+        expect(rows).toEqual(all.map(() => [null]));
+        expect(items.map(({ landingDomain }) => landingDomain)).toEqual(all.map(() => undefined));
+      }),
+      few,
+    );
+  });
 });

@@ -132,7 +132,7 @@ function creative(value: Json, snapshot: Json): Json {
     displayFormat: text(snapshot.displayFormat)?.toUpperCase(),
     media: mediaOf(snapshot),
     cards: list(snapshot.cards).map(object),
-    website: withoutAbsent({ siteDomain: domainOf(link) ?? domainOf(caption) }),
+    website: withoutAbsent({ siteDomain: domainOf(link ?? caption) }),
   };
 }
 
