@@ -61,8 +61,13 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
 /** What all replicas share, if an address says where. */
 async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log) {
   if (stateUrl === undefined) return undefined;
-  const { openReplicaState } = await import('../state/redis/replica-state.ts');
-  return openReplicaState({ address: stateUrl, secret: stateSecret, baseUrl, log, now: Date.now });
+  const options = { secret: stateSecret, baseUrl, log, now: Date.now };
+  if (!('engine' in stateUrl)) {
+    const { openReplicaState } = await import('../state/redis/replica-state.ts');
+    return openReplicaState({ address: stateUrl, ...options });
+  }
+  const { openPostgresState } = await import('../state/postgres/postgres-state.ts');
+  return openPostgresState({ address: stateUrl, ...options });
 }
 
 async function close(

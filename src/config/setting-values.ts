@@ -126,24 +126,51 @@ export interface StateAddress {
   sentinelPassword?: string;
 }
 
+/** Where the shared state is in PostgreSQL. */
+export interface PostgresAddress {
+  engine: 'postgres';
+  host: string;
+  port: number;
+  user: string;
+  password?: string;
+  database: string;
+  /** The certificate is verified unless the address says otherwise; on this machine nothing is encrypted. */
+  ssl: false | { rejectUnauthorized: boolean };
+}
+
 const sentinels = /sentinel=([\w.-]+)(?:&sentinelUser=([^&#]*))?(?:&sentinelPassword=([^&#]*))?/;
 const form = new RegExp(
   String.raw`^(rediss?)://(?:([^@/?#]*)@)?([^@/?#]+)(?:/(\d{0,4}))?(?:\?(cluster|${sentinels.source}))?$`,
 );
 const wanted =
-  'must be redis:// or rediss:// and user:password@host:port/database, for a cluster host:port,host:port?cluster, for Sentinel host:port,host:port?sentinel=NAME, then &sentinelUser=USER and &sentinelPassword=PASSWORD if Sentinel wants a login';
+  'must be redis:// or rediss:// and user:password@host:port/database, for a cluster host:port,host:port?cluster, for Sentinel host:port,host:port?sentinel=NAME, then &sentinelUser=USER and &sentinelPassword=PASSWORD if Sentinel wants a login; or postgres:// and user:password@host:port/database, then ?sslmode=disable, require or verify-full if need be';
 
 /** No message repeats the address, because it may contain a password. */
-export const stateAddress = z.string().transform((text, context): StateAddress => {
-  const address = parsed(text);
+export const stateAddress = z.string().transform((text, context): StateAddress | PostgresAddress => {
+  const address = parsedPostgres(text) ?? parsed(text);
   if (typeof address === 'object') return address;
   context.addIssue({ code: 'custom', message: address });
   return z.NEVER;
 });
 
+const postgresForm =
+  /^postgres(?:ql)?:\/\/([^@/?#]+)@([^@/?#,]+)\/([^@/?#]+)(?:\?sslmode=(disable|require|verify-full))?$/;
+const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
+
+/** Undefined if it is none of PostgreSQL. */
+function parsedPostgres(text: string): PostgresAddress | undefined {
+  const [, login = '', hostAndPort = '', database = '', mode] = postgresForm.exec(text) ?? [];
+  const [[user, password] = [], [name] = []] = [decoded(login), decoded(database)];
+  const found = hostOf(hostAndPort, 5432);
+  if (!found || !user || !name) return undefined;
+  const isPlain = mode === 'disable' || (mode === undefined && loopback.test(found.host));
+  const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
+  return { engine: 'postgres', ...found, user, ...(password !== undefined && { password }), database: name, ssl };
+}
+
 function parsed(text: string): StateAddress | string {
   const [, scheme, login = '', list = '', database = '', kind = '', sentinel, ...sentinelLogin] = form.exec(text) ?? [];
-  const hosts = list.split(',').map(hostOf);
+  const hosts = list.split(',').map((host) => hostOf(host, 6379));
   const [names, sentinelNames] = [decoded(login), decoded(sentinelLogin.map((part) => part ?? '').join(':'))];
   if (scheme === undefined || !names || !sentinelNames || !hosts.every((host) => host !== undefined)) return wanted;
   const [[username, password], [sentinelUser, sentinelPassword]] = [names, sentinelNames];
@@ -162,10 +189,10 @@ function parsed(text: string): StateAddress | string {
   };
 }
 
-function hostOf(text: string): StateAddress['hosts'][number] | undefined {
+function hostOf(text: string, port: number): StateAddress['hosts'][number] | undefined {
   const url = /^[\w.:[\]-]+$/.test(text) && URL.canParse(`redis://${text}`) ? new URL(`redis://${text}`) : undefined;
   if (!url?.hostname) return undefined;
-  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(url.port || 6379) };
+  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(url.port || port) };
 }
 
 /** User and password; undefined if they cannot be decoded. */

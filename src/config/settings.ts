@@ -202,7 +202,7 @@ export const settings = {
     flag: '--state-url',
     schema: stateAddress.optional(),
     value: 'url',
-    help: 'Redis 7 or Valkey that all replicas share: redis:// or rediss://; several hosts with ?cluster or ?sentinel=NAME (http only; default: state is kept in the process)',
+    help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, several hosts with ?cluster or ?sentinel=NAME, or PostgreSQL 15 at postgres:// or postgresql:// (http only; default: state is kept in the process)',
   }),
   stateSecret: setting({
     variable: 'AD_LIBRARY_STATE_SECRET',

@@ -204,6 +204,8 @@ export class MemoryDataset {
   /** The highest place of an item. */
   order = 0;
   #changes = 0;
+  /** What was removed where the dataset is kept, beside what was here. */
+  goneElsewhere: DatasetContents['letGo'] = { ads: 0, pages: 0, gatherings: 0 };
 
   /** @param letGo what was removed before */
   constructor(name: string, letGo?: DatasetContents['letGo']) {
@@ -225,7 +227,12 @@ export class MemoryDataset {
 
   get letGo(): DatasetContents['letGo'] {
     const { ads, pages } = this.#items;
-    return { ads: ads.letGo, pages: pages.letGo, gatherings: this.#gatherings.letGo };
+    const gone = this.goneElsewhere;
+    return {
+      ads: ads.letGo + gone.ads,
+      pages: pages.letGo + gone.pages,
+      gatherings: this.#gatherings.letGo + gone.gatherings,
+    };
   }
 
   get version(): string {
@@ -263,6 +270,12 @@ export class MemoryDataset {
       gatherings: this.#gatherings.all(),
       letGo: this.letGo,
     };
+  }
+
+  /** Removes what is not kept elsewhere any more either, without counting it. */
+  remove(kind: DatasetRecord['kind'], id: string): void {
+    const isRemoved = kind === 'gathering' ? this.#gatherings.remove(id) : this.#items[kind].remove(id);
+    if (isRemoved) this.#changes++;
   }
 
   /** Removes what came longest ago until no more than so many bytes are left. */
@@ -364,13 +377,21 @@ class ItemTable {
     return true;
   }
 
+  /** False if it is not there. */
+  remove(id: string): boolean {
+    const key = this.#keyOf(id);
+    const item = this.#items.get(key);
+    if (item === undefined) return false;
+    this.#items.delete(key);
+    this.bytes -= bytesOf(item);
+    return true;
+  }
+
   /** False if there is nothing to remove. */
   removeOldest(): boolean {
-    for (const [key, item] of this.#items) {
-      this.#items.delete(key);
-      this.bytes -= bytesOf(item);
+    for (const { id } of this.#items.values()) {
       this.letGo++;
-      return true;
+      return this.remove(id);
     }
     return false;
   }
@@ -484,13 +505,17 @@ class GatheringTable {
     }
   }
 
+  /** False if it is not there. */
+  remove(id: string): boolean {
+    this.bytes -= this.#entries.get(id)?.bytes ?? 0;
+    return this.#entries.delete(id);
+  }
+
   /** False if there is nothing to remove. */
   removeOldest(): boolean {
-    for (const [id, { bytes }] of this.#entries) {
-      this.#entries.delete(id);
-      this.bytes -= bytes;
+    for (const id of this.#entries.keys()) {
       this.letGo++;
-      return true;
+      return this.remove(id);
     }
     return false;
   }

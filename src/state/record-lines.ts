@@ -90,3 +90,32 @@ export function parsedLine<Schema extends z.ZodType>(schema: Schema, line: strin
     throw error;
   }
 }
+
+export const lineFeed = Buffer.from('\n');
+
+/** The object of an ad or a page has a line of its own: it is neither read nor written anew. JSON has no line feeds. */
+export function linesOf(record: DatasetRecord): Uint8Array[] {
+  const head = Buffer.from(headLine(record));
+  return record.kind === 'gathering' ? [head] : [head, record.json];
+}
+
+/** Undefined for a line that cannot be read. */
+export function* recordsIn(bytes: Buffer): Generator<DatasetRecord | undefined> {
+  const lines = linesIn(bytes);
+  for (const line of lines) {
+    const head = recordHead(line.toString());
+    if (head === undefined || head.kind === 'gathering') yield head;
+    else {
+      const json = lines.next().value;
+      // A copy, which does not keep the memory of the whole part.
+      if (json) yield { ...head, json: Uint8Array.prototype.slice.call(json) };
+    }
+  }
+}
+
+function* linesIn(bytes: Buffer): Generator<Buffer, undefined> {
+  for (let start = 0, end = 0; end !== -1 && start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(10, start);
+    if (end !== -1) yield bytes.subarray(start, end);
+  }
+}

@@ -16,6 +16,10 @@ function problemsOf(environment: NodeJS.ProcessEnv, options: object): readonly s
 
 describe('the address of the shared state', () => {
   const host = { host: 'redis', port: 6379 };
+  const postgres = (other: object) => ({
+    ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
+    ...{ ssl: { rejectUnauthorized: true }, ...other },
+  });
   test.each([
     ['redis://redis', { tls: false, hosts: [host] }],
     ['rediss://redis:6380/2', { tls: true, hosts: [{ host: 'redis', port: 6380 }], database: 2 }],
@@ -49,6 +53,12 @@ describe('the address of the shared state', () => {
       'redis://redis?sentinel=main&sentinelPassword=p',
       { tls: false, hosts: [host], sentinel: 'main', sentinelPassword: 'p' },
     ],
+    ['postgres://me:p%40ss@db.example/ads', postgres({ password: 'p@ss' })],
+    ['postgresql://me@db.example:6432/ads?sslmode=verify-full', postgres({ port: 6432 })],
+    ['postgres://me@db.example/ads?sslmode=require', postgres({ ssl: { rejectUnauthorized: false } })],
+    ['postgres://me@db.example/ads?sslmode=disable', postgres({ ssl: false })],
+    ['postgres://me@localhost/ads', postgres({ host: 'localhost', ssl: false })],
+    ['postgres://me@127.0.0.1/ads?sslmode=verify-full', postgres({ host: '127.0.0.1' })],
   ])('may be %s', (url, expected) => expect(read(url)).toEqual(expected));
 
   test.each([
@@ -66,6 +76,12 @@ describe('the address of the shared state', () => {
     'redis://a?cluster&sentinelPassword=secret',
     'redis://a?sentinel=main&sentinelPassword=secret%',
     'redis://user:secret@a/\nb',
+    'postgres://me:secret@db',
+    'postgres://db/ads?password=secret',
+    'postgres://:secret@db/ads',
+    'postgres://me:secret@db,other/ads',
+    'postgres://me:secret@db/ads?sslmode=allow',
+    'postgres://me:secret%@db/ads',
   ])('may not be %s, and no message repeats it', (url) => {
     const [problem, ...more] = problemsOf({ AD_LIBRARY_STATE_URL: url, AD_LIBRARY_STATE_SECRET: secret }, {});
     expect(problem).toMatch(/^AD_LIBRARY_STATE_URL (must|names)/);

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { AdService } from '../support/ad-service.ts';
 import { delays, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { goodHeaders, keepAlive } from '../support/http.ts';
-import { describeWithRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { type Replica, type ReplicasOptions, startReplicas } from '../support/replicas.ts';
+import { describeEveryServer } from '../support/stores.ts';
 
 const gather = { filters: { query: 'tea' }, maxCredits: 100 };
 const countAds = { sql: 'SELECT count(*) AS ads FROM ads' };
@@ -17,19 +17,18 @@ async function readResource({ origin }: Replica, uri: string): Promise<string> {
   return json.result.contents[0].text;
 }
 
-describeWithRedis('any replica', () => {
-  let redis: RedisServer;
+describeEveryServer('any replica', (server) => {
   let upstream: Upstream;
   beforeAll(async () => {
-    [redis, upstream] = await Promise.all([startRedis(), startUpstream()]);
+    upstream = await startUpstream();
   });
-  beforeEach(() => void redis.cli('FLUSHALL'));
-  afterAll(() => Promise.all([redis?.close(), upstream?.close()]));
+  beforeEach(() => server.clear());
+  afterAll(() => upstream?.close());
 
   async function between(ads: number, options: Partial<ReplicasOptions> = {}) {
     const service = new AdService(ads);
     upstream.does(service.behaviour);
-    const { all } = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, redis, ...options });
+    const { all } = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, server, ...options });
     return { service, replicas: all as [Replica, Replica, Replica] };
   }
 
@@ -157,13 +156,13 @@ describeWithRedis('any replica', () => {
     expect(service.charged).toBe(charged);
   });
 
-  test('says that a dataset is unavailable while Redis is gone, never that it is empty, and then has it back', async () => {
+  test('says that a dataset is unavailable while the store is gone, never that it is empty, and then has it back', async () => {
     const { service, replicas } = await between(100);
     const [one, other] = replicas;
     await one.call('gather_ads', gather);
     expect((await other.call('query_ads', countAds)).data.rows).toEqual([[100]]);
-    await redis.kill();
-    onTestFinished(redis.restart);
+    await server.kill();
+    onTestFinished(server.restart);
     for (const [name, args] of [
       ['query_ads', countAds],
       ['export_ads', {}],
@@ -173,8 +172,8 @@ describeWithRedis('any replica', () => {
       const { error } = await other.call(name, args);
       expect(error, name).toMatchObject({ kind: 'unavailable', retryable: true });
     }
-    await redis.restart();
-    // Each replica finds Redis again on its own.
+    await server.restart();
+    // Each replica finds the store again on its own.
     for (const replica of [other, one])
       await expect
         .poll(async () => (await replica.call('query_ads', countAds)).data.rows, { timeout: 10_000 })

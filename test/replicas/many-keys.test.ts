@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Behaviour, json, nameOf, paid, startUpstream } from '../support/faulty-upstream.ts';
-import { describeWithRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { startReplicas } from '../support/replicas.ts';
+import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const adsOfKey = 30;
@@ -30,17 +30,11 @@ const named: Behaviour = (request, response, body = '') => {
   json({ items, ...more }, { headers: paid(1) })(request, response);
 };
 
-describeWithRedis('many keys on several replicas', () => {
-  let redis: RedisServer;
-  beforeAll(async () => {
-    redis = await startRedis();
-  });
-  afterAll(() => redis?.close());
-
+describeEveryServer('many keys on several replicas', (server) => {
   test('60 keys with 10 calls each get their own answers, and pay for each page once', async () => {
     const upstream = await startUpstream(named);
     onTestFinished(upstream.close);
-    const replicas = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, redis });
+    const replicas = await startReplicas({ count: 3, baseUrl: upstream.baseUrl, server });
     const keys = Array.from({ length: 60 }, (_, index) => `svc_live_key_${String(index).padStart(2, '0')}`);
     const charged = await Promise.all(
       keys.map(async (key, index) => {

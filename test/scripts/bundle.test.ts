@@ -55,14 +55,17 @@ test('the bundle is small, holds what it needs, and is the same whenever it is p
   expect(Buffer.from(packBundle().bytes).equals(bytes)).toBe(true);
 });
 
-test('the client of Redis is a file of its own in the package, and not in the bundle', () => {
+test.each([
+  ['Redis', /Socket closed unexpectedly/, /^dist\/build-\w+\/replica-state-\w+\.js$/],
+  ['PostgreSQL', /timeout exceeded when trying to connect/, /^dist\/build-\w+\/postgres-state-\w+\.js$/],
+])('the client of %s is a file of its own in the package, and not in the bundle', (_, phrase, name) => {
   const root = new URL('../../', import.meta.url);
-  const holds = (text: string) => /Socket closed unexpectedly/.test(text);
+  const holds = (text: string) => phrase.test(text);
   const [path = '', ...others] = lastBuild().filter(
     (file) => file.endsWith('.js') && holds(readFileSync(new URL(file, root), 'utf8')),
   );
   expect(others).toEqual([]);
-  expect(path).toMatch(/^dist\/build-\w+\/replica-state-\w+\.js$/);
+  expect(path).toMatch(name);
   const own = basename(path);
   const bundled = Object.entries(files).filter(([path]) => path.endsWith('.js'));
   expect(bundled.filter(([, content]) => holds(strFromU8(content)))).toEqual([]);

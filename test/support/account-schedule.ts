@@ -16,6 +16,7 @@ import { type Account, creditAccount } from '../../src/state/store/account.ts';
 import { Documents } from '../../src/state/store/documents.ts';
 import { beatMs, Presence } from '../../src/state/store/presence.ts';
 import { Retries } from '../../src/state/store/retries.ts';
+import { stateUnavailable } from '../../src/state/store/state-error.ts';
 import type { Seen, Store, Swapped } from '../../src/state/store/store.ts';
 import { storeLedger } from '../../src/state/store/store-ledger.ts';
 
@@ -348,7 +349,7 @@ class World {
         perform,
         ...(performBehind && { performBehind }),
         resolve: resolve as (reply: unknown) => void,
-        reject: () => reject(Object.assign(new Error('the store did not answer'), { cause: 'the network' })),
+        reject: () => reject(stateUnavailable('the network')),
         isGivenUp: false,
       };
       this.#sent.push(sent);

@@ -101,7 +101,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   execFileSync(join(programs, 'initdb'), make, { ...identity, stdio: 'pipe', cwd: folder });
   const settings = {
     fsync: 'off',
-    synchronous_commit: 'off',
+
     shared_buffers: '16MB',
     unix_socket_directories: '',
     listen_addresses: '127.0.0.1',

@@ -1,7 +1,6 @@
 import { afterEach } from 'vitest';
 import { callOf, goodHeaders, keepAlive } from './http.ts';
 import { type Served, serveHttp } from './process.ts';
-import type { RedisServer } from './redis-server.ts';
 import { type Result, readResult } from './server.ts';
 
 /** One of several processes behind a load balancer. */
@@ -30,7 +29,8 @@ afterEach(async () => {
 export interface ReplicasOptions {
   count: number;
   baseUrl: string;
-  redis: Pick<RedisServer, 'url'>;
+  /** Which holds their state. */
+  server: { url: string };
   args?: string[];
   /** Minutes by which the clock of each is fast; none by default. */
   minutesFast?: readonly number[];
@@ -44,12 +44,12 @@ const clock = (minutes: number) => ({
 export async function startReplicas({
   count,
   baseUrl,
-  redis,
+  server,
   args = [],
   minutesFast,
 }: ReplicasOptions): Promise<Replicas> {
   const start = async (index: number): Promise<Replica> => {
-    const state = { AD_LIBRARY_STATE_URL: redis.url, AD_LIBRARY_STATE_SECRET: secret };
+    const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: secret };
     const environment = minutesFast ? { ...state, ...clock(minutesFast[index] ?? 0) } : state;
     return replicaOf(await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], environment));
   };

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { postgresStore } from '../../src/state/postgres/postgres-store.ts';
 import { redisStore } from '../../src/state/redis/redis-store.ts';
+import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
 import { MemoryStore } from '../../src/state/store/memory-store.ts';
 import type { Store } from '../../src/state/store/store.ts';
 import { describeWithPostgres, hasPostgres, startPgBouncer, startPostgres } from './postgres-server.ts';
@@ -51,14 +52,87 @@ export const realStores: RealStore[] = [
   })),
 ];
 
+interface StoreKind {
+  isReal: boolean;
+  /** What a replica opens by itself, and closes. */
+  driver(): StoreDriver;
+}
+
+/** A server that holds the state of replicas. */
+export interface StateServer {
+  url: string;
+  kill(): Promise<void>;
+  pause(): void;
+  resume(): void;
+  /** With what it has taken before. */
+  restart(): Promise<void>;
+  /** Removes everything. */
+  clear(): void;
+  /** Every name, every value as it is stored, and when it ends in milliseconds. */
+  everything(): { name: string; value: string; left: number }[];
+  close(): Promise<void>;
+}
+
+async function redisServer(): Promise<StateServer> {
+  const { url, kill, pause, resume, restart, cli, close } = await startRedis(['--appendonly', 'yes']);
+  const commands: Record<string, (key: string) => string[]> = {
+    string: (key) => ['GET', key],
+    hash: (key) => ['HGETALL', key],
+    list: (key) => ['LRANGE', key, '0', '-1'],
+    set: (key) => ['SMEMBERS', key],
+    zset: (key) => ['ZRANGE', key, '0', '-1'],
+  };
+  const everything = () =>
+    cli('--scan')
+      .split('\n')
+      .filter(Boolean)
+      .map((name) => ({
+        name,
+        value: cli(...(commands[cli('TYPE', name)]?.(name) ?? ['TYPE', name])),
+        left: Number(cli('PTTL', name)),
+      }));
+  const clear = () => void cli('FLUSHALL');
+  return { ...{ url, kill, pause, resume, restart, close }, clear, everything };
+}
+
+async function postgresServer(): Promise<StateServer> {
+  const server = await startPostgres();
+  const row = `json_build_object('name', name, 'value', value, 'left', extract(epoch FROM ends - now()) * 1000)`;
+  const everything = () =>
+    JSON.parse(
+      server.sql(`SELECT coalesce(json_agg(${row}), '[]') FROM (
+        SELECT key AS name, encode(body, 'escape') AS value, ends FROM ad_library.documents
+        UNION ALL SELECT name || ' ' || id, encode(body, 'escape'), ends
+          FROM ad_library.items JOIN ad_library.collections USING (name)) AS one WHERE ends > now()`),
+    );
+  const clear = () =>
+    void server.sql(`DO $$ BEGIN
+      IF to_regclass('ad_library.versions') IS NOT NULL THEN
+        TRUNCATE ad_library.documents, ad_library.collections, ad_library.items;
+      END IF;
+    END $$`);
+  return { ...server, clear, everything };
+}
+
+/** Runs tests with a server of every kind, which is there once they run. */
+export function describeEveryServer(name: string, tests: (server: StateServer) => void): void {
+  for (const [kind, describeWith, start] of [
+    ['Redis', describeWithRedis, redisServer],
+    ['PostgreSQL', describeWithPostgres, postgresServer],
+  ] as const)
+    describeWith(`${name}, with ${kind}`, () => {
+      const server = {} as StateServer;
+      beforeAll(async () => void Object.assign(server, await start()));
+      afterAll(() => server.close?.());
+      tests(server);
+    });
+}
+
 /** Runs tests over every kind of store. Accounts, documents and collections in it are those of a test if it makes up their names. */
-export function describeEveryStore(
-  name: string,
-  tests: (open: () => Promise<Store>, kind: { isReal: boolean }) => void,
-): void {
+export function describeEveryStore(name: string, tests: (open: () => Promise<Store>, kind: StoreKind) => void): void {
   describe(`${name}, in memory`, () => {
     const store = new MemoryStore(Date.now);
-    tests(async () => store, { isReal: false });
+    tests(async () => store, { isReal: false, driver: () => ({ hosts: 'memory', open: () => store }) });
   });
   for (const { name: kind, describe: describeWith, start } of realStores)
     describeWith(`${name}, in ${kind}`, () => {
@@ -77,6 +151,6 @@ export function describeEveryStore(
         await store.connect();
         return store;
       };
-      tests(open, { isReal: true });
+      tests(open, { isReal: true, driver: () => ({ hosts: kind, open: server.open }) });
     });
 }

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import type { StoreDriver } from '../store/guarded-store.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
 
-/** How long a connection and a statement may take, in milliseconds: one that takes longer loses its connection. */
-const answerMs = 900;
+/**
+ * How long a connection and a statement may take, in milliseconds: one that takes longer loses its connection. Callers
+ * wait less; this leaves time for answers that have arrived while the process was busy.
+ */
+const answerMs = 5000;
 const maxConnections = 10;
 /** How often what has ended is deleted, in milliseconds, and how much of it at once. */
 const sweepMs = 60_000;
@@ -79,8 +83,13 @@ const afterMs = (parameter: string) => `clock_timestamp() + ${parameter}::float8
 /** With what one is reached, without any setting of the environment. */
 export type PostgresAddress = Required<Pick<pg.PoolConfig, 'host' | 'port' | 'user' | 'database'>> & {
   password?: string | undefined;
-  ssl: false | { rejectUnauthorized: boolean; servername?: string };
+  ssl: false | { rejectUnauthorized: boolean };
 };
+
+export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
+  hosts: `${address.host}:${address.port}`,
+  open: (onError) => postgresStore(address, onError),
+});
 
 /**
  * The store in PostgreSQL. Each call is one statement on any connection of the pool, without a name and with the schema
@@ -91,8 +100,9 @@ export function postgresStore(
   onError: (error: Error) => void,
   { sweepEvery = sweepMs } = {},
 ): Store {
+  const { host, port, user, password = '', database, ssl } = address;
   const pool = new pg.Pool({
-    ...address,
+    ...{ host, port, user, password, database, ssl },
     max: maxConnections,
     connectionTimeoutMillis: answerMs,
     query_timeout: answerMs,
@@ -107,7 +117,7 @@ export function postgresStore(
         `DELETE FROM ad_library.${table} WHERE ${key} IN (SELECT ${key} FROM ad_library.${table}
           WHERE ends <= clock_timestamp() LIMIT $1 FOR UPDATE SKIP LOCKED)`,
         [sweptAtOnce],
-      ).catch(onError);
+      ).catch(() => {});
     void ended('documents', 'key');
     void ended('collections', 'name');
   }, sweepEvery).unref();
@@ -186,6 +196,9 @@ export function postgresStore(
       return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
     },
     removeItems: async (name) => void (await query('DELETE FROM ad_library.collections WHERE name = $1', [name])),
+    isTight: () => false,
+    // Not that a connection is gone or cannot be had, or that it only reads.
+    refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {
       clearInterval(sweep);
       await pool.end();

@@ -1,9 +1,9 @@
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import * as z from 'zod';
+import type { Seal } from '../store/seal.ts';
 import type { Redis } from './open-redis.ts';
 import { pushScript, type RedisCommands, script } from './redis-commands.ts';
-import type { Seal } from './seal.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
 

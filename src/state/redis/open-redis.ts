@@ -1,8 +1,8 @@
+import { createSeal, type Seal } from '../store/seal.ts';
+import type { StateLog } from '../store/state-log.ts';
 import { type RedisCommands, unlessReply } from './redis-commands.ts';
 import { RedisConnection } from './redis-connection.ts';
 import type { StateAddress } from './redis-driver.ts';
-import { createSeal, type Seal } from './seal.ts';
-import type { StateLog } from './state-log.ts';
 
 /** What everything kept in Redis is built on. */
 export interface Redis {

@@ -1,6 +1,6 @@
 import { type CreditAccount, newAccount } from '../../credits/ledger.ts';
 import { readPrices, writePrices } from '../store/account.ts';
-import type { Seal } from './seal.ts';
+import type { Seal } from '../store/seal.ts';
 
 /** An account as this process last saw it. */
 export interface KnownAccount {

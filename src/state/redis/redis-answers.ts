@@ -1,10 +1,10 @@
 import type { Answer, AnswerName, OperationName } from '../../api/call.ts';
 import { FairStore, memoryOf } from '../memory-state.ts';
 import type { AnswerCache, CachedAnswer } from '../state.ts';
-import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
+import { readAnswer, type WrittenAnswer, writeAnswer } from '../store/answer-codec.ts';
+import { headBytes } from '../store/seal.ts';
 import type { Redis } from './open-redis.ts';
 import type { Removals } from './removals.ts';
-import { headBytes } from './seal.ts';
 
 export interface RedisAnswersOptions {
   redis: Redis;

@@ -4,13 +4,13 @@ import { abortedError, answerNameOf, type Call } from '../../api/call.ts';
 import { AdLibraryError, type Failure } from '../../api/errors.ts';
 import { memoryOf } from '../memory-state.ts';
 import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
-import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
+import { readAnswer, type WrittenAnswer, writeAnswer } from '../store/answer-codec.ts';
+import { stateUnavailable } from '../store/state-error.ts';
 import { claimScript, endScript, lookScript, lostMs, renewClaimScript } from './claim-script.ts';
 import type { Redis } from './open-redis.ts';
 import { batches, type RedisCommands, type Script, unlessReply } from './redis-commands.ts';
 import type { Removals } from './removals.ts';
 import { leaseMs, Renewals } from './renewals.ts';
-import { stateUnavailable } from './state-error.ts';
 import type { Waiters } from './waiters.ts';
 
 /** Memory for claims that could not be ended yet, with their outcomes. */

@@ -1,11 +1,11 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { RedisArgument } from '@redis/client';
+import { later, soon } from '../store/soon.ts';
+import { stateUnavailable } from '../store/state-error.ts';
+import type { StateLog } from '../store/state-log.ts';
 import { commandsOf, isNotNow, type RedisCommands, replyOf, unlessReply } from './redis-commands.ts';
 import { openDriver, type RedisDriver, type StateAddress } from './redis-driver.ts';
 import { RedisMemory } from './redis-memory.ts';
-import { later, soon } from './soon.ts';
-import { stateUnavailable } from './state-error.ts';
-import type { StateLog } from './state-log.ts';
 
 /** How long a command may take, in milliseconds, and all commands together without a fast one in between. */
 const commandMs = 900;

@@ -1,5 +1,5 @@
+import type { StateLog } from '../store/state-log.ts';
 import { Renewals } from './renewals.ts';
-import type { StateLog } from './state-log.ts';
 
 /** How old the last look at the memory may be, in milliseconds. */
 const goodEnoughMs = 2000;

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisArgument } from '@redis/client';
+import type { StoreDriver } from '../store/guarded-store.ts';
+import type { StateLog } from '../store/state-log.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
-import { commandsOf, readTime, script } from './redis-commands.ts';
+import { commandsOf, isNotNow, readTime, replyOf, script, unlessReply } from './redis-commands.ts';
 import { openDriver, type StateAddress } from './redis-driver.ts';
+import { RedisMemory } from './redis-memory.ts';
 
 const readScript = script(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
@@ -60,10 +63,28 @@ for i = 1, #found, 2 do
 end
 return reply`);
 
+export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver => ({
+  hosts: address.hosts.map(({ host, port }) => `${host}:${port}`).join(','),
+  open: (onError) => redisStore(address, onError, log),
+});
+
+const probeKey = 'ad-library:probe';
+const silent: StateLog = { warn: () => {}, info: () => {} };
+
 /** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
-export function redisStore(address: StateAddress, onError: (error: Error) => void): Store {
+export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog = silent): Store {
   const driver = openDriver(address, onError);
-  const { send, run } = commandsOf((key, args) => driver.send(key, args));
+  const ask = (key: string | undefined, args: readonly RedisArgument[]) =>
+    driver.send(key, args).catch((error) => {
+      memory.refused(replyOf(error) ?? '');
+      throw error;
+    });
+  const memory = new RedisMemory({
+    info: () => driver.send(undefined, ['INFO', 'memory']),
+    write: () => driver.send(probeKey, ['SET', probeKey, '', 'PX', '1']),
+    log,
+  });
+  const { send, run } = commandsOf(ask);
   const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
   let connected: Promise<unknown> | undefined;
   return {
@@ -71,6 +92,9 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
     connect: async () => {
       connected ??= driver.connect();
       await connected;
+      // While it loads its data, or follows another server, Redis answers some commands and refuses to write.
+      await driver.send(probeKey, ['DEL', probeKey]).catch(unlessReply);
+      await memory.check();
     },
     read: async (key, known = '') => seenIn(await run(readScript, [key], [known])),
     swap: async (key, expected, { version, body, ttlMs }) => {
@@ -99,7 +123,15 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       return about.length === 0 ? undefined : partOf(pairs(about), found);
     },
     removeItems: async (name) => void (await send(name, ['UNLINK', ...keysOf(name)])),
-    close: async () => driver.destroy(),
+    isTight: () => memory.isTight(),
+    refuses: (error) => {
+      const reply = replyOf(error);
+      return reply !== undefined && !isNotNow(reply);
+    },
+    close: async () => {
+      memory.close();
+      driver.destroy();
+    },
   };
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { stateUnavailable } from '../store/state-error.ts';
 import type { Redis } from './open-redis.ts';
 import { type RedisCommands, unlessReply } from './redis-commands.ts';
 import { Renewals } from './renewals.ts';
-import { stateUnavailable } from './state-error.ts';
 
 /** For how much longer than answers it is known what was removed, in milliseconds: the time of a call. */
 const maxCallMs = 600_000;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Seal } from '../redis/seal.ts';
+import type { Seal } from './seal.ts';
 import type { Seen, Store } from './store.ts';
 
 /** What becomes of a document: the next one for so long, `null` to remove it, or nothing. */

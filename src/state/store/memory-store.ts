@@ -106,6 +106,14 @@ export class MemoryStore implements Store {
     this.#collections.delete(name);
   }
 
+  isTight(): boolean {
+    return false;
+  }
+
+  refuses(): boolean {
+    return false;
+  }
+
   async close(): Promise<void> {}
 
   #alive<Value extends { ends: number }>(all: Map<string, Value>, name: string): Value | undefined {

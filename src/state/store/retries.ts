@@ -1,6 +1,8 @@
+import { AdLibraryError } from '../../api/errors.ts';
+
 interface Waiting {
   work: () => Promise<unknown>;
-  giveUp: () => void;
+  giveUp: (error: unknown) => void;
   bytes: number;
 }
 
@@ -17,13 +19,13 @@ export class Retries {
 
   /**
    * Does it now, or whenever it works. Work that was done although it seemed to fail is done again: it has to mind.
-   * @param giveUp runs if there is no room to try again
+   * @param giveUp runs if it is in vain to try again, or there is no room for that
    */
-  async do(work: () => Promise<unknown>, { bytes = 1000, giveUp = () => {} } = {}): Promise<void> {
+  async do(work: () => Promise<unknown>, { bytes = 1000, giveUp = (_: unknown) => {} } = {}): Promise<void> {
     try {
       await work();
-    } catch {
-      if (this.#bytes + bytes > this.#maxBytes) return giveUp();
+    } catch (error) {
+      if (!isAway(error) || this.#bytes + bytes > this.#maxBytes) return giveUp(error);
       this.#bytes += bytes;
       this.#waiting.add({ work, giveUp, bytes });
     }
@@ -41,11 +43,14 @@ export class Retries {
     for (const one of this.#waiting) {
       try {
         await one.work();
-      } catch {
-        return;
+      } catch (error) {
+        if (isAway(error)) return;
+        one.giveUp(error);
       }
       this.#waiting.delete(one);
       this.#bytes -= one.bytes;
     }
   }
 }
+
+const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';

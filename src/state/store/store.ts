@@ -17,6 +17,10 @@ export interface Store {
   /** Items that changed after `after`, those that changed first coming first: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
   removeItems(name: string): Promise<void>;
+  /** Whether it is nearly full, so that what can be done without should not be written. */
+  isTight(): boolean;
+  /** Whether it is the store itself that refused a call, for a reason that concerns no other. */
+  refuses(error: unknown): boolean;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createSeal } from '../../../src/state/redis/seal.ts';
+import { createSeal } from '../../../src/state/store/seal.ts';
 
 const secret = 'a secret of at least 32 characters';
 const sealed = (own = secret) => {

@@ -1,4 +1,4 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import {
   creditStatus,
   documented,
@@ -8,36 +8,34 @@ import {
   type Upstream,
   usage,
 } from '../support/faulty-upstream.ts';
-import { describeWithRedis, type RedisServer, startRedis } from '../support/redis-server.ts';
 import { type Replica, startReplicas } from '../support/replicas.ts';
+import { describeEveryServer } from '../support/stores.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 const ad = (name: string) => ({ adId: uuidOf(name) });
 const readiness = async (replica: Replica) => JSON.parse((await replica.get('/readyz')).text).status;
 
-describeWithRedis('replicas', () => {
-  let redis: RedisServer;
+describeEveryServer('replicas', (server) => {
   let upstream: Upstream;
   beforeEach(async () => {
-    redis = await startRedis();
-    onTestFinished(redis.close);
     upstream = await startUpstream(documented);
     onTestFinished(upstream.close);
   });
+  afterEach(() => server.restart());
   const startTwo = async (args: string[] = []) => {
-    const { all } = await startReplicas({ count: 2, baseUrl: upstream.baseUrl, redis, args });
+    const { all } = await startReplicas({ count: 2, baseUrl: upstream.baseUrl, server, args });
     return [all[0], all[1]] as [Replica, Replica];
   };
   const adsAsked = () => upstream.requests.filter(({ path }) => path.includes('/ads/')).length;
 
-  test('with a budget refuse paid calls while Redis is away, say so, and heal by themselves', async () => {
+  test('with a budget refuse paid calls while the store is away, say so, and heal by themselves', async () => {
     const [one, other] = await startTwo(['--credit-budget', '10', '--metrics']);
     for (const name of ['a', 'b', 'c']) await one.call('get_ad', ad(name));
-    await redis.kill();
+    await server.kill();
     const refused = await one.call('get_ad', ad('d'));
     expect(refused.error).toEqual({ kind: 'unavailable', retryable: true });
     expect(refused.text).toContain('Nothing was sent, nothing was charged.');
-    expect(refused.text).not.toMatch(/redis|127\.0\.0\.1|:\d{4}/i);
+    expect(refused.text).not.toMatch(/redis|postgres|127\.0\.0\.1|:\d{4}/i);
     expect((await other.call('get_credits')).error).toMatchObject({ kind: 'unavailable' });
     expect((await other.call('whoami')).isError).toBe(false);
     await expect.poll(() => readiness(one)).toBe('state unavailable');
@@ -45,7 +43,7 @@ describeWithRedis('replicas', () => {
     expect((await one.get('/healthz')).status).toBe(200);
     expect((await one.get('/metrics')).text).toContain('ad_library_state_up 0');
 
-    await redis.restart();
+    await server.restart();
     await expect
       .poll(async () => [await readiness(one), await readiness(other)], { timeout: 10_000 })
       .toEqual(['ready', 'ready']);
@@ -63,20 +61,20 @@ describeWithRedis('replicas', () => {
   test('without a budget go on without it, and count what was charged once it is back', async () => {
     const [one, other] = await startTwo();
     await one.call('get_ad', ad('a'));
-    redis.pause();
+    server.pause();
     for (const name of ['a', 'b', 'c']) expect((await one.call('get_ad', ad(name))).data.receipt.charged).toBe(1);
-    redis.resume();
+    server.resume();
     await expect
       .poll(async () => (await other.call('get_credits')).data.thisServer, { timeout: 15_000 })
       .toMatchObject({ charged: 4 });
   });
 
-  test('start without Redis, and share everything once it comes', async () => {
-    await redis.kill();
+  test('start without the store, and share everything once it comes', async () => {
+    await server.kill();
     const [one, other] = await startTwo(['--credit-budget', '10']);
     expect(await readiness(one)).toBe('state unavailable');
     expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unavailable' });
-    await redis.restart();
+    await server.restart();
     await expect
       .poll(async () => [await readiness(one), await readiness(other)], { timeout: 10_000 })
       .toEqual(['ready', 'ready']);
@@ -96,9 +94,9 @@ describeWithRedis('replicas', () => {
     expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ charged: 0, cached: true });
   });
 
-  test('say that a key was rejected while Redis is away', async () => {
+  test('say that a key was rejected while the store is away', async () => {
     const [one] = await startTwo();
-    await redis.kill();
+    await server.kill();
     upstream.does(refusal(401));
     expect((await one.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
     expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unauthorized' });
@@ -139,26 +137,12 @@ describeWithRedis('replicas', () => {
   test('keep nothing in clear, and nothing without an end', async () => {
     const [one] = await startTwo();
     await one.call('get_ad', ad('a'));
-    const keys = redis.cli('KEYS', '*').split('\n');
-    expect(keys.length).toBeGreaterThan(1);
-    for (const key of keys) {
-      expect(key).toMatch(/^ad-library:\{[\w-]{22}\}(:[\w-]{22}|:[\w-]{36}|:[a-z-]+)+$/);
-      const dump = redis.cli(...reading(redis.cli('TYPE', key), key));
-      expect(`${key} ${dump}`).not.toMatch(/svc_live|6a1f7e0c|headline|Try it/);
-      expect(Number(redis.cli('PTTL', key)), key).toBeGreaterThan(0);
+    const everything = server.everything();
+    expect(everything.length).toBeGreaterThan(1);
+    for (const { name, value, left } of everything) {
+      expect(name).toMatch(/^ad-library:(2:)?(probe$|\{[\w-]{22}\}(:[\w-]{22}|:[\w-]{36}|:[a-z-]+)+( [\w-]+)?$)/);
+      expect(`${name} ${value}`).not.toMatch(/svc_live|6a1f7e0c|headline|Try it/);
+      expect(left, name).toBeGreaterThan(0);
     }
   });
 });
-
-/** The command that reads a value of a type whole. */
-function reading(type: string, key: string): string[] {
-  const commands: Record<string, string[]> = {
-    string: ['GET', key],
-    hash: ['HGETALL', key],
-    list: ['LRANGE', key, '0', '-1'],
-    set: ['SMEMBERS', key],
-    zset: ['ZRANGE', key, '0', '-1'],
-    stream: ['XRANGE', key, '-', '+'],
-  };
-  return commands[type] ?? [];
-}

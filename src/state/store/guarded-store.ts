@@ -1,0 +1,219 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { later, soon } from './soon.ts';
+import { stateUnavailable } from './state-error.ts';
+import type { StateLog } from './state-log.ts';
+import type { Store } from './store.ts';
+
+/** How long the store may answer nobody, in milliseconds, and how long one waits where it answers others. */
+const silentMs = 900;
+const busyMs = 5000;
+/** How often it is tried whether the store is back, and how many attempts fail before a new connection is made. */
+const attemptEvery = 250;
+const attemptsPerStore = 8;
+/** Different problems logged while the store is away. */
+const maxProblems = 20;
+/** How old the comparison of clocks may be, in milliseconds. */
+const comparedMs = 60_000;
+
+/** What drives a store, and where it is, without a password. */
+export interface StoreDriver {
+  hosts: string;
+  open(onError: (error: Error) => void): Store;
+}
+
+/** Writes what is left behind by nobody. */
+const probeKey = 'ad-library:2:probe';
+const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
+
+/**
+ * A store that may be away: a call that fails or has no answer takes it down, and from then on calls are refused at once,
+ * so that nobody is held, until a write has gone through.
+ */
+export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
+  readonly #driver: StoreDriver;
+  readonly #log: StateLog;
+  readonly #hooks: (() => void)[] = [];
+  readonly #problems = new Set<string>();
+  #store: Store | undefined;
+  #isUp = false;
+  #isClosed = false;
+  #reaching: Promise<void> | undefined;
+  /** When it last answered. */
+  #answeredAt = 0;
+  /** By how much the clock of the store is ahead of the one that only goes on, and when they were compared. */
+  #ahead: number;
+  #comparedAt = Number.NEGATIVE_INFINITY;
+
+  /** @param now the time of this process, which counts until the store tells its own */
+  constructor(driver: StoreDriver, log: StateLog, now: () => number) {
+    this.#driver = driver;
+    this.#log = log;
+    this.#ahead = now() - performance.now();
+  }
+
+  isUp(): boolean {
+    return this.#isUp;
+  }
+
+  isTight(): boolean {
+    return this.#store?.isTight() ?? false;
+  }
+
+  /** The time of the store, which goes on by itself while that is away. */
+  now(): number {
+    return Math.round(performance.now() + this.#ahead);
+  }
+
+  /** Runs whenever the store can be reached anew. */
+  onUp(hook: () => void): void {
+    this.#hooks.push(hook);
+  }
+
+  /** Connects in the background; resolves when the store answers, or after so many milliseconds without it. */
+  async open(ms: number): Promise<void> {
+    this.#reaching ??= this.#reach();
+    const patience = new AbortController();
+    const waited = wait(ms, undefined, { signal: patience.signal }).catch(() => {});
+    await Promise.race([this.#reaching, waited]);
+    patience.abort();
+    if (this.#isUp) return;
+    const problem = [...this.#problems].join('; ');
+    this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hosts, problem });
+  }
+
+  read(...args: Parameters<Store['read']>): ReturnType<Store['read']> {
+    return this.#timed((store) => store.read(...args));
+  }
+
+  swap(...args: Parameters<Store['swap']>): ReturnType<Store['swap']> {
+    return this.#timed((store) => store.swap(...args));
+  }
+
+  items(...args: Parameters<Store['items']>): ReturnType<Store['items']> {
+    return this.#guarded((store) => store.items(...args));
+  }
+
+  putItems(...args: Parameters<Store['putItems']>): ReturnType<Store['putItems']> {
+    return this.#guarded((store) => store.putItems(...args));
+  }
+
+  itemsSince(...args: Parameters<Store['itemsSince']>): ReturnType<Store['itemsSince']> {
+    return this.#guarded((store) => store.itemsSince(...args));
+  }
+
+  removeItems(name: string): Promise<void> {
+    return this.#guarded((store) => store.removeItems(name));
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#isUp = false;
+    await this.#store?.close();
+  }
+
+  async #timed<Reply extends { now: number }>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
+    const began = performance.now();
+    const reply = await this.#guarded(ask);
+    if (began - this.#comparedAt > comparedMs) {
+      this.#comparedAt = performance.now();
+      this.#ahead = reply.now - (began + this.#comparedAt) / 2;
+    }
+    return reply;
+  }
+
+  async #guarded<Reply>(ask: (store: Store) => Promise<Reply>): Promise<Reply> {
+    const store = this.#store;
+    if (!this.#isUp || store === undefined) throw stateUnavailable();
+    try {
+      return await this.#answered(ask(store));
+    } catch (error) {
+      // What the store itself refuses concerns one call, unless it says that this is not the time for any.
+      if (store.refuses(error)) this.#refused(error);
+      else this.#fall(error);
+      throw stateUnavailable(error);
+    }
+  }
+
+  /** Rejects if nobody is answered for a while: where others are, the store is only busy. */
+  #answered<Reply>(reply: Promise<Reply>): Promise<Reply> {
+    const began = performance.now();
+    return new Promise((resolve, reject) => {
+      let stop = () => {};
+      const look = (ms: number) => {
+        stop = later(ms, () => {
+          const now = performance.now();
+          const left = silentMs - (now - Math.max(began, this.#answeredAt));
+          if (left > 0 && now - began < busyMs) look(left);
+          else reject(new Error(`no answer within ${silentMs} ms`));
+        });
+      };
+      look(silentMs);
+      const answered = (value: Reply) => {
+        this.#answeredAt = performance.now();
+        resolve(value);
+      };
+      void reply.then(answered, reject).finally(() => stop());
+    });
+  }
+
+  #refused(error: unknown): void {
+    const { message: problem } = error as Error;
+    if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
+    this.#problems.add(problem);
+    this.#log.warn('the shared state refused a call', { problem });
+  }
+
+  #fall(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#report(error);
+    this.#isUp = false;
+    this.#reaching ??= this.#reach();
+  }
+
+  /** Logs a problem, but not again and again. */
+  #report(error: unknown): void {
+    const { message: problem } = error as Error;
+    if (this.#problems.size >= maxProblems) return;
+    if (this.#isUp) this.#log.warn('the shared state cannot be reached', { hosts: this.#driver.hosts, problem });
+    else if (!this.#problems.has(problem)) this.#log.info('the shared state cannot be reached', { problem });
+    this.#problems.add(problem);
+  }
+
+  async #reach(): Promise<void> {
+    for (let attempt = 1; !this.#isClosed && !this.#isUp; attempt++) {
+      try {
+        await this.#attempt();
+      } catch (error) {
+        this.#report(error);
+        if (attempt % attemptsPerStore === 0) this.#giveUpStore();
+        await wait(attemptEvery, undefined, { ref: false });
+      }
+    }
+    this.#reaching = undefined;
+  }
+
+  async #attempt(): Promise<void> {
+    const store = this.#store ?? this.#openStore();
+    await soon(store.connect(), silentMs);
+    await soon(store.swap(probeKey, '', probe), silentMs);
+    if (this.#isClosed) return;
+    this.#problems.clear();
+    this.#isUp = true;
+    this.#log.info('the shared state can be reached', { hosts: this.#driver.hosts });
+    for (const hook of this.#hooks) hook();
+  }
+
+  #openStore(): Store {
+    const store = this.#driver.open((error) => {
+      if (this.#store === store) this.#fall(error);
+    });
+    this.#store = store;
+    return store;
+  }
+
+  /** The network may have lost its connection without anybody noticing, or it leads to what is no longer the store. */
+  #giveUpStore(): void {
+    this.#store?.close().catch(() => {});
+    this.#store = undefined;
+  }
+}

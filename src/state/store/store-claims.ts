@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto';
+import { type Answer, abortedError, answerNameOf, type Call, type OperationName } from '../../api/call.ts';
+import { AdLibraryError, type Failure } from '../../api/errors.ts';
+import { memoryOf } from '../memory-state.ts';
+import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
+import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
+import type { Shared } from './parts.ts';
+import { stateUnavailable } from './state-error.ts';
+
+/** A call in progress, if any, and for a while how those before it ended. */
+interface KeptClaim {
+  running?: { id: string; owner: string; at: number; isAwaited: boolean };
+  ended: Record<string, { at: number; outcome?: WrittenOutcome }>;
+}
+
+type WrittenOutcome = { failure: Failure } | { answer: WrittenAnswer } | { isLost: true };
+
+/** How long it is known how a call ended, and that its process has died, in milliseconds. */
+const endedMs = 15_000;
+const lostMs = 3_600_000;
+
+type Taken = { kind: 'granted' | 'wait' | 'lost'; id: string; lost: string[] };
+
+/** Gated calls in progress in all replicas: who comes first sends, the others wait for its outcome. */
+export function storeClaims(shared: Shared): CallClaims {
+  const { store, documents, presence, retries, keyOf, stampOf } = shared;
+
+  const take = (key: string, id: string) =>
+    documents.update<KeptClaim, Taken>(key, (doc, now) => {
+      const ended = recent(doc?.ended ?? {}, now);
+      const lost = () => Object.keys(ended).filter((one) => isLost(ended[one]?.outcome));
+      const { running } = doc ?? {};
+      if (running && running.id !== id) {
+        if (!presence.isDead(running.owner, running.at)) {
+          const next = { running: { ...running, isAwaited: true }, ended };
+          const kind = 'wait' as const;
+          return { ...(!running.isAwaited && { next, ttlMs: lostMs }), result: { kind, id: running.id, lost: [] } };
+        }
+        // Who notices that it has died sends nothing either: the call may have been charged.
+        ended[running.id] = { at: now, outcome: { isLost: true } };
+        return { next: { ended }, ttlMs: lostMs, result: { kind: 'lost', id: running.id, lost: lost() } };
+      }
+      const next: KeptClaim = { running: { id, owner: presence.id, at: now, isAwaited: false }, ended };
+      return { next, ttlMs: lostMs, result: { kind: 'granted', id, lost: lost() } };
+    });
+
+  /** Returns the claims of this call whose processes have died, and that it did not know of. */
+  const end = (key: string, id: string, outcome: CallOutcome | undefined) =>
+    documents.update<KeptClaim, string[]>(key, (doc, now) => {
+      const ended = recent(doc?.ended ?? {}, now);
+      const { running } = doc ?? {};
+      if (running?.id !== id) return { result: Object.keys(ended).filter((one) => isLost(ended[one]?.outcome)) };
+      if (running.isAwaited) ended[id] = { at: now, ...(outcome && { outcome: written(outcome) }) };
+      if (Object.keys(ended).length === 0) return { next: null, result: [] };
+      return {
+        next: { ended },
+        ttlMs: Object.values(ended).some((one) => isLost(one.outcome)) ? lostMs : endedMs,
+        result: [],
+      };
+    });
+
+  const granted = (key: string, id: string, onLost: OnLost): Claim => ({
+    kind: 'granted',
+    end: async (outcome) => {
+      const bytes = outcome && 'answer' in outcome ? memoryOf(outcome.answer.raw) : 1000;
+      const work = async (handed: CallOutcome | undefined) =>
+        void (await Promise.all((await end(key, id, handed)).map(onLost)));
+      // It is too much to wait, or nested too deep: those who wait make the call themselves.
+      const giveUp = () => void retries.do(() => work(undefined));
+      await retries.do(() => work(outcome), { bytes, giveUp });
+    },
+  });
+
+  /** The outcome of another's call; undefined if that was not sent, or cannot be handed over. */
+  async function awaited(key: string, id: string, { signal, operation }: Call): Promise<Claim | undefined> {
+    for (;;) {
+      const { doc, version } = await documents.read<KeptClaim>(key);
+      const outcome = doc?.ended[id]?.outcome;
+      if (isLost(outcome)) return { kind: 'lost' };
+      if (doc?.running?.id !== id) return outcome && { kind: 'ended', outcome: readOutcome(outcome, operation.name) };
+      // Whoever would claim it now finds out that its process has died.
+      if (presence.isDead(doc.running.owner, doc.running.at)) return undefined;
+      await documents.changed(key, version, signal);
+    }
+  }
+
+  return {
+    claim: async (call, onLost) => {
+      const { signal, tenantId, fingerprint } = call;
+      const id = randomUUID();
+      let key: string | undefined;
+      try {
+        if (!store.isUp()) throw stateUnavailable();
+        const { group } = answerNameOf(call);
+        // A call of after a removal does not wait for one of before it, whose answer may be older.
+        const stamps = group === undefined ? [] : [await stampOf(tenantId, group)];
+        key = keyOf(tenantId, 'claim', fingerprint, ...stamps);
+        for (;;) {
+          const { kind, id: other, lost } = await take(key, id);
+          if (kind === 'wait') {
+            const claim = await awaited(key, other, call);
+            if (claim?.kind === 'lost') await onLost(other);
+            if (claim) return claim;
+            continue;
+          }
+          await Promise.all(lost.map(onLost));
+          return kind === 'granted' ? granted(key, id, onLost) : { kind };
+        }
+      } catch {
+        // It may have been granted all the same.
+        const claim = key === undefined ? unknown : granted(key, id, onLost);
+        if (!signal.aborted) return claim;
+        if (claim.kind === 'granted') void claim.end(undefined);
+        throw abortedError(signal, false);
+      }
+    },
+  };
+}
+
+const unknown: Claim = { kind: 'granted', end: async () => {} };
+
+const isLost = (outcome: WrittenOutcome | undefined): outcome is { isLost: true } =>
+  outcome !== undefined && 'isLost' in outcome;
+
+const recent = (ended: KeptClaim['ended'], now: number): KeptClaim['ended'] =>
+  Object.fromEntries(
+    Object.entries(ended).filter(([, { at, outcome }]) => now - at < (isLost(outcome) ? lostMs : endedMs)),
+  );
+
+function written(outcome: CallOutcome): WrittenOutcome {
+  if ('answer' in outcome) return { answer: writeAnswer(outcome.answer as Answer) };
+  return { failure: outcome.error instanceof AdLibraryError ? outcome.error.failure : { kind: 'internal' } };
+}
+
+const readOutcome = (outcome: Exclude<WrittenOutcome, { isLost: true }>, operation: OperationName): CallOutcome =>
+  'failure' in outcome
+    ? { error: new AdLibraryError(outcome.failure) }
+    : { answer: readAnswer(operation, outcome.answer) };

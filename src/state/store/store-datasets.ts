@@ -1,0 +1,231 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import { type Dataset, type DatasetCaller, type Datasets, idKey } from '../dataset.ts';
+import type { DatasetRecord } from '../dataset-record.ts';
+import { MemoryDataset, recordsOf } from '../memory-datasets.ts';
+import { lineFeed, linesOf, recordsIn } from '../record-lines.ts';
+import type { Shared } from './parts.ts';
+import type { Item, ItemChange } from './store.ts';
+
+const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
+const MB = 1024 * 1024;
+/** How long a dataset is kept after the last answer that added to it, in milliseconds, and what it may take. */
+const limits = { ttlMs: 30 * 86_400_000, maxBytes: 64 * MB };
+/** Of the memory of this process, for all copies together and for one. */
+const maxMemory = 256 * MB;
+const maxMemoryEach = 128 * MB;
+/** So much is freed beyond what is necessary. */
+const slack = 0.05;
+/** A gathering should not displace its own first ads. */
+const usable = 0.8;
+/** Bytes of one item: an answer of the service has 8 MB at most. */
+const maxItemBytes = 64 * MB;
+
+/**
+ * The datasets of all tenants, which all replicas share. An ad or a page is an item, which whoever adds to it merges and
+ * writes if nobody was faster, and so is each step of a gathering. Whoever reads a dataset keeps a copy and asks for
+ * what has changed since.
+ */
+export class StoreDatasets implements Datasets {
+  readonly #shared: Shared;
+  readonly #copies: LRUCache<string, DatasetCopy>;
+  /** The highest place of all that this replica has seen. */
+  #order = 0;
+
+  constructor(shared: Shared) {
+    this.#shared = shared;
+    this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ dataset }) => dataset.bytes });
+  }
+
+  async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
+    const name = this.#shared.keyOf(tenantId, 'dataset');
+    const synced = () => this.#synced(name);
+    const order = () => this.#nextOrder(this.#shared.keyOf(tenantId, 'order'));
+    return {
+      order,
+      addItems: async (batch) => this.#add(name, recordsOf({ ...batch, order: batch.order ?? (await order()) })),
+      saveGathering: (step) => this.#add(name, [{ ...step, kind: 'gathering' }]),
+      item: async (type, id) => (await synced()).item(type, id),
+      contents: async () => (await synced()).contents(),
+      maxAds: async () => (await synced()).adsIn(usable * maxMemoryEach),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#copies.clear();
+  }
+
+  /** While the store is away, by what this replica knows. */
+  async #nextOrder(key: string): Promise<number> {
+    const { documents, store } = this.#shared;
+    const known = this.#order;
+    const next = documents.update<{ order: number }, number>(key, (doc, now) => {
+      const order = Math.max((doc?.order ?? 0) + 1, known + 1, Math.floor(now));
+      return { next: { order }, ttlMs: limits.ttlMs, result: order };
+    });
+    const order = await next.catch(() => Math.max(this.#order + 1, store.now()));
+    this.#order = Math.max(this.#order, order);
+    return order;
+  }
+
+  async #synced(name: string): Promise<MemoryDataset> {
+    const copy = this.#copies.get(name) ?? new DatasetCopy(name, this.#shared);
+    this.#copies.set(name, copy);
+    const dataset = await copy.synced();
+    this.#order = Math.max(this.#order, dataset.order);
+    // With the size that it has now.
+    this.#copies.delete(name);
+    this.#copies.set(name, copy);
+    return dataset;
+  }
+
+  /** What cannot be added now is added later: it was paid for. */
+  async #add(name: string, records: readonly DatasetRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const { retries, warn } = this.#shared;
+    let failure: unknown;
+    const work = () =>
+      this.#write(name, records).catch((error) => {
+        failure = error;
+        throw error;
+      });
+    const bytes = records.reduce((sum, one) => sum + 1000 + (one.kind === 'gathering' ? 0 : one.json.length), 0);
+    const giveUp = (error: unknown) => warn('answers are lost to a dataset', { error: String(error) });
+    await retries.do(work, { bytes, giveUp });
+    if (failure !== undefined) throw failure;
+  }
+
+  async #write(name: string, records: readonly DatasetRecord[]): Promise<void> {
+    const { store, seal } = this.#shared;
+    const byId = new Map<string, DatasetRecord[]>();
+    for (const record of records) {
+      const id = itemIdOf(record, (...parts) => seal.name(name, ...parts));
+      byId.set(id, [...(byId.get(id) ?? []), record]);
+    }
+    for (let ids = [...byId.keys()]; ids.length > 0; ) {
+      const found = await store.items(name, ids);
+      const merged = ids.map(async (id): Promise<ItemChange | undefined> => {
+        const before = found.get(id);
+        const one = new MemoryDataset('one');
+        if (before) for (const record of await openItem(name, id, before, this.#shared)) one.apply(record);
+        const { version } = one;
+        for (const record of byId.get(id) ?? []) one.apply(record);
+        if (one.version === version) return undefined;
+        return { id, seq: before?.seq ?? 0, body: await closeItem(name, id, one.records(), this.#shared) };
+      });
+      const changes = (await Promise.all(merged)).filter((one) => one !== undefined);
+      ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, limits))];
+    }
+  }
+}
+
+/** It begins with the letter under which it is counted if there is no room for it. */
+function itemIdOf(record: DatasetRecord, nameOf: (...parts: string[]) => string): string {
+  if (record.kind !== 'gathering')
+    return `${record.kind[0]}${nameOf(record.kind, record.kind === 'ads' ? idKey(record.id) : record.id)}`;
+  // Two processes may have made different steps of the same number.
+  const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
+  return `${record.step ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
+}
+
+async function closeItem(
+  name: string,
+  id: string,
+  records: Iterable<DatasetRecord>,
+  { seal }: Shared,
+): Promise<Buffer> {
+  const lines = [...records].flatMap(linesOf).flatMap((line) => [line, lineFeed]);
+  return seal.close(`${name} ${id}`, await compress(Buffer.concat(lines)));
+}
+
+/** What is damaged, or of a version of this program that writes otherwise, is left out. */
+async function openItem(name: string, id: string, { body }: Item, { seal }: Shared): Promise<DatasetRecord[]> {
+  const opened = seal.open(`${name} ${id}`, body);
+  const lines = opened && (await decompress(opened, { maxOutputLength: maxItemBytes }).catch(() => undefined));
+  return lines ? [...recordsIn(lines)].filter((record) => record !== undefined) : [];
+}
+
+/** What is known of an item of the store: when it changed, and what it is. */
+interface KnownItem {
+  seq: number;
+  record: Pick<DatasetRecord, 'kind' | 'id'> | undefined;
+}
+
+/** What this replica has read of a dataset. */
+class DatasetCopy {
+  readonly #name: string;
+  readonly #shared: Shared;
+  dataset = newDataset();
+  #epoch = '';
+  #seq = 0;
+  /** In the order in which they changed. */
+  #known = new Map<string, KnownItem>();
+  #next: Promise<MemoryDataset> | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(name: string, shared: Shared) {
+    this.#name = name;
+    this.#shared = shared;
+  }
+
+  /** The dataset with all that replicas had added when this was called. Callers that wait read it once for all. */
+  synced(): Promise<MemoryDataset> {
+    this.#next ??= this.#turn.then(async () => {
+      this.#next = undefined;
+      const followed = this.#follow();
+      this.#turn = followed.catch(() => {});
+      await followed;
+      return this.dataset;
+    });
+    this.#turn = this.#next.catch(() => {});
+    return this.#next;
+  }
+
+  async #follow(): Promise<void> {
+    for (let isLast = false; !isLast; ) {
+      const part = await this.#shared.store.itemsSince(this.#name, this.#seq);
+      if (part?.epoch !== this.#epoch && this.#epoch !== '') {
+        this.#startOver();
+        continue;
+      }
+      if (part === undefined) return;
+      this.#epoch = part.epoch;
+      const opened = await Promise.all(part.items.map((item) => openItem(this.#name, item.id, item, this.#shared)));
+      for (const [index, { id, seq }] of part.items.entries()) {
+        const records = opened[index] ?? [];
+        for (const record of records) this.dataset.apply(record);
+        this.#known.delete(id);
+        this.#known.set(id, { seq, record: records[0] && { kind: records[0].kind, id: records[0].id } });
+        this.#seq = seq;
+      }
+      this.#dropBefore(part.floor);
+      const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.gone;
+      this.dataset.goneElsewhere = { ads, pages, gatherings };
+      if (this.dataset.bytes > maxMemoryEach) this.dataset.shrinkTo((1 - slack) * maxMemoryEach);
+      isLast = part.isLast;
+      await setImmediate();
+    }
+  }
+
+  /** What had to go for want of room in the store. */
+  #dropBefore(floor: number): void {
+    for (const [id, { seq, record }] of this.#known) {
+      if (seq > floor) return;
+      this.#known.delete(id);
+      if (record) this.dataset.remove(record.kind, record.id);
+    }
+  }
+
+  #startOver(): void {
+    this.dataset = newDataset();
+    this.#known = new Map();
+    this.#epoch = '';
+    this.#seq = 0;
+  }
+}
+
+let datasets = 0;
+const newDataset = () => new MemoryDataset(`s${++datasets}`);

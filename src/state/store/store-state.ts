@@ -1,0 +1,430 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { deflateRaw, inflateRaw } from 'node:zlib';
+import { LRUCache } from 'lru-cache';
+import type { Answer, AnswerName, OperationName } from '../../api/call.ts';
+import { AdLibraryError } from '../../api/errors.ts';
+import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
+import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
+import { type MemoryStateOptions, memoryState } from '../memory-state.ts';
+import { NamedTurns, type Turns, tooBusy } from '../named-turns.ts';
+import type { ReplicaState } from '../redis/replica-state.ts';
+import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State } from '../state.ts';
+import type { Account } from './account.ts';
+import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
+import { Documents } from './documents.ts';
+import { GuardedStore, type StoreDriver } from './guarded-store.ts';
+import type { Shared } from './parts.ts';
+import { beatMs, Presence } from './presence.ts';
+import { Retries } from './retries.ts';
+import { createSeal } from './seal.ts';
+import { stateUnavailable } from './state-error.ts';
+import type { StateLog } from './state-log.ts';
+import { storeClaims } from './store-claims.ts';
+import { StoreDatasets } from './store-datasets.ts';
+import { storeLedger } from './store-ledger.ts';
+
+const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
+const day = 86_400_000;
+const MB = 1024 * 1024;
+/** How long a start waits for the store, in milliseconds. */
+const startMs = 1000;
+/** For what waits until the store takes it. */
+const maxWaiting = 96 * MB;
+/** What a key has of cursors and exported files in the store. */
+const cursorLimits = { ttlMs: day, maxBytes: 2 * MB };
+const exportLimits = { ttlMs: exportTtl, maxBytes: 64 * MB };
+const maxExports = 50;
+const exportPartBytes = 256 * 1024;
+/** How long it is known what was removed, and which keys were rejected: longer than anything that is kept. */
+const keptMs = 30 * day;
+/** How long accepted keys are remembered, and tried ones are counted, in milliseconds. */
+const acceptedMs = 900_000;
+const triedMs = 60_000;
+/** How long a turn is kept at most. */
+const turnMs = 3_600_000;
+
+export interface StoreStateOptions {
+  driver: StoreDriver;
+  secret: string;
+  /** The service: what is known of one says nothing about another. */
+  baseUrl: string;
+  log: StateLog;
+  /** The time of this process, which counts until the store tells its own. */
+  now(): number;
+}
+
+/** Everything that replicas share, over a store. */
+export async function openStoreState({ driver, secret, baseUrl, log, now }: StoreStateOptions): Promise<ReplicaState> {
+  const seal = createSeal({ secret, warn: log.warn });
+  const store = new GuardedStore(driver, log, now);
+  const documents = new Documents({
+    ...{ store, seal },
+    elapsed: () => performance.now(),
+    wait: (ms) => wait(ms, undefined, { ref: false }),
+  });
+  const keyOf: Shared['keyOf'] = (tenantId, kind, ...parts) => {
+    const tag = seal.name('tenant', baseUrl, tenantId);
+    return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [seal.name(kind, ...parts)] : [])].join(':');
+  };
+  const retries = new Retries(maxWaiting);
+  const presence = new Presence(documents, keyOf('', 'replicas'));
+  const removals = removalsIn(documents, keyOf);
+  const shared: Shared = {
+    ...{ store, seal, documents, presence, retries, keyOf },
+    stampOf: removals.stampOf,
+    warn: log.warn,
+  };
+  const tick = () => {
+    if (!store.isUp()) return;
+    void presence.beat().catch(() => {});
+    void retries.run();
+  };
+  store.onUp(tick);
+  const ticks = setInterval(tick, beatMs).unref();
+  await store.open(startMs);
+  return {
+    ...sharedKeys(shared),
+    now: () => store.now(),
+    isUp: () => store.isUp(),
+    state: (options) => sharedState(shared, removals, options),
+    datasets: () => new StoreDatasets(shared),
+    exports: (clock) => sharedExports(shared, clock),
+    turns: () => sharedTurns(shared),
+    close: () => {
+      clearInterval(ticks);
+      void retries.run().finally(() => store.close());
+    },
+  };
+}
+
+type Removals = ReturnType<typeof removalsIn>;
+
+function removalsIn(documents: Documents, keyOf: Shared['keyOf']) {
+  const keysOf = (tenantId: string, group = '') =>
+    [keyOf(tenantId, 'removed'), keyOf(tenantId, 'removed', group)] as const;
+  /** Removals that the store does not know of yet. */
+  const pending = new Map<string, number>();
+  return {
+    stampOf: async (tenantId: string, group?: string): Promise<string> => {
+      const keys = keysOf(tenantId, group);
+      if (keys.some((key) => pending.has(key))) throw stateUnavailable();
+      return (await Promise.all(keys.map((key) => documents.read(key)))).map(({ version }) => version).join();
+    },
+    add: async (retries: Retries, tenantId: string, group?: string) => {
+      const [all, own] = keysOf(tenantId, group);
+      const key = group === undefined ? all : own;
+      const done = () => {
+        const left = (pending.get(key) ?? 1) - 1;
+        if (left === 0) pending.delete(key);
+        else pending.set(key, left);
+      };
+      pending.set(key, (pending.get(key) ?? 0) + 1);
+      const work = () => documents.update(key, () => ({ next: {}, ttlMs: keptMs, result: undefined })).then(done);
+      await retries.do(work, { giveUp: done });
+    },
+  };
+}
+
+/** Limits of calls in progress are those of each process. */
+function sharedState(shared: Shared, removals: Removals, options: MemoryStateOptions): State {
+  const { keyOf } = shared;
+  const own = memoryState(options);
+  return {
+    ...own,
+    ledger: storeLedger({ ...shared, keyOf: (tenantId) => keyOf(tenantId, 'account') }),
+    claims: storeClaims(shared),
+    answers: sharedAnswers(shared, removals, options),
+    windows: sharedWindows(shared, options.now),
+    cursorsOf: (tenantId) => sharedCursors(shared, tenantId, own.cursorsOf(tenantId)),
+    rejectedKeys: sharedRejectedKeys(shared),
+  };
+}
+
+interface WrittenCache {
+  /** The removals that it has seen. */
+  seen: string;
+  answer: WrittenAnswer;
+  at: number;
+}
+
+/** The cached answers of all replicas. While the store is away, nothing is cached and nothing found. */
+function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryStateOptions): AnswerCache {
+  const { documents, store, retries, keyOf, stampOf } = shared;
+  const keyFor = (tenantId: string, { group = '', fingerprint }: AnswerName) =>
+    keyOf(tenantId, 'answer', group, fingerprint);
+  /** What the schemas made of answers that this process knows. */
+  const opened = new WeakMap<WrittenCache, Answer>();
+  const answerIn = (written: WrittenCache, { fingerprint }: AnswerName): Answer => {
+    const [operation] = JSON.parse(fingerprint) as [OperationName];
+    const answer = opened.get(written) ?? readAnswer(operation, written.answer);
+    opened.set(written, answer);
+    return answer;
+  };
+  const look = async (tenantId: string, name: AnswerName) => {
+    const [stamp, { doc, now: time }] = await Promise.all([
+      stampOf(tenantId, name.group),
+      documents.read<WrittenCache>(keyFor(tenantId, name)),
+    ]);
+    if (doc?.seen !== stamp || time - doc.at >= ttl) return { stamp, cached: undefined };
+    return { stamp, cached: { answer: answerIn(doc, name), at: now() - (time - doc.at) } };
+  };
+  return {
+    get: (tenantId, name) =>
+      look(tenantId, name).then(
+        ({ cached }) => cached,
+        () => undefined,
+      ),
+    begin: async (tenantId, name) => {
+      const { cached, stamp } = await look(tenantId, name).catch(() => ({ cached: undefined, stamp: undefined }));
+      return {
+        cached,
+        store: async ({ answer }: CachedAnswer) => {
+          if (stamp === undefined || store.isTight()) return;
+          const next = (at: number): WrittenCache => ({ seen: stamp, answer: writeAnswer(answer), at });
+          // The store does not take it, or it is nested too deep.
+          await documents
+            .update<WrittenCache, void>(keyFor(tenantId, name), (_, at) => ({
+              next: next(at),
+              ttlMs: ttl,
+              result: undefined,
+            }))
+            .catch(() => {});
+        },
+      };
+    },
+    remove: (tenantId, name) =>
+      documents.update(keyFor(tenantId, name), () => ({ next: null, result: undefined })).catch(() => {}),
+    invalidate: (tenantId, group) => removals.add(retries, tenantId, group),
+  };
+}
+
+/** The full windows of all replicas. One that cannot be read costs a refused call. */
+function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullWindows {
+  type Written = { window: FullWindow; at: number };
+  return {
+    get: async (tenantId) => {
+      const read = documents.read<Written>(keyOf(tenantId, 'window'));
+      const { doc, now } = await read.catch(() => ({ doc: undefined, now: 0 }));
+      // JSON has no infinity: the service stated no limit. The age is by the clock of the store.
+      return doc && { ...doc.window, left: doc.window.left ?? Infinity, checkedAt: clock() - (now - doc.at) };
+    },
+    set: (tenantId, window) =>
+      documents
+        .update<Written, void>(keyOf(tenantId, 'window'), (_, at) => ({
+          ...{ next: window ? { window, at } : null, ttlMs: day },
+          result: undefined,
+        }))
+        .catch(() => {}),
+  };
+}
+
+/** Each replica remembers its own as well: it need not ask for them, and while the store is away, they are all it has. */
+function sharedCursors(shared: Shared, tenantId: string, own: CursorMemory): CursorMemory {
+  const { store, seal, retries, keyOf } = shared;
+  const name = keyOf(tenantId, 'cursors');
+  const idOf = (cursor: string) => seal.name('cursor', cursor);
+  const write = async (id: string, body: Buffer) => {
+    for (let seq = 0; (await store.putItems(name, [{ id, seq, body }], cursorLimits)).size > 0; )
+      seq = (await store.items(name, [id])).get(id)?.seq ?? 0;
+  };
+  return {
+    remember: async (cursor, state) => {
+      await own.remember(cursor, state);
+      const id = idOf(cursor);
+      const body = seal.close(`${name} ${id}`, JSON.stringify(state));
+      if (body.length > cursorLimits.maxBytes / 2 || store.isTight()) return;
+      await retries.do(() => write(id, body), { bytes: body.length });
+    },
+    recall: async (cursor) => {
+      const known = await own.recall(cursor);
+      if (known !== undefined) return known;
+      const id = idOf(cursor);
+      const found = (await store.items(name, [id])).get(id);
+      const text = found && seal.open(`${name} ${id}`, found.body);
+      return text ? (JSON.parse(String(text)) as CursorState) : undefined;
+    },
+  };
+}
+
+/** While the store is away, nothing that is kept there is served to anybody. */
+function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): RejectedKeys {
+  /** Rejections that the store does not know of yet. */
+  const pending = new Set<string>();
+  const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'rejected');
+  /** For others nothing is kept, and anybody can make them up. */
+  const hasSomething = async (tenantId: string): Promise<boolean> => {
+    const [{ doc: account }, { doc: exports }, dataset] = await Promise.all([
+      documents.read<Account>(keyOf(tenantId, 'account')),
+      documents.read(keyOf(tenantId, 'exports')),
+      store.itemsSince(keyOf(tenantId, 'dataset'), Number.MAX_SAFE_INTEGER),
+    ]);
+    return (account?.paidAt ?? 0) > 0 || exports !== undefined || dataset !== undefined;
+  };
+  return {
+    has: async (tenantId) =>
+      pending.has(tenantId) ||
+      documents.read(keyOfTenant(tenantId)).then(
+        ({ doc }) => doc !== undefined,
+        () => false,
+      ),
+    add: async (tenantId) => {
+      pending.add(tenantId);
+      const giveUp = () => void pending.delete(tenantId);
+      const work = async () => {
+        if (pending.has(tenantId) && (await hasSomething(tenantId)))
+          await documents.update(keyOfTenant(tenantId), () => ({ next: {}, ttlMs: keptMs, result: undefined }));
+        giveUp();
+      };
+      await retries.do(work, { giveUp });
+    },
+    answered: (tenantId, isNamed) => {
+      if (!isNamed) return;
+      pending.delete(tenantId);
+      documents
+        .update<object, void>(keyOfTenant(tenantId), (doc) => ({ ...(doc && { next: null }), result: undefined }))
+        .catch(() => {});
+    },
+  };
+}
+
+/** What all replicas know of keys. */
+function sharedKeys({ documents, keyOf, seal }: Shared): Pick<ReplicaState, 'tenantSecret' | 'keys' | 'tried'> {
+  /** For how long, and of how many keys, it is not asked again whether they were accepted. */
+  const recent = new LRUCache<string, true>({ ttl: 2000, max: 10_000 });
+  const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
+  return {
+    tenantSecret: seal.name('tenant secret'),
+    keys: {
+      has: async (tenantId) => {
+        if (recent.has(tenantId)) return true;
+        const isAccepted = await documents.read(keyOfTenant(tenantId)).then(
+          ({ doc }) => doc !== undefined,
+          () => false,
+        );
+        if (isAccepted) recent.set(tenantId, true);
+        return isAccepted;
+      },
+      add: (tenantId) => {
+        const key = keyOfTenant(tenantId);
+        documents.update(key, () => ({ next: {}, ttlMs: acceptedMs, result: undefined })).catch(() => {});
+      },
+      remove: (tenantId) => {
+        recent.delete(tenantId);
+        documents.update(keyOfTenant(tenantId), () => ({ next: null, result: undefined })).catch(() => {});
+      },
+    },
+    tried: (own) => ({
+      add: (address, more) => {
+        type Tried = { tried: number; ends: number };
+        return documents
+          .update<Tried, { tried: number; msLeft: number }>(keyOf(`address ${address}`, 'tried'), (doc, now) => {
+            const before = doc && doc.ends > now ? doc : { tried: 0, ends: now + triedMs };
+            const next = { ...before, tried: Math.max(0, before.tried + more) };
+            const msLeft = next.ends - now;
+            return { next, ttlMs: msLeft, result: { tried: next.tried, msLeft } };
+          })
+          .catch(() => own.add(address, more));
+      },
+    }),
+  };
+}
+
+/** Turns over all replicas. The turn of one that dies is free. */
+function sharedTurns({ documents, presence, retries, keyOf }: Shared): Turns {
+  type Turn = { owner: string; at: number };
+  const own = new NamedTurns();
+  return {
+    take: async (name, signal) => {
+      const endOwn = await own.take(name, signal);
+      const key = keyOf(name, 'turn');
+      const end = () =>
+        retries.do(() =>
+          documents.update<Turn, void>(key, (doc) => ({
+            ...(doc?.owner === presence.id && { next: null }),
+            result: undefined,
+          })),
+        );
+      try {
+        for (;;) {
+          const other = await documents.update<Turn, string | undefined>(key, (doc, now, version) => {
+            const isTaken = doc && doc.owner !== presence.id && !presence.isDead(doc.owner, doc.at);
+            if (isTaken) return { result: version };
+            return { next: { owner: presence.id, at: now }, ttlMs: turnMs, result: undefined };
+          });
+          if (other === undefined) return () => void end().finally(endOwn);
+          await documents.changed(key, other, signal).catch((error) => {
+            throw signal.aborted ? tooBusy() : error;
+          });
+        }
+      } catch (error) {
+        void end();
+        endOwn();
+        throw error;
+      }
+    },
+  };
+}
+
+interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at'> {
+  id: string;
+  parts: number;
+  ends: number;
+}
+
+/** Exported files, which each replica lists and reads, whoever made them. */
+function sharedExports({ store, documents, seal, keyOf }: Shared, clock: () => number): ExportStore {
+  const gone = () =>
+    new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer kept. Export it again.', sent: false });
+  return {
+    of: (tenantId) => {
+      const [list, name] = [keyOf(tenantId, 'exports'), keyOf(tenantId, 'exported')];
+      const partOf = (id: string, part: number) => `${id}:${part}`;
+      const fileOf = ({ id, parts, ends: _, ...about }: WrittenFile): ExportedFile => ({
+        ...about,
+        content: async () => {
+          const content: Buffer[] = [];
+          for (let part = 0; part < parts; part++) {
+            const partId = partOf(id, part);
+            const found = (await store.items(name, [partId])).get(partId);
+            const opened = found && seal.open(`${name} ${partId}`, found.body);
+            if (opened === undefined) throw gone();
+            content.push(await decompress(opened, { maxOutputLength: exportPartBytes }));
+          }
+          return Buffer.concat(content);
+        },
+      });
+      const files = async () => {
+        const { doc = [], now } = await documents.read<WrittenFile[]>(list);
+        return doc.filter(({ ends }) => ends > now);
+      };
+      return {
+        maxBytes: maxExportBytes,
+        create: async ({ name: fileName, mimeType, write }) => {
+          const at = clock();
+          const id = `${at.toString(36)}-${randomBytes(9).toString('base64url')}`;
+          let [bytes, parts] = [0, 0];
+          await write(async (some) => {
+            for (let start = 0; start < some.length; start += exportPartBytes) {
+              const partId = partOf(id, parts++);
+              const packed = await compress(some.subarray(start, start + exportPartBytes));
+              const body = seal.close(`${name} ${partId}`, packed);
+              await store.putItems(name, [{ id: partId, seq: 0, body }], exportLimits);
+            }
+            bytes += some.length;
+          });
+          const uri = `ad-library://exports/${id}/${encodeURIComponent(fileName)}`;
+          const about = { id, uri, name: fileName, mimeType, bytes, at, parts };
+          return documents.update<WrittenFile[], ExportedFile>(list, (doc = [], now) => {
+            const made = { ...about, ends: now + exportTtl };
+            const next = [made, ...doc.filter(({ ends }) => ends > now)].slice(0, maxExports);
+            return { next, ttlMs: exportTtl, result: fileOf(made) };
+          });
+        },
+        list: async () => (await files()).map(fileOf),
+        find: async (uri) => (await files()).filter((file) => file.uri === uri).map(fileOf)[0],
+      };
+    },
+  };
+}

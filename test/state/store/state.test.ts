@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { describe, onTestFinished } from 'vitest';
+import type { StoreDriver } from '../../../src/state/store/guarded-store.ts';
+import type { Seen, Store } from '../../../src/state/store/store.ts';
+import { openStoreState } from '../../../src/state/store/store-state.ts';
+import { describeEveryStore } from '../../support/stores.ts';
+import { answersSuite } from '../answers-suite.ts';
+import { cursorsSuite } from '../cursors-suite.ts';
+import { datasetSuite } from '../dataset-suite.ts';
+import { exportsSuite } from '../exports-suite.ts';
+import { ledgerSuite } from '../ledger-suite.ts';
+
+const options = { ttl: 60_000, maxPerTenant: 10, maxInAll: 10 };
+const ignore = () => {};
+
+describeEveryStore('the state of replicas', (_, { driver }) => {
+  /** One more replica of those that serve the same service. */
+  const openReplica = async (service: string = randomUUID(), opened = driver()) => {
+    const state = await openStoreState({
+      driver: opened,
+      secret: 'a secret of at least 32 characters',
+      baseUrl: `http://${service}.invalid`,
+      log: { warn: ignore, info: ignore },
+      now: Date.now,
+    });
+    onTestFinished(() => state.close());
+    return state;
+  };
+  const openState = async (service?: string) => (await openReplica(service)).state({ ...options, now: Date.now });
+
+  describe('answers', () =>
+    answersSuite(async () => {
+      const clock = { ahead: 0 };
+      const replica = await openReplica(undefined, withClock(driver(), clock));
+      const now = () => 1_000_000;
+      const pass = async (ms: number) => {
+        clock.ahead += ms;
+      };
+      return { answers: replica.state({ ...options, now }).answers, now, pass };
+    }));
+  describe('accounts', () => ledgerSuite(async () => (await openState()).ledger));
+  cursorsSuite('in it', async () => (await openState()).cursorsOf);
+  cursorsSuite('of another replica', async () => {
+    const service = randomUUID();
+    const [one, other] = [await openState(service), await openState(service)];
+    return (tenantId) => ({
+      remember: (...args) => one.cursorsOf(tenantId).remember(...args),
+      recall: (...args) => other.cursorsOf(tenantId).recall(...args),
+    });
+  });
+  datasetSuite('in it', async () => (await openReplica()).datasets());
+  exportsSuite('in it', async () => (await openReplica()).exports(Date.now));
+});
+
+/** The same store with a clock that is ahead of its own. */
+function withClock({ hosts, open }: StoreDriver, clock: { ahead: number }): StoreDriver {
+  const ahead = <Reply extends Seen>(reply: Reply): Reply => ({ ...reply, now: reply.now + clock.ahead });
+  return {
+    hosts,
+    open: (onError) => {
+      const store = open(onError);
+      const timed: Partial<Store> = {
+        read: (...args) => store.read(...args).then(ahead),
+        swap: (...args) => store.swap(...args).then(ahead),
+      };
+      return new Proxy(store, {
+        get: (target, name) => {
+          const found = timed[name as keyof Store] ?? target[name as keyof Store];
+          return typeof found === 'function' ? found.bind(target) : found;
+        },
+      });
+    },
+  };
+}
