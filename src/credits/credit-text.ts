@@ -1,8 +1,19 @@
+import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { type Call, type OperationName, operations } from '../api/call.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import { type CreditAccount, fits, used } from './ledger.ts';
-import { cheapestOf, isList, isPaid, type PriceRule, pricesSeen, type Quote, quote, ruleOf } from './prices.ts';
+import {
+  cheapestOf,
+  dearest,
+  isList,
+  isPaid,
+  type PriceRule,
+  pricesSeen,
+  type Quote,
+  quote,
+  ruleOf,
+} from './prices.ts';
 
 /** What this process spent and saved for one key, and the charges seen for each operation. */
 export const Spending = z.looseObject({
@@ -123,3 +134,38 @@ function advice(call: Call, account: CreditAccount, budget: number): string {
 }
 
 const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;
+
+/** An account is low if its credits pay for fewer calls than this, at the highest price seen. */
+const fewCalls = 20;
+/** A budget is low below this share of it. */
+const lowShare = 0.2;
+/** Tenants whose warnings are remembered. */
+const maxWarned = 10_000;
+
+type Low = 'credits' | 'budget';
+
+/** Warns once when little is left, of credits or of the budget, until there is more again. */
+export function lowBalanceWarnings(budget: number | undefined) {
+  const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
+  const isNews = (tenantId: string, what: Low, isLow: boolean): boolean => {
+    const known = warned.get(tenantId) ?? new Set();
+    if (!isLow) {
+      known.delete(what);
+      return false;
+    }
+    if (known.has(what)) return false;
+    warned.set(tenantId, known.add(what));
+    return true;
+  };
+  return (tenantId: string, { prices, remaining = Infinity, spent, uncertain }: CreditAccount): string | undefined => {
+    const price = dearest(prices);
+    const inBudget = budget === undefined ? Infinity : Math.max(0, budget - spent - uncertain);
+    const isLow = { credits: remaining < fewCalls * price, budget: inBudget < lowShare * (budget ?? 0) };
+    const texts = [
+      isNews(tenantId, 'credits', isLow.credits) && `the account has ${remaining} credits left`,
+      isNews(tenantId, 'budget', isLow.budget) && `the budget of this server has ${inBudget} credits left`,
+    ].filter(Boolean);
+    if (texts.length === 0) return undefined;
+    return `Low balance: ${texts.join(' and ')}, and calls have cost up to ${price}. Tell the user.`;
+  };
+}

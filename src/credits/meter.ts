@@ -12,7 +12,7 @@ import {
 } from '../api/call.ts';
 import { AdLibraryError, type Failure, mayBeCharged } from '../api/errors.ts';
 import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/schemas.ts';
-import { overBudget, type Spending, spendingOf } from './credit-text.ts';
+import { lowBalanceWarnings, overBudget, type Spending, spendingOf } from './credit-text.ts';
 import {
   type CreditAccount,
   type CreditLedger,
@@ -26,7 +26,6 @@ import {
 import {
   type Cost,
   costOf,
-  dearest,
   dearestOf,
   isPaid,
   learnPrice,
@@ -543,38 +542,3 @@ const copyPrices = (from: Prices, to: Prices) => {
 
 const leftText = (limit: number, spent: number) =>
   `Of ${limit} credits ${Math.round(spent * 1e6) / 1e6} are spent or reserved, and no page is sure to cost as little as the rest.`;
-
-/** An account is low if its credits pay for fewer calls than this, at the highest price seen. */
-const fewCalls = 20;
-/** A budget is low below this share of it. */
-const lowShare = 0.2;
-/** Tenants whose warnings are remembered. */
-const maxWarned = 10_000;
-
-type Low = 'credits' | 'budget';
-
-/** Warns once when little is left, of credits or of the budget, until there is more again. */
-function lowBalanceWarnings(budget: number | undefined) {
-  const warned = new LRUCache<string, Set<Low>>({ max: maxWarned });
-  const isNews = (tenantId: string, what: Low, isLow: boolean): boolean => {
-    const known = warned.get(tenantId) ?? new Set();
-    if (!isLow) {
-      known.delete(what);
-      return false;
-    }
-    if (known.has(what)) return false;
-    warned.set(tenantId, known.add(what));
-    return true;
-  };
-  return (tenantId: string, { prices, remaining = Infinity, spent, uncertain }: CreditAccount): string | undefined => {
-    const price = dearest(prices);
-    const inBudget = budget === undefined ? Infinity : Math.max(0, budget - spent - uncertain);
-    const isLow = { credits: remaining < fewCalls * price, budget: inBudget < lowShare * (budget ?? 0) };
-    const texts = [
-      isNews(tenantId, 'credits', isLow.credits) && `the account has ${remaining} credits left`,
-      isNews(tenantId, 'budget', isLow.budget) && `the budget of this server has ${inBudget} credits left`,
-    ].filter(Boolean);
-    if (texts.length === 0) return undefined;
-    return `Low balance: ${texts.join(' and ')}, and calls have cost up to ${price}. Tell the user.`;
-  };
-}
