@@ -122,13 +122,13 @@ export class StoreDatasets implements Datasets {
   }
 }
 
-/** It begins with the letter under which it is counted if there is no room for it. */
+/** It begins with the letter under which it is counted if there is no room for it: gatherings by their first steps. */
 function itemIdOf(record: DatasetRecord, nameOf: (...parts: string[]) => string): string {
   if (record.kind !== 'gathering')
     return `${record.kind[0]}${nameOf(record.kind, record.kind === 'ads' ? idKey(record.id) : record.id)}`;
   // Two processes may have made different steps of the same number.
   const content = createHash('sha256').update(JSON.stringify(record)).digest('base64url');
-  return `${record.step ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
+  return `${(record.step ?? 0) > 1 ? 's' : 'g'}${nameOf(record.kind, record.id, content)}`;
 }
 
 async function closeItem(
