@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openApp } from '../../../src/app.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
 import { createLog, logCalls } from '../../../src/log/log.ts';
@@ -133,7 +133,7 @@ test.each([
     await new Promise((resolve) => setTimeout(resolve, 500));
     const held = stdout.readableLength + stdout.writableLength;
     stdout.resume();
-    await until(() => lines.length === requests);
+    await vi.waitUntil(() => lines.length === requests, { timeout: 100_000 });
     const answers = lines.flat();
     const whole = answers.filter(({ result }) => result?.contents?.[0]?.text.length === bytes - 2);
     expect(held).toBeLessThan(6 * bytes);
