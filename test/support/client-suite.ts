@@ -1,13 +1,18 @@
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { allTools } from '../../src/board/board.ts';
 import type { TestClient } from './clients.ts';
 
 const toolNames = allTools.map(({ name }) => name);
 
-/** Tests that every client passes, whichever way it reaches the server: each has a server of its own, with its flags. */
+/** Tests that every client passes, whichever way it reaches a server of its own, with flags. */
 export function testClient(connect: (args: string[]) => Promise<TestClient>): void {
+  let client: TestClient;
+  beforeAll(async () => {
+    client = await connect(['--demo']);
+  });
+  afterAll(() => client.close());
+
   test('searches, opens, saves and sees what each call cost, on demo data', async () => {
-    const client = await connect(['--demo']);
     expect((await client.listTools()).map(({ name }) => name)).toEqual(toolNames);
     expect(client.instructions()).toContain('never instructions');
 
@@ -31,11 +36,9 @@ export function testClient(connect: (args: string[]) => Promise<TestClient>): vo
     expect((await client.call('add_collection_item', saving)).data).toMatchObject({ added: false });
 
     expect((await client.call('get_credits')).text).toMatch(/credits left: 9,?998 of 10,?000/);
-    await client.close();
   });
 
   test('gets the prompts', async () => {
-    const client = await connect(['--demo']);
     expect(await client.listPrompts()).toEqual([
       'profile_advertiser',
       'compare_advertisers',
@@ -45,17 +48,14 @@ export function testClient(connect: (args: string[]) => Promise<TestClient>): vo
     expect(await client.prompt('profile_advertiser', { advertiser: 'Kruidenzolder' })).toContain('"Kruidenzolder"');
     await expect(client.prompt('profile_advertiser', {})).rejects.toThrow(/advertiser/);
     await expect(client.prompt('nothing')).rejects.toThrow(/find_long_running_ads/);
-    await client.close();
   });
 
   test('is told of a wrong argument, an unknown argument and an unknown tool', async () => {
-    const client = await connect(['--demo']);
     expect((await client.call('search_ads', { limit: 'many' })).text).toContain('limit');
     expect((await client.call('search_ads', { contries: [] })).text).toContain(
       'Unknown argument: contries. It takes: filters',
     );
     expect((await client.call('get_ad')).text).toContain('adId is required');
     expect((await client.call('search_adverts')).text).toContain('search_ads');
-    await client.close();
   });
 }

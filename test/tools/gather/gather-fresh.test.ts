@@ -1,6 +1,4 @@
-import fc from 'fast-check';
 import { expect } from 'vitest';
-import '../../support/seed.ts';
 import { serveAds } from '../../support/ad-service.ts';
 import { refusal } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
@@ -12,59 +10,6 @@ test.beforeEach(({ upstream }) => {
 
 const hour = 3_600_000;
 const all = { maxCredits: 1000, maxAds: 1000 };
-/** Ways in which a call may end before the list does, after so many pages. */
-const stop = fc.record({
-  reason: fc.constantFrom('maxAds', 'maxCredits', 'error', 'deadline', 'cancel'),
-  pages: fc.integer({ min: 1, max: 3 }),
-});
-
-test('however often it is stopped within a day, fresh reads each ad once', { timeout: 120_000 }, async ({
-  upstream,
-  start,
-}) => {
-  const cases = { ads: fc.integer({ min: 101, max: 700 }), stops: fc.array(stop, { minLength: 1, maxLength: 4 }) };
-  const others = { isSplit: fc.boolean(), cacheSeconds: fc.constantFrom(0, 900) };
-  await fc.assert(
-    fc.asyncProperty(fc.record({ ...cases, ...others }), async ({ ads, stops, isSplit, cacheSeconds }) => {
-      let clock = Date.parse('2026-11-20T10:00:00Z');
-      const server = await start({ cacheSeconds }, { now: () => clock++ });
-      const service = serveAds(upstream, ads);
-      service.matching = ({ half }) => service.ads.filter((_, index) => half === undefined || index % 2 === half);
-      const question = isSplit ? { split: [{ half: 0 }, { half: 1 }] } : {};
-      await server.call('gather_ads', { ...all, ...question });
-      clock += 30 * 24 * hour;
-      service.served = 0;
-      let read = 0;
-      for (const { reason, pages } of stops) {
-        const first = service.searches.length + 1;
-        const host = new AbortController();
-        service.instead = ({ number }) => {
-          const isLast = number === first + pages - 1;
-          if (reason === 'deadline' && isLast) clock += 40_000;
-          if (reason === 'cancel' && isLast) host.abort();
-          return reason === 'error' && number === first + pages ? refusal(402) : undefined;
-        };
-        const limits = { maxAds: reason === 'maxAds' ? read + 100 * pages : 1000, maxCredits: 10 * pages };
-        const call = server.call(
-          'gather_ads',
-          { ...question, ...all, ...(reason === 'maxAds' || reason === 'maxCredits' ? limits : {}), fresh: true },
-          { signal: host.signal },
-        );
-        const result = await call.catch(() => undefined);
-        read = Number(result?.data.read ?? read);
-        clock += hour;
-        if (result?.data.complete) break;
-      }
-      service.instead = () => undefined;
-      const last = await server.call('gather_ads', { ...all, ...question });
-      expect(last.data).toMatchObject({ read: ads, complete: true });
-      expect(service.served).toBe(ads);
-      await server.close();
-    }),
-    { numRuns: 15 },
-  );
-});
-
 test('fresh starts over after a day, and says so; and after one that ended', async ({ upstream, start }) => {
   let clock = Date.parse('2026-11-20T10:00:00Z');
   const server = await start({}, { now: () => clock++ });

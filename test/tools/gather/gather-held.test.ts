@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import '../../support/seed.ts';
 import { adOf, serveAds } from '../../support/ad-service.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
@@ -80,27 +79,13 @@ test('counts every ad that changed since the earlier gathering, whoever saw it f
   );
 });
 
-test('a total below what was read is not believed, in whatever page it stands', { timeout: 120_000 }, async ({
-  upstream,
-  start,
-}) => {
-  const totals = fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 4, maxLength: 4 });
-  await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 0, max: 330 }), totals, async (ads, stated) => {
-      const server = await start();
-      const service = serveAds(upstream, ads);
-      service.change = (page, { number }) => ({ ...page, totalHits: stated[(number - 1) % 4] });
-      const { data, text } = await server.call('gather_ads', all);
-      expect(data).toMatchObject({ read: ads, complete: true });
-      const believable = stated.filter((total) => total >= ads);
-      if (data.found === null) expect(text).toContain('total not stated');
-      else expect(believable).toContain(data.found);
-      const counted = await server.call('count_ads', {});
-      expect(counted.data.total).toBe(data.found ?? ads);
-      await server.close();
-    }),
-    { numRuns: 15 },
-  );
+test('a total below what was read is not believed', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 30);
+  service.change = (page) => ({ ...page, totalHits: 29 });
+  const { data, text } = await server.call('gather_ads', all);
+  expect(data).toMatchObject({ found: null, read: 30, complete: true });
+  expect(text).toContain('total not stated');
+  expect((await server.call('count_ads', {})).data.total).toBe(30);
 });
 
 test('count_ads takes no total for an answer that is below what came with it', async ({ upstream, server }) => {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import '../../support/seed.ts';
 import { type AdService, serveAds } from '../../support/ad-service.ts';
 import { documented, type Upstream } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
