@@ -221,8 +221,13 @@ export async function runGatherings(schedule: GatheringSchedule, servers: Gather
     // A process that does not know yet whose key it is keeps in its memory what it has paid for.
     if ('rejectedBy' in change && keptIn === 'files' && sending && !service.named.has(sending.account)) return;
     service.time++;
-    if ('passMs' in change) service.time += change.passMs;
-    else if ('ad' in change) service.change(change.ad, change.version);
+    if ('passMs' in change) {
+      service.time += change.passMs;
+      if ('stoppedClockOf' in change) {
+        clocks[numberOf(change.stoppedClockOf)] -= change.passMs;
+        books.clocksJumped = true;
+      }
+    } else if ('ad' in change) service.change(change.ad, change.version);
     else if ('gone' in change) service.vanish(change.gone);
     else if ('expireCursors' in change) service.expireCursors();
     else if ('rejectedBy' in change) {

@@ -22,6 +22,8 @@ export type Change =
   | { gone: number }
   | { passMs: number }
   | { clockOf: 0 | 1; jumpMs: number }
+  /** Time passes, and the clock of a process stands still. */
+  | { stoppedClockOf: 0 | 1; passMs: number }
   | { expireCursors: true }
   /** The key is refused from then on, or accepted again. */
   | { rejectedBy: 'service' | 'gateway' | undefined }
@@ -105,8 +107,10 @@ const callsAbout = (questions: Question[]): fc.Arbitrary<Call> => {
   ];
   return fc.oneof(...arbitraries.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 };
-const maxAds = fc.constantFrom(1000, 1000, 1000, 1, 3, 4, 7);
-const maxCredits = fc.constantFrom(1000, 1000, 1000, 1000, 0, 2, 5);
+const usually = (most: number, times: number, ...others: number[]) =>
+  fc.oneof({ weight: times, arbitrary: fc.constant(most) }, { weight: 1, arbitrary: fc.constantFrom(...others) });
+const maxAds = usually(1000, 2, 1, 3, 4, 7);
+const maxCredits = usually(1000, 3, 0, 2, 5);
 /** The filters of a question and of its parts. */
 const filtersOf = ({ filters = {}, split = [] }: Question): Filters[] => [
   filters,
@@ -123,7 +127,14 @@ const change = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       clockOf: fc.constantFrom(0, 1),
-      jumpMs: fc.constantFrom(...times.flatMap((ms) => [ms, -ms])),
+      jumpMs: fc.constantFrom(...times.flatMap((ms) => [ms, -ms]), 40 * dayMs, 40 * dayMs),
+    }) as fc.Arbitrary<Change>,
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      stoppedClockOf: fc.constantFrom(0, 1),
+      passMs: fc.constantFrom(...times),
     }) as fc.Arbitrary<Change>,
   },
   { weight: 1, arbitrary: fc.constant<Change>({ expireCursors: true }) },
@@ -135,7 +146,7 @@ const change = fc.oneof(
   },
 );
 /** With -1, the one that was read longest ago has to go. */
-const others = fc.record({ roomLeft: fc.integer({ min: -1, max: 2 }) }) as fc.Arbitrary<Change>;
+const others = fc.record({ roomLeft: fc.constantFrom(-1, -1, 0, 1) }) as fc.Arbitrary<Change>;
 
 const by = fc.constantFrom<0 | 1>(0, 1);
 
@@ -145,7 +156,7 @@ const stepsAbout = ([questions, isCrowded]: [Question[], boolean]): fc.Arbitrary
     { weight: 3, arbitrary: fc.constant<Interruption>('cancel') },
     { weight: 2, arbitrary: fc.constantFrom<Interruption>('kill', 'stop', 'break off') },
     { weight: 2, arbitrary: change.map((change): Interruption => ({ change })) },
-    { weight: isCrowded ? 3 : 0, arbitrary: others.map((change): Interruption => ({ change })) },
+    { weight: isCrowded ? 12 : 0, arbitrary: fc.constant<Interruption>({ change: { roomLeft: -1 } }) },
     { weight: 3, arbitrary: call.map((call): Interruption => ({ call })) },
   );
   const during = fc.option(fc.record({ page: fc.nat(4), happens }), { nil: undefined });
@@ -181,11 +192,11 @@ export const gatheringSchedules: fc.Arbitrary<GatheringSchedule> = fc.record({
   ads: fc.nat(most),
   keptIn: fc.constantFrom('memory', 'files', 'replicas'),
   hasCache: fc.boolean(),
-  budget: fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(3, 12) }),
+  budget: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(3, 12) }),
   room: fc.oneof(
     { weight: 8, arbitrary: fc.constant(undefined) },
     { weight: 1, arbitrary: fc.constantFrom(60_000, 90_000) },
   ),
   asksSql: rarely(1000),
-  steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(8)).chain(stepsAbout),
+  steps: fc.tuple(fc.array(question, { minLength: 1, maxLength: 2 }), rarely(4)).chain(stepsAbout),
 });
