@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { withDeadline } from '../api/call.ts';
@@ -17,44 +16,8 @@ import { type Dataset, type DatasetContents, type Gathering, idKey, type StoredI
 import { objectOf } from '../state/item-history.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
+import { readPage } from './board-resource.ts';
 import type { BoardAd, BoardAds, BoardCard, BoardGathering, BoardPicture, BoardPictures } from './payload.ts';
-
-export const boardUri = 'ui://ad-library/board';
-const mimeType = 'text/html;profile=mcp-app';
-
-/** Nothing from outside: pictures come as data. A `domain` that a host does not expect keeps the view from showing. */
-const meta = {
-  ui: { csp: { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] }, prefersBorder: true },
-};
-
-/** The board in `resources/list` (MCP Apps, *UI Resource Format*). */
-export const boardResource = {
-  uri: boardUri,
-  name: 'board',
-  title: 'Ad board',
-  description: 'Shows ads to a person: pictures, run lengths, charts, filters.',
-  mimeType,
-  _meta: meta,
-};
-
-/** The build puts the page beside the bundle. */
-const file = import.meta.url.endsWith('.ts')
-  ? new URL('../../dist/board.html', import.meta.url)
-  : new URL('./board.html', import.meta.url);
-
-/** Read once: the page that hosts get and the word that it is known by belong to one build. */
-let html: Promise<string> | undefined;
-function readPage(): Promise<string> {
-  html ??= readFile(file, 'utf8').catch((error) => {
-    html = undefined;
-    throw error;
-  });
-  return html;
-}
-
-export const readBoard = async () => ({
-  contents: [{ uri: boardUri, mimeType, text: await readPage(), _meta: meta }],
-});
 
 /** Whether the page calls: only it has the word that the build gave it. This keeps data from models; the key guards it. */
 async function isOfPage(word: string | undefined): Promise<boolean> {

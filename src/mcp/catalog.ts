@@ -1,10 +1,11 @@
 import type { Credentials } from '../api/client.ts';
 import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
-import { boardResource, boardUri, readBoard } from '../board/board.ts';
+import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
-import { isGated, namesOf, type ToolDescription } from '../tools/tool.ts';
+import type { ToolDescription } from '../tools/tool.ts';
+import { isGated, namesOf } from '../tools/tool-names.ts';
 import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { type ListedTool, listTools } from './list-tools.ts';

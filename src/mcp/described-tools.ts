@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { allTools } from '../board/board.ts';
-import { isGated, type Tool, type ToolDescription } from '../tools/tool.ts';
+import type { Tool, ToolDescription } from '../tools/tool.ts';
+import { isGated } from '../tools/tool-names.ts';
 import { ReceiptView } from './receipts.ts';
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;

@@ -1,7 +1,8 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
 import { untrustedValue } from '../present/full.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
-import { isGated, namesOf, type ToolDescription } from '../tools/tool.ts';
+import type { ToolDescription } from '../tools/tool.ts';
+import { isGated, namesOf } from '../tools/tool-names.ts';
 
 /** The content of MCP's tool error: `isError` and a text, never structured content. */
 export interface Explanation {

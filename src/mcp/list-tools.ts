@@ -1,6 +1,6 @@
 import type { OperationName } from '../api/call.ts';
 import type { SearchFilter, SearchFilters } from '../api/search-filters.ts';
-import { boardUri } from '../board/board.ts';
+import { boardUri } from '../board/board-resource.ts';
 import { countableKeys } from '../tools/filter-values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import type { DescribedTool, ObjectSchema } from './described-tools.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { maxIdLength, type OperationName, operations } from '../api/call.ts';
+import { maxIdLength, type OperationName } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
 import { type ErrorKind, invalidRequest } from '../api/errors.ts';
 import { ItemType } from '../api/schemas.ts';
@@ -121,15 +121,6 @@ export type Tool = ItemTool | ListTool;
 export const defineTool = <Input extends z.ZodObject, Data extends object>(tool: ItemTool<Input, Data>) => tool;
 
 export const defineListTool = <Input extends z.ZodObject>(tool: ListTool<Input>) => tool;
-
-/** Whether a call of the tool may be charged. */
-export const isGated = (tool: ToolDescription): boolean => tool.operations.some((name) => operations[name].gated);
-
-/** Tool names for a sentence: `search_ads, get_ad and get_page`. */
-export function namesOf(listed: readonly ToolDescription[]): string {
-  const names = listed.map(({ name }) => name);
-  return [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
-}
 
 /** What belongs to one caller, for one call. */
 export interface CallerContext {

@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { tools } from '../../src/tools/catalog.ts';
-import { isGated, namesOf } from '../../src/tools/tool.ts';
+import { isGated, namesOf } from '../../src/tools/tool-names.ts';
 import { creditStatus, documented, json, paid, refusal, type Upstream, usage } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';

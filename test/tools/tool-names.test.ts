@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { operations } from '../../src/api/call.ts';
 import { tools } from '../../src/tools/catalog.ts';
-import { isGated, namesOf } from '../../src/tools/tool.ts';
+import { isGated, namesOf } from '../../src/tools/tool-names.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { json, paid } from '../support/faulty-upstream.ts';
