@@ -174,6 +174,30 @@ test('what drives a store is loaded on demand alone: outside of it there are imp
   expect(found.map(({ file }) => file)).toEqual([]);
 });
 
+test('a session lists its tools without loading one: whatever calls need is loaded with the first', () => {
+  const statically = /^(?:import|export) (?!type )[^'"]*?from '(\.[^']+)'/gm;
+  const loaded = new Set<string>();
+  const load = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    // The build puts values in place of this one.
+    if (file === 'src/mcp/described-tools.ts') return;
+    const { text = '' } = sources.find((source) => source.file === file) ?? {};
+    for (const [, name = ''] of text.matchAll(statically)) load(relative(root, resolve(root, dirname(file), name)));
+  };
+  load('src/cli/run.ts');
+  expect(loaded).toContain('src/mcp/catalog.ts');
+  const late = [
+    'src/tools/tool.ts',
+    'src/tools/catalog.ts',
+    'src/api/http.ts',
+    'src/answers/',
+    'src/state/',
+    'src/library/',
+  ];
+  expect([...loaded].filter((file) => late.some((place) => file.startsWith(place)))).toEqual([]);
+});
+
 test('no tool speaks of what its call cost: whoever calls it adds the receipt', () => {
   const naming = sources.filter(
     ({ file, text }) => folderOf(file) === 'tools' && /\breceipt|\bcharged?\b/.test(withoutComments(text)),
