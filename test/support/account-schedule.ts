@@ -274,7 +274,7 @@ class World {
           if (before === undefined) return this.#store.read(key, known).then((seen) => this.#timed(seen));
           if (key === this.accountKey) this.#behindAt.push(this.#written.length);
           const { found } = before;
-          return this.#timed({ now: 0, found: found?.version === known ? { version: known ?? '' } : found });
+          return this.#timed({ now: 0, found: found && found.version === known ? { version: known } : found });
         };
         return this.#send(replica, () => this.#store.read(key, known).then((seen) => this.#timed(seen)), behind);
       },
