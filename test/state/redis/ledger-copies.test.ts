@@ -48,7 +48,7 @@ describeWithRedis('a Redis that comes back with an earlier copy', () => {
   });
 
   test('and takes a while to load it gets back everything', async () => {
-    const slowly = ['--key-load-delay', '20000', '--loading-process-events-interval-bytes', '1024'];
+    const slowly = ['--key-load-delay', '40000', '--loading-process-events-interval-bytes', '1024'];
     const { server, replicas, ledgers, join, areUp } = await openLedgers(1, { redis: slowly });
     const [ledger] = ledgers as [RedisCreditLedger];
     server.cli('EVAL', `for i = 1, 100 do redis.call('SET', i, string.rep('.', 1024)) end`, '0');
