@@ -131,7 +131,8 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
     async lost(call, claimId) {
       // With a budget, what its process had reserved counts already.
       if (budget !== undefined) return;
-      const uncertain = maxCostOf((await ledger.estimate(call.tenantId)).prices, call) ?? 0;
+      const { prices } = await ledger.estimate(call.tenantId);
+      const uncertain = maxCostOf(prices, call) ?? dearestOf(prices, call.operation.name) ?? 0;
       await ledger.settle(call.tenantId, { ...nothing, id: `lost:${claimId}`, uncertain });
     },
   };
@@ -254,7 +255,7 @@ const overMaxCredits = (failure: Partial<Failure>, maxCredits: number) =>
  */
 function mayCostMore(call: Call, prices: Prices): boolean {
   const seen = dearestOf(prices, call.operation.name);
-  return seen === undefined || (maxCostOf(prices, call) ?? 0) > seen;
+  return seen === undefined || (maxCostOf(prices, call) ?? Infinity) > seen;
 }
 
 interface Ended {

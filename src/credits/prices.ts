@@ -249,18 +249,22 @@ const maxPage = 100;
 
 /**
  * The maximum cost of a call by the charges seen for its operation, if twice the items cost at most twice as much;
- * undefined if no charge was seen.
+ * undefined if no charge was seen that says so.
  */
 export function maxCostOf(prices: Prices, call: PricedCall): number | undefined {
   const table = prices.get(call.operation.name);
   if (table === undefined) return undefined;
   const { bySize, unsized } = table;
-  const size = sizeOf(call, table) ?? maxPage;
-  const seen = [...bySize, ...(unsized ? [[maxPage, unsized] as const] : [])];
+  const limit = sizeOf(call, table);
+  const size = limit ?? maxPage;
   // An empty answer that was charged was charged for the items it could have held.
-  const costs = seen.map(([limit, { items, any, charged }]) =>
-    items === 0 ? any * Math.ceil(size / limit) : charged * Math.ceil(size / items),
+  const costs = [...bySize].map(([largest, { items, any, charged }]) =>
+    items === 0 ? any * Math.ceil(size / largest) : charged * Math.ceil(size / items),
   );
+  // Nobody knows how many an empty answer without a limit could have held, but a call like it costs the same.
+  if (unsized && unsized.items > 0) costs.push(unsized.charged * Math.ceil(size / unsized.items));
+  else if (unsized && limit === undefined) costs.push(unsized.any);
+  if (costs.length === 0) return undefined;
   return Math.max(dearestIn(table), Math.min(...costs));
 }
 

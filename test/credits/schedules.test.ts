@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { keepsItsPromise, refusesNothingThatFits } from '../support/budget-promise.ts';
 import { schedules } from '../support/credit-schedule.ts';
+import type { Plan } from '../support/credit-service.ts';
 
 /** `npm run schedules` tries a hundred thousand. */
 const options = { numRuns: 500 };
@@ -12,4 +13,19 @@ test('only one call of unknown price, or a price that rises, can exceed a budget
 
 test('where charges are stated and nothing fails, every call that fits is sent, and the ledger agrees', async () => {
   await fc.assert(fc.asyncProperty(schedules(false), refusesNothingThatFits), options);
+});
+
+test('an empty page of unknown size says nothing of what a larger one may cost', async () => {
+  const rule = {
+    kind: 'byLimit',
+    credits: 1,
+    hits: 0,
+    varies: false,
+    statesCharges: true,
+    tellsBalance: false,
+  } as const;
+  const failed = { fate: 'http 502', isCharged: true } as const;
+  const plans: Plan[] = [{ fate: 'answer', isCharged: true }, ...Array.from({ length: 9 }, () => failed)];
+  const steps = [undefined, 50, 50, 50].flatMap((limit) => [{ begin: 'search' as const, limit }, { answer: 0 }]);
+  expect(await keepsItsPromise({ budget: 5, rule, plans, steps })).toBe(true);
 });
