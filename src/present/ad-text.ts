@@ -266,13 +266,15 @@ const networks: ReadonlyMap<string, string> = new Map([
   ['WHATSAPP', 'WA'],
 ]);
 
+const simpleFactsOf = simpleFacts(adFields);
+
 /** What is known about an ad besides its copy: one short phrase for each fact, the most useful first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
     [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : copies(ad.duplicates),
-    ...simpleFacts(adFields, ad),
+    ...simpleFactsOf(ad),
     range('spend est.', [ad.adSpendMin, ad.adSpendMax], ad),
     range('revenue est.', [ad.revenueMin, ad.revenueMax], ad),
     productFact(ad),

@@ -67,11 +67,14 @@ export const viewTable = (fields: Record<string, SentField>, view: 'brief' | 'st
 const dateTokens = 20;
 
 /** `reach 800000`: a phrase for each field of the view whose number needs but a word. */
-export const simpleFacts = (fields: Record<string, SentField>, view: object): string[] =>
-  Object.entries(fields).flatMap(([name, { say }]) => {
-    const value = (view as Fields)[name];
-    return say === undefined || value === undefined ? [] : [`${say} ${value}`];
-  });
+export function simpleFacts(fields: Record<string, SentField>): (view: object) => string[] {
+  const phrases = Object.entries(fields).flatMap(([name, { say }]) => (say === undefined ? [] : [{ name, say }]));
+  return (view) =>
+    phrases.flatMap(({ name, say }) => {
+      const value = (view as Fields)[name];
+      return value === undefined ? [] : [`${say} ${value}`];
+    });
+}
 
 /** What `keep` makes of a table of fields. */
 export type Kept<Table> = {

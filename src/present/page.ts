@@ -98,6 +98,8 @@ const headOf = ({ pageId, pageName }: PageView) =>
 /** `en`, `pt-BR`. Three letters could be any word. */
 const language = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 
+const simpleFactsOf = simpleFacts(pageFields);
+
 function factsOf(page: PageView): string[] {
   const number = (value: number | undefined, label: string) => (value === undefined ? undefined : `${value} ${label}`);
   const day = (label: string, date: string | undefined) => date && `${label} ${dayOf(date) ?? word(date)}`;
@@ -107,7 +109,7 @@ function factsOf(page: PageView): string[] {
     page.averageDuplicates === undefined ? undefined : `avg ${page.averageDuplicates}`,
     number(page.pageLikes, 'likes'),
     number(page.pageIgFollowers, 'IG followers'),
-    ...simpleFacts(pageFields, page),
+    ...simpleFactsOf(page),
     page.thumbnailKinds && `shows ${page.thumbnailKinds}`,
     page.countries && codes(page.countries, countryPattern),
     page.languages && `languages ${codes(page.languages, language)}`,

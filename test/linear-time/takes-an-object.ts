@@ -61,7 +61,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   seenText: [(text) => seenText({ first: text, last: text, ads: 1, isAll: false })],
   factsOf: [(text) => factsOf(adOf(text) as never, text)],
   viewTable: [(text) => viewTable({ [text]: { is: 'text', brief: 3 } }, 'brief')],
-  simpleFacts: [(text) => simpleFacts({ [text]: { is: 'number', say: text } }, { [text]: 1 })],
+  simpleFacts: [(text) => simpleFacts({ [text]: { is: 'number', say: text } })({ [text]: 1 })],
   chartOf: [
     (text) => chartOf('bar', { columns: [text, text], rows: [[text, 1]] }),
     (text) => chartOf('line', { columns: [text, text, text], rows: [[text, 1, 2]] }),
