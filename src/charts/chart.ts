@@ -1,4 +1,4 @@
-import { sanitizeLine } from '../present/safe-text.ts';
+import { listed, sanitizeLine } from '../present/safe-text.ts';
 
 /**
  * A chart as shapes, in pixels from the top left. Whoever shows it, as a picture or as SVG, knows the colours and the letters; widths of
@@ -77,7 +77,7 @@ function readRows(kind: ChartKind, { columns, rows }: ChartRows): ChartData | { 
   const points = rows.map((row, index) => ({
     name: row[0] === null ? 'none' : sanitizeLine(String(row[0])) || 'none',
     row: index + 1,
-    at: x === 'dates' ? Date.parse(dateText(row[0])) : x === 'numbers' ? Number(row[0]) : index,
+    at: x === 'dates' ? Date.parse(String(row[0])) : x === 'numbers' ? Number(row[0]) : index,
     values: numbers.map((column) => row[column] as number | null),
   }));
   if (x !== 'names') points.sort((a, b) => a.at - b.at);
@@ -97,14 +97,10 @@ function holdsNumbers(rows: ChartRows['rows'], column: number): boolean {
 
 /** `2026`, `2026-06`, `2026-06-14` and times. */
 const date = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
-const dateText = (cell: unknown) => String(cell);
 const isDate = (cell: unknown) => typeof cell === 'string' && date.test(cell) && !Number.isNaN(Date.parse(cell));
 
 const kindOf = (cells: readonly unknown[]): ChartData['x'] =>
   cells.every(isDate) ? 'dates' : cells.every(Number.isFinite) ? 'numbers' : 'names';
-
-const listed = (names: readonly string[]) =>
-  [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');
 
 const width = 1000;
 const margin = 28;

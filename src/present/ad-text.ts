@@ -13,7 +13,7 @@ import { dayOf, daysBetween } from './dates.ts';
 import { adFields } from './fields.ts';
 import { fullBlocks, fullText } from './full.ts';
 import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
-import { codes, constant, quote, quoteLines, word } from './safe-text.ts';
+import { codes, constant, listed, quote, quoteLines, word } from './safe-text.ts';
 import { fitsWithin, truncated } from './tokens.ts';
 
 /** A single ad: the advertiser, the facts, then the copy on lines of its own. */
@@ -118,8 +118,7 @@ function repeats(sameAs: SameAs): string[] {
   const sources = groupBy(Object.entries(sameAs) as [CardField, number | 'ad'][], ([, source]) => source);
   return [...sources].map(([source, fields]) => {
     const labels = fields.map(([field]) => cardLabels[field]);
-    const listed = [labels.slice(0, -1).join(', '), labels.at(-1)].filter(Boolean).join(' and ');
-    return `${listed} as ${source === 'ad' ? 'the ad' : `card ${source}`}`;
+    return `${listed(labels)} as ${source === 'ad' ? 'the ad' : `card ${source}`}`;
   });
 }
 

@@ -111,7 +111,7 @@ const centred = (outer: Rect, width: number, height: number): Rect => ({
 
 /** Closed outlines. Where they turn the same way they add up; one that turns the other way cuts a hole. */
 export type Path = readonly (readonly Point[])[];
-type Point = readonly [x: number, y: number];
+export type Point = readonly [x: number, y: number];
 
 /** What an outline is made of, in fonts as in SVG: lines, and curves with one control point or two. */
 export type Command =
@@ -160,26 +160,6 @@ export function ellipse(x: number, y: number, [wide, high]: readonly [number, nu
   const sides = sidesOf(Math.max(wide, high));
   const point = (angle: number): Point => [x + Math.cos(angle) * wide, y + Math.sin(angle) * high];
   return [Array.from({ length: sides }, (_, at) => point((at / sides) * 2 * Math.PI))];
-}
-
-/** A rectangle with round corners. */
-export function roundedRect({ x, y, width, height }: Rect, radius: number): Path {
-  const round = Math.min(radius, width / 2, height / 2);
-  const corners = [
-    [x + width - round, y + height - round],
-    [x + round, y + height - round],
-    [x + round, y + round],
-    [x + width - round, y + round],
-  ] as const;
-  const quarter = sidesOf(round) / 4;
-  return [
-    corners.flatMap(([centreX, centreY], corner) =>
-      Array.from({ length: quarter + 1 }, (_, at): Point => {
-        const angle = ((corner + at / quarter) * Math.PI) / 2;
-        return [centreX + Math.cos(angle) * round, centreY + Math.sin(angle) * round];
-      }),
-    ),
-  ];
 }
 
 /** Lines of some width with round ends along outlines, which stay open. */

@@ -5,7 +5,7 @@ import { describedColumns } from '../dataset/tables.ts';
 import { dataPerText } from '../present/copy-fields.ts';
 import { isWord, quote, word } from '../present/safe-text.ts';
 import { fit } from '../present/tokens.ts';
-import { defineListTool, readOnly } from './tool.ts';
+import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
 const ownColumns = describedColumns()
   .map(({ name, meaning }) => (meaning === undefined ? name : `${name} (${meaning})`))
@@ -53,8 +53,7 @@ export const queryAds = defineListTool({
     const drawn = chartOf(chart, { columns, rows: shown });
     if ('problem' in drawn) return { data, text: `${render(shown)}\nNo chart: ${drawn.problem}.` };
     const jpeg = await (await pictures()).chart(drawn, signal);
-    const image = { type: 'image', data: Buffer.from(jpeg).toString('base64'), mimeType: 'image/jpeg' } as const;
-    return { data, text: `${render(shown)}\nThe chart shows these rows.`, attached: [image] };
+    return { data, text: `${render(shown)}\nThe chart shows these rows.`, attached: [jpegContent(jpeg)] };
   },
 });
 

@@ -106,6 +106,12 @@ export interface ImageContent {
   mimeType: string;
 }
 
+export const jpegContent = (jpeg: Uint8Array): ImageContent => ({
+  type: 'image',
+  data: Buffer.from(jpeg).toString('base64'),
+  mimeType: 'image/jpeg',
+});
+
 /** MCP specification, *Tools*, *Resource Links*. */
 export interface ResourceLink {
   type: 'resource_link';

@@ -6,7 +6,7 @@ import { dataPerText, idOf } from '../present/copy-fields.ts';
 import { clampLines } from '../present/tokens.ts';
 import type { StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
-import { defineListTool, readOnly } from './tool.ts';
+import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */
 const note =
@@ -45,9 +45,12 @@ export const viewAds = defineListTool({
     const waitMs = Math.max(left / 2, left - drawingMs);
     const sheet = await (await pictures()).sheet(chosen.map(sheetTile), { signal, waitMs });
     const tiles = chosen.map(({ tile }, index) => withReason(tile, sheet.tiles[index]?.reason));
-    const image = { type: 'image', data: Buffer.from(sheet.jpeg).toString('base64'), mimeType: 'image/jpeg' } as const;
     const text = clampLines([note, ...tiles.map(tileText)].join('\n'), resultTokens);
-    return { data: { tiles: tilesWithin(tiles, dataPerText * resultTokens), note }, text, attached: [image] };
+    return {
+      data: { tiles: tilesWithin(tiles, dataPerText * resultTokens), note },
+      text,
+      attached: [jpegContent(sheet.jpeg)],
+    };
   },
 });
 

@@ -5,9 +5,10 @@ import {
   type Command,
   ellipse,
   type Path,
+  type Point,
   pathOf,
   type Raster,
-  roundedRect,
+  type Rect,
   stroke,
 } from '../../src/raster/canvas.ts';
 
@@ -27,6 +28,26 @@ const plain = (width: number, height: number, colour: number[]): Raster => ({
   height,
   data: Uint8ClampedArray.from({ length: width * height * 4 }, (_, at) => colour[at % 4] ?? 0),
 });
+
+/** A rectangle with round corners. */
+function roundedRect({ x, y, width, height }: Rect, radius: number): Path {
+  const round = Math.min(radius, width / 2, height / 2);
+  const corners = [
+    [x + width - round, y + height - round],
+    [x + round, y + height - round],
+    [x + round, y + round],
+    [x + width - round, y + round],
+  ] as const;
+  const quarter = 12;
+  return [
+    corners.flatMap(([centreX, centreY], corner) =>
+      Array.from({ length: quarter + 1 }, (_, at): Point => {
+        const angle = ((corner + at / quarter) * Math.PI) / 2;
+        return [centreX + Math.cos(angle) * round, centreY + Math.sin(angle) * round];
+      }),
+    ),
+  ];
+}
 
 describe('a path', () => {
   test('covers its area, wherever its edges lie', () => {
