@@ -1,7 +1,7 @@
 import type { Allowance } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
-import { type RunDates, type SeenDays, seenDays } from '../present/dates.ts';
 import { serviceNotes } from '../present/list-text.ts';
+import { type RunDates, type SeenDays, seenDays } from '../present/values.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { totalOf } from './gather.ts';
 import { foundBy, gatheringsOf, isComplete } from './gatherings.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { canonical } from '../api/call.ts';
-import { dayOf } from '../present/dates.ts';
 import { count } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate } from '../present/tokens.ts';
+import { dayOf } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { adIdsOf, countOutside, foundBy, foundInParts, isComplete, newestGatherings } from './gatherings.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { canonical } from '../api/call.ts';
-import type { Fields } from '../present/copy-fields.ts';
 import { pageFields } from '../present/fields.ts';
+import type { Fields } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
 import type { AdRowReader, AdRows } from './ad-rows.ts';

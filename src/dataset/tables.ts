@@ -1,6 +1,5 @@
-import { isLongNumber, isNumber } from '../present/copy-fields.ts';
-import { timeOf } from '../present/dates.ts';
 import { adFields, type NamesWith, pageFields, type SentField } from '../present/fields.ts';
+import { isLongNumber, isNumber, timeOf } from '../present/values.ts';
 
 type SentColumns<Fields> = {
   [Name in NamesWith<Fields, { column: true }>]: Fields[Name] extends { is: 'number' | 'flag' } ? 'numeric' : 'text';

@@ -1,6 +1,6 @@
 import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
-import { untrustedValue } from '../present/full.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
+import { untrustedValue } from '../present/values.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { isGated, namesOf } from '../tools/tool-names.ts';
 

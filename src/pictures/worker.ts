@@ -1,8 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import type { Chart, ChartColour, ChartText } from '../charts/chart.ts';
-import { Canvas, type Colour, type Raster, type Rect, stroke } from '../raster/canvas.ts';
-import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../raster/codecs.ts';
-import { canDraw, drawText, linesOf, textWidth } from '../raster/text.ts';
+import { Canvas, type Colour, canDraw, drawText, linesOf, type Rect, stroke, textWidth } from '../raster/canvas.ts';
+import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
 import type { PictureFormat } from './fetch-picture.ts';
 import {
   type DrawnTile,

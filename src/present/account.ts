@@ -1,9 +1,7 @@
 import * as z from 'zod';
-import { type Fields, idOf, isNumber, isObject, type Kept, keep } from './copy-fields.ts';
-import { dayOf } from './dates.ts';
-import { fullView } from './full.ts';
 import { count, framed, type ListFrame } from './list-text.ts';
 import { quote, word } from './safe-text.ts';
+import { dayOf, type Fields, fullView, idOf, isNumber, isObject, type Kept, keep } from './values.ts';
 
 /** Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});

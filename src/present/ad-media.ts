@@ -1,8 +1,17 @@
-import { add, type Fields, isNumber, isObject, objects, textOf } from './copy-fields.ts';
-import { dayOf } from './dates.ts';
 import { count } from './list-text.ts';
 import { estimateTokens } from './tokens.ts';
-import { addressOf, cleanAddress, expiryOf } from './urls.ts';
+import {
+  add,
+  addressOf,
+  cleanAddress,
+  dayOf,
+  expiryOf,
+  type Fields,
+  isNumber,
+  isObject,
+  objects,
+  textOf,
+} from './values.ts';
 
 /**
  * Describes the pictures, videos and cards of an ad: `15 s` for a VIDEO, `2 cards`, `8 cards (6 videos 14 s)`. Does not

@@ -8,13 +8,21 @@ import {
   mediaOfCards,
   type SameAs,
 } from './ad-media.ts';
-import { type Detail, type Fields, fullTokens, groupBy, simpleFacts } from './copy-fields.ts';
-import { dayOf, daysBetween } from './dates.ts';
 import { adFields } from './fields.ts';
-import { fullBlocks, fullText } from './full.ts';
 import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
 import { codes, constant, listed, quote, quoteLines, word } from './safe-text.ts';
 import { fitsWithin, truncated } from './tokens.ts';
+import {
+  type Detail,
+  dayOf,
+  daysBetween,
+  type Fields,
+  fullBlocks,
+  fullText,
+  fullTokens,
+  groupBy,
+  simpleFacts,
+} from './values.ts';
 
 /** A single ad: the advertiser, the facts, then the copy on lines of its own. */
 export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTokens): string {

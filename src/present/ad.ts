@@ -10,25 +10,28 @@ import {
   mediaOf,
   viewCards,
 } from './ad-media.ts';
+import { adFields, type ShownWith } from './fields.ts';
+import { hashOf } from './safe-text.ts';
+import { estimateTokens, truncated } from './tokens.ts';
 import {
   add,
+  cleanAddress,
   type Detail,
+  dayOf,
+  domainOf,
   type Fields,
+  fullItem,
   fullTokens,
   idOf,
   idTokens,
   isObject,
   keep,
   objects,
+  type Run,
+  runOf,
   textOf,
   viewTable,
-} from './copy-fields.ts';
-import { dayOf, type Run, runOf } from './dates.ts';
-import { adFields, type ShownWith } from './fields.ts';
-import { fullItem } from './full.ts';
-import { hashOf } from './safe-text.ts';
-import { estimateTokens, truncated } from './tokens.ts';
-import { cleanAddress, domainOf } from './urls.ts';
+} from './values.ts';
 
 /**
  * The schema of an ad that clients see. More would cost every conversation tokens, and clients would reject a paid

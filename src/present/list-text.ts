@@ -1,6 +1,6 @@
-import type { Fields } from './copy-fields.ts';
 import { quote, sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
+import type { Fields } from './values.ts';
 
 /** Credits: just `most` by all that is known, or at most that. */
 export interface Price {

@@ -1,20 +1,22 @@
 import * as z from 'zod';
+import { pageFields, type ShownWith } from './fields.ts';
+import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
+import { codes, quote, word } from './safe-text.ts';
 import {
   add,
   type Detail,
+  dayOf,
   type Fields,
+  fullBlocks,
+  fullItem,
+  fullText,
   fullTokens,
   idOf,
   keep,
   objects,
   simpleFacts,
   viewTable,
-} from './copy-fields.ts';
-import { dayOf } from './dates.ts';
-import { pageFields, type ShownWith } from './fields.ts';
-import { fullBlocks, fullItem, fullText } from './full.ts';
-import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
-import { codes, quote, word } from './safe-text.ts';
+} from './values.ts';
 
 /** The schema of a page that clients see; see `AdView`. */
 export const PageView = z.looseObject({ pageId: z.string() });

@@ -1,7 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename } from 'node:path';
-import type { Raster } from './canvas.ts';
+
+/** Pixels from left to right and from top to bottom, each as red, green, blue and opacity. */
+export interface Raster {
+  width: number;
+  height: number;
+  data: Uint8ClampedArray;
+}
 
 /** Files of packages, which are read when they are first needed. The build puts them beside the bundle. */
 export const packagedFiles = {

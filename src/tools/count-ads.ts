@@ -2,9 +2,9 @@ import * as z from 'zod';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { type AdCount, type Counting, countBy, countOf, leftOf } from '../dataset/counts.ts';
 import { type Stop, stopOf } from '../dataset/gather.ts';
-import { seenText } from '../present/dates.ts';
 import { count, notesText } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
+import { seenText } from '../present/values.ts';
 import { countableKey, type Filters, oppositeOf, partsOf, withMissing } from './filter-values.ts';
 import { adFilters, checkQuestion, defineTool, fresh, readOnly, split, type ToolContext } from './tool.ts';
 

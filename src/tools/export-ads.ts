@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { type ExportFormat, everyAdSql, methodsNote, writeExport } from '../dataset/export.ts';
-import { dayOf } from '../present/dates.ts';
 import { count } from '../present/list-text.ts';
 import { quote, word } from '../present/safe-text.ts';
+import { dayOf } from '../present/values.ts';
 import type { ExportedFile } from '../state/exports.ts';
 import { defineListTool, type ResourceLink } from './tool.ts';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { Detail } from '../present/copy-fields.ts';
 import { PageView, pageText, viewPage } from '../present/page.ts';
+import type { Detail } from '../present/values.ts';
 import { itemTokens } from './pager.ts';
 import { defineTool, detail, fresh, readOnly } from './tool.ts';
 

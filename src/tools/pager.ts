@@ -2,11 +2,10 @@ import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { type AdView, viewAd } from '../present/ad.ts';
 import { adListText } from '../present/ad-text.ts';
-import { type Detail, dataPerText } from '../present/copy-fields.ts';
-import { dayOf } from '../present/dates.ts';
 import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { fit } from '../present/tokens.ts';
+import { type Detail, dataPerText, dayOf } from '../present/values.ts';
 import {
   type Cursors,
   type ListRequest,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { runOf } from '../../src/present/dates.ts';
+import { runOf } from '../../src/present/values.ts';
 import { searchAll, serveLibrary, serveRich, startOfTests, uuid } from './support/served-library.ts';
 
 const { served, key } = await serveRich();

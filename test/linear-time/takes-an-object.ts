@@ -21,13 +21,10 @@ import {
   viewCards,
 } from '../../src/present/ad-media.ts';
 import { adListText, adText, factsOf, tileOf, tilesWithin, tileText } from '../../src/present/ad-text.ts';
-import { keep, simpleFacts, viewTable } from '../../src/present/copy-fields.ts';
-import { seenDays, seenText } from '../../src/present/dates.ts';
-import { fullBlocks, fullText } from '../../src/present/full.ts';
 import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import * as page from '../../src/present/page.ts';
-import { Canvas } from '../../src/raster/canvas.ts';
-import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';
+import { fullBlocks, fullText, keep, seenDays, seenText, simpleFacts, viewTable } from '../../src/present/values.ts';
+import { Canvas, drawText, linesOf, textWidth } from '../../src/raster/canvas.ts';
 import { everyFact, now, somePage } from '../present/sample-ads.ts';
 
 /** The same with the text in place of every text. */

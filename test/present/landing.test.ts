@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { cleanAddress, domainOf, expiryOf } from '../../src/present/urls.ts';
+import { cleanAddress, domainOf, expiryOf } from '../../src/present/values.ts';
 
 describe('where an ad leads', () => {
   test('is a domain without www, however the address is written', () => {

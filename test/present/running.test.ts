@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { viewAd } from '../../src/present/ad.ts';
 import { adListText, adText } from '../../src/present/ad-text.ts';
-import { dayOf, runOf } from '../../src/present/dates.ts';
+import { dayOf, runOf } from '../../src/present/values.ts';
 import { now } from './sample-ads.ts';
 
 describe('how long an ad has run', () => {

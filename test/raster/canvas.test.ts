@@ -7,10 +7,10 @@ import {
   type Path,
   type Point,
   pathOf,
-  type Raster,
   type Rect,
   stroke,
 } from '../../src/raster/canvas.ts';
+import type { Raster } from '../../src/raster/codecs.ts';
 
 const white = [255, 255, 255] as const;
 const black = [0, 0, 0] as const;

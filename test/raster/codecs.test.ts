@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import encodePng, { init as initPng } from '@jsquash/png/encode.js';
 import encodeWebp, { init as initWebp } from '@jsquash/webp/encode.js';
 import { beforeAll, expect, test } from 'vitest';
-import { Canvas, type Raster } from '../../src/raster/canvas.ts';
-import { decodeJpeg, decodePng, decodeWebp, encodeJpeg } from '../../src/raster/codecs.ts';
+import { Canvas } from '../../src/raster/canvas.ts';
+import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../../src/raster/codecs.ts';
 
 const picture = new Canvas(90, 60, [30, 90, 200]);
 picture.fillRect({ x: 0, y: 0, width: 45, height: 60 }, [250, 200, 20]);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Canvas } from '../../src/raster/canvas.ts';
-import { drawText, linesOf, textWidth } from '../../src/raster/text.ts';
+import { Canvas, drawText, linesOf, textWidth } from '../../src/raster/canvas.ts';
 
 /** The columns of a canvas that have ink: the first, the last, and how many. */
 function inked(draw: (canvas: Canvas) => void) {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { gap, gridOf, headHeight, labelHeight } from '../../src/pictures/sheet.ts';
-import type { Raster } from '../../src/raster/canvas.ts';
+import type { Raster } from '../../src/raster/codecs.ts';
 import { decodeJpeg } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
 import { ad, json } from '../support/faulty-upstream.ts';

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type * as z from 'zod';
 import { isPathId, maxIdLength } from '../../api/call.ts';
 import { Ad, Page } from '../../api/schemas.ts';
-import { timeOf } from '../../present/dates.ts';
+import { timeOf } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
 import { isJsonObject, isTooDeep, isUuid, maxDepth } from '../service/request.ts';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Ad, MediaAsset, Page } from '../../api/schemas.ts';
-import { timeOf } from '../../present/dates.ts';
-import { domainOf } from '../../present/urls.ts';
+import { domainOf, timeOf } from '../../present/values.ts';
 import { isJsonObject } from '../service/request.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { nearestFirst } from '../../api/nearest.ts';
-import { dayOf, seenText } from '../../present/dates.ts';
+import { dayOf, seenText } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import type { RecordType, Tag } from './ads-and-pages.ts';
