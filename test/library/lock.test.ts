@@ -46,7 +46,7 @@ describe('an owner in another process namespace', () => {
   test('keeps its file as long as it renews its note', async ({ folder, database, undo }) => {
     await beForeignOwner({ database, undo }, { ...foreign, url: 'http://127.0.0.1:9' });
     await writeFile(`${database}.lock`, '');
-    const message = /in use by process 1073741824, which serves it at http.* does not answer from here\. Run this/;
+    const message = /in use by process 1073741824, which serves it at http.* does not answer from here, run this/;
     await expect(serveLibrary({ ...target(database), listen: onLoopback })).rejects.toThrow(message);
     await expect(listKeys(target(database))).rejects.toThrow(message);
     expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.lock', 'ad-library.db.owner']);
@@ -118,7 +118,7 @@ describe('a note whose owner is gone', () => {
     await writeNote(database, { ...foreign, host: host === 'this' ? here : host });
     const patient = { ...timing, patience: 1500 };
     const locks = await Promise.allSettled(
-      Array.from({ length: 8 }, (_, at) => lockDatabase(database, { token: `token-${at}`, timing: patient })),
+      Array.from({ length: 8 }, () => lockDatabase(database, { timing: patient })),
     );
     const taken = locks.flatMap((lock) => (lock.status === 'fulfilled' ? [lock.value] : []));
     for (const { release } of taken) undo.push(release);
@@ -239,10 +239,11 @@ describe('the owner’s note', () => {
     const note = `${database}.owner`;
     expect((await stat(note)).mode & 0o777).toBe(0o600);
     const { token } = JSON.parse(await readFile(note, 'utf8'));
-    const ask = (Authorization: string) => fetch(`${url}/-/keys`, { headers: { Authorization } });
+    const ask = (Authorization: string) =>
+      fetch(`${url}/-/keys/list`, { method: 'POST', body: '{}', headers: { Authorization } });
     expect((await ask(`Bearer ${token}`)).status).toBe(200);
     expect((await ask('Bearer wrong')).status).toBe(404);
-    expect((await fetch(`${url}/-/keys`)).status).toBe(404);
+    expect((await fetch(`${url}/-/keys/list`)).status).toBe(404);
     const empty = await fetch(`${url}/-/import`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });
     expect(await empty.json()).toMatchObject({ ads: 0, pages: 0 });
     await undo.pop()?.();
@@ -330,7 +331,7 @@ describe('a suspended server', () => {
     server.signal('SIGSTOP');
     const short = { ...timing, patience: 4 * timing.expire };
     await expect(listKeys(target(database, short))).rejects.toThrow(
-      `in use by process ${server.pid}, which serves it at ${server.ready.url}, an address that does not answer`,
+      `in use by process ${server.pid}, which serves it at ${server.ready.url}. If that address does not answer`,
     );
     server.signal('SIGCONT');
     expect(await works(server.ready.url ?? '', key)).toBe(true);

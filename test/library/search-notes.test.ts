@@ -113,23 +113,6 @@ test('where nobody knows whether ads run, it says how many they are and when the
   await own.close();
 });
 
-test('pages without a number of ads: it says whether the library has ads of theirs', async () => {
-  const own = await serveLibrary();
-  await own.load(
-    { pageId: 'a', pageName: 'Acme', adsAmount: 9 },
-    { pageId: 'b', pageName: 'Brown' },
-    { pageId: 'c', pageName: 'Cook' },
-  );
-  const by = own.key();
-  const notes = async () =>
-    (await own.ask('POST', '/v1/pages/search', { key: by, body: { adsAmountFrom: 1 } })).body.notes;
-  const left = '2 more pages have no adsAmount: its bounds leave them out, and missing adsAmount finds them.';
-  expect(await notes()).toEqual([`${left} This library has no ad of theirs.`]);
-  await own.load({ id: uuid(1), pageId: 'c' });
-  expect(await notes()).toEqual([`${left} This library has ads of 1 of them.`]);
-  await own.close();
-});
-
 test('only the first page has notes, and they are few and short', async () => {
   const body = { limit: 1, startedAtTo: '2027-01-01', not: { ctaType: Array(50).fill('x'.repeat(500)) } };
   const first = await served.ask('POST', '/v1/ads/search', { key, body: { ...body, startedAtTo: undefined } });

@@ -1,16 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { DatabaseInUse, type DatabaseLock, type LockOptions, locateDatabase, lockDatabase } from '../database/lock.ts';
+import { DatabaseInUse, type DatabaseLock, type LockOptions, lockDatabase, type Owner } from '../database/lock.ts';
 import type { IndexProgress } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
-import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
+import { demoLibrary, openLibrary } from '../open.ts';
+import type { KeyInfo, KeyOptions, Keys } from '../service/accounts.ts';
+import { isSame } from '../service/request.ts';
+import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
 
 export { type KeyOptions, wrongOption } from '../service/accounts.ts';
-
-import { demoLibrary, openLibrary } from '../open.ts';
-import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
-import { accessOver, type LibraryAccess, withAdmin } from './admin.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
 export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> &
@@ -27,7 +25,7 @@ type Listening = { address: string; close(): Promise<void> };
 type ServeOptions = DatabaseOptions & {
   /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
   listen(fetch: Library['fetch']): Promise<Listening>;
-  onError?: (error: unknown) => void;
+  onError?: LibraryOptions['onError'];
 };
 
 type ServedLibrary = {
@@ -44,33 +42,29 @@ type ServedLibrary = {
 };
 
 /** `library serve`. @throws DatabaseInUse, or Error when the address cannot be taken */
-export async function serveLibrary(options: ServeOptions): Promise<ServedLibrary> {
-  let lose: (error: Error) => void;
+export async function serveLibrary({ listen, ...options }: ServeOptions): Promise<ServedLibrary> {
+  let onLost: ((error: Error) => void) | undefined;
   const lost = new Promise<Error>((resolve) => {
-    lose = resolve;
+    onLost = resolve;
   });
-  const owned = await openOwned(options, (error) => lose(error), options.onError);
-  let listening: Listening | undefined;
-  const close = async () => {
-    await listening?.close();
-    owned.close();
-  };
+  const { library, lock, close } = await openOwned({ ...options, onLost });
   try {
-    listening = await options.listen(withAdmin(owned.library, owned.token));
-    owned.announce(listening.address);
+    const { address, close: stop } = await listen(withAdmin(library, lock.token));
+    lock.announce(address);
     return {
-      url: listening.address,
+      url: address,
       apiKey: undefined,
-      stored: { database: owned.database, ...owned.library.size() },
+      stored: { database: lock.database, ...library.size() },
       lost,
       async close() {
         // First, so that other commands wait for the file instead of calling a server that is closing.
-        owned.announce(null);
-        await close();
+        lock.announce(null);
+        await stop();
+        close();
       },
     };
   } catch (error) {
-    await close();
+    close();
     throw error;
   }
 }
@@ -141,17 +135,22 @@ export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLib
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
   withLibrary(target, ({ keys }) => keys.revoke(keyIdOrPrefix));
 
+/** What commands do with a library: with one of this process, or over a few routes with that of another. */
+type LibraryAccess = {
+  keys: { [Method in keyof Keys]: (...given: Parameters<Keys[Method]>) => Awaitable<ReturnType<Keys[Method]>> };
+  import: Library['import'];
+};
+type Awaitable<Value> = Value | Promise<Value>;
+
 async function withLibrary<Result>(
   target: DatabaseOptions,
   work: (library: LibraryAccess) => Result | Promise<Result>,
 ): Promise<Result> {
-  let owned: Owned;
-  try {
-    owned = await openOwned(target);
-  } catch (error) {
-    if (!(error instanceof DatabaseInUse) || !error.owner || !error.reachable) throw error;
-    return work(accessOver(error.owner));
-  }
+  const owned = await openOwned(target).catch(async (error) => {
+    if (error instanceof DatabaseInUse && error.owner && (await isReachable(error.owner))) return error.owner;
+    throw error;
+  });
+  if (!('close' in owned)) return work(accessOver(owned));
   try {
     return await work(owned.library);
   } finally {
@@ -159,22 +158,12 @@ async function withLibrary<Result>(
   }
 }
 
-type Owned = Pick<DatabaseLock, 'announce'> & { database: string; library: Library; token: string; close(): void };
+type OpenOptions = DatabaseOptions & Pick<LockOptions, 'onLost'> & Pick<LibraryOptions, 'onError'>;
 
-const noLock: DatabaseLock = { announce: () => {}, check: () => {}, release: () => {} };
-
-async function openOwned(
-  target: DatabaseOptions,
-  onLost?: (error: Error) => void,
-  onError?: ServeOptions['onError'],
-): Promise<Owned> {
-  const database = await locateDatabase(target.database);
-  const token = randomBytes(24).toString('hex');
-  const options = { database, now: target.now, ...(onError && { onError }) };
-  const { timing, onWait, onIndex } = target;
-  const lock = database === ':memory:' ? noLock : await lockDatabase(database, { token, timing, onWait, onLost });
+async function openOwned(options: OpenOptions): Promise<{ library: Library; lock: DatabaseLock; close(): void }> {
+  const lock = await lockDatabase(options.database, options);
   try {
-    const library = await openLibrary({ ...options, onIndex, checkLock: lock.check });
+    const library = await openLibrary({ ...options, database: lock.database, checkLock: lock.check });
     const close = () => {
       try {
         library.close();
@@ -182,11 +171,71 @@ async function openOwned(
         lock.release();
       }
     };
-    return { database, library, token, announce: lock.announce, close };
+    return { library, lock, close };
   } catch (error) {
     lock.release();
     throw error;
   }
+}
+
+/**
+ * Serves the library and, under `/-/`, what other commands ask of it: for whoever can read the token in the owner's
+ * note, which is the user who runs the server. Arguments and answers are JSON, the source of an import is as it is.
+ */
+function withAdmin(library: Library, token: string): Library['fetch'] {
+  async function answer(request: Request, path: string): Promise<unknown> {
+    if (path === 'owner') return {};
+    if (path === 'import') return library.import(request.body ?? ReadableStream.from([]));
+    const [, method = ''] = /^keys\/(\w+)$/.exec(path) ?? [];
+    if (!Object.hasOwn(library.keys, method)) throw new Error(`This version of the library does not know ${path}.`);
+    return library.keys[method as keyof Keys]((await request.json()) as KeyOptions & string);
+  }
+  return async (request) => {
+    const [, path] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
+    if (path === undefined) return library.fetch(request);
+    if (!isSame(request.headers.get('authorization') ?? '', `Bearer ${token}`))
+      return new Response(null, { status: 404 });
+    try {
+      return Response.json(await answer(request, path));
+    } catch (error) {
+      return Response.json({ message: (error as Error).message }, { status: 400 });
+    }
+  };
+}
+
+const askOwner = ({ url, token }: Owner, path: string, options: RequestInit = {}) =>
+  fetch(`${url}/-/${path}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
+
+const isReachable = (owner: Owner): Promise<boolean> =>
+  askOwner(owner, 'owner', { signal: AbortSignal.timeout(2_000) }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+
+/** The library of another process, found by its note. @throws Error with the message of that process */
+function accessOver(owner: Owner): LibraryAccess {
+  async function ask<Answer>(path: string, body: NonNullable<RequestInit['body']>): Promise<Answer> {
+    const response = await askOwner(owner, path, { body, duplex: 'half' }).catch((error: Error) => {
+      const reason = String(error.cause ?? error);
+      throw new Error(`Process ${owner.pid}, which serves the database at ${owner.url}, broke off: ${reason}.`);
+    });
+    const answer = (await response.json()) as Answer & { message?: string };
+    if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
+    return answer;
+  }
+  return {
+    keys: {
+      create: (options = {}) => ask<KeyInfo & { key: string }>('keys/create', JSON.stringify(options)),
+      list: () => ask<KeyInfo[]>('keys/list', '{}'),
+      revoke: (key) => ask<KeyInfo>('keys/revoke', JSON.stringify(key)),
+    },
+    import: (source) => ask<ImportReport>('import', ReadableStream.from(bytesOf(source))),
+  };
+}
+
+/** A request body takes bytes only. */
+async function* bytesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of source) yield Buffer.from(chunk as Uint8Array);
 }
 
 /** The texts that the commands print, without the final line break. */

@@ -1,18 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import {
-  type BigIntStats,
   closeSync,
   fstatSync,
   futimesSync,
   openSync,
   readFileSync,
   readlinkSync,
+  realpathSync,
   rmSync,
   statSync,
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { open, realpath, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../service/request.ts';
 
@@ -34,11 +33,22 @@ export interface Owner {
 }
 
 export interface DatabaseLock {
+  /** The real path of the file, with all links resolved. */
+  database: string;
+  token: string;
   /** Publishes the address where the owner serves; null: it has stopped serving, but still has the file open. */
   announce(url: string | null): void;
   /** @throws DatabaseLost when the file has another owner, or is gone */
   check(): void;
   release(): void;
+}
+
+export interface LockOptions {
+  timing?: LockTiming | undefined;
+  /** Called once when the file is lost. */
+  onLost?: ((error: DatabaseLost) => unknown) | undefined;
+  /** Called if the file is not free within a second. */
+  onWait?: ((database: string) => void) | undefined;
 }
 
 /** Milliseconds. */
@@ -49,15 +59,6 @@ export interface LockTiming {
   poll: number;
   /** How long to wait for a process that uses the file without serving it. */
   patience: number;
-}
-
-export interface LockOptions {
-  token: string;
-  timing?: LockTiming | undefined;
-  /** Called once when the file is lost. */
-  onLost?: ((error: DatabaseLost) => unknown) | undefined;
-  /** Called if the file is not free within a second. */
-  onWait?: ((database: string) => void) | undefined;
 }
 
 const defaultTiming: LockTiming = { renew: 1_000, expire: 15_000, poll: 50, patience: 30_000 };
@@ -83,30 +84,28 @@ export class DatabaseLost extends ApiError {
 /** Another process that is alive uses the file. */
 export class DatabaseInUse extends Error {
   readonly owner: Owner | undefined;
-  /** Whether the owner answers at its address. */
-  readonly reachable: boolean;
 
-  constructor(database: string, owner: Owner | undefined, reachable: boolean) {
-    super(`${database} is in use by ${owner ? `process ${owner.pid}` : 'another process'}${advice(owner, reachable)}`);
+  constructor(database: string, owner: Owner | undefined) {
+    const rest = owner?.url
+      ? `, which serves it at ${owner.url}. If that address does not answer from here, run this command on the machine or in the container of that process; if it is suspended, end it.`
+      : ', which has not finished yet. Try again when it has.';
+    super(`${database} is in use by ${owner ? `process ${owner.pid}` : 'another process'}${rest}`);
     this.owner = owner;
-    this.reachable = reachable;
   }
 }
 
-function advice(owner: Owner | undefined, reachable: boolean): string {
-  if (!owner?.url) return ', which has not finished yet. Try again when it has.';
-  if (reachable) return `, which serves it at ${owner.url}.`;
-  return `, which serves it at ${owner.url}, an address that does not answer from here. Run this command on the machine or in the container of that process; if it is suspended, end it.`;
-}
-
 /**
- * Takes a database file for this process, or waits for it. The clocks of different machines are never compared: a note
- * counts as abandoned after enough polls without a change.
+ * Takes a database file for this process, or waits for it; makes the file if there is none. The clocks of different
+ * machines are never compared: a note counts as abandoned after enough polls without a change.
  * @throws DatabaseInUse when the owner serves the file, or does not finish in time
+ * @throws Error when the file cannot be written, or has hard links (their other names cannot be found)
  */
-export async function lockDatabase(database: string, options: LockOptions): Promise<DatabaseLock> {
-  const { token, timing = defaultTiming, onWait } = options;
-  let last: Note | undefined;
+export async function lockDatabase(path: string, options: LockOptions = {}): Promise<DatabaseLock> {
+  const { timing = defaultTiming, onWait } = options;
+  const token = randomBytes(24).toString('hex');
+  if (path === ':memory:') return { database: path, token, announce() {}, check() {}, release() {} };
+  const database = locate(path);
+  let last: string | undefined;
   let unchangedMs = 0;
   for (let waitedMs = 0, hasTakenOver = false; ; waitedMs += timing.poll) {
     const file = createNote(database, token);
@@ -114,33 +113,36 @@ export async function lockDatabase(database: string, options: LockOptions): Prom
       // Of several processes that take over at once, the last one wins: each looks again after a longer moment than
       // lies between reading the old note and removing it.
       if (hasTakenOver) await pause(4 * timing.poll);
-      if (isNote(database, file)) return hold(database, file, options);
+      if (isNote(database, file)) return hold({ database, token, file }, options);
       closeSync(file);
       hasTakenOver = false;
       continue;
     }
-    const note = readNote(database);
-    const isUnchanged = note !== undefined && note.text === last?.text && note.changedMs === last.changedMs;
-    unchangedMs = isUnchanged ? unchangedMs + timing.poll : 0;
-    const state = note?.owner && stateOf(note.owner);
-    if (note && (state === 'ended' || (unchangedMs >= timing.expire && state !== 'running'))) {
+    const { owner, seen } = readNote(database);
+    unchangedMs = seen === last ? unchangedMs + timing.poll : 0;
+    const state = owner && stateOf(owner);
+    if (state === 'ended' || (unchangedMs >= timing.expire && state !== 'running')) {
       hasTakenOver = true;
       rmSync(noteOf(database), { force: true });
       continue;
     }
-    // To wait for a process that serves would be in vain, whether it answers here or only renews its note.
-    if (note?.owner?.url && !isUnchanged) {
-      if (await answers(note.owner)) throw new DatabaseInUse(database, note.owner, true);
-      if (note.text === last?.text) throw new DatabaseInUse(database, note.owner, false);
-    }
-    if (waitedMs >= timing.patience) throw new DatabaseInUse(database, note?.owner, false);
+    // To wait for a process that serves would be in vain.
+    const isAlive = state === 'running' || (last !== undefined && seen !== last);
+    if ((owner?.url && isAlive) || waitedMs >= timing.patience) throw new DatabaseInUse(database, owner);
     if (waitedMs === noticeableWait) onWait?.(database);
-    last = note;
+    last = seen;
     await pause(timing.poll);
   }
 }
 
-function hold(database: string, file: number, { token, timing = defaultTiming, onLost }: LockOptions): DatabaseLock {
+interface Held {
+  database: string;
+  token: string;
+  /** The open note. */
+  file: number;
+}
+
+function hold({ database, token, file }: Held, { timing = defaultTiming, onLost }: LockOptions): DatabaseLock {
   // A killed process leaves the engine's own lock behind, a folder beside the database.
   rmSync(`${database}.lock`, { recursive: true, force: true });
   const watched = identityAt(database);
@@ -172,6 +174,8 @@ function hold(database: string, file: number, { token, timing = defaultTiming, o
     }
   }, timing.renew).unref();
   return {
+    database,
+    token,
     check,
     announce(url) {
       writeSync(file, noteText({ ...thisOwner(token), url }), 0);
@@ -185,46 +189,30 @@ function hold(database: string, file: number, { token, timing = defaultTiming, o
   };
 }
 
-/**
- * The real path of a database file, with all links resolved. Creates the file if there is none.
- * @throws Error when the file cannot be written, or has hard links (their other names cannot be found)
- */
-export async function locateDatabase(path: string): Promise<string> {
-  if (path === ':memory:') return path;
+const reasons: Record<string, string> = {
+  ENOENT: 'there is no such folder',
+  ENOTDIR: 'there is no such folder',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not write it',
+  EPERM: 'this user may not write it',
+  EROFS: 'its file system is read-only',
+};
+
+/** The real path of a database file, which is made if there is none. */
+function locate(path: string): string {
   try {
-    await (await open(path, 'a', 0o600)).close();
+    closeSync(openSync(path, 'a', 0o600));
   } catch (error) {
-    throw new Error(`The database ${path} cannot be written: ${reasonOf(error as NodeJS.ErrnoException, path)}.`);
+    const { code = '', message } = error as NodeJS.ErrnoException;
+    throw new Error(`The database ${path} cannot be written: ${reasons[code] ?? message}.`);
   }
-  const database = await realpath(path);
-  const { nlink } = await stat(database);
-  if (nlink > 1) {
-    throw new Error(
-      `${database} has ${nlink} names (hard links), so another process could open it under another name. Make a copy and use that.`,
-    );
-  }
-  return database;
+  const database = realpathSync(path);
+  const { nlink } = statSync(database);
+  if (nlink === 1) return database;
+  throw new Error(
+    `${database} has ${nlink} names (hard links), so another process could open it under another name. Make a copy and use that.`,
+  );
 }
-
-function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
-  switch (code) {
-    case 'ENOENT':
-    case 'ENOTDIR':
-      return `there is no such folder as ${dirname(resolve(path))}`;
-    case 'EISDIR':
-      return 'it is a folder';
-    case 'EACCES':
-    case 'EPERM':
-      return 'this user may not write it';
-    case 'EROFS':
-      return 'its file system is read-only';
-    default:
-      return message;
-  }
-}
-
-/** `owner` is undefined where the note is incomplete. */
-type Note = { text: string; changedMs: number; owner: Owner | undefined };
 
 const noteOf = (database: string) => `${database}.owner`;
 
@@ -242,18 +230,17 @@ function createNote(database: string, token: string): number | undefined {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return undefined;
     if (file !== undefined) unlinkSync(noteOf(database));
-    throw new Error(`Nothing can be written in ${dirname(database)}, where the database is kept: ${message}.`);
+    throw new Error(`Nothing can be written beside ${database}: ${message}.`);
   }
 }
 
-/** @returns undefined where there is no note */
-function readNote(database: string): Note | undefined {
+/** `owner` is undefined where the note is gone or incomplete; `seen` changes while an owner lives. */
+function readNote(database: string): { owner?: Owner | undefined; seen?: string } {
   try {
-    const { mtimeMs } = statSync(noteOf(database));
     const text = readFileSync(noteOf(database), 'utf8');
-    return { text, changedMs: mtimeMs, owner: ownerIn(text) };
+    return { owner: ownerIn(text), seen: `${statSync(noteOf(database)).mtimeMs} ${text}` };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw error;
   }
 }
@@ -301,25 +288,14 @@ function stateOf({ pid, started, host }: Owner): 'running' | 'ended' | 'unknown'
   return startOf(pid) === started ? 'running' : 'ended';
 }
 
-/** Whether the owner's address can be reached from here. */
-async function answers({ url, token }: Owner): Promise<boolean> {
-  if (url === null) return false;
-  try {
-    const headers = { Authorization: `Bearer ${token}` };
-    return (await fetch(`${url}/-/owner`, { headers, signal: AbortSignal.timeout(2_000) })).ok;
-  } catch {
-    return false;
-  }
-}
-
 /** Whether an open file is still the note of the database. */
-const isNote = (database: string, file: number): boolean =>
-  identityAt(noteOf(database)) === identity(fstatSync(file, { bigint: true }));
+function isNote(database: string, file: number): boolean {
+  const { ino, dev } = fstatSync(file, { bigint: true });
+  return identityAt(noteOf(database)) === `${dev} ${ino}`;
+}
 
 /** Which file has this name. Inode numbers are not used again while a file is open. */
 function identityAt(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found && identity(found);
+  return found && `${found.dev} ${found.ino}`;
 }
-
-const identity = ({ ino, dev }: BigIntStats) => `${dev} ${ino}`;

@@ -30,7 +30,7 @@ export async function openDemoLibrary(options: DemoOptions): Promise<{ library: 
     now,
     random: seededRandom(2),
     config: { mediaUrl, appUrl },
-    ...(onError && { onError }),
+    onError,
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();

@@ -19,42 +19,38 @@ export function searchNotes(
   { totalHits, countBy }: { totalHits: number; countBy?: string | undefined },
   { database, records }: Context,
 ): string[] {
-  const { recordType, filters } = search;
-  const { not, ...own } = filters;
-  const values = tagValuesIn(database, records, recordType);
+  const values = tagValuesIn(database, records, search.recordType);
   const notes = [
-    ...[own, (not ?? {}) as FilterValues]
-      .flatMap((some) => unknownValues(recordType, some, values))
-      .slice(0, maxNotes)
-      .map(([tag, value]) => unknownNote(recordType, tag, value, values)),
-    ...withoutTag(search, database),
+    ...unknownValues(search, values).slice(0, maxNotes),
     ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
     ...unknownRunning(search, countBy, database),
-    ...leftOut(search, database),
-    ...keptByNot(search, database),
+    ...withoutValue(search, database),
     ...otherKind(search, totalHits, database),
   ];
   return [...new Set(notes)].slice(0, maxNotes);
 }
 
 const nounOf = ({ name }: RecordType) => (name === 'ads' ? 'ad' : 'page');
+const keysIn = (filter: FilterValue | undefined): string[] => [filter ?? []].flat().map(String);
 
 /** Values that no record has: a typo, another spelling, or a true zero for any other filters. */
-function unknownValues(recordType: RecordType, filters: FilterValues, values: TagValues): [Tag, string][] {
-  return recordType.tags
-    .filter(({ key, all }) => key in filters && !all)
-    .flatMap((tag) => {
-      const given = [filters[tag.key] as FilterValue].flat().map(String);
-      return given.filter((value) => !values.has(tag, value)).map((value): [Tag, string] => [tag, value]);
-    });
-}
-
-function unknownNote(recordType: RecordType, tag: Tag, value: string, values: TagValues): string {
+function unknownValues({ recordType, filters }: Search, values: TagValues): string[] {
+  const inverted = (filters.not ?? {}) as FilterValues;
   const noun = nounOf(recordType);
-  const { values: near, of } = values.near(tag, value);
-  if (of === 0) return `No ${noun} in this library has a value for ${tag.key}.`;
-  const note = `No ${noun} in this library has ${tag.key} ${inQuotes(value)}.`;
-  return tag.opaque ? note : `${note} ${existing(near, of)}`;
+  const noteOf = (tag: Tag, value: string): string => {
+    const { near, of } = values.near(tag, value);
+    if (of === 0) return `No ${noun} in this library has a value for ${tag.key}.`;
+    const note = `No ${noun} in this library has ${tag.key} ${inQuotes(value)}.`;
+    return tag.opaque ? note : `${note} ${existing(near, of)}`;
+  };
+  return recordType.tags
+    .filter(({ all }) => !all)
+    .flatMap((tag) =>
+      [...keysIn(filters[tag.key]), ...keysIn(inverted[tag.key])]
+        .filter((value) => !values.has(tag, value))
+        .slice(0, maxNotes)
+        .map((value) => noteOf(tag, value)),
+    );
 }
 
 const existing = (near: string[], of: number | 'many') =>
@@ -71,7 +67,7 @@ function emptyTexts({ recordType, asOf, filters }: Search, database: Database, v
   const { advertiser, bylines } = filters;
   const names = recordType.tags.find(({ key }) => key === 'advertiserExact');
   if (typeof advertiser === 'string' && names && alone({ advertiser }) === 0) {
-    const { values: near, of } = values.near(names, advertiser);
+    const { near, of } = values.near(names, advertiser);
     if (of !== 0) notes.push(`No advertiser's name has the words of ${inQuotes(advertiser)}. ${existing(near, of)}`);
   }
   if (bylines !== undefined && alone({ not: { missing: ['bylines'] } }) === 0)
@@ -79,26 +75,13 @@ function emptyTexts({ recordType, asOf, filters }: Search, database: Database, v
   return notes;
 }
 
-/** Records that a search would find but for a tag of which they have no value. */
-function withoutTag(search: Search, database: Database): string[] {
-  const { recordType, filters } = search;
-  const given = recordType.tags.filter(({ key, all, opaque }) => key in filters && !all && !opaque);
-  return given.slice(0, maxCounted).flatMap(({ key }) => {
-    const { [key]: _, ...others } = filters;
-    const without = countWithout(key, { ...search, filters: others }, database);
-    if (without === 0) return [];
-    return `${without} more ${have(without, recordType)} no ${key} and ${without === 1 ? 'matches' : 'match'} the rest.`;
-  });
-}
-
 /** Ads of which nobody knows whether they run, where a search asks for that: how many, and when they were last seen. */
 function unknownRunning({ filters, ...search }: Search, countBy: string | undefined, database: Database): string[] {
-  const { active, missing = [], ...others } = filters;
-  const keys = [missing].flat() as string[];
+  const { active, ...others } = filters;
+  const keys = keysIn(filters.missing);
   const isAmong = countBy === 'active' || keys.includes('active') || 'active' in ((filters.not ?? {}) as FilterValues);
   if (active === undefined && !isAmong) return [];
-  const unknown = { ...others, missing: [...new Set([...keys, 'active'])] };
-  const { from, where, values } = conditionsOf({ ...search, filters: unknown });
+  const { from, where, values } = conditionsOf({ ...search, filters: lacking('active', others) });
   const sql = `SELECT count(*) AS ads, count(ads."lastSeenAt") AS seen, min(ads."lastSeenAt") AS first, max(ads."lastSeenAt") AS last FROM ${from} WHERE ${where}`;
   const { ads = 0, seen = 0, first, last } = database.get<SeenRow>(sql, values) ?? {};
   if (ads === 0) return [];
@@ -111,79 +94,58 @@ function unknownRunning({ filters, ...search }: Search, countBy: string | undefi
 
 type SeenRow = { ads: number; seen: number; first: number | null; last: number | null };
 
-/** Records that bounds leave out because they have no value to compare. */
-function leftOut(search: Search, database: Database): string[] {
+/** The same filters for records without a value of a key. */
+const lacking = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
+  ...filters,
+  missing: [...new Set([...keysIn(missing), key])],
+});
+
+/** Records that a filter leaves out, or `not` keeps, because they have no value to compare. */
+function withoutValue(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
-  const bounded = recordType.measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters);
-  return bounded.slice(0, maxCounted).flatMap(({ key }) => {
-    const { [`${key}From`]: _, [`${key}To`]: __, ...others } = filters;
-    const without = countWithout(key, { ...search, filters: others }, database);
-    if (without === 0) return [];
-    const ads = key === 'adsAmount' ? adsOfThose({ ...search, filters: others }, database) : '';
-    return `${without} more ${have(without, recordType)} no ${key}: its bounds leave them out, and missing ${key} finds them.${ads}`;
-  });
-}
-
-/** Pages whose ads are looked for, each by itself. */
-const maxPages = 200;
-
-/** Whether the library holds ads of the pages of which nobody stated how many they have. */
-function adsOfThose({ filters, ...search }: Search, database: Database): string {
-  const missing = [...new Set([filters.missing ?? [], 'adsAmount'].flat() as string[])];
-  const { from, where, values } = conditionsOf({ ...search, filters: { ...filters, missing } });
-  const pages = database.all<{ id: string }>(`SELECT pages.id FROM ${from} WHERE ${where} LIMIT ?`, [
-    ...values,
-    maxPages + 1,
-  ]);
-  if (pages.length > maxPages) return '';
-  const hasAds = (id: string) =>
-    database.get('SELECT 1 FROM ads_text WHERE ads_text MATCH ? LIMIT 1', [
-      `{tags} : "${tagToken({ key: 'pageId', opaque: true }, id)}"`,
-    ]);
-  const having = pages.filter(({ id }) => hasAds(id) !== undefined).length;
-  return having === 0 ? ' This library has no ad of theirs.' : ` This library has ads of ${having} of them.`;
-}
-
-/** Of what a search finds, the records without a value of a key. */
-function countWithout(key: string, search: Search, database: Database): number {
-  const missing = [...new Set([search.filters.missing ?? [], key].flat() as string[])];
-  return countHits(database, { ...search, filters: { ...search.filters, missing } });
-}
-
-const have = (count: number, recordType: RecordType) =>
-  count === 1 ? `${nounOf(recordType)} has` : `${nounOf(recordType)}s have`;
-
-/** Records that `not` keeps because they have no value that could match. */
-function keptByNot(search: Search, database: Database): string[] {
-  const { recordType, filters } = search;
+  const { tags, measures } = recordType;
+  const noun = nounOf(recordType);
+  const each = (wanted: { key: string }[], endings: string[], noteOf: (key: string, found: number) => string) =>
+    wanted.slice(0, maxCounted).flatMap(({ key }) => {
+      const others = Object.entries(filters).filter(([one]) => !endings.some((ending) => one === key + ending));
+      const left = lacking(key, Object.fromEntries(others));
+      const found = countHits(database, { ...search, filters: left });
+      return found === 0 ? [] : noteOf(key, found);
+    });
+  const have = (found: number) => (found === 1 ? `${noun} has` : `${noun}s have`);
   const inverted = Object.keys(filters.not ?? {});
-  const keys = [...recordType.tags.filter(({ all }) => !all), ...recordType.measures]
-    .map(({ key }) => key)
-    .filter((key) => inverted.some((one) => one.replace(/(From|To)$/, '') === key));
-  return keys.slice(0, maxCounted).flatMap((key) => {
-    const kept = countWithout(key, search, database);
-    if (kept === 0) return [];
-    return `${kept} of these ${have(kept, recordType)} no ${key}, and not keeps them; not with missing ${key} leaves them out.`;
-  });
+  const isInverted = ({ key }: { key: string }) => inverted.some((one) => one.replace(/(From|To)$/, '') === key);
+  return [
+    ...each(
+      tags.filter(({ key, all, opaque }) => key in filters && !all && !opaque),
+      [''],
+      (key, found) => `${found} more ${have(found)} no ${key} and ${found === 1 ? 'matches' : 'match'} the rest.`,
+    ),
+    ...each(
+      measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters),
+      ['From', 'To'],
+      (key, found) =>
+        `${found} more ${have(found)} no ${key}: its bounds leave them out, and missing ${key} finds them.`,
+    ),
+    ...each([...tags.filter(({ all }) => !all), ...measures].filter(isInverted), [], (key, found) => {
+      const kept = `${found} of these ${have(found)} no ${key}, and not keeps them`;
+      return `${kept}; not with missing ${key} leaves them out.`;
+    }),
+  ];
 }
-
-const formats: Record<string, string> = { video: 'VIDEO', image: 'IMAGE' };
 
 /** `mediaKind` and `displayFormat` sound alike and say different things. */
 function otherKind(search: Search, totalHits: number, database: Database): string[] {
   const { mediaKind, displayFormat, ...others } = search.filters;
-  const only = [mediaKind ?? [], displayFormat ?? []].flat();
-  if (search.recordType.name !== 'ads' || only.length !== 1) return [];
-  const kind = String(only[0]).toLowerCase();
-  const format = formats[kind];
-  if (format === undefined) return [];
-  const isKind = mediaKind !== undefined;
-  const other: FilterValues = isKind ? { displayFormat: [format] } : { mediaKind: [kind] };
+  const only = [...keysIn(mediaKind), ...keysIn(displayFormat)];
+  const [kind = ''] = only.map((one) => one.toLowerCase());
+  if (search.recordType.name !== 'ads' || only.length !== 1 || !['video', 'image'].includes(kind)) return [];
+  const other: FilterValues = mediaKind ? { displayFormat: [kind.toUpperCase()] } : { mediaKind: [kind] };
   const found = countHits(database, { ...search, filters: { ...others, ...other } });
   if (found === totalHits) return [];
-  const [byKind, byFormat] = isKind ? [totalHits, found] : [found, totalHits];
+  const [byKind, byFormat] = mediaKind ? [totalHits, found] : [found, totalHits];
   return [
-    `mediaKind ${kind} finds ${byKind}, displayFormat ${format} finds ${byFormat}: the first says what an ad's media hold, the second which format the advertiser chose.`,
+    `mediaKind ${kind} finds ${byKind}, displayFormat ${kind.toUpperCase()} finds ${byFormat}: the first says what an ad's media hold, the second which format the advertiser chose.`,
   ];
 }
 
@@ -245,15 +207,15 @@ function tagValuesIn(database: Database, records: Pick<Records, 'read'>, { name 
     counted,
     has: (tag: Tag, value: string): boolean => rowWith(tagToken(tag, value)) !== undefined,
     /** Some values as records write them, those most like `value` first; `of` is how many there are, if not too many. */
-    near(tag: Tag, value: string): { values: string[]; of: number | 'many' } {
+    near(tag: Tag, value: string): { near: string[]; of: number | 'many' } {
       const prefix = tagPrefix(tag.key);
       const alike = tokensFrom(tagToken(tag, value.slice(0, 2)));
       const tokens = new Map(
         [...alike, ...tokensFrom(prefix)].map((token) => [decoded(token.slice(prefix.length)), token]),
       );
       const nearest = nearestFirst(value, [...tokens.keys()]).slice(0, maxShown);
-      const values = nearest.flatMap((one) => written(tag, tokens.get(one) ?? ''));
-      return { values, of: tokens.size < maxCompared ? tokens.size : 'many' };
+      const near = nearest.flatMap((one) => written(tag, tokens.get(one) ?? ''));
+      return { near, of: tokens.size < maxCompared ? tokens.size : 'many' };
     },
   };
 }
@@ -268,17 +230,14 @@ type Counts = {
 /** How many of the records that a search finds have each value of a key, in one pass. */
 export function countsBy(by: string, search: Search, database: Database, records: Pick<Records, 'read'>): Counts {
   const { recordType, filters } = search;
-  const { missing = [] } = filters;
-  const hits = (more: FilterValues) => countHits(database, { ...search, filters: { ...filters, ...more } });
-  const none = hits({ missing: [...new Set([missing, by].flat() as string[])] });
+  const hits = (others: FilterValues) => countHits(database, { ...search, filters: others });
+  const none = hits(lacking(by, filters));
   const tag = recordType.tags.find(({ key }) => key === by);
-  if (tag === undefined) {
-    const values = [true, false].map((value) => ({ value, total: hits({ [by]: value }) }));
-    return { by, values, none };
-  }
+  if (tag === undefined)
+    return { by, values: [true, false].map((value) => ({ value, total: hits({ ...filters, [by]: value }) })), none };
   const values = tagValuesIn(database, records, recordType).counted(tag, search);
-  if (!tag.boolean) return { by, values, none };
-  return { by, values: values.map(({ value, total }) => ({ value: value === 'true', total })), none };
+  const isTrue = ({ value, total }: ValueCount) => ({ value: value === 'true', total });
+  return { by, values: tag.boolean ? values.map(isTrue) : values, none };
 }
 
 /** A token of the index may be cut inside an escape. */

@@ -4,32 +4,29 @@ import * as schemas from '../../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../../api/search-filters.ts';
 import { libraryFilters } from '../search/filter-keys.ts';
 import { describeFilters, isCondition } from '../search/filters.ts';
-import { type LibraryConfig, type Price, scopeNames } from './config.ts';
+import { type LibraryConfig, scopeNames } from './config.ts';
 import { creditHeaders } from './meter.ts';
 
 type Json = Record<string, unknown>;
 
-/** What each operation takes in its body and gives, by the names of the document. */
-const bodies: Record<OperationName, { takes?: string; gives: string }> = {
-  whoami: { gives: 'Identity' },
-  getAccount: { gives: 'Account' },
-  getCredits: { gives: 'CreditStatus' },
-  listCollections: { gives: 'CollectionListResult' },
-  listCollectionItems: { gives: 'CollectionItemsResult' },
-  addCollectionItem: { takes: 'AddCollectionItemRequest', gives: 'AddCollectionItemResult' },
-  searchAds: { takes: 'AdSearchRequest', gives: 'AdListResult' },
-  getAd: { gives: 'Ad' },
-  searchPages: { takes: 'PageSearchRequest', gives: 'PageListResult' },
-  getPage: { gives: 'Page' },
+/** What each operation gives, by the names of the document. */
+const gives: Record<OperationName, string> = {
+  whoami: 'Identity',
+  getAccount: 'Account',
+  getCredits: 'CreditStatus',
+  listCollections: 'CollectionListResult',
+  listCollectionItems: 'CollectionItemsResult',
+  addCollectionItem: 'AddCollectionItemResult',
+  searchAds: 'AdListResult',
+  getAd: 'Ad',
+  searchPages: 'PageListResult',
+  getPage: 'Page',
 };
 
-const statusTexts: Record<number, string> = {
-  401: 'Invalid API key',
-  402: 'Subscription or credits required',
-  403: 'Missing required scope',
-  404: 'Not found',
-  422: 'Invalid body, query or id',
-  429: 'Usage limit exceeded',
+const takes: Partial<Record<OperationName, string>> = {
+  addCollectionItem: 'AddCollectionItemRequest',
+  searchAds: 'AdSearchRequest',
+  searchPages: 'PageSearchRequest',
 };
 
 /** The API as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that serve it. */
@@ -37,13 +34,10 @@ export function openApiDocument(config: LibraryConfig, origin: string): Json {
   const paths: Record<string, Json> = {};
   for (const { name, method, path } of Object.values(operations))
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name, config) };
+  const info = { title: 'Ad and Page Library Public API', version: '1.0.0' };
   return {
     openapi: '3.1.0',
-    info: {
-      title: 'Ad and Page Library Public API',
-      version: '1.0.0',
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
+    info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
     [filtersExtension]: describeFilters(config),
     servers: [{ url: origin }],
     security: [{ bearer: [] }],
@@ -63,51 +57,30 @@ const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const json = (name: string) => ({ content: { 'application/json': { schema: ref(name) } } });
 
 function operation(name: OperationName, { scopes, prices }: LibraryConfig): Json {
-  const { gated, path } = operations[name];
-  const { takes, gives } = bodies[name];
-  const finds = path.includes('{');
-  const scope = scopes[name];
-  const statuses = [
-    401,
-    ...(gated ? [402, 429] : []),
-    ...(scope ? [403] : []),
-    ...(finds ? [404] : []),
-    ...(finds || takes ? [422] : []),
-  ];
   const { charged, remaining } = creditHeaders[name];
-  const headers = [
-    'X-Service-Request-Id',
-    ...(charged ? ['X-Service-Credits-Charged'] : []),
-    ...(remaining ? ['X-Service-Credits-Remaining'] : []),
-  ];
+  const { credits, perItems } = prices[name] ?? { credits: 0 };
+  const price = `Credits: ${credits}${perItems ? ` per started ${perItems} items in the answer` : ''}.`;
+  const headers = ['Request-Id', ...(charged ? ['Credits-Charged'] : []), ...(remaining ? ['Credits-Remaining'] : [])];
+  const header = { schema: { type: 'string' } };
   return {
     operationId: name,
-    description: [scope && `Scope: ${scope}.`, gated && priceText(prices[name])].filter(Boolean).join(' '),
+    description: scopes[name] ? `Scope: ${scopes[name]}. ${price}` : price,
     parameters: parameters(name),
-    ...(takes && { requestBody: { required: true, ...json(takes) } }),
+    ...(takes[name] && { requestBody: { required: true, ...json(takes[name]) } }),
     responses: {
       200: {
         description: 'OK',
-        headers: Object.fromEntries(headers.map((header) => [header, { schema: { type: 'string' } }])),
-        ...json(gives),
+        headers: Object.fromEntries(headers.map((rest) => [`X-Service-${rest}`, header])),
+        ...json(gives[name]),
       },
-      ...Object.fromEntries(
-        statuses.map((status) => [status, { description: statusTexts[status], ...json('ErrorBody') }]),
-      ),
+      '4XX': { description: 'What was wrong; nothing is charged', ...json('ErrorBody') },
     },
   };
 }
 
-function priceText({ credits, perItems }: Price = { credits: 0 }): string {
-  const unit = credits === 1 ? 'credit' : 'credits';
-  return `Costs ${credits} ${unit}${perItems ? ` per started ${perItems} items in the answer` : ''}.`;
-}
-
 function parameters(name: OperationName): Json[] {
   const inPath = [...operations[name].path.matchAll(/\{(\w+)\}/g)].map(([, key = '']) => ({
-    name: key,
-    in: 'path',
-    required: true,
+    ...{ name: key, in: 'path', required: true },
     schema: { type: 'string', ...(key !== 'pageId' && { format: 'uuid' }) },
   }));
   if (name !== 'listCollectionItems') return inPath;
@@ -136,50 +109,28 @@ function namedSchemas(): Json {
 
 /** The body of a search, and what its `not` takes. */
 function searchSchemas(item: string, filters: SearchFilter[], { searchLimit }: LibraryConfig): Json {
-  const object = (properties: Json) => ({ type: 'object', additionalProperties: false, properties });
-  const conditions = Object.fromEntries(
-    filters.filter(isCondition).map((filter) => [filter.key, filterSchema(filter)]),
-  );
-  const others = filters.filter((filter) => !isCondition(filter));
+  const object = (some: SearchFilter[], others: Json = {}) => ({
+    ...{ type: 'object', additionalProperties: false },
+    properties: { ...others, ...Object.fromEntries(some.map((filter) => [filter.key, filterSchema(item, filter)])) },
+  });
+  const countable = filters.flatMap(({ key, counted }) => (counted ? key : []));
   return {
-    [`${item}Conditions`]: object(conditions),
-    [`${item}SearchRequest`]: object({
-      limit: { type: 'integer', minimum: 1, maximum: searchLimit.maximum, default: searchLimit.default },
+    [`${item}Conditions`]: object(filters.filter(isCondition)),
+    [`${item}SearchRequest`]: object(filters, {
+      limit: { type: 'integer', minimum: 1, ...searchLimit },
       cursor: { type: 'string', description: 'From an earlier answer; goes on alone, without the filters' },
-      countBy: {
-        type: 'string',
-        enum: filters.flatMap(({ key, counted }) => (counted ? key : [])),
-        description: 'With the first page: `counts` tells how many records have each value, the 30 commonest',
-      },
-      ...conditions,
-      ...Object.fromEntries(
-        others.map((filter) => [
-          filter.key,
-          filter.type === 'filters'
-            ? { description: filter.description, ...ref(`${item}Conditions`) }
-            : filterSchema(filter),
-        ]),
-      ),
+      countBy: { type: 'string', enum: countable, description: 'Counts the values of this key with the first page' },
     }),
   };
 }
 
-function filterSchema({ type, description, values, open, example, maxLength, ...rest }: SearchFilter): Json {
-  const about = {
-    description,
-    ...(rest.default !== undefined && { default: rest.default }),
-    ...(example !== undefined && { examples: [example] }),
-  };
+function filterSchema(item: string, { type, description, values, open, example, maxLength, ...rest }: SearchFilter) {
+  const { default: usual, minimum, maximum } = rest;
+  const about = { description, default: usual, ...(example !== undefined && { examples: [example] }) };
   const text = { type: 'string', ...(values && (open ? { examples: values } : { enum: values })) };
-  switch (type) {
-    case 'query':
-    case 'string':
-      return { ...text, ...about, minLength: 1, ...(maxLength !== undefined && { maxLength }) };
-    case 'strings':
-      return { ...about, anyOf: [text, { type: 'array', items: text, minItems: 1, maxItems: maxLength }] };
-    case 'date':
-      return { ...about, type: 'string' };
-    default:
-      return { ...about, type, minimum: rest.minimum, maximum: rest.maximum };
-  }
+  if (type === 'filters') return { description, ...ref(`${item}Conditions`) };
+  if (type === 'query' || type === 'string') return { ...text, ...about, minLength: 1, maxLength };
+  if (type === 'strings')
+    return { ...about, anyOf: [text, { type: 'array', items: text, minItems: 1, maxItems: maxLength }] };
+  return { ...about, type: type === 'date' ? 'string' : type, minimum, maximum };
 }

@@ -41,7 +41,7 @@ export type LibraryOptions = {
   /** Hears how far the records of a file of an older version are indexed again. */
   onIndex?: ((progress: IndexProgress) => void) | undefined;
   /** Receives errors that callers only see as a 500. */
-  onError?: (error: unknown) => void;
+  onError?: ((error: unknown) => void) | undefined;
 };
 
 export type Library = {
