@@ -158,11 +158,13 @@ for (const [question, sql] of statements) {
 }
 other.close();
 
-for (const format of ['csv', 'jsonl'] as const) {
-  const target = { format, maxBytes: 1e12, write: () => {} };
-  const [{ bytes }, ms] = await timed(() =>
-    pool.export(snapshot, { sql: everyAdSql }, (from) => writeExport(from, target)),
-  );
+for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
+  let bytes = 0;
+  const write = (part: Uint8Array) => {
+    bytes += part.length;
+  };
+  const target = { format, maxBytes: 1e12, write };
+  const [, ms] = await timed(() => writeExport((read) => pool.export(snapshot, { sql: everyAdSql }, read), target));
   print(`export ${format}: ${ms.toFixed(0)} ms, ${(bytes / 1e6).toFixed(1)} MB`);
 }
 await pool.close();

@@ -1,17 +1,22 @@
 import { stringify } from 'csv-stringify/sync';
 import { canonical } from '../api/call.ts';
 import { invalidRequest } from '../api/errors.ts';
+import { count } from '../present/list-text.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
 import { adIdsOf, countOutside, foundBy, foundInParts, isComplete } from './gatherings.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, describedColumns, isoTime } from './tables.ts';
+import { type RunStatement, type TypedFormat, writeTyped } from './typed-export.ts';
 
-export type ExportFormat = 'csv' | 'jsonl';
+export type ExportFormat = 'csv' | 'jsonl' | TypedFormat;
 
-interface ExportCounts {
+export interface ExportCounts {
   rows: number;
-  bytes: number;
+  /** Cells of a sheet that were cut. */
+  cut: number;
+  /** What the columns `id` and `adId` hold, if there is one. */
+  ids: Set<Cell> | undefined;
 }
 
 interface ExportTarget {
@@ -28,23 +33,46 @@ export const everyAdSql = `SELECT ${columnsOf('ads')
   .join(', ')} FROM ads ORDER BY rowid`;
 
 /** Writes the rows of a statement as they come, never all of them at once in memory. */
-export async function writeExport(exported: SqlExport, target: ExportTarget): Promise<ExportCounts> {
-  const { columns } = exported;
-  const counts = { rows: 0, bytes: 0 };
-  const write = async (part: string) => {
-    const bytes = Buffer.from(part);
-    counts.bytes += bytes.length;
-    if (counts.bytes > target.maxBytes) {
+export async function writeExport(run: RunStatement, { format, ...target }: ExportTarget): Promise<ExportCounts> {
+  let bytes = 0;
+  const write = async (part: Uint8Array) => {
+    bytes += part.length;
+    if (bytes > target.maxBytes) {
       throw invalidRequest(`The export would have more than ${target.maxBytes} bytes. Select fewer columns or rows.`);
     }
-    await target.write(bytes);
+    await target.write(part);
   };
-  if (target.format === 'csv') await write(`${BYTE_ORDER_MARK}${csvOf([columns])}`);
-  for await (const batch of exported.rows) {
-    if (batch.length > 0) await write(target.format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns));
-    counts.rows += batch.length;
+  const counts: ExportCounts = { rows: 0, cut: 0, ids: undefined };
+  const counted: RunStatement = (read) => run((exported) => read({ ...exported, rows: countRows(exported, counts) }));
+  if (format === 'csv' || format === 'jsonl') {
+    await counted(({ columns, rows }) => writeText(format, { columns, rows }, (text) => write(Buffer.from(text))));
+  } else {
+    counts.cut = await writeTyped(format, counted, write);
   }
   return counts;
+}
+
+/** Counts anew from the first row. */
+async function* countRows({ columns, rows }: SqlExport, counts: ExportCounts): SqlExport['rows'] {
+  const [column] = columns.flatMap((name, index) => (name === 'id' || name === 'adId' ? [index] : []));
+  counts.rows = 0;
+  counts.ids = column === undefined ? undefined : new Set();
+  for await (const batch of rows) {
+    counts.rows += batch.length;
+    if (column !== undefined) for (const row of batch) counts.ids?.add(row[column] ?? null);
+    yield batch;
+  }
+}
+
+async function writeText(
+  format: 'csv' | 'jsonl',
+  { columns, rows }: SqlExport,
+  write: (text: string) => Promise<void>,
+): Promise<void> {
+  if (format === 'csv') await write(`${BYTE_ORDER_MARK}${csvOf([columns])}`);
+  for await (const batch of rows) {
+    if (batch.length > 0) await write(format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns));
+  }
 }
 
 /** So that spreadsheets read UTF-8. */
@@ -77,14 +105,20 @@ interface MethodsNote {
   coverage: CoverageView;
   sql: string;
   rows: number;
+  /** Ids of the ads that the rows hold, as `idKey` writes them, where that is known. */
+  adIds?: ReadonlySet<string> | undefined;
   /** Milliseconds since the epoch. */
   now: number;
   version: string;
 }
 
 /** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
-export function methodsNote({ contents, coverage, sql, rows, now, version }: MethodsNote): string {
-  const { ads, pages, gatherings, letGo } = contents;
+export function methodsNote({ contents, coverage, sql, rows, adIds, now, version }: MethodsNote): string {
+  const { ads, pages, letGo } = contents;
+  const gatherings = contents.gatherings.filter(
+    (gathering) => !adIds || [...adIdsOf(gathering, contents)].some((id) => adIds.has(id)),
+  );
+  const others = contents.gatherings.length - gatherings.length;
   const outside = countOutside(contents);
   return `# How these ads were gathered
 
@@ -96,8 +130,8 @@ ${indented(sql)}
 
 ## Gatherings
 
-${gatherings.length === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map((gathering) => tableRow(gathering, contents))].join('\n')}
-${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
+${gatherings.length === 0 && others === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map((gathering) => tableRow(gathering, contents))].join('\n')}
+${others > 0 ? `\n${count(others, 'other gathering')} of the dataset read none of these ads.\n` : ''}${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
 ## What to keep in mind
 
 - "Found" is the total that the service gave, "read" the number of different ads that were read. A gathering that is not complete is a part of what there is, in the service's order, and no random sample.

@@ -72,7 +72,10 @@ export interface FoundResource {
 }
 
 export type ResourceContents = {
-  contents: { uri: string; mimeType: string; text: string; _meta?: Record<string, unknown> }[];
+  contents: ({ uri: string; mimeType: string; _meta?: Record<string, unknown> } & (
+    | { text: string }
+    | { blob: string }
+  ))[];
 };
 
 export interface CatalogOptions {
@@ -164,12 +167,18 @@ async function findExport(exports: Exports, { uri, errors: { notFound } }: Resou
       const content = await file.content().catch((error) => {
         throw error instanceof AdLibraryError ? notFound(error.message) : error;
       });
+      if (!textPattern.test(mimeType)) {
+        return { contents: [{ uri, mimeType, blob: Buffer.from(content).toString('base64') }] };
+      }
       const size = bytesInJson(content);
       if (size > maxBytes) throw tooLarge(size);
       return { contents: [{ uri, mimeType, text: Buffer.from(content).toString() }] };
     },
   };
 }
+
+/** Other files are sent in base64. */
+const textPattern = /^text\/|jsonl$/;
 
 function bytesInJson(content: Uint8Array): number {
   let bytes = content.length;

@@ -1,13 +1,21 @@
 import * as z from 'zod';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { type ExportFormat, everyAdSql, methodsNote, writeExport } from '../dataset/export.ts';
+import { type ExportCounts, type ExportFormat, everyAdSql, methodsNote, writeExport } from '../dataset/export.ts';
+import type { RunStatement } from '../dataset/typed-export.ts';
 import { count } from '../present/list-text.ts';
 import { quote, word } from '../present/safe-text.ts';
 import { dayOf } from '../present/values.ts';
+import { idKey } from '../state/dataset.ts';
 import type { ExportedFile } from '../state/exports.ts';
 import { defineListTool, type ResourceLink } from './tool.ts';
 
-const mimeTypes: Record<ExportFormat, string> = { csv: 'text/csv', jsonl: 'application/jsonl' };
+/** As registered at IANA. */
+const mimeTypes: Record<ExportFormat, string> = {
+  csv: 'text/csv',
+  jsonl: 'application/jsonl',
+  xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+  parquet: 'application/vnd.apache.parquet',
+};
 
 const noteEnding = '-methods.md';
 
@@ -15,14 +23,14 @@ export const exportAds = defineListTool({
   name: 'export_ads',
   title: 'Export gathered ads',
   description:
-    'Write gathered ads, or the rows of any SELECT, to a CSV or JSON Lines file with a note on how they were gathered, as resources that the host can read for an hour, or as files where AD_LIBRARY_FILES names a folder.',
+    'Write gathered ads, or the rows of any SELECT, to a file (CSV, JSON Lines, Excel, Parquet) with a note on how they were gathered, as resources that the host can read for an hour, or as files where AD_LIBRARY_FILES names a folder.',
   guide: 'export_ads writes files for the user.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
   example: () => ({ name: 'ads' }),
   operations: [],
   input: z.strictObject({
-    sql: z.string().optional().describe('as in query_ads; default: every ad, without json'),
-    format: z.enum(['csv', 'jsonl']).optional().describe('default csv'),
+    sql: z.string().optional().describe('as in query_ads; default: every ad, all columns but json; SELECT * brings it'),
+    format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('default csv'),
     name: z
       .string()
       .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
@@ -35,20 +43,21 @@ export const exportAds = defineListTool({
     const contents = await (await context.dataset()).contents();
     const exports = context.exports();
     const name = chosen ?? `ads-${dayOf(now)}`;
-    let rows = 0;
+    let counts: ExportCounts = { rows: 0, cut: 0, ids: undefined };
     const file = await exports.create({
       name: `${name}.${format}`,
       besideEnding: noteEnding,
       mimeType: mimeTypes[format],
-      write: (take) =>
-        context.sql().export(contents, { sql, signal }, async (exported) => {
-          const { maxBytes } = exports;
-          ({ rows } = await writeExport(exported, { format, write: take, maxBytes }));
-        }),
+      write: async (take) => {
+        const run: RunStatement = (read) => context.sql().export(contents, { sql, signal }, read);
+        counts = await writeExport(run, { format, write: take, maxBytes: exports.maxBytes });
+      },
     });
+    const { rows, cut, ids } = counts;
     const known = await context.adRows.knownAds(context.tenantId, contents);
     const coverage = viewCoverage({ contents, known, sql });
-    const noteText = methodsNote({ contents, coverage, sql, rows, now, version });
+    const adIds = ids && new Set([...ids].flatMap((id) => (typeof id === 'string' ? idKey(id) : [])));
+    const noteText = methodsNote({ contents, coverage, sql, rows, adIds, now, version });
     const note = await exports
       .create({
         name: `${file.name.slice(0, -`.${format}`.length)}${noteEnding}`,
@@ -59,10 +68,13 @@ export const exportAds = defineListTool({
         await file.discard?.();
         throw error;
       });
-    const data = { uri: file.uri, ...(file.path && { file: file.path }), rows, bytes: file.bytes, methods: note.uri };
+    const path = file.path === undefined ? {} : { file: file.path };
+    const data = { uri: file.uri, ...path, rows, bytes: file.bytes, methods: note.uri, ...(cut > 0 && { cut }) };
+    const cutText =
+      cut === 0 ? '' : `${count(cut, 'cell')} had more than 32,767 characters, Excel's limit, and were cut.\n`;
     return {
       data,
-      text: exportText(file, note, rows) + coverageText(coverage),
+      text: exportText(file, note, rows) + cutText + coverageText(coverage),
       attached: [linkTo(file), linkTo(note)],
     };
   },

@@ -1,20 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { strFromU8, unzipSync } from 'fflate';
+import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import readSheet from 'read-excel-file/node';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ExportFormat, everyAdSql, writeExport } from '../../src/dataset/export.ts';
 import { SqlPool } from '../../src/dataset/sql/pool.ts';
 import type { Cell } from '../../src/dataset/tables.ts';
+import type { RunStatement } from '../../src/dataset/typed-export.ts';
 import { snapshotOf, someAds } from './sql/snapshots.ts';
 
-async function exported(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {
+/** A statement that gives the same rows each time it runs. */
+const statement =
+  (columns: string[], batches: () => Iterable<Cell[][]>): RunStatement =>
+  (read) =>
+    read({
+      columns,
+      rows: (async function* () {
+        yield* batches();
+      })(),
+    });
+
+async function written(format: ExportFormat, columns: string[], ...batches: Cell[][][]) {
   const parts: Uint8Array[] = [];
-  async function* rows() {
-    yield* batches;
-  }
   const target = { format, maxBytes: 1e6, write: (bytes: Uint8Array) => void parts.push(bytes) };
-  const counts = await writeExport({ columns, rows: rows() }, target);
-  const bytes = Buffer.concat(parts);
-  expect(counts).toEqual({ rows: batches.flat().length, bytes: bytes.length });
-  return bytes.toString();
+  const counts = await writeExport(
+    statement(columns, () => batches),
+    target,
+  );
+  expect(counts.rows).toBe(batches.flat().length);
+  return { bytes: Buffer.concat(parts), counts };
 }
+
+const exported = async (format: ExportFormat, columns: string[], ...batches: Cell[][][]) =>
+  (await written(format, columns, ...batches)).bytes.toString();
 
 describe('CSV', () => {
   test('follows RFC 4180 behind a byte order mark', async () => {
@@ -61,16 +80,145 @@ test('JSON Lines hold an object a row, by the names of the columns', async () =>
 });
 
 test('an export that grows too large fails, and what cannot be written ends it', async () => {
-  const source = () => ({
-    columns: ['a'],
-    rows: (async function* () {
-      for (;;) yield [['x'.repeat(1000)]];
-    })(),
+  const noise = Array.from({ length: 500 }, (_, index) => [randomBytes(30).toString('hex') + index]);
+  const source = statement(['a'], () => [noise, noise]);
+  for (const format of ['csv', 'jsonl', 'xlsx', 'parquet'] as const) {
+    const write = () => {};
+    await expect(writeExport(source, { format, maxBytes: 10_000, write })).rejects.toThrow('10000 bytes');
+    const full = () => Promise.reject(new Error('the disk is full'));
+    await expect(writeExport(source, { format, maxBytes: 1e9, write: full })).rejects.toThrow('disk is full');
+  }
+});
+
+const [noon, morning] = ['2026-06-14T12:30:05.000Z', '2026-06-15T00:00:00.000Z'];
+
+describe('a sheet', () => {
+  const sheetOf = async (columns: string[], ...batches: Cell[][][]) => {
+    const { bytes, counts } = await written('xlsx', columns, ...batches);
+    const [sheet] = await readSheet(bytes, { trim: false });
+    return { rows: sheet?.data, counts, xml: strFromU8(unzipSync(bytes)['xl/worksheets/sheet1.xml'] as Uint8Array) };
+  };
+
+  test('holds dates, numbers and texts as what they are, and its header stays', async () => {
+    const { rows, xml } = await sheetOf(
+      ['id', 'startedAt', 'count', 'share', 'mixed'],
+      [['00042', noon, 3, 0.5, 'one']],
+      [
+        [null, null, null, null, null],
+        ['x', morning, -7, 2, 2],
+      ],
+    );
+    expect(rows).toEqual([
+      ['id', 'startedAt', 'count', 'share', 'mixed'],
+      ['00042', new Date(noon), 3, 0.5, 'one'],
+      [null, null, null, null, null],
+      ['x', new Date(morning), -7, 2, 2],
+    ]);
+    expect(xml).toMatch(/<pane ySplit="1"[^>]* state="frozen"/);
   });
-  const write = () => {};
-  await expect(writeExport(source(), { format: 'jsonl', maxBytes: 10_000, write })).rejects.toThrow('10000 bytes');
-  const full = () => Promise.reject(new Error('the disk is full'));
-  await expect(writeExport(source(), { format: 'csv', maxBytes: 1e9, write: full })).rejects.toThrow('disk is full');
+
+  test.each([
+    ['another text', [noon, 'unknown']],
+    ['a day', [noon, '2026-06-14']],
+    ['a number', [noon, 20260614]],
+    ['a date before those of Excel', [noon, '1899-12-31T00:00:00.000Z']],
+    ['a day that is none', [noon, '2026-02-31T99:00:00.000Z']],
+  ])('a column of dates with %s stays text', async (_, cells) => {
+    const { rows } = await sheetOf(
+      ['at'],
+      cells.map((cell) => [cell]),
+    );
+    expect(rows).toEqual([['at'], ...cells.map((cell) => [cell])]);
+  });
+
+  test('has no formula, whatever an advertiser wrote', async () => {
+    const hostile = ['=1+1', '=cmd|"/C calc"!A0', '@SUM(A1)', '<f>1+1</f>', ']]><f>1</f>', '_x003D_1', '&#61;1', '+1'];
+    const { rows, xml } = await sheetOf(
+      ['=A1', 'text'],
+      hostile.map((text) => [text, text]),
+    );
+    expect(rows).toEqual([['=A1', 'text'], ...hostile.map((text) => [text, text])]);
+    expect(xml).not.toMatch(/<f[ >]/);
+  });
+
+  test('is well-formed for every text', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 30 });
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 5 }), async (texts) => {
+        const { rows, xml } = await sheetOf(
+          ['n', 'a'],
+          texts.map((one, index) => [index, one]),
+        );
+        // biome-ignore lint/suspicious/noControlCharactersInRegex: no XML has these.
+        expect(xml).not.toMatch(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/);
+        expect(rows).toHaveLength(texts.length + 1);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('long numbers keep their digits as text, long texts are cut and counted', async () => {
+    const long = 'x'.repeat(40_000);
+    const { rows, counts } = await sheetOf(
+      ['n', 'a'],
+      [
+        [1_234_567_890_123_456, long],
+        [999_999_999_999_999, 'short'],
+      ],
+    );
+    expect(rows?.[1]).toEqual(['1234567890123456', 'x'.repeat(32_767)]);
+    expect(rows?.[2]).toEqual([999_999_999_999_999, 'short']);
+    expect(counts.cut).toBe(1);
+  });
+
+  test('has at most the rows that Excel takes', async () => {
+    const batch = Array.from({ length: 1000 }, () => [1]);
+    const source = statement(['a'], () => Array.from({ length: 1050 }, () => batch));
+    const target = { format: 'xlsx', maxBytes: 1e9, write: () => {} } as const;
+    await expect(writeExport(source, target)).rejects.toThrow('1048575 rows below its header');
+  });
+});
+
+describe('Parquet', () => {
+  const parquetOf = async (columns: string[], ...batches: Cell[][][]) => {
+    const { bytes } = await written('parquet', columns, ...batches);
+    const file = new Uint8Array(bytes).buffer;
+    const schema = parquetMetadata(file).schema.slice(1);
+    return { rows: await parquetReadObjects({ file }), types: schema.map(({ type }) => type) };
+  };
+
+  test('columns have the type of all their cells, and the second of a name a number', async () => {
+    const { rows, types } = await parquetOf(
+      ['id', 'startedAt', 'count', 'share', 'mixed', 'nothing', 'id'],
+      [['00042', noon, 3, 1, 'one', null, 'a']],
+      [
+        [null, null, null, null, null, null, null],
+        ['é😀', morning, -7, 0.5, 2, null, 'b'],
+      ],
+    );
+    expect(types).toEqual(['BYTE_ARRAY', 'INT64', 'INT64', 'DOUBLE', 'BYTE_ARRAY', 'BYTE_ARRAY', 'BYTE_ARRAY']);
+    const empty = { id: null, startedAt: null, count: null, share: null, mixed: null, nothing: null, id_2: null };
+    expect(rows).toEqual([
+      { ...empty, id: '00042', startedAt: new Date(noon), count: 3n, share: 1, mixed: 'one', id_2: 'a' },
+      empty,
+      { ...empty, id: 'é😀', startedAt: new Date(morning), count: -7n, share: 0.5, mixed: '2', id_2: 'b' },
+    ]);
+  });
+
+  test('more rows than are written at once are all there, and none are none', async () => {
+    const cells = Array.from({ length: 45_000 }, (_, index): Cell[] => [index, `ad-${index}`]);
+    const { rows } = await parquetOf(['n', 'id'], cells.slice(0, 30_000), cells.slice(30_000));
+    expect(rows).toHaveLength(45_000);
+    expect(rows[44_999]).toEqual({ n: 44_999n, id: 'ad-44999' });
+    expect((await parquetOf(['n', 'id'])).rows).toEqual([]);
+  });
+
+  test('a statement that gives other rows the second time is refused', async () => {
+    let runs = 0;
+    const source: RunStatement = (read) => statement(['a'], () => [[[runs++ === 0 ? 1 : 'one']]])(read);
+    const target = { format: 'parquet', maxBytes: 1e6, write: () => {} } as const;
+    await expect(writeExport(source, target)).rejects.toThrow('random()');
+  });
 });
 
 describe('every ad of a dataset', () => {
@@ -81,7 +229,7 @@ describe('every ad of a dataset', () => {
     const snapshot = snapshotOf('tenant', someAds(700));
     const parts: Uint8Array[] = [];
     const target = { format: 'csv' as const, maxBytes: 1e9, write: (bytes: Uint8Array) => void parts.push(bytes) };
-    const counts = await pool.export(snapshot, { sql: everyAdSql }, (rows) => writeExport(rows, target));
+    const counts = await writeExport((read) => pool.export(snapshot, { sql: everyAdSql }, read), target);
     expect(counts.rows).toBe(700);
     const [head = '', first = ''] = Buffer.concat(parts).toString().split('\r\n');
     expect(head).toMatch(/^\ufeffid,pageId,.*,gatheredAt$/);

@@ -42,6 +42,36 @@ test('with a folder for files an export is a file in it, which only its owner ca
   expect(contents).toMatchObject([{ text: written }]);
 });
 
+test('sheets and Parquet files are read as resources in base64', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  await server.call('search_ads', { limit: 5 });
+  for (const [format, mimeType] of [
+    ['xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+    ['parquet', 'application/vnd.apache.parquet'],
+  ]) {
+    const { data } = await server.call('export_ads', { name: 'tea', format });
+    const { contents } = await server.client.readResource({ uri: data.uri as string });
+    expect(contents).toEqual([{ uri: data.uri, mimeType, blob: readFileSync(data.file as string, 'base64') }]);
+  }
+});
+
+test('the note lists the gatherings whose ads were exported', async ({ start, folder }) => {
+  const server = await start({ files: folder });
+  const gathered = async (filters: object) =>
+    (await server.call('gather_ads', { filters, maxAds: 100, maxCredits: 100 })).data.gathering as string;
+  const [running, ended] = [await gathered({ active: true }), await gathered({ active: false })];
+  const noteOf = async (sql: string) => {
+    const { data } = await server.call('export_ads', { sql });
+    const { contents } = await server.client.readResource({ uri: data.methods as string });
+    return String(contents[0] && 'text' in contents[0] && contents[0].text);
+  };
+  const narrow = await noteOf(`SELECT adId FROM gathered WHERE gatheringId = '${ended}'`);
+  expect(narrow).toContain(ended);
+  expect(narrow).not.toContain(running);
+  expect(narrow).toContain('1 other gathering of the dataset read none of these ads.');
+  expect(await noteOf('SELECT count(*) FROM ads')).toContain(running);
+});
+
 test('no file is overwritten and no link is followed', async ({ start, folder }) => {
   const server = await start({ files: folder });
   await server.call('search_ads', { limit: 1 });
