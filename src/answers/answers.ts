@@ -156,13 +156,14 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   const sent: Send = (call) => (call.around ? call.around(() => added(call)) : added(call));
 
   async function added(call: Call): Promise<Answer> {
-    const answer = await (isCached ? cached(call) : ordered(call));
-    const { order, receipt } = answer;
+    const { text, ...answer } = await (isCached ? cached(call) : ordered(call));
+    const { raw, order, receipt } = answer;
     const { requestId, age = 0 } = receipt;
     try {
       const dataset = await datasets.of(call, { toAdd: true });
       const source = { at: now() - age, order, listedBy: call.operation.name, requestId };
-      await dataset.addItems({ ...itemsIn(call, answer), ...source });
+      const items = () => itemsIn(call, text === undefined ? raw : JSON.parse(text));
+      await dataset.addItems({ type: itemTypeOf(call), items, size: text?.length, ...source });
     } catch (error) {
       onError(error);
     }
@@ -174,9 +175,10 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     const name = answerNameOf(call);
     const entry = await cache.begin(tenantId, name);
     if (entry.cached && !call.fresh) return replayed(entry.cached.answer, elapsed() - entry.cached.at);
-    const answer = { ...(await ordered(call)), cacheId: randomUUID() };
+    const { text, ...sent } = await ordered(call);
+    const answer = { ...sent, cacheId: randomUUID() };
     await entry.store({ answer, at: elapsed() });
-    return { ...answer, uncache: () => cache.remove(tenantId, name) };
+    return { ...answer, text, uncache: () => cache.remove(tenantId, name) };
   }
 
   /** Gives an answer its place among all that came, which it keeps wherever it is kept. */
@@ -270,11 +272,11 @@ async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<A
 const isOverMaxCredits = (error: unknown) =>
   error instanceof AdLibraryError && error.failure.maxCredits !== undefined && error.failure.sent === false;
 
-function itemsIn({ operation: { name }, query }: Call, { raw }: Answer): { type: ItemType; items: readonly unknown[] } {
-  const isPages = name === 'searchPages' || name === 'getPage' || query.itemType === 'pages';
-  const isOne = name === 'getAd' || name === 'getPage';
-  return { type: isPages ? 'pages' : 'ads', items: isOne ? [raw] : (raw as { items: readonly unknown[] }).items };
-}
+const itemTypeOf = ({ operation: { name }, query }: Call): ItemType =>
+  name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';
+
+const itemsIn = ({ operation: { name } }: Call, raw: unknown): readonly unknown[] =>
+  name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
 const notAccepted = () =>
   new AdLibraryError({

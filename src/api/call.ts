@@ -147,6 +147,8 @@ export interface Answer {
   value: unknown;
   /** The body as it was received, for views that show every field. */
   raw: unknown;
+  /** The text that this was read from, until it is kept. */
+  text?: string | undefined;
   receipt: Receipt;
   /** Its place among all answers: later ones have a higher one, whatever the clocks say. */
   order?: number;

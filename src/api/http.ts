@@ -127,7 +127,8 @@ async function read(
   const { charged, requestId, chargeUnreadable = false } = receipt;
   const about = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => brokenOff(error, call, about));
-  const plain = withoutKey(body, parseJson(body));
+  const parsed = parseJson(body);
+  const plain = withoutKey(body, parsed);
   const isShortened = plain !== undefined && mayLoseDigits(body);
   const raw = isShortened ? withoutKey(body, JSON.parse(withAllDigits(body))) : plain;
   if (status !== 200) {
@@ -138,12 +139,12 @@ async function read(
       sent: true,
     });
   }
-  const parsed = responseSchemas[call.operation.name].safeParse(plain);
-  if (parsed.success) return { value: parsed.data, raw, receipt };
+  const read = responseSchemas[call.operation.name].safeParse(plain);
+  if (read.success) return { value: read.data, raw, receipt, text: raw === parsed ? body : undefined };
   const problem =
     raw === undefined
       ? 'The answer is not JSON.'
-      : `The answer does not match the API document: ${firstOf(parsed.error)}`;
+      : `The answer does not match the API document: ${firstOf(read.error)}`;
   throw new AdLibraryError({ ...about, kind: 'unexpected_response', problem, sent: true });
 }
 

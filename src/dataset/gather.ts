@@ -115,8 +115,8 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
 
-function addReplayed({ age, ...ads }: ReplayedAds, { operation }: AdList, { clock, addItems }: GatherRun) {
-  return addItems({ ...ads, type: 'ads', at: clock() - age, listedBy: operation });
+function addReplayed({ age, items, ...ads }: ReplayedAds, { operation }: AdList, { clock, addItems }: GatherRun) {
+  return addItems({ ...ads, items: () => items, type: 'ads', at: clock() - age, listedBy: operation });
 }
 
 export function reachedLimit(run: GatherRun): Stop | undefined {

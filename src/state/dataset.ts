@@ -32,7 +32,10 @@ export type DatasetCaller = Pick<Call, 'tenantId' | 'apiKey'>;
 /** Ads or pages of one answer, as they came. */
 export interface ItemBatch extends ItemSource {
   type: ItemType;
-  items: readonly unknown[];
+  /** Takes the answer apart. Not before somebody reads them, where nothing else needs them. */
+  items(): readonly unknown[];
+  /** The characters of the answer, if only its text is held until then. */
+  size?: number | undefined;
   /** In milliseconds since the epoch. */
   at: number;
   /** Its place among all answers; by default the last one. */

@@ -39,7 +39,7 @@ const USABLE = 0.8;
  */
 export class MemoryDatasets implements Datasets {
   readonly #datasets = new Map<string, MemoryDataset>();
-  readonly #queue = new BatchQueue((tenantId, batch) => this.apply(tenantId, recordsOf(batch)));
+  readonly #unread = new UnreadAnswers((tenantId, batch) => this.apply(tenantId, recordsOf(batch)));
   readonly #maxBytes: number;
   readonly #maxBytesEach: number;
   readonly #now: () => number;
@@ -56,16 +56,16 @@ export class MemoryDatasets implements Datasets {
 
   /** Bytes held, as they are counted. */
   get bytes(): number {
-    this.#queue.drain();
+    this.#unread.takeAll();
     return this.#bytes;
   }
 
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const known = () => this.#datasetOf(tenantId) ?? new MemoryDataset('empty');
     return {
-      addItems: async (batch) => this.#queue.push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
+      addItems: async (batch) => this.#unread.push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
       saveGathering: async (step) => {
-        this.#queue.drain();
+        this.#unread.take(tenantId);
         this.apply(tenantId, [{ ...step, kind: 'gathering' }]);
       },
       order: async () => this.nextOrder(),
@@ -77,13 +77,13 @@ export class MemoryDatasets implements Datasets {
 
   /** Removes a tenant's dataset. */
   forget(tenantId: string): void {
-    const dataset = this.#datasetOf(tenantId);
-    this.#bytes -= dataset?.bytes ?? 0;
+    this.#unread.drop(tenantId);
+    this.#bytes -= this.#datasets.get(tenantId)?.bytes ?? 0;
     this.#datasets.delete(tenantId);
   }
 
   async close(): Promise<void> {
-    this.#queue.drain();
+    this.#unread.clear();
     this.#datasets.clear();
     this.#bytes = 0;
   }
@@ -103,9 +103,8 @@ export class MemoryDatasets implements Datasets {
     return this.#order;
   }
 
-  /** With what was waiting to be added. */
   #datasetOf(tenantId: string): MemoryDataset | undefined {
-    this.#queue.drain();
+    this.#unread.take(tenantId);
     return this.#datasets.get(tenantId);
   }
 
@@ -146,48 +145,72 @@ export class MemoryDatasets implements Datasets {
   }
 }
 
-/** Items added at once: less than a millisecond of work. */
-const PART = 10;
-/** Items that may wait. */
-const MAX_WAITING = 500;
+/** Characters of answers that were not taken apart, of all tenants together. */
+const maxUnread = 16 * MB;
+const typicalAnswer = 100_000;
+const batchOverhead = 1000;
 
 /**
- * Answers whose items are added a few at a time between other work, so that no caller waits for it. Whoever looks at
- * the items drains the queue first.
+ * Answers as they came. They are taken apart when somebody reads what their tenant has, so that no caller waits for it;
+ * of those that nobody reads, the oldest between other work when there are too many.
  */
-class BatchQueue {
+class UnreadAnswers {
   readonly #add: (tenantId: string, batch: OrderedBatch) => void;
-  #parts: [tenantId: string, batch: OrderedBatch][] = [];
-  #scheduled = false;
+  readonly #batches = new Map<string, OrderedBatch[]>();
+  #size = 0;
+  #isScheduled = false;
 
   constructor(add: (tenantId: string, batch: OrderedBatch) => void) {
     this.#add = add;
   }
 
   push(tenantId: string, batch: OrderedBatch): void {
-    for (let start = 0; start < batch.items.length; start += PART)
-      this.#parts.push([tenantId, { ...batch, items: batch.items.slice(start, start + PART) }]);
-    if (this.#parts.length * PART > MAX_WAITING) this.drain();
-    else this.#schedule();
-  }
-
-  drain(): void {
-    const parts = this.#parts;
-    this.#parts = [];
-    for (const [tenantId, part] of parts) this.#add(tenantId, part);
-  }
-
-  #schedule(): void {
-    if (this.#scheduled || this.#parts.length === 0) return;
-    this.#scheduled = true;
+    const batches = this.#batches.get(tenantId);
+    if (batches) batches.push(batch);
+    else this.#batches.set(tenantId, [batch]);
+    this.#size += sizeOf(batch);
+    if (this.#size <= maxUnread || this.#isScheduled) return;
+    this.#isScheduled = true;
     setImmediate(() => {
-      this.#scheduled = false;
-      const part = this.#parts.shift();
-      if (part) this.#add(...part);
-      this.#schedule();
+      this.#isScheduled = false;
+      while (this.#size > maxUnread) this.#takeOldest();
     });
   }
+
+  /** Adds what came for a tenant. */
+  take(tenantId: string): void {
+    for (const batch of this.drop(tenantId)) this.#add(tenantId, batch);
+  }
+
+  takeAll(): void {
+    for (const tenantId of this.#batches.keys()) this.take(tenantId);
+  }
+
+  drop(tenantId: string): OrderedBatch[] {
+    const batches = this.#batches.get(tenantId) ?? [];
+    this.#batches.delete(tenantId);
+    for (const batch of batches) this.#size -= sizeOf(batch);
+    return batches;
+  }
+
+  clear(): void {
+    this.#batches.clear();
+    this.#size = 0;
+  }
+
+  #takeOldest(): void {
+    for (const [tenantId, [oldest, ...others]] of this.#batches) {
+      if (others.length > 0) this.#batches.set(tenantId, others);
+      else this.#batches.delete(tenantId);
+      if (oldest === undefined) continue;
+      this.#size -= sizeOf(oldest);
+      this.#add(tenantId, oldest);
+      return;
+    }
+  }
 }
+
+const sizeOf = ({ size = typicalAnswer }: OrderedBatch) => batchOverhead + size;
 
 /** The overhead of a dataset, however little is in it. */
 const DATASET_BYTES = 4096;
@@ -300,11 +323,11 @@ export class MemoryDataset {
 type OrderedBatch = ItemBatch & { order: number };
 
 /** What is an ad or a page in an answer. */
-export function recordsOf({ items, ...source }: OrderedBatch): DatasetRecord[] {
-  return items.flatMap((item) => recordOf(item, source) ?? []);
+export function recordsOf({ items, size: _, ...source }: OrderedBatch): DatasetRecord[] {
+  return items().flatMap((item) => recordOf(item, source) ?? []);
 }
 
-function recordOf(item: unknown, { type, ...source }: Omit<OrderedBatch, 'items'>): DatasetRecord | undefined {
+function recordOf(item: unknown, { type, ...source }: Omit<OrderedBatch, 'items' | 'size'>): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;

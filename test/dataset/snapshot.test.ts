@@ -30,7 +30,7 @@ test('SQL sees ads, pages, versions and gatherings of a dataset', async () => {
     { id: 'b', pageId: 'p', body: `${english}!` },
   ];
   await gather(dataset, state, ads);
-  await dataset.addItems({ ...about(1000), type: 'pages', items: [{ pageId: 'p', pageName: 'Acme' }] });
+  await dataset.addItems({ ...about(1000), type: 'pages', items: () => [{ pageId: 'p', pageName: 'Acme' }] });
   expect(await sql('SELECT id, language, variant, firstGatheredAt FROM ads ORDER BY id')).toEqual([
     ['A', 'en', 'A', '1970-01-01T00:00:01.000Z'],
     ['b', 'en', 'A', '1970-01-01T00:00:01.000Z'],

@@ -54,7 +54,12 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
       const dataset = await datasetFor();
       const nested = JSON.parse(`{"id":"deep","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
       await add(dataset, 1, { id: 'x' }, { id: 7 }, { id: ' ' }, null, 'text', { pageId: 'p' }, nested);
-      await dataset.addItems({ ...about(2), type: 'pages', items: [{ pageId: 'x', pageName: 'X' }, { id: 'y' }] });
+      await dataset.addItems({
+        ...about(2),
+        type: 'pages',
+        items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }],
+        size: 0,
+      });
       const { ads, pages } = await dataset.contents();
       expect(ads.map(({ id }) => id)).toEqual(['x']);
       expect(pages.map(({ id }) => id)).toEqual(['x']);

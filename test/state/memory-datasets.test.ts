@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Dataset } from '../../src/state/dataset.ts';
@@ -34,7 +35,7 @@ test('comes to the same, in whatever order and however often answers come, and w
   const contents = (answers: readonly (readonly [number, object])[]) => {
     const dataset = new MemoryDataset('d');
     for (const [order, ad] of answers)
-      for (const record of recordsOf({ ...about(clocks[order] ?? 0), order, type: 'ads', items: [ad] }))
+      for (const record of recordsOf({ ...about(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] }))
         dataset.apply(record);
     const { ads } = dataset.contents();
     return Object.fromEntries(
@@ -55,6 +56,23 @@ test('comes to the same, in whatever order and however often answers come, and w
       },
     ),
   );
+});
+
+test('takes no answer apart before somebody reads, unless very many wait', async () => {
+  const datasets = new MemoryDatasets();
+  const dataset = await datasets.of({ tenantId: 't' });
+  let taken = 0;
+  const items = () => [{ id: `ad-${taken++}` }];
+  const answer = (at: number, size: number) => dataset.addItems({ ...about(at), type: 'ads', items, size });
+  for (let at = 0; at < 10; at++) await answer(at, 100_000);
+  await setImmediate();
+  expect(taken).toBe(0);
+  expect((await dataset.contents()).ads).toHaveLength(10);
+  for (let at = 10; at < 500; at++) await answer(at, 100_000);
+  await setImmediate();
+  expect(taken).toBeGreaterThan(300);
+  expect(taken).toBeLessThan(400);
+  expect((await dataset.contents()).ads).toHaveLength(500);
 });
 
 describe('the room', () => {
