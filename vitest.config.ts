@@ -1,7 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-worker.ts', import.meta.url));
+
 export default defineConfig({
+  resolve: { alias: [{ find: /^(?:\.\.\/)+workers\/start-worker\.ts$/, replacement: startBundledWorker }] },
   test: {
+    globalSetup: ['test/support/bundle-workers.ts'],
     include: ['test/**/*.test.ts'],
     setupFiles: ['test/support/seed.ts'],
     // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.

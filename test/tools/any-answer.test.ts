@@ -153,12 +153,26 @@ test('a hundred ads with huge texts in every field fit the result', async ({ ups
   expect(estimateTokens((await small.call('get_ad', { adId: uuidOf('ad') })).text)).toBeLessThan(1000);
 });
 
-test('an answer of millions of wrong entries is read within seconds', async ({ upstream, server }) => {
-  upstream.does(bytes(`{"id":"x","media":[${'1,'.repeat(1_500_000)}1],"countries":[${'1,'.repeat(1_500_000)}1]}`));
-  // Of the processor: other processes may have the machine meanwhile.
-  const started = process.cpuUsage();
-  expect((await server.call('get_ad', { adId: uuidOf('x') })).isError).toBe(false);
-  upstream.does(bytes(`{"items":[${'1,'.repeat(3_000_000)}1]}`));
-  expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
-  expect(process.cpuUsage(started).user / 1000).toBeLessThan(5000);
+test('an answer of millions of wrong entries costs what it takes to parse its JSON, some times over', async ({
+  upstream,
+  server,
+}) => {
+  const entries = `[${'1,'.repeat(1_500_000)}1]`;
+  const ad = `{"id":"x","media":${entries},"countries":${entries}}`;
+  const list = `{"items":[${entries.slice(1, -1)},${entries.slice(1)}}`;
+  // Of the processor, beside what parsing takes at the same moment: a busy machine is slow at both.
+  const parsed = await costOf(async () => void [JSON.parse(ad), JSON.parse(list)]);
+  const read = await costOf(async () => {
+    upstream.does(bytes(ad));
+    expect((await server.call('get_ad', { adId: uuidOf('x') })).isError).toBe(false);
+    upstream.does(bytes(list));
+    expect((await server.call('search_ads')).error?.kind).toBe('unexpected_response');
+  });
+  expect(read).toBeLessThan(20 * parsed);
 });
+
+async function costOf(work: () => Promise<void>): Promise<number> {
+  const start = process.cpuUsage();
+  await work();
+  return process.cpuUsage(start).user;
+}

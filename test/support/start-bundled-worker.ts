@@ -1,0 +1,13 @@
+import { basename } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as startWorkers from '../../src/workers/start-worker.ts';
+
+/** Where `bundle-workers.ts` puts them. */
+export const workers = fileURLToPath(new URL('../../node_modules/.bundled-workers/', import.meta.url));
+
+/** Starts a worker of the sources as the built command starts its own. */
+export const startWorker: typeof startWorkers.startWorker = (source, events) =>
+  startWorkers.startWorker(
+    { ...source, built: basename(source.built), from: pathToFileURL(`${workers}bundle.js`).href },
+    events,
+  );
