@@ -1,21 +1,19 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
-import { type Call, operations } from './api/call.ts';
-import type { Caller, Credentials } from './api/client.ts';
-import { AdLibraryError } from './api/errors.ts';
-import type { Fetch, undiciFetch } from './api/http.ts';
+import { AdLibraryError, type Call, operations } from './api/call.ts';
+import type { Credentials } from './api/client.ts';
+import type { Fetch } from './api/http.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
 import { keyRemover, type Log, logCalls, type OnCall, printable } from './log/log.ts';
+import type { OpenCalls } from './mcp/call-tool.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures } from './pictures/pictures.ts';
-import type { Exports } from './state/exports.ts';
 import type { ReplicaState } from './state/redis/replica-state.ts';
-import type { CallerContext } from './tools/tool.ts';
 import { version } from './version.ts';
 
 /** What the process serves over any transport. */
@@ -74,7 +72,7 @@ interface UpstreamService extends Upstream {
   pictures?: App['pictures'];
   notice?: string;
   searchFilters?(): Promise<SearchFilters | undefined>;
-  close(): Promise<void> | void;
+  close?(): Promise<void>;
 }
 
 export async function openApp({
@@ -97,26 +95,8 @@ export async function openApp({
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
-  const open = () => {
-    calls ??= openCalls({ config, upstream, log, now, elapsed, random, resolve, shared });
-    return calls;
-  };
-  let filters: Promise<SearchFilters | undefined> | undefined;
-  let askAgainAt = 0;
-  const searchFilters = async () => {
-    if (filters === undefined || elapsed() >= askAgainAt) {
-      askAgainAt = Infinity;
-      filters = upstream.searchFilters?.().catch(() => {
-        askAgainAt = elapsed() + filtersPauseMs;
-        return undefined;
-      });
-    }
-    return filters;
-  };
   const server = {
     tools: chosenTools(config),
-    calls: () => open().then(({ callsOf }) => callsOf),
-    exports: (tenantId: string) => open().then(({ exportsOf }) => exportsOf(tenantId)),
     isKnownKey,
     now,
     elapsed,
@@ -127,11 +107,18 @@ export async function openApp({
     keepsAnswers: config.cacheSeconds > 0,
     output: config.output,
     notice: upstream.notice,
-    adFilters: async () => (await searchFilters())?.ads ?? [],
     draining: draining.signal,
     closing: closing.signal,
   };
-  const catalog = createCatalog({ server, version, searchFilters });
+  const catalog = createCatalog({
+    server,
+    version,
+    openCalls: () => {
+      calls = openCalls({ config, upstream, log, now, elapsed, random, resolve, shared });
+      return calls;
+    },
+    askForFilters: upstream.searchFilters,
+  });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     credentials: { apiKey: upstream.key, tenantId: 'own' },
@@ -140,14 +127,15 @@ export async function openApp({
     close: async (drainMs = 0) => {
       closing.abort();
       await (await calls)?.close(drainMs);
-      await upstream.close();
+      await upstream.close?.();
     },
   };
 }
 
 /** The service that answers: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
-  fetch: Fetch;
+  /** Another way to it than the network. */
+  fetch: Fetch | undefined;
   baseUrl: string | undefined;
   /** Pictures that it serves inside this process. */
   ownPictures?: OwnPictures | undefined;
@@ -167,25 +155,15 @@ export interface CallsOptions {
   shared?: ReplicaState | undefined;
 }
 
-/** What calls need, until it is closed. */
-export interface OpenCalls {
-  callsOf(caller: Caller): CallerContext;
-  /** The files that a tenant exported. */
-  exportsOf(tenantId: string): Exports;
-  /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
-  close(ms: number): Promise<void>;
-}
-
 /** How long a paid answer waits to be kept in files, in milliseconds. */
 const maxWhoamiMs = 5000;
 
-/** Loaded with the first call: every session starts with a list of tools, and some end there. */
 export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const { config, upstream, log, now, elapsed, random, shared } = options;
   const { baseUrl } = upstream;
   const { cacheSeconds, timeoutMs, creditBudget: budget, callsPerKey, callsAtOnce } = config;
   const [
-    { httpService },
+    { httpService, undiciFetch },
     { createApi },
     { openMeter },
     { learnsKeys, openAnswers },
@@ -221,13 +199,14 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const openLedger = () => memoryCreditLedger({ now: elapsed, maxStrangers: 1 });
   const onLost = (call: Call) => void logLost(log, meter, call);
   const onError = (error: unknown) => log.error('an answer was not added to the dataset', { error: String(error) });
-  const network = { fetch: upstream.fetch, baseUrl: baseUrl ?? '', userAgent, random, keyRemover };
+  const network = undiciFetch();
+  const { fetch = network.fetch } = upstream;
   const spending = { ledger, windows, budget, openLedger, timeoutMs, now: elapsed };
   const { datasets, answers: cache, calls: register, claims } = state;
   const kept = { datasets, cache, isCached: cacheSeconds > 0, register, claims, rejectedKeys };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
-  const service = httpService(network);
+  const service = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyRemover });
   const meter = openMeter(learnsKeys(service, rejectedKeys), spending);
   const answers = openAnswers(meter, { ...kept, timeoutMs, now, elapsed, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);
@@ -245,18 +224,10 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     elapsed,
   });
   return {
-    callsOf: contexts.of,
-    exportsOf: (tenantId) => {
-      const exports = state.exports.of(tenantId);
-      return {
-        ...exports,
-        list: async () => ((await rejectedKeys.has(tenantId)) ? [] : exports.list()),
-        find: async (uri) => ((await rejectedKeys.has(tenantId)) ? undefined : exports.find(uri)),
-      };
-    },
+    ...contexts,
     close: async (ms) => {
       await answers.close(ms);
-      await Promise.all([state.datasets.close(), contexts.close(), pictures.close()]);
+      await Promise.all([state.datasets.close(), contexts.close(ms), pictures.close(), network.close()]);
     },
   };
 }
@@ -301,24 +272,10 @@ function refusingCalls(catalog: Catalog, problems: readonly string[]): Catalog {
 }
 
 function openService({ baseUrl, apiKey, searchFilters }: Config, fetch: Fetch | undefined): UpstreamService {
-  const network = fetch ? { fetch, close: () => {} } : openNetwork();
-  const service = { ...network, baseUrl, key: apiKey };
+  const service = { fetch, baseUrl, key: apiKey };
   if (searchFilters) return { ...service, searchFilters: async () => searchFilters };
   if (baseUrl === undefined || !isLoopback(new URL(baseUrl).hostname)) return service;
   return { ...service, searchFilters: () => libraryFilters(baseUrl, fetch) };
-}
-
-/** A service that did not answer when it was asked for its filters, as one that starts later, is left alone so long. */
-const filtersPauseMs = 5000;
-
-/** Loaded with the first call. */
-function openNetwork(): { fetch: Fetch; close(): Promise<void> } {
-  let opened: Promise<ReturnType<typeof undiciFetch>> | undefined;
-  const fetch: Fetch = async (url, request) => {
-    opened ??= import('./api/http.ts').then((http) => http.undiciFetch());
-    return (await opened).fetch(url, request);
-  };
-  return { fetch, close: async () => (await opened)?.close() };
 }
 
 /** A loopback address may be a local library's, which describes its filters. */

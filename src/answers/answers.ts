@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import {
+  AdLibraryError,
   type Answer,
   abortedError,
   answerNameOf,
@@ -13,8 +14,8 @@ import {
   type Transit,
   timeIsUp,
 } from '../api/call.ts';
-import { AdLibraryError } from '../api/errors.ts';
-import { AdAnswer, type ItemType } from '../api/schemas.ts';
+import { AdAnswer } from '../api/client.ts';
+import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';

@@ -1,7 +1,9 @@
 import * as z from 'zod';
 import {
+  AdLibraryError,
   type Answer,
   type Call,
+  type Failure,
   fingerprint,
   knownError,
   type Operation,
@@ -10,18 +12,16 @@ import {
   type Receipt,
   type Send,
 } from './call.ts';
-import { AdLibraryError, type Failure } from './errors.ts';
 import {
-  AccountAnswer,
-  AdAnswer,
-  AddCollectionItemAnswer,
-  AdListAnswer,
-  CollectionItemsAnswer,
-  CollectionListAnswer,
-  CreditStatusAnswer,
-  IdentityAnswer,
-  PageAnswer,
-  PageListAnswer,
+  Account,
+  AddCollectionItemResult,
+  Collection,
+  CollectionItemsResult,
+  CreditStatus,
+  Identity,
+  ItemType,
+  lenient,
+  UsageLimitAnswer,
 } from './schemas.ts';
 
 /** The parameters of an operation, and how to answer it. */
@@ -32,6 +32,57 @@ type ApiRequest = Partial<
 export interface ApiAnswer<Name extends OperationName> extends Answer {
   value: AnswerOf<Name>;
 }
+
+/** Entries of a list; the largest page in the document has 100. */
+const maxEntries = 1000;
+/** Checks the length before the entries, because each wrong entry costs time and memory. */
+const listOf = <Item extends z.ZodType>(item: Item, max = maxEntries) =>
+  z.array(z.unknown()).max(max).pipe(z.array(item));
+
+/**
+ * What makes an object an ad or a page. Other fields are taken from the received body and checked when they are shown:
+ * checking them all here would take longer than parsing the JSON.
+ */
+export const AdAnswer = z.object({ id: z.string() });
+const PageAnswer = z.object({ pageId: z.string() });
+
+const AccountAnswer = lenient(Account, ['userId']);
+
+const CreditStatusAnswer = lenient(CreditStatus.extend({ usageLimit: UsageLimitAnswer }), ['billingUserId']);
+export type CreditStatusAnswer = z.infer<typeof CreditStatusAnswer>;
+
+const user = lenient(Identity.shape.user, []);
+const apiKey = lenient(Identity.shape.apiKey, []);
+const IdentityAnswer = lenient(Identity.extend({ user, apiKey }), ['authenticated']);
+
+const CollectionAnswer = lenient(Collection, ['id']);
+
+/** If a service leaves out `hasMore`, a cursor means that there is more. */
+const paging = {
+  cursor: z.string().min(1).nullable().catch(null),
+  hasMore: z.boolean().optional().catch(undefined),
+  totalHits: z.number().optional().catch(undefined),
+};
+const withHasMore = <Answer extends { cursor: string | null; hasMore?: boolean | undefined }>(answer: Answer) => ({
+  ...answer,
+  hasMore: answer.hasMore ?? answer.cursor !== null,
+});
+
+const listAnswer = <Item extends z.ZodType>(item: Item) =>
+  z.looseObject({ items: listOf(item), ...paging }).transform(withHasMore);
+
+const AdListAnswer = listAnswer(AdAnswer);
+const PageListAnswer = listAnswer(PageAnswer);
+const CollectionListAnswer = z.looseObject({ items: listOf(CollectionAnswer, 10_000) });
+
+const collection = CollectionAnswer.optional().catch(undefined);
+const itemType = ItemType.optional().catch(undefined);
+/** Items are read by the requested item type: see `readAds`. */
+const CollectionItemsAnswer = z
+  .looseObject({ ...CollectionItemsResult.shape, items: listOf(z.looseObject({})), ...paging, collection, itemType })
+  .transform(withHasMore);
+
+const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), ['added']);
 
 /** The schema of each operation's answer. */
 export const responseSchemas = {

@@ -1,9 +1,19 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Agent, Dispatcher } from 'undici';
 import * as z from 'zod';
-import { type Answer, abortedError, type Call, knownError, type Receipt, type Send, urlOf } from './call.ts';
+import {
+  AdLibraryError,
+  type Answer,
+  abortedError,
+  type Call,
+  type Failure,
+  kindOfStatus,
+  knownError,
+  type Receipt,
+  type Send,
+  urlOf,
+} from './call.ts';
 import { responseSchemas } from './client.ts';
-import { AdLibraryError, type Failure, kindOfStatus } from './errors.ts';
 import { ErrorBody, lenient } from './schemas.ts';
 
 /** The only way out: undici on the network, or the handler of the local library. */

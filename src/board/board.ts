@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
-import { withDeadline } from '../api/call.ts';
-import { invalidRequest } from '../api/errors.ts';
+import { invalidRequest, withDeadline } from '../api/call.ts';
 import { adRows } from '../dataset/ad-rows.ts';
 import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';

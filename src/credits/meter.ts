@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import {
+  AdLibraryError,
   type Allowance,
   type Answer,
   abortedError,
   type Call,
+  type Failure,
+  mayBeCharged,
   type Operation,
   operations,
   type Send,
   withDeadline,
 } from '../api/call.ts';
-import { AdLibraryError, type Failure, mayBeCharged } from '../api/errors.ts';
-import type { CreditStatusAnswer, UsageLimitAnswer } from '../api/schemas.ts';
-import { lowBalanceWarnings, overBudget, type Spending, spendingOf } from './credit-text.ts';
+import type { CreditStatusAnswer } from '../api/client.ts';
+import type { UsageLimitAnswer } from '../api/schemas.ts';
 import {
   type CreditAccount,
   type CreditLedger,
@@ -20,7 +22,10 @@ import {
   type FullWindows,
   fits,
   type Lease,
+  overBudget,
   type ReserveRequest,
+  type Spending,
+  spendingOf,
   used,
 } from './ledger.ts';
 import {
@@ -44,7 +49,7 @@ export interface Meter {
   send: Send;
   /**
    * Completes what the caller of a call receives: the credits left now, also with a cached answer, which counts as
-   * saved; a warning once little is left; and whether a failed call was one that costs credits.
+   * saved, and whether a failed call was one that costs credits.
    */
   stated(call: Call, answering: Promise<Answer>): Promise<Answer>;
   /** What is known of prices, even while the account cannot be reached. */
@@ -88,7 +93,6 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
   const askCredits = creditsAsker(options);
   const metered: Send = (call) => sendWithin(limitsOf(call), call, { service, askCredits });
   const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(metered, call) });
-  const warningOf = lowBalanceWarnings(budget);
 
   return {
     async send(call) {
@@ -114,8 +118,7 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
         ? await ledger.saved(tenantId, receipt.saved ?? 0)
         : await ledger.estimate(tenantId);
       const remaining = receipt.cached ? (account.remaining ?? receipt.remaining) : receipt.remaining;
-      const warning = warningOf(tenantId, account);
-      return { ...answer, receipt: { ...receipt, remaining, ...(warning && { warning }) } };
+      return { ...answer, receipt: { ...receipt, remaining } };
     },
     prices: async (tenantId) => (await ledger.estimate(tenantId)).prices,
     spending: async (tenantId) => spendingOf(await ledger.read(tenantId), budget),

@@ -34,7 +34,7 @@ export interface Quote {
 export type PricedCall = Pick<Call, 'operation' | 'query' | 'body' | 'usualSize'>;
 
 /** A price rule that the charges seen follow: credits for each group of items begun, or for a call of any size. */
-export interface PriceRule {
+interface PriceRule {
   credits: number;
   perItems?: number;
 }
@@ -160,13 +160,6 @@ const groups = [1, 2, 5, 10, 20, 25, 50, 100];
 function byRules(table: PriceTable, size: number): [low?: number, high?: number] {
   const prices = fittingRules(fullPages(table)).map((rule) => priceBy(rule, size));
   return prices.length === 0 ? [] : [Math.min(...prices), Math.max(...prices)];
-}
-
-/** The rule of the charges seen, if only one fits them, and not by chance. */
-export function ruleOf(table: PriceTable): PriceRule | undefined {
-  const seen = fullPages(table);
-  const [rule, other] = seen.length < minSizes ? [] : fittingRules(seen);
-  return other === undefined ? rule : undefined;
 }
 
 interface SizeCharge {

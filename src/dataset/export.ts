@@ -1,6 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
-import { canonical } from '../api/call.ts';
-import { invalidRequest } from '../api/errors.ts';
+import { canonical, invalidRequest } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Allowance, type Answer, type Call, operations } from '../api/call.ts';
+import { AdLibraryError, type Allowance, type Answer, type Call, operations } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
-import { AdLibraryError } from '../api/errors.ts';
 import type { CallAllowance } from '../credits/meter.ts';
 import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
 import type { GatheringQuestion } from './gatherings.ts';

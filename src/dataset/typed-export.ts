@@ -1,4 +1,4 @@
-import { invalidRequest } from '../api/errors.ts';
+import { invalidRequest } from '../api/call.ts';
 import type { SqlExport } from './sql/pool.ts';
 import type { Cell } from './tables.ts';
 

@@ -1,8 +1,15 @@
 import * as z from 'zod';
 import type { Answers } from '../answers/answers.ts';
-import { fingerprint, operations, type Receipt, withDeadline } from '../api/call.ts';
+import {
+  AdLibraryError,
+  type Failure,
+  fingerprint,
+  mayBeCharged,
+  operations,
+  type Receipt,
+  withDeadline,
+} from '../api/call.ts';
 import { type Api, type ApiAnswer, type Caller, type Credentials, keyOf } from '../api/client.ts';
-import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
 import { allTools } from '../board/board.ts';
 import { boardKey } from '../board/payload.ts';
@@ -13,7 +20,8 @@ import { totalOf } from '../dataset/gather.ts';
 import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
-import { clampLines, untrustedText, untrustedWord } from '../present/tokens.ts';
+import { word } from '../present/safe-text.ts';
+import { clampLines, untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import { isObject } from '../present/values.ts';
 import type { Exports } from '../state/exports.ts';
 import type { OpenState } from '../state/open-state.ts';
@@ -31,20 +39,10 @@ import type {
   ToolContext,
   ToolDescription,
 } from '../tools/tool.ts';
-import type { DescribedTool } from './described-tools.ts';
+import type { DescribedTool, ReceiptView } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-import {
-  collectReceipts,
-  earlierCostText,
-  nothingSent,
-  type Receipts,
-  type ReceiptView,
-  receiptSumText,
-  receiptText,
-  viewReceipt,
-} from './receipts.ts';
 
-/** Tokens reserved for the notice, the credits line and a warning around a tool's text. */
+/** Tokens reserved for the notice and the credits line around a tool's text. */
 const RECEIPT_TOKENS = 160;
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
@@ -55,10 +53,6 @@ const takeLinks = new Set(['claude-code', 'mcp-inspector', 'inspector-cli']);
 /** What all calls of this process share. */
 export interface ServerContext {
   tools: ReadonlyMap<string, DescribedTool>;
-  /** Loads what tools call the API with. */
-  calls(): Promise<(caller: Caller) => CallerContext>;
-  /** The files that a tenant exported. */
-  exports(tenantId: string): Promise<Exports>;
   /** Whether the service accepted the tenant's key lately; undefined where there is only one. */
   isKnownKey?: ((tenantId: string) => Promise<boolean>) | undefined;
   now: () => number;
@@ -73,8 +67,6 @@ export interface ServerContext {
   output: 'both' | 'text' | 'structured';
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
-  /** What is known of the filter keys of ads. */
-  adFilters(): Promise<readonly SearchFilter[]>;
   /** Aborted when the process is asked to end: long calls return what they have. */
   draining: AbortSignal;
   /** Aborted when the process closes. */
@@ -109,7 +101,13 @@ interface Outcome {
   facts: Partial<CallEvent>;
 }
 
-export async function callTool(server: ServerContext, call: ToolCall): Promise<ToolResult> {
+/** What a server needs for its first call, and not before. */
+export interface CallingContext extends ServerContext, OpenCalls {
+  /** What is known of the filter keys of ads. */
+  adFilters(): Promise<readonly SearchFilter[]>;
+}
+
+export async function callTool(server: CallingContext, call: ToolCall): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = collectReceipts();
   const { result, facts } = await answered(server, call, receipts).catch((thrown) =>
@@ -125,16 +123,21 @@ export async function callTool(server: ServerContext, call: ToolCall): Promise<T
 /** Never log unknown tool names: they are caller input. */
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
-async function answered(server: ServerContext, call: ToolCall, receipts: Receipts): Promise<Outcome> {
+async function answered(server: CallingContext, call: ToolCall, receipts: Receipts): Promise<Outcome> {
   const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
-  const contextOf = await server.calls();
   const signals = [call.signal, server.closing];
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
   return withDeadline({ signals, ms }, async (signal) => {
     const { apiKey, tenantId, onProgress } = call;
-    const context = contextOf({ apiKey, tenantId, signal, onReceipt: receipts.add, onFailure: receipts.addFailure });
+    const context = server.callsOf({
+      apiKey,
+      tenantId,
+      signal,
+      onReceipt: receipts.add,
+      onFailure: receipts.addFailure,
+    });
     // A tool that asks the service nothing would serve any key that somebody makes up.
     const isChecked = tool.operations.length === 0 && (await server.isKnownKey?.(tenantId)) === false;
     if (isChecked) await context.api.whoami();
@@ -184,7 +187,6 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
 interface Cost {
   receipt: ReceiptView;
   line: string;
-  warning: string | undefined;
 }
 
 function costShown({ operations, severalCalls }: Tool, receipts: Receipts): Cost {
@@ -195,22 +197,22 @@ function costShown({ operations, severalCalls }: Tool, receipts: Receipts): Cost
 
 function costOfOne(received: Receipt | undefined): Cost {
   const receipt = viewReceipt(received);
-  return { receipt, line: receiptText(receipt, received?.age), warning: received?.warning };
+  return { receipt, line: receiptText(receipt, received?.age) };
 }
 
 function costOfSeveral(receipts: Receipts): Cost {
   const receipt = receipts.sum();
-  return { receipt, line: receiptSumText(receipt, receipts.atLeast()), warning: receipts.warning() };
+  return { receipt, line: receiptSumText(receipt, receipts.atLeast()) };
 }
 
-/** Adds the receipt, the notice and a warning to data and text. */
+/** Adds the receipt and the notice to data and text. */
 function resultOf(
   { notice, output }: ServerContext,
   { data, text, attached = [] }: Rendered,
-  { receipt, line, warning }: Cost,
+  { receipt, line }: Cost,
 ): ToolResult {
-  const structured = { ...data, receipt, ...(notice && { notice }), ...(warning && { warning }) };
-  const whole = [notice, text, line, warning].filter(Boolean).join('\n');
+  const structured = { ...data, receipt, ...(notice && { notice }) };
+  const whole = [notice, text, line].filter(Boolean).join('\n');
   if (output === 'text') return { content: [{ type: 'text', text: whole }, ...attached] };
   const shown = output === 'both' ? whole : 'The result is in structuredContent.';
   return { content: [{ type: 'text', text: shown }, ...attached], structuredContent: structured };
@@ -376,19 +378,23 @@ interface CallContextOptions {
   elapsed: () => number;
 }
 
-/** What tools call the API with, for all callers, until it is closed. */
-interface CallContexts {
-  of(caller: Caller): CallerContext;
-  close(): Promise<void>;
+/** What calls need, for all callers. */
+export interface OpenCalls {
+  /** What tools call the API with. */
+  callsOf(caller: Caller): CallerContext;
+  /** The files that a tenant exported. */
+  exportsOf(tenantId: string): Exports;
+  /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
+  close(ms: number): Promise<void>;
 }
 
-export function openCallContexts(options: CallContextOptions): CallContexts {
+export function openCallContexts(options: CallContextOptions): OpenCalls {
   const { apiOf, answers, meter, state, baseUrl, version } = options;
   const adRows = new AdRowReader();
   const sql = new DatasetSqlEngine(adRows);
   const viewMemo = createViewMemo();
   return {
-    of(caller) {
+    callsOf(caller) {
       const { tenantId, apiKey, signal } = caller;
       // Not among the calls of the tool: it is free, whether the service says so or not.
       const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
@@ -408,6 +414,15 @@ export function openCallContexts(options: CallContextOptions): CallContexts {
         pictures: async () => (await options.pictures()).of(tenantId),
         viewMemo,
         cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
+      };
+    },
+    exportsOf(tenantId) {
+      const exports = state.exports.of(tenantId);
+      const isRejected = () => state.rejectedKeys.has(tenantId);
+      return {
+        ...exports,
+        list: async () => ((await isRejected()) ? [] : exports.list()),
+        find: async (uri) => ((await isRejected()) ? undefined : exports.find(uri)),
       };
     },
     close: () => sql.close(),
@@ -434,3 +449,102 @@ async function cachedTotal(
   });
   return totals.sort((left, right) => right.order - left.order)[0];
 }
+
+const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
+  charged: receipt?.charged ?? null,
+  remaining: receipt?.remaining ?? null,
+  cached: receipt?.cached ?? false,
+  requestId: receipt?.requestId ? untrustedId(receipt.requestId) : null,
+});
+
+/** Of a tool that needed no call. */
+const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+
+// Created when first needed: the first one takes a good part of the time in which a process starts.
+let numberFormat: Intl.NumberFormat | undefined;
+function formatCredits(credits: number): string {
+  if (Number.isInteger(credits) && credits < 1000) return String(credits);
+  numberFormat ??= new Intl.NumberFormat('en-US');
+  return numberFormat.format(credits);
+}
+
+/** The credits line of a result. */
+function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
+  const spent = cached
+    ? `nothing charged${sourceText(age, requestId)}`
+    : charged === null
+      ? 'not reported for this call'
+      : `${formatCredits(charged)} charged`;
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
+}
+
+/** The credits line of a tool that makes several calls. */
+function receiptSumText(receipt: ReceiptView & { calls: number }, atLeast: number): string {
+  const { charged, remaining, requestId, calls } = receipt;
+  const spent = charged === null ? `at least ${formatCredits(atLeast)} charged` : `${formatCredits(charged)} charged`;
+  const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${made}${left}${requestId === null ? '' : `. Last request ${word(requestId)}`}`;
+}
+
+/** The same for one that failed, if the calls before had a cost. */
+function earlierCostText(receipts: Receipts): string {
+  const [sum, atLeast] = [receipts.sum(), receipts.atLeast()];
+  return sum.calls > 1 && atLeast > 0 ? receiptSumText(sum, atLeast) : '';
+}
+
+function sourceText(age: number | undefined, requestId: string | null): string {
+  if (age !== undefined) return ` (cached ${ageText(age)})`;
+  return requestId === null ? '' : ' (shared with an identical call)';
+}
+
+function ageText(ms: number): string {
+  if (ms < 1000) return 'just now';
+  if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
+  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
+}
+
+/** The receipts of one tool call. */
+interface Receipts {
+  add(receipt: Receipt): void;
+  /** A failed call costs what the service stated, which is nothing or unknown if it stated nothing. */
+  addFailure(failure: Failure): void;
+  /** The last one, for a tool that makes one call. */
+  last(): Receipt | undefined;
+  /** All of them in one, for a tool that makes several calls. */
+  sum(): ReceiptView & { calls: number };
+  /** What is known to have been charged, where some of it is not. */
+  atLeast(): number;
+}
+
+function collectReceipts(): Receipts {
+  const all: Receipt[] = [];
+  const sent = () => all.filter(({ cached }) => !cached);
+  const atLeast = () => rounded(sent().reduce((sum, { charged }) => sum + (charged ?? 0), 0));
+  return {
+    add: (receipt) => void all.push(receipt),
+    addFailure: (failure) => {
+      if (failure.sent !== false) all.push(receiptOf(failure));
+    },
+    last: () => all.at(-1),
+    atLeast,
+    sum: () => {
+      const calls = sent();
+      const isUnknown = calls.some(({ charged }) => charged === null);
+      const { requestId } = viewReceipt(calls.at(-1));
+      const remaining = all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
+      const charged = isUnknown ? null : atLeast();
+      return { charged, remaining, cached: calls.length === 0, requestId, calls: calls.length };
+    },
+  };
+}
+
+function receiptOf(failure: Failure): Receipt {
+  const { charged, requestId = null, paid } = failure;
+  const unknown = paid && mayBeCharged(failure) ? null : 0;
+  return { charged: charged ?? unknown, remaining: null, cached: false, requestId };
+}
+
+const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

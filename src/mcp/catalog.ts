@@ -1,12 +1,12 @@
+import { AdLibraryError } from '../api/call.ts';
 import type { Credentials } from '../api/client.ts';
-import { AdLibraryError } from '../api/errors.ts';
 import type { SearchFilters } from '../api/search-filters.ts';
 import { boardResource, boardUri, readBoard } from '../board/board-resource.ts';
 import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { isGated, namesOf } from '../tools/tool-names.ts';
-import type { ServerContext, ToolCall, ToolResult } from './call-tool.ts';
+import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import {
@@ -81,26 +81,49 @@ export type ResourceContents = {
 export interface CatalogOptions {
   server: ServerContext;
   version: string;
-  /** Finds out which filters the searches take. */
-  searchFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
+  openCalls(): Promise<OpenCalls>;
+  /** Asks which filters the searches take, where that is known. */
+  askForFilters?: (() => Promise<SearchFilters | undefined>) | undefined;
 }
 
-export function createCatalog({ server, version, searchFilters = async () => undefined }: CatalogOptions): Catalog {
+/** A service that did not answer when it was asked for its filters, as one that starts later, is left alone so long. */
+const filtersPauseMs = 5000;
+
+export function createCatalog({ server, version, openCalls, askForFilters }: CatalogOptions): Catalog {
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
-    if (!showsBoard || read.uri !== boardUri) return findExport(await server.exports(read.tenantId), read);
+    if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read.tenantId), read);
     const board = await readBoard();
     return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
   };
-  let listed: { filters: SearchFilters | undefined; tools: ListedTool[] } | undefined;
   // Loaded with the first call: every session starts with a list of tools, and some end there.
-  let loaded: Promise<typeof import('./call-tool.ts')> | undefined;
-  const calling = () => {
-    loaded ??= import('./call-tool.ts');
-    return loaded;
+  let opening: Promise<OpenCalls & { callTool: Catalog['callTool'] }> | undefined;
+  const open = async () => {
+    const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
+    const context = { ...server, ...calls, adFilters };
+    return { ...calls, callTool: (call: ToolCall) => callTool(context, call) };
   };
+  const opened = () => {
+    opening ??= open();
+    return opening;
+  };
+  let filters: Promise<SearchFilters | undefined> | undefined;
+  let askAgainAt = Number.POSITIVE_INFINITY;
+  const searchFilters = () => {
+    if (server.elapsed() >= askAgainAt) {
+      filters = undefined;
+      askAgainAt = Number.POSITIVE_INFINITY;
+    }
+    filters ??= (askForFilters?.() ?? Promise.resolve(undefined)).catch(() => {
+      askAgainAt = server.elapsed() + filtersPauseMs;
+      return undefined;
+    });
+    return filters;
+  };
+  const adFilters = async () => (await searchFilters())?.ads ?? [];
+  let listed: { filters: SearchFilters | undefined; tools: ListedTool[] } | undefined;
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
@@ -123,13 +146,13 @@ export function createCatalog({ server, version, searchFilters = async () => und
     },
     prompts: listPrompts(prompts),
     timeoutMs: server.timeoutMs,
-    callTool: async (call) => (await calling()).callTool(server, call),
+    callTool: async (call) => (await opened()).callTool(call),
     reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
-    refuse: async (error) => (await calling()).errorResult(server, error).result,
+    refuse: async (error) => (await import('./call-tool.ts')).errorResult(server, error).result,
     getPrompt: (request, invalid) => getPrompt(prompts, request, invalid),
     listResources: async (tenantId) => [
       ...(showsBoard ? [boardResource] : []),
-      ...(await (await server.exports(tenantId)).list()).map(listedFile),
+      ...(await (await opened()).exportsOf(tenantId).list()).map(listedFile),
     ],
     findResource,
     readResource: async (read) => (await findResource(read)).contents(),

@@ -2,7 +2,15 @@ import * as z from 'zod';
 import { allTools } from '../board/board.ts';
 import type { Tool, ToolDescription } from '../tools/tool.ts';
 import { isGated } from '../tools/tool-names.ts';
-import { ReceiptView } from './receipts.ts';
+
+/** `receipt` of every successful result. Null where the service sent no header. */
+const ReceiptView = z.looseObject({
+  charged: z.number().nullable(),
+  remaining: z.number().nullable(),
+  cached: z.boolean(),
+  requestId: z.string().nullable(),
+});
+export type ReceiptView = z.infer<typeof ReceiptView>;
 
 export type ObjectSchema = { type: 'object' } & Record<string, unknown>;
 

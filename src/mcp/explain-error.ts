@@ -1,4 +1,4 @@
-import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/errors.ts';
+import { AdLibraryError, type ErrorKind, type Failure, mayBeCharged } from '../api/call.ts';
 import { untrustedId, untrustedText, untrustedWord } from '../present/tokens.ts';
 import { untrustedValue } from '../present/values.ts';
 import type { ToolDescription } from '../tools/tool.ts';

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { follow } from '../api/call.ts';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, follow, invalidRequest } from '../api/call.ts';
 import type { OnCall } from '../log/log.ts';
 import type { ToolCall, ToolResult } from '../mcp/call-tool.ts';
 import type { Catalog, FoundResource, ResourceContents, ResourceRead } from '../mcp/catalog.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, invalidRequest } from '../api/call.ts';
 import { type Clocks, type ExportedFile, type Exports, exportTtl, type NewFile, uriMaker } from './exports.ts';
 
 const maxBytes = 1024 * 1024 * 1024;

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { type AnswerName, raceAbort } from '../api/call.ts';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, type AnswerName, raceAbort } from '../api/call.ts';
 import {
   type Admission,
   admit,

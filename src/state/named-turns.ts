@@ -1,5 +1,4 @@
-import { raceAbort } from '../api/call.ts';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError, raceAbort } from '../api/call.ts';
 
 /** Lets calls that take the same turn go one after the other. */
 export interface Turns {

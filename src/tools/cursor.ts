@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { canonical, type OperationName } from '../api/call.ts';
-import { AdLibraryError, invalidRequest } from '../api/errors.ts';
+import { AdLibraryError, canonical, invalidRequest, type OperationName } from '../api/call.ts';
 import { word } from '../present/safe-text.ts';
 import type { CursorMemory } from '../state/state.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError } from '../api/call.ts';
 import {
   adListOf,
   type GatherRun,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { Spending, spendingText } from '../credits/credit-text.ts';
+import { Spending, spendingText } from '../credits/ledger.ts';
 import { creditsText, viewCredits } from '../present/account.ts';
 import { defineTool, noArguments, readOnly } from './tool.ts';
 
@@ -22,7 +22,7 @@ export const getCredits = defineTool({
     const spent = await spending();
     const byTool = <Value>(byOperation: Record<string, Value>): Record<string, Value> =>
       Object.fromEntries(Object.entries(byOperation).map(([operation, value]) => [toolName(operation), value]));
-    const thisServer = { ...spent, prices: byTool(spent.prices), rules: byTool(spent.rules) };
+    const thisServer = { ...spent, prices: byTool(spent.prices) };
     return { ...viewCredits(raw), thisServer };
   },
   render: (output) => `${creditsText(output)}\n${spendingText(output.thisServer)}`,

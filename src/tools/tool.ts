@@ -1,10 +1,9 @@
 import * as z from 'zod';
-import { maxIdLength, type OperationName } from '../api/call.ts';
+import { type ErrorKind, invalidRequest, maxIdLength, type OperationName } from '../api/call.ts';
 import type { Api } from '../api/client.ts';
-import { type ErrorKind, invalidRequest } from '../api/errors.ts';
 import { ItemType } from '../api/schemas.ts';
 import type { SearchFilter } from '../api/search-filters.ts';
-import type { Spending } from '../credits/credit-text.ts';
+import type { Spending } from '../credits/ledger.ts';
 import type { CallAllowance } from '../credits/meter.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
 import type { IsCached } from '../dataset/gather.ts';

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { AdLibraryError } from '../api/errors.ts';
+import { AdLibraryError } from '../api/call.ts';
 
 interface Waiting {
   tenantId: string;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { operations, urlOf } from '../../src/api/call.ts';
-import type { AdLibraryError } from '../../src/api/errors.ts';
+import { type AdLibraryError, operations, urlOf } from '../../src/api/call.ts';
 
 const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
   urlOf(

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AdLibraryError } from '../../src/api/errors.ts';
+import { AdLibraryError } from '../../src/api/call.ts';
 import { chartOf } from '../../src/charts/chart.ts';
 import { keyMasker, keyRemover } from '../../src/log/log.ts';
 import { readArguments } from '../../src/mcp/call-tool.ts';

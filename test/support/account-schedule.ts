@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { Call } from '../../src/api/call.ts';
-import { operations } from '../../src/api/call.ts';
+import { type Call, operations } from '../../src/api/call.ts';
 import type {
   Admission,
   CreditAccount,

@@ -1,5 +1,4 @@
-import { canonical } from '../../src/api/call.ts';
-import { AdLibraryError } from '../../src/api/errors.ts';
+import { AdLibraryError, canonical } from '../../src/api/call.ts';
 import type { Fetch, HttpRequest, HttpResponse } from '../../src/api/http.ts';
 import { uuidOf } from './uuid-of.ts';
 

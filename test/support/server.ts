@@ -47,7 +47,6 @@ export interface ResultData {
   ad: Item;
   thisServer: { charged: number; uncertain?: number; prices: object; rules: object };
   receipt: { charged: number; remaining: number };
-  warning?: string;
   [field: string]: unknown;
 }
 

@@ -79,7 +79,7 @@ const fieldNames = [
     '…',
   ],
   ...['creative', 'daysRunning', 'stillRunning', 'landingDomain', 'daysSinceSeen', 'pageName', 'firstCard', 'id'],
-  ...['periodEndsOn', 'hourlyLeft', 'dailyLeft', 'thisServer', 'seenIn', 'warning', 'shown', 'cursor', 'collection'],
+  ...['periodEndsOn', 'hourlyLeft', 'dailyLeft', 'thisServer', 'seenIn', 'shown', 'cursor', 'collection'],
   ...['__proto__', 'constructor', 'toString', 'nieuw veld', 'x\u202ey', ''],
 ];
 const anything = fc.oneof(

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import { AdLibraryError } from '../../api/errors.ts';
+import { AdLibraryError } from '../../api/call.ts';
 import { startWorker } from '../../workers/start-worker.ts';
 import { Turns } from '../../workers/turns.ts';
 import { type Cell, columnsOf, partsOf, type Row, type TableName } from '../tables.ts';

@@ -1,4 +1,4 @@
-import { type AdLibraryError, invalidRequest } from '../../api/errors.ts';
+import { type AdLibraryError, invalidRequest } from '../../api/call.ts';
 import { quote, sanitize, sanitizeLine } from '../../present/safe-text.ts';
 import { type Cell, columnsOf, type TableName, tableNames } from '../tables.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { AdLibraryError, type ErrorKind } from '../../api/errors.ts';
+import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
 import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
 import { MemoryDatasets, type MemoryDatasetsOptions } from '../memory-datasets.ts';
 import { FileDataset, type FileDatasetOptions } from './file-dataset.ts';

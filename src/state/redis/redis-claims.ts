@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { abortedError, answerNameOf, type Call } from '../../api/call.ts';
-import { AdLibraryError, type Failure } from '../../api/errors.ts';
+import { AdLibraryError, abortedError, answerNameOf, type Call, type Failure } from '../../api/call.ts';
 import { memoryOf } from '../memory-state.ts';
 import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from '../store/answer-codec.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { AdLibraryError } from '../../api/errors.ts';
+import { AdLibraryError } from '../../api/call.ts';
 import {
   type ExportedFile,
   type ExportStore,

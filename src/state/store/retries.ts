@@ -1,4 +1,4 @@
-import { AdLibraryError } from '../../api/errors.ts';
+import { AdLibraryError } from '../../api/call.ts';
 
 interface Waiting {
   work: () => Promise<unknown>;

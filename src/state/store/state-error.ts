@@ -1,4 +1,4 @@
-import { AdLibraryError } from '../../api/errors.ts';
+import { AdLibraryError } from '../../api/call.ts';
 
 /** What a caller reads while the shared state cannot be reached: nothing was sent, and it heals by itself. */
 export const stateUnavailable = (cause?: unknown): AdLibraryError =>

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Answer, abortedError, answerNameOf, type Call, type OperationName } from '../../api/call.ts';
-import { AdLibraryError, type Failure } from '../../api/errors.ts';
+import {
+  AdLibraryError,
+  type Answer,
+  abortedError,
+  answerNameOf,
+  type Call,
+  type Failure,
+  type OperationName,
+} from '../../api/call.ts';
 import { memoryOf } from '../memory-state.ts';
 import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { AdLibraryError } from '../../../src/api/errors.ts';
+import { AdLibraryError } from '../../../src/api/call.ts';
 import { SqlPool } from '../../../src/dataset/sql/pool.ts';
 import { attacks, type Outcome } from './attacks.ts';
 import { snapshotOf, someAds } from './snapshots.ts';
