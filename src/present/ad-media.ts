@@ -27,29 +27,49 @@ export function creativeOf(ad: Fields): string | undefined {
 }
 
 function mediaParts(ad: Fields): string[] {
-  const media = objects(ad.media);
-  const videos = pieces(media, ownVideo);
-  const stills = pieces(media, ownPicture);
-  const cardVideos = pieces(media, cardVideo);
-  const cards = cardCount(ad, media);
+  const { video, picture, cardVideo, cards } = assetsOf(ad);
   const parts: string[] = [];
-  if (videos.length > 0) parts.push(`${counted(videos.length, 'video')}${lengths(videos)}`);
-  else if (stills.length > 0 && cards === 0) parts.push(counted(stills.length, 'image'));
+  if (video.length > 0) parts.push(`${counted(video.length, 'video')}${lengths(video)}`);
+  else if (picture.length > 0 && cards === 0) parts.push(counted(picture.length, 'image'));
   if (cards > 0) {
-    const within = cardVideos.length > 0 ? ` (${counted(cardVideos.length, 'video')}${lengths(cardVideos)})` : '';
+    const within = cardVideo.length > 0 ? ` (${counted(cardVideo.length, 'video')}${lengths(cardVideo)})` : '';
     parts.push((cards === 1 ? '1 card' : `${cards} cards`) + within);
   }
   return parts;
 }
 
-const ownVideo = /^VID/i;
-const ownPicture = /^(?!CARD|PA_|VID)/i;
-const cardVideo = /^CARD_VID/i;
-const cardPicture = /^CARD(?!_VID)/i;
+/** What an asset is, by the start of its type. */
+const roles = [
+  ['video', /^VID/i],
+  ['cardVideo', /^CARD_VID/i],
+  ['cardPicture', /^CARD/i],
+  ['portrait', /^PA_/i],
+  ['picture', /^/],
+] as const;
+type Role = (typeof roles)[number][0];
+
+/** The pictures and videos of an ad, one for each position, and how many cards it has. */
+type Assets = Record<Role, Fields[]> & { cards: number };
 
 /** Some ads send the media of their cards, but no cards. */
-const cardCount = ({ cards }: Fields, media: Fields[]) =>
-  Math.max(Array.isArray(cards) ? cards.filter(isObject).length : 0, pieces(media, /^CARD/i).length);
+function assetsOf(ad: Fields, media = objects(ad.media)): Assets {
+  const assets: Assets = { video: [], cardVideo: [], cardPicture: [], portrait: [], picture: [], cards: 0 };
+  const seen = new Map<unknown, Partial<Record<Role, true>>>();
+  for (const asset of media) {
+    const type = typeof asset.type === 'string' ? asset.type : '';
+    const role = roles.find(([, form]) => form.test(type))?.[0] ?? 'picture';
+    const position = positionOf(asset);
+    const here = seen.get(position) ?? {};
+    if (here[role]) continue;
+    if (role.startsWith('card') && !here.cardVideo && !here.cardPicture) assets.cards++;
+    here[role] = true;
+    seen.set(position, here);
+    assets[role].push(asset);
+  }
+  const sent = Array.isArray(ad.cards) ? ad.cards.filter(isObject).length : 0;
+  assets.cards = Math.max(assets.cards, sent);
+  return assets;
+}
 
 /**
  * How many cards, videos and pictures `creativeOf` would find. The still of a card's video is not counted either. Null
@@ -57,13 +77,13 @@ const cardCount = ({ cards }: Fields, media: Fields[]) =>
  */
 export function mediaCounts(ad: Fields) {
   const media = objects(ad.media).filter(({ type }) => typeof type === 'string');
-  const cards = cardCount(ad, media);
-  const videos = pieces(media, ownVideo).length;
-  const cardVideos = new Set(pieces(media, cardVideo).map(positionOf));
-  const cardImages = pieces(media, cardPicture).filter((asset) => !cardVideos.has(positionOf(asset)));
-  const stills = videos > 0 || cards > 0 ? 0 : pieces(media, ownPicture).length;
-  if (pieces(media, /^(?!PA_)/i).length === 0) return { cardCount: cards, videoCount: null, imageCount: null };
-  return { cardCount: cards, videoCount: videos + cardVideos.size, imageCount: stills + cardImages.length };
+  const { video, picture, cardVideo, cardPicture, cards: cardCount } = assetsOf(ad, media);
+  if (video.length + picture.length + cardVideo.length + cardPicture.length === 0)
+    return { cardCount, videoCount: null, imageCount: null };
+  const withVideo = new Set(cardVideo.map(positionOf));
+  const cardImages = cardPicture.filter((asset) => !withVideo.has(positionOf(asset)));
+  const stills = video.length > 0 || cardCount > 0 ? 0 : picture.length;
+  return { cardCount, videoCount: video.length + withVideo.size, imageCount: stills + cardImages.length };
 }
 
 /** The pictures and videos of an ad, without the advertiser's portrait: its own, and those of each card in order. */
@@ -73,11 +93,11 @@ interface Media {
 }
 
 export function mediaOf(ad: Fields): Media {
-  const media = objects(ad.media);
-  const own = [...pieces(media, ownVideo), ...pieces(media, ownPicture)];
-  const ofCards: Fields[][] = Array.from({ length: cardCount(ad, media) }, () => []);
-  const cardMedia = [...pieces(media, cardPicture), ...pieces(media, cardVideo)];
-  const cardIndex = indexByPosition(cardMedia, ofCards.length);
+  const { video, picture, cardVideo, cardPicture, cards } = assetsOf(ad);
+  const own = [...video, ...picture];
+  const ofCards: Fields[][] = Array.from({ length: cards }, () => []);
+  const cardMedia = [...cardPicture, ...cardVideo];
+  const cardIndex = indexByPosition(cardMedia, cards);
   for (const asset of cardMedia) (ofCards[cardIndex(asset)] ?? own).push(asset);
   return { own, ofCards };
 }
@@ -95,17 +115,6 @@ function indexByPosition(assets: Fields[], cards: number): (asset: Fields) => nu
 }
 
 const positionOf = (asset: Fields) => asset.nr ?? asset.filename ?? asset.url;
-
-/** The assets of a role, one for each position. */
-function pieces(media: Fields[], role: RegExp): Fields[] {
-  const seen = new Set<unknown>();
-  return media.filter((asset) => {
-    const { type } = asset;
-    if (!role.test(typeof type === 'string' ? type : '')) return false;
-    const position = positionOf(asset);
-    return !seen.has(position) && seen.add(position);
-  });
-}
 
 const counted = (count: number, noun: string) => (count === 1 ? noun : `${count} ${noun}s`);
 
@@ -360,11 +369,9 @@ export function pictureOf(ad: Fields, { card, now }: PictureChoice): AdPicture {
 }
 
 function portraitOf(ad: Fields, now: number): AdPicture | undefined {
-  const found = firstWorking(objects(ad.media).filter(isPortrait), now);
+  const found = firstWorking(assetsOf(ad).portrait, now);
   return found && ('address' in found ? { ...found, shows: 'portrait' } : found);
 }
-
-const isPortrait = ({ type }: Fields) => typeof type === 'string' && /^PA_/i.test(type);
 
 type Found = { address: string; shows: 'picture' | 'still' };
 

@@ -152,7 +152,7 @@ interface AdList extends ListFrame {
 export function adListText({ items, detail = 'brief', budget = fullTokens, ...frame }: AdList): string {
   if (detail === 'full')
     return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
-  const rows = items.map((ad, index) => ({ ad, number: index + (frame.from ?? 1), facts: factsOf(ad, frame.asOf) }));
+  const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writtenOf(ad, frame.asOf) }));
   const common = sharedBy(rows);
   const groups = byAdvertiser(rows);
   const isCut = items.some(({ bodyHash }) => bodyHash !== undefined);
@@ -174,10 +174,28 @@ export function adListText({ items, detail = 'brief', budget = fullTokens, ...fr
   });
 }
 
-interface Row {
+interface WrittenAd {
   ad: AdView;
-  number: number;
+  /** A page that changed its name has two of them, and both are shown. */
+  advertiser: string;
   facts: string[];
+  copy: string;
+}
+
+interface Row extends WrittenAd {
+  number: number;
+}
+
+/** A page is written about three times to find how many of its ads fit, and each ad but once. */
+const written = new WeakMap<AdView, WrittenAd & { asOf: string | undefined }>();
+
+function writtenOf(ad: AdView, asOf: string | undefined): WrittenAd {
+  const known = written.get(ad);
+  if (known && known.asOf === asOf) return known;
+  const advertiser = JSON.stringify([ad.pageId, ad.pageName]);
+  const made = { ad, advertiser, facts: factsOf(ad, asOf), copy: copyText(ad), asOf };
+  written.set(ad, made);
+  return made;
 }
 
 /** Ads in a row of one advertiser. */
@@ -190,26 +208,24 @@ interface Group {
 }
 
 function byAdvertiser(rows: readonly Row[]): Group[] {
-  const all = groupBy(rows, advertiserOf);
+  const all = groupBy(rows, ({ advertiser }) => advertiser);
   const shared = new Map([...all].map(([advertiser, theirs]) => [advertiser, sharedBy(theirs)]));
   const groups: Group[] = [];
-  for (const [index, row] of rows.entries()) {
-    const advertiser = advertiserOf(row);
+  let before: Row | undefined;
+  for (const row of rows) {
+    const { advertiser } = row;
     const first = all.get(advertiser)?.[0];
-    const before = rows[index - 1];
-    if (before && advertiserOf(before) === advertiser) groups.at(-1)?.rows.push(row);
+    if (before?.advertiser === advertiser) groups.at(-1)?.rows.push(row);
     else
       groups.push({
         rows: [row],
         first: first === row ? undefined : first,
         shared: shared.get(advertiser) ?? new Set(),
       });
+    before = row;
   }
   return groups;
 }
-
-/** A page that changed its name has two of them, and both are shown. */
-const advertiserOf = ({ ad }: Row) => JSON.stringify([ad.pageId, ad.pageName]);
 
 function sharedBy(rows: readonly Row[]): Set<string> {
   const [first, ...others] = rows;
@@ -235,9 +251,9 @@ function advertiserText(ad: AdView | undefined, facts: readonly string[]): strin
   return `${name}${page}${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`;
 }
 
-function rowText({ ad, number, facts }: Row, stated: Set<string>): string {
+function rowText({ ad, number, facts, copy }: Row, stated: Set<string>): string {
   const line = facts.filter((fact) => !stated.has(fact)).join(', ');
-  return `${number}. ${word(ad.id)}${line && ` ${line}`}${copyText(ad)}`;
+  return `${number}. ${word(ad.id)}${line && ` ${line}`}${copy}`;
 }
 
 /** `"headline": "body"`. The colon stays where one of them is missing, so that the other is known. */

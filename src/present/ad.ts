@@ -25,6 +25,7 @@ import {
   idOf,
   idTokens,
   isObject,
+  isVisible,
   keep,
   objects,
   type Run,
@@ -180,8 +181,7 @@ const minTokensOf = (text: unknown) => (typeof text === 'string' ? estimateToken
 /** Where an ad leads; only without any link it is what the ad displays, which is the advertiser's to choose. */
 export function landingDomainOf({ website, offerLink, cards, displayUrl }: Fields): string | undefined {
   const site = isObject(website) ? domainOf(website.siteDomain) : undefined;
-  const link = [offerLink, linkOf(objects(cards)[0]), displayUrl].find((one) => textOf(one, 1) !== undefined);
-  return site ?? domainOf(link);
+  return site ?? domainOf([offerLink, linkOf(objects(cards)[0]), displayUrl].find(isVisible));
 }
 
 /** The address that the ad displays is only shown if the ad leads elsewhere. */

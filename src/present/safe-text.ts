@@ -67,12 +67,12 @@ export function defuse(text: string): string {
  * between letters of scripts that join (Persian, Indic …). A letter keeps at most eight marks.
  */
 export function sanitize(text: string): string {
-  if (!unusual.test(text) || !unusualBesideEmoji.test(text) || !suspect.test(text)) return text;
+  if ((!rare.test(text) && text.isWellFormed()) || !unusual.test(text) || !suspect.test(text)) return text;
   return text
     .replace(lineBreak, '\n')
     .replace(blankPattern, ' ')
     .replace(hiddenPattern, (match) => (isFlag(match) ? match : ''))
-    .replace(loneSurrogate, '\ufffd')
+    .toWellFormed()
     .replace(markPattern, (run) => run.slice(0, endOfMarks(run)))
     .replace(joinerPattern, '');
 }
@@ -83,14 +83,11 @@ export const sanitizeLine = (text: string): string => sanitize(text).replace(/\s
 const maxMarks = 8;
 
 /** Common blocks in which nothing is hidden and nothing combines. */
-const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u2307\u2500-\u25a9\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
-/** A single character outside them. Most copy has none, and needs no further check. */
-const unusual = new RegExp(`[^${everyday}]`);
-/** The same, but emoji with or without their selector are common, too. Little copy needs a further check. */
-const unusualBesideEmoji = new RegExp(
-  String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`,
-  'u',
-);
+const everyday = String.raw`\n\t -~\xa1-\xac\xae-\u02ff\u0386-\u0482\u048a-\u0556\u2010-\u2027\u2030-\u205e\u20a0-\u20bf\u2190-\u27ff\u2900-\u2bff\u3000-\u3029\u3041-\u3096\u309b-\u312f\u3131-\u3163\u3400-\u9fff\uac00-\ud7a3\uff01-\uff9f`;
+/** A character that is neither of these nor half an emoji (U+1F000 to U+1FBFF). Most copy has none, and needs no further check. */
+const rare = new RegExp(String.raw`[^${everyday}\ud83c-\ud83e\udc00-\udfff]`);
+/** The same where emoji may have their selector. Little copy needs a further check. */
+const unusual = new RegExp(String.raw`[^${everyday}\p{ExtPict}\p{EMod}\p{RI}\ufe0f]|(?<!\p{ExtPict})\ufe0f`, 'u');
 
 // Default-ignorable code points, controls, annotation marks and non-characters; the joiners and the two emoji
 // selectors are checked in their context.
@@ -107,7 +104,6 @@ const lineBreak = /\r\n?|[\v\f\x85\u2028\u2029]/g;
 /** Braille blank: looks like a space and is used as one. */
 const blankPattern = /\u2800/g;
 const hiddenPattern = new RegExp(`${tagFlag}|${alwaysHidden}`, 'gu');
-const loneSurrogate = /\p{Cs}/gu;
 const markPattern = new RegExp(String.raw`[\p{M}\u200c\u200d]{${maxMarks + 1},}`, 'gu');
 const joinerPattern = new RegExp(`(?!${inEmoji}|${inScript})[\\u200c\\u200d\\ufe0e\\ufe0f]`, 'gu');
 const suspect = new RegExp(

@@ -283,8 +283,12 @@ function borderBefore(text: string, end: number): number {
   if (space > Math.max(end - nearEnough, end / 2)) return space;
   const around = text.slice(0, end + reachAfter);
   const word = segmentAt(end, around, 'word');
-  return word > end / 2 ? word : segmentAt(end, around, 'grapheme');
+  if (word > end / 2) return word;
+  // Characters of ASCII are visible each by itself.
+  return plainPair.test(text.slice(end - 1, end + 1)) ? end : segmentAt(end, around, 'grapheme');
 }
+
+const plainPair = /^[ -~]{2}$/;
 
 interface FitOptions<Item> {
   items: readonly Item[];

@@ -43,6 +43,9 @@ export function textOf(value: unknown, tokens: number): string | undefined {
   return text === '' && beyond === 0 ? undefined : truncate(text, tokens, beyond);
 }
 
+export const isVisible = (value: unknown): boolean =>
+  typeof value === 'string' && sanitize(value.slice(0, 100)).trim() !== '';
+
 /** The output schemas promise clients that an id is always present and always text. */
 export const idOf = (value: unknown): string => textOf(isNumber(value) ? String(value) : value, idTokens) ?? '';
 
@@ -349,7 +352,7 @@ export function daysBetween(from: string, to: string): number | undefined {
  */
 export function timeOf(date: unknown): number | undefined {
   if (typeof date !== 'string' || date.length > maxDate) return;
-  const time = Date.parse(inUtc(date.trim()));
+  const time = Date.parse(utcDate.test(date) ? date : inUtc(date.trim()));
   return time >= firstTime && time <= lastTime ? time : undefined;
 }
 
@@ -386,8 +389,13 @@ export function addressOf(text: unknown): URL | undefined {
   const isWhole = scheme.test(plain) && !hostAndPort.test(plain);
   if (!isWhole && !hostFirst.test(plain)) return;
   const whole = isWhole ? plain : `https://${plain}`;
-  if (longHost.test(whole) || !URL.canParse(whole)) return;
-  const url = new URL(whole);
+  if (longHost.test(whole)) return;
+  let url: URL;
+  try {
+    url = new URL(whole);
+  } catch {
+    return;
+  }
   // The parser makes slashes of backslashes, and so would hide what escape signs spell: the caller's key, above all.
   if (whole.includes('\\')) url.pathname = url.search = url.hash = '';
   return webPattern.test(url.protocol) && (isWhole || url.hostname.includes('.')) ? url : undefined;
