@@ -1,85 +1,202 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect } from 'vitest';
 import { everyTool } from '../support/every-tool.ts';
-import { delays, documented, faults } from '../support/faulty-upstream.ts';
+import {
+  type Behaviour,
+  delays,
+  documented,
+  faults,
+  json,
+  refusal,
+  startUpstream,
+  type Upstream,
+} from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
+import { gateOf } from '../support/gate.ts';
 import type { Result, TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 /** Looked for in everything that comes out. */
 const canary = 'svc_live_CANARY0123456789abcdef';
 
-/** Nothing is kept: every call goes out. */
-const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } }).extend('impatient', ({ start }) =>
-  start({ timeoutMs: 150 }),
-);
-test.beforeEach(({ upstream }) => upstream.does(documented));
+/** Nothing is cached: every call goes out. */
+const test = upstreamTest({ config: { apiKey: canary, cacheSeconds: 0 } });
+test.beforeEach(async ({ upstream, server }) => {
+  upstream.does(documented);
+  upstream.credits = undefined;
+  // A key that was refused in another test is accepted again.
+  await server.call('whoami');
+  upstream.does(documented);
+});
 
 /** A result of the right kind that a person could act on, and nothing of ours in it that should not be. */
-function expectError({ logged }: TestServer, result: Result, kinds: readonly string[]): void {
-  expect(result.raw.structuredContent).toBeUndefined();
-  expect(result.isError).toBe(true);
-  expect(kinds).toContain(result.error?.kind);
-  expect(result.error?.retryable).toBeTypeOf('boolean');
-  expect(result.text).toMatch(/Retrying (may|the same call will not) help/);
-  expect(result.text.length).toBeLessThan(3000);
-  expectNothingLeaked(logged, result);
-}
-
-function expectNothingLeaked(logged: string[], result: Result): void {
-  const everything = JSON.stringify(result.raw) + logged.join('');
+function expectError({ logged }: TestServer, { raw, text, isError, error }: Result, kind: string): void {
+  expect(raw.structuredContent).toBeUndefined();
+  expect([isError, error?.kind]).toEqual([true, kind]);
+  expect(error?.retryable).toBeTypeOf('boolean');
+  expect(text).toMatch(/Retrying (may|the same call will not) help/);
+  expect(text.length).toBeLessThan(3000);
+  const everything = JSON.stringify(raw) + logged.join('');
   expect(everything).not.toContain('CANARY');
-  expect(JSON.stringify(result.raw)).not.toMatch(/\bat .+\.(ts|js):\d+/);
+  expect(JSON.stringify(raw)).not.toMatch(/\bat .+\.(ts|js):\d+/);
   expect(everything).not.toContain('a tool failed');
 }
 
-/** Requests a read may make: three where repeating is free, one where it may have been charged. */
-const mostRequests = (tool: string, gated: boolean) => (gated ? 1 : tool === 'add_collection_item' ? 2 : 3);
+/** Requests for which a failing call is good: three where repeating is free, one where it may have been charged. */
+const repeated = (tool: string) => (tool === 'add_collection_item' ? 2 : 3);
 
-describe.each(everyTool)('$tool', ({ tool, args, gated }) => {
-  test('gives its result when the service is as documented', async ({ server }) => {
-    const result = await server.call(tool, args);
-    expect(result.isError).toBe(false);
-    expect(result.data).toMatchObject({
-      receipt: { charged: gated ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' },
-    });
-    expectNothingLeaked(server.logged, result);
+const callEvery = async ({ call }: TestServer, each: (result: Result, one: (typeof everyTool)[number]) => void) => {
+  for (const one of everyTool) each(await call(one.tool, one.args), one);
+};
+
+async function expectAllWell(server: TestServer): Promise<void> {
+  await callEvery(server, ({ isError, data }, { tool, gated }) => {
+    const receipt = { charged: gated ? 1 : 0, remaining: 100, cached: false, requestId: 'req-1' };
+    expect([tool, isError, data.receipt]).toEqual([tool, false, receipt]);
+  });
+}
+
+const requestsOf = ({ requests }: Upstream, isCredits: boolean) =>
+  requests.filter(({ path }) => isCredits || !path.endsWith('/credits')).length;
+
+describe('every tool, asked of a service that', () => {
+  test('is as documented, gives its result; the request carries one key, in one header, and says who asks', async ({
+    upstream,
+    server,
+  }) => {
+    await expectAllWell(server);
+    expect(upstream.requests).toHaveLength(everyTool.length);
+    for (const { headers, path, body, method } of upstream.requests) {
+      expect(headers.authorization).toBe(`Bearer ${canary}`);
+      expect(headers['user-agent']).toMatch(/^ad-library-mcp\/\d+\.\d+\.\d+/);
+      expect(headers.accept).toBe('application/json');
+      expect(headers['content-type']).toBe(method === 'POST' ? 'application/json' : undefined);
+      const { authorization: _, ...others } = headers;
+      expect(JSON.stringify([path, body, others])).not.toContain('svc_live');
+    }
   });
 
-  test.for(Object.keys(faults) as (keyof typeof faults)[])('a service that %s', async (fault, { upstream, server }) => {
-    upstream.does(faults[fault]);
-    const result = await server.call(tool, args);
+  test.for(Object.keys(faults) as (keyof typeof faults)[])('%s', async (fault, { upstream, server }) => {
     const isCut = ['resets', 'closes without a word', 'breaks off in the body'].includes(fault);
-    expectError(server, result, [isCut ? 'network' : 'unexpected_response']);
-    expect(upstream.requests).toHaveLength(isCut ? mostRequests(tool, gated) : 1);
-    if (gated) expect(result.text).toContain('unknown whether the service charged');
-
+    for (const { tool, args, gated } of everyTool) {
+      upstream.does(faults[fault]);
+      const result = await server.call(tool, args);
+      expectError(server, result, isCut ? 'network' : 'unexpected_response');
+      expect(upstream.requests).toHaveLength(isCut && !gated ? repeated(tool) : 1);
+      if (gated) expect(result.text).toContain('unknown whether the service charged');
+    }
     upstream.does(documented);
-    expect((await server.call(tool, args)).isError).toBe(false);
+    await expectAllWell(server);
   });
 
-  test.for(Object.keys(delays) as (keyof typeof delays)[])(
-    'a service that %s',
-    async (delay, { upstream, impatient }) => {
-      upstream.does(delays[delay]);
-      const started = performance.now();
-      const result = await impatient.call(tool, args);
-      expect(performance.now() - started).toBeLessThan(1000);
-      expectError(impatient, result, ['timeout']);
-      expect(upstream.requests).toHaveLength(1);
-      await upstream.requests[0]?.left;
+  test.for(Object.keys(delays) as (keyof typeof delays)[])('%s', async (delay, { upstream, start }) => {
+    const server = await start({ timeoutMs: 300 });
+    upstream.does(delays[delay]);
+    const started = performance.now();
+    const results = await Promise.all(everyTool.map(({ tool, args }) => server.call(tool, args)));
+    expect(performance.now() - started).toBeLessThan(2000);
+    for (const result of results) expectError(server, result, 'timeout');
+    expect(upstream.requests).toHaveLength(everyTool.length);
+    await Promise.all(upstream.requests.map(({ left }) => left));
+    upstream.does(documented);
+    await expectAllWell(server);
+  });
 
-      upstream.does(documented);
-      expect((await impatient.call(tool, args)).isError).toBe(false);
+  const kinds = new Map([
+    ...([
+      [401, 'unauthorized'],
+      [402, 'payment_required'],
+      [403, 'forbidden'],
+      [404, 'not_found'],
+      [422, 'invalid_request'],
+      [429, 'usage_limit'],
+    ] as const),
+    ...[500, 501, 502, 503, 504, 505, 599].map((status) => [status, 'unavailable'] as const),
+  ]);
+  const odd = [201, 202, 204, 301, 302, 303, 304, 307, 308, 400, 405, 408, 409, 410, 413, 418, 425, 451];
+
+  test.for([...kinds.keys(), ...odd])(
+    'answers HTTP %i: a result of its kind, repeated only where that is safe',
+    async (status, { upstream, server }) => {
+      const hasBody = status !== 204 && status !== 304;
+      for (const { tool, args, gated } of everyTool) {
+        // A key that was refused is accepted again.
+        upstream.does(documented);
+        await server.call('whoami');
+        upstream.does(hasBody ? refusal(status) : (_, response) => response.writeHead(status).end());
+        upstream.credits = tool === 'get_credits' ? undefined : refusal(500);
+        const result = await server.call(tool, args);
+        const { error, text } = result;
+        expectError(server, result, kinds.get(status) ?? 'unexpected_response');
+        expect(error).toMatchObject({ status, ...(hasBody && { code: 'some_code', requestId: 'req-e' }) });
+        for (const part of [
+          `HTTP ${status}`,
+          ...(hasBody ? ['The service says: "The service says no."', 'some_code'] : []),
+        ])
+          expect(text).toContain(part);
+        if (hasBody) expect(text).toContain('Request id: req-e');
+        const isRepeated = (gated ? [503] : [502, 503, 504]).includes(status);
+        expect(requestsOf(upstream, tool === 'get_credits')).toBe(isRepeated ? repeated(tool) : 1);
+      }
     },
   );
 });
 
-test('a service that does not listen is reported as unreachable, with nothing sent', async ({ start }) => {
-  const nowhere = await start({ baseUrl: 'http://127.0.0.1:9' });
-  const result = await nowhere.call('search_ads');
-  expectError(nowhere, result, ['network']);
-  expect(result.text).toContain('could not be reached');
-  expect(result.text).toContain('Nothing was sent, nothing was charged.');
+test('a redirect is not followed, so the key goes nowhere else', async ({ upstream, server }) => {
+  const elsewhere = await startUpstream();
+  upstream.does((_, response) => response.writeHead(307, { location: `${elsewhere.baseUrl}/v1/whoami` }).end());
+  const { error } = await server.call('whoami');
+  expect(error).toMatchObject({ kind: 'unexpected_response', status: 307 });
+  expect(elsewhere.requests).toEqual([]);
+  await elsewhere.close();
+});
+
+test.for<[string, unknown]>([
+  ['an error that is a text', { error: 'no' }],
+  ['an error that is null', { error: null }],
+  ['an error that is a list', { error: [] }],
+  ['fields of other types', { error: { code: 7, message: ['x'], requestId: {}, details: 1 } }],
+  ['nothing', null],
+])('an error body with %s is still an error of its status', async ([_, body], { upstream, server }) => {
+  upstream.does(json(body, { status: 422 }));
+  expect((await server.call('search_ads')).error).toMatchObject({ kind: 'invalid_request', status: 422 });
+});
+
+test('an error without the documented body says that something else may have answered', async ({
+  upstream,
+  server,
+}) => {
+  upstream.does((_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>Not here</h1>'));
+  const { text, error } = await server.call('whoami');
+  expect(error).toMatchObject({ kind: 'not_found', status: 404 });
+  expect(text).toContain('it may not come from the API');
+  expect(text).not.toContain('Not here');
+});
+
+const none = { charged: null, remaining: null };
+test.for<[string, object, string]>([
+  ['0.5', { charged: 0.5, remaining: 0.5 }, '0.5 charged, 0.5 left'],
+  ...['-3', 'three', '9'.repeat(400), '', '0x10', '1, 2'].map((value): [string, object, string] => [value, none, '']),
+])('credit headers of "%s" are read as %j', async ([value, read, words], { upstream, server }) => {
+  const headers = { 'x-service-credits-charged': value, 'x-service-credits-remaining': value };
+  upstream.does(json({ id: 'x' }, { headers }));
+  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
+  expect(data.receipt).toEqual({ ...read, cached: false, requestId: 'req-1' });
+  expect(text).toContain(words);
+});
+
+test('an answer without credit headers says that none was stated, whatever its content type', async ({
+  upstream,
+  server,
+}) => {
+  upstream.does((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/plain' }).end('{"id":"x","headline":"Read"}');
+  });
+  const { data, text } = await server.call('get_ad', { adId: uuidOf('x') });
+  expect(data.receipt).toEqual({ ...none, cached: false, requestId: null });
+  expect(text).toContain('Credits: not reported for this call');
+  expect(text).toContain('Read');
 });
 
 test('a charge stated before the answer broke off is reported', async ({ upstream, server }) => {
@@ -108,4 +225,35 @@ test('answers in another order than the calls reach the right callers', async ({
   const ids = ['a', 'b', 'c', 'd', 'e'].map(uuidOf);
   const results = await Promise.all(ids.map((adId) => server.call('get_ad', { adId })));
   expect(results.map(({ data }) => data.ad.id)).toEqual(ids);
+});
+
+test('an answer in chunks of one byte takes memory by its bytes and not by its chunks', async ({
+  upstream,
+  server,
+}) => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const [sent, end] = [gateOf(), gateOf()];
+  const piece = Buffer.from('1\r\n \r\n'.repeat(10_000));
+  const threeMillionChunks: Behaviour = (_, { socket }) => {
+    socket?.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+    let pieces = 0;
+    const more = () => {
+      while (pieces++ < 300) if (!socket?.write(piece)) return void socket?.once('drain', more);
+      sent.open();
+      void end.opened.then(() => socket?.end('2\r\n{}\r\n0\r\n\r\n'));
+    };
+    more();
+  };
+  upstream.does(threeMillionChunks);
+  collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  const answer = server.call('get_account');
+  await sent.opened;
+  collectGarbage();
+  const held = process.memoryUsage().heapUsed - before;
+  end.open();
+  await answer;
+  // As objects of their own, two million chunks or more take over 200 MB.
+  expect(held).toBeLessThan(64 * 1024 * 1024);
 });

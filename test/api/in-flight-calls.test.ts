@@ -1,160 +1,248 @@
-import { expect } from 'vitest';
-import { ad, type Behaviour, creditStatus, documented, json, type Upstream } from '../support/faulty-upstream.ts';
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { ad, type Behaviour, creditStatus, documented, json, paid, type Upstream } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
+import type { TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
   upstream.credits = undefined;
 });
 
-/** Answers as documented, once it is let. */
-function held(upstream: Upstream) {
+const opening = { adId: ad.id };
+const listing = { collectionId: uuidOf('c'), itemType: 'ads' };
+const saving = { ...listing, itemId: uuidOf('saved') };
+
+/** Answers the next request as documented once it is let, and all later ones at once. */
+function held(upstream: Upstream, answer: Behaviour = documented) {
   const gate = gateOf();
-  upstream.does((request, response) => void gate.opened.then(() => documented(request, response)));
+  upstream.does((request, response) => void gate.opened.then(() => answer(request, response)), documented);
   return gate.open;
 }
 
-const opening = { adId: ad.id };
-
-test('an answer that was paid for is kept though its caller has left, who is free at once', async ({
-  upstream,
-  server,
-}) => {
-  const { call, client } = server;
-  const answer = held(upstream);
+/** Calls, and leaves when the service has the call. */
+async function leave({ call }: TestServer, upstream: Upstream, name: string, args: Record<string, unknown>) {
   const caller = new AbortController();
-  const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
+  const left = call(name, args, { signal: caller.signal }).catch(() => 'left');
   await upstream.reached(1);
   caller.abort();
   expect(await left).toBe('left');
-  answer();
-  await client.ping();
-  const { data } = await call('get_ad', opening);
-  expect(upstream.requests).toHaveLength(1);
-  expect((data.receipt as unknown as { charged: number }).charged).toBeLessThanOrEqual(1);
-  expect((await call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
+}
+
+/** A round trip to the server: what was sent before has arrived there. */
+const arrived = (server: TestServer) => server.client.ping();
+
+describe('equal calls at once', () => {
+  test('are one, whoever cancels: those who stay have the answer, and one of them pays', async ({
+    upstream,
+    start,
+  }) => {
+    const server = await start({ cacheSeconds: 0 });
+    // Each run has a question of its own: what nobody waits for any more may still be under way.
+    let limit = 1000;
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.boolean(), { minLength: 2, maxLength: 8 }), async (leaves) => {
+        limit++;
+        const answer = held(upstream, json({ items: [], cursor: null, hasMore: false }, { headers: paid(4) }));
+        const callers = leaves.map(() => new AbortController());
+        const calls = callers.map(({ signal }) => server.call('search_ads', { limit }, { signal }));
+        const settled = Promise.allSettled(calls);
+        await upstream.reached(1);
+        for (const [index, leaving] of leaves.entries()) if (leaving) callers[index]?.abort();
+        await arrived(server);
+        answer();
+        const results = await settled;
+        expect(results.map(({ status }) => status === 'rejected')).toEqual(leaves);
+        const receipts = results.flatMap((result) =>
+          result.status === 'fulfilled' ? [result.value.data.receipt] : [],
+        );
+        const charges = receipts.map(({ charged }) => charged).filter((charged) => charged > 0);
+        expect(charges).toEqual(receipts.length === 0 ? [] : [4]);
+        expect(upstream.requests).toHaveLength(1);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test('share an error', async ({ upstream, server }) => {
+    upstream.does((_, response) => response.socket?.resetAndDestroy());
+    const results = await Promise.all([1, 2, 3].map(() => server.call('search_ads', { limit: 9 })));
+    expect(results.map(({ error }) => error?.kind)).toEqual(['network', 'network', 'network']);
+    expect(upstream.requests).toHaveLength(1);
+  });
+
+  test('do not fail by what another of them may spend', async ({ upstream, start }) => {
+    const { call } = await start({ cacheSeconds: 0 });
+    upstream.does(documented);
+    await call('count_ads', { filters: { query: 'price' } });
+    const count = (maxCredits: number) => call('count_ads', { filters: { query: 'tea' }, maxCredits });
+    const [little, ...enough] = await Promise.all([0.5, 50, 50].map(count));
+    expect(little?.error?.kind).toBe('credit_budget');
+    expect(enough.map(({ isError }) => isError)).toEqual([false, false]);
+    expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toHaveLength(2);
+  });
+
+  test('that save are sent each, and disturb no read under way', async ({ upstream, server }) => {
+    const answer = held(upstream);
+    const read = () => server.call('search_ads', { limit: 6 });
+    const reads = [read()];
+    await upstream.reached(1);
+    await Promise.all([1, 2].map(() => server.call('add_collection_item', saving)));
+    reads.push(read());
+    await arrived(server);
+    answer();
+    for (const { isError } of await Promise.all(reads)) expect(isError).toBe(false);
+    expect(upstream.requests.map(({ method }) => method)).toEqual(['POST', 'POST', 'POST']);
+  });
 });
 
-test('ten callers who leave one after the other cost one call, not ten', async ({ upstream, server }) => {
-  const { call } = server;
-  const answer = held(upstream);
-  for (let time = 0; time < 10; time++) {
+test.for([true, false])(
+  'a list that a save overtook is neither joined nor cached; asked for in between: %s',
+  async (inBetween, { upstream, server }) => {
+    const items = (ids: string[]) =>
+      json({
+        collection: { id: 'c' },
+        itemType: 'ads',
+        items: ids.map((id) => ({ id })),
+        cursor: null,
+        hasMore: false,
+      });
+    const gate = gateOf();
+    const empty: Behaviour = (...exchange) => void gate.opened.then(() => items([])(...exchange));
+    upstream.does(empty, documented, items(['saved']));
+    const list = async () => (await server.call('list_collection_items', listing)).data.items.map(({ id }) => id);
+    const before = list();
+    await upstream.reached(1);
+    await server.call('add_collection_item', saving);
+    if (inBetween) expect(await list()).toEqual(['saved']);
+    gate.open();
+    expect(await before).toEqual([]);
+    expect(await list()).toEqual(['saved']);
+    expect(upstream.requests).toHaveLength(3);
+  },
+);
+
+test('a hundred calls at once cause no leak warning', async ({ upstream, server }) => {
+  const warnings: Error[] = [];
+  const hear = (warning: Error) => warnings.push(warning);
+  process.on('warning', hear);
+  upstream.does(documented);
+  await Promise.all(Array.from({ length: 100 }, (_, limit) => server.call('search_ads', { limit: limit + 1 })));
+  process.off('warning', hear);
+  expect(warnings).toEqual([]);
+});
+
+describe('when its caller leaves, a call', () => {
+  test('that is paid is joined by whoever asks again, and is free for whoever asks later', async ({
+    upstream,
+    server,
+  }) => {
+    const answer = held(upstream);
+    for (let caller = 0; caller < 10; caller++) await leave(server, upstream, 'get_ad', opening);
+    const joining = server.call('get_ad', opening);
+    await arrived(server);
+    answer();
+    expect((await joining).data).toMatchObject({ receipt: { charged: 1, cached: false } });
+    expect((await server.call('get_ad', opening)).data).toMatchObject({ receipt: { charged: 0, cached: true } });
+    expect(upstream.requests).toHaveLength(1);
+    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
+  });
+
+  test('that is paid is cached when nobody waits for it any more', async ({ upstream, server }) => {
+    const answer = held(upstream);
+    await leave(server, upstream, 'get_ad', opening);
+    answer();
+    await server.call('whoami');
+    expect((await server.call('get_ad', opening)).isError).toBe(false);
+    expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
+    expect((await server.call('get_credits')).data.thisServer).toMatchObject({ charged: 1 });
+  });
+
+  test('is not repeated while its charge is still being found out', async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 50 });
+    const gate = gateOf();
+    const balance: Behaviour = json(creditStatus());
+    let asked = 0;
+    upstream.credits = (...exchange) =>
+      void (++asked === 2 ? gate.opened : Promise.resolve()).then(() => balance(...exchange));
+    upstream.does(json(ad));
     const caller = new AbortController();
     const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
-    await upstream.reached(1);
+    await upstream.reached(3);
     caller.abort();
     expect(await left).toBe('left');
-  }
-  answer();
-  expect((await call('get_ad', opening)).isError).toBe(false);
-  expect(upstream.requests).toHaveLength(1);
-});
-
-test('an answer whose charge is still being found out is not asked for again when its caller leaves', async ({
-  upstream,
-  start,
-}) => {
-  const { call } = await start({ creditBudget: 50 });
-  const gate = gateOf();
-  const balance: Behaviour = json(creditStatus());
-  let asked = 0;
-  upstream.credits = (...exchange) =>
-    void (++asked === 2 ? gate.opened : Promise.resolve()).then(() => balance(...exchange));
-  upstream.does(json(ad));
-  const caller = new AbortController();
-  const left = call('get_ad', opening, { signal: caller.signal }).catch(() => 'left');
-  await upstream.reached(3);
-  caller.abort();
-  expect(await left).toBe('left');
-  await call('whoami');
-  const second = call('get_ad', opening);
-  await call('whoami');
-  gate.open();
-  expect((await second).isError).toBe(false);
-  expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
-});
-
-test('a call that costs nothing is dropped at the service when its caller leaves', async ({ upstream, server }) => {
-  const { call } = server;
-  held(upstream);
-  const caller = new AbortController();
-  const left = call('whoami', {}, { signal: caller.signal }).catch(() => 'left');
-  await upstream.reached(1);
-  caller.abort();
-  await upstream.requests[0]?.left;
-  expect(await left).toBe('left');
-});
-
-test('a write that was sent is carried to its end though its caller has left', async ({ upstream, server }) => {
-  const { call } = server;
-  const answer = held(upstream);
-  const caller = new AbortController();
-  const saving = { collectionId: '6a1f7e0c-0000-4000-8000-00000000c011', itemType: 'ads', itemId: ad.id };
-  const left = call('add_collection_item', saving, { signal: caller.signal }).catch(() => 'left');
-  await upstream.reached(1);
-  let wasDropped = false;
-  void upstream.requests[0]?.left.then(() => {
-    wasDropped = true;
+    await call('whoami');
+    const second = call('get_ad', opening);
+    await call('whoami');
+    gate.open();
+    expect((await second).isError).toBe(false);
+    expect(upstream.requests.filter(({ path }) => path.includes('/ads/'))).toHaveLength(1);
   });
-  caller.abort();
-  expect(await left).toBe('left');
-  answer();
-  upstream.does(documented);
-  await call('whoami');
-  expect(wasDropped).toBe(false);
+
+  test('that costs nothing is dropped at the service', async ({ upstream, server }) => {
+    held(upstream);
+    await leave(server, upstream, 'whoami', {});
+    await upstream.requests[0]?.left;
+  });
+
+  test('that writes is carried to its end', async ({ upstream, server }) => {
+    const answer = held(upstream);
+    await leave(server, upstream, 'add_collection_item', saving);
+    await server.call('whoami');
+    expect(upstream.requests[0]?.aborted).toBe(false);
+    answer();
+    await server.call('whoami');
+    expect(upstream.requests[0]?.aborted).toBe(false);
+  });
+
+  test('of which nothing was sent yet ends with its caller: nothing is paid for it', async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 50 });
+    upstream.credits = documented;
+    const answer = held(upstream);
+    const first = call('get_ad', opening);
+    await upstream.reached(2);
+    const caller = new AbortController();
+    const waiting = call('search_ads', {}, { signal: caller.signal }).catch(() => 'left');
+    await call('get_credits');
+    caller.abort();
+    expect(await waiting).toBe('left');
+    answer();
+    expect((await first).isError).toBe(false);
+    await call('get_credits');
+    expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
+  });
+
+  test('keeps its place until it has ended, so that nobody can pile them up', async ({
+    upstream,
+    server: { call },
+  }) => {
+    upstream.does(() => {});
+    const callers = Array.from({ length: 300 }, () => new AbortController());
+    const results = callers.map(({ signal }, limit) =>
+      call('search_ads', { limit: limit + 1 }, { signal }).catch(() => 'left'),
+    );
+    await upstream.reached(256);
+    for (const caller of callers) caller.abort();
+    await Promise.all(results);
+    const { error } = await call('search_ads', { limit: 1000 });
+    expect(error).toMatchObject({ kind: 'busy', retryable: true });
+    expect(upstream.requests).toHaveLength(256);
+  });
 });
 
-test('a call of which nothing was sent yet ends with its caller: nothing is paid for it', async ({
-  upstream,
-  start,
-}) => {
-  const { call } = await start({ creditBudget: 50 });
-  upstream.credits = documented;
-  const answer = held(upstream);
-  const first = call('get_ad', opening);
-  await upstream.reached(2);
-  const caller = new AbortController();
-  const waiting = call('search_ads', {}, { signal: caller.signal }).catch(() => 'left');
-  await call('get_credits');
-  caller.abort();
-  expect(await waiting).toBe('left');
-  answer();
-  expect((await first).isError).toBe(false);
-  await call('get_credits');
-  expect(upstream.requests.filter(({ path }) => path.endsWith('/search'))).toEqual([]);
-});
-
-test('at shutdown paid calls that were sent get the drain, and what is lost is logged with its price', async ({
+test('at shutdown a paid call gets the drain, no longer; what is lost is logged with its price before the end', async ({
   upstream,
   server,
 }) => {
-  upstream.does(documented);
+  upstream.does(documented, () => {});
   await server.call('get_ad', opening);
-  held(upstream);
   const lost = server.call('get_ad', { ...opening, fresh: true });
-  await upstream.reached(1);
+  await upstream.reached(2);
   await server.stop();
-  expect((await lost).isError).toBe(true);
   const line = server.logged.find((logged) => logged.includes('a paid call was lost'));
   expect(line).toContain('operation="getAd"');
   expect(line).toContain('credits=1');
-});
-
-test('calls that were cancelled keep their places until they have ended, so nobody can pile them up', async ({
-  upstream,
-  server,
-}) => {
-  const { call } = server;
-  held(upstream);
-  const callers = Array.from({ length: 300 }, () => new AbortController());
-  const results = callers.map(({ signal }, limit) =>
-    call('search_ads', { limit: limit + 1 }, { signal }).catch(() => 'left'),
-  );
-  await upstream.reached(256);
-  for (const caller of callers) caller.abort();
-  await Promise.all(results);
-  const { error } = await call('search_ads', { limit: 1000 });
-  expect(error).toMatchObject({ kind: 'busy', retryable: true });
-  expect(upstream.requests).toHaveLength(256);
+  expect((await lost).isError).toBe(true);
 });

@@ -1,81 +1,206 @@
-import { expect } from 'vitest';
-import { connectStdio } from '../support/clients.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect } from 'vitest';
+import { keyRemover } from '../../src/log/log.ts';
+import { adOf, serveAds } from '../support/ad-service.ts';
+import { connectHttp } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';
-import { bytes, json, refusal } from '../support/faulty-upstream.ts';
+import { ad, json, page, paid, refusal } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
+import { callOf, startHttp } from '../support/http.ts';
+import { hexOf, key, revealed, rewritten, written } from '../support/key-encodings.ts';
 import { start as startCommand } from '../support/process.ts';
-import { uuidOf } from '../support/uuid-of.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const key = 'svc_live_CANARY0123456789abcdef';
+const usualKey = 'svc_live_CANARY0123456789_abcdefKx';
+const forms = Object.entries({ ...written, ...rewritten });
+const test = upstreamTest({ config: { apiKey: key, cacheSeconds: 0 } });
+const folder = temporaryFolder();
 
-const test = upstreamTest({ config: { apiKey: key } });
+/** JSON as a service may write it that escapes what need not be. */
+const escaped = (json: string, signs: RegExp) => json.replace(signs, (sign) => `\\u${hexOf(sign).padStart(4, '0')}`);
+const beyondAscii = /[^ -~]/g;
 
-/** A service that repeats the key wherever it can. */
-const echoes = {
-  'in a message': refusal(422, { message: `Bad key ${key}`, code: key, requestId: key, details: { [key]: [key] } }),
-  'in an answer': json({ id: 'x', headline: key, [key]: key }, { headers: { 'x-service-request-id': key } }),
-  'in an answer of another shape': json({ [key]: key, items: key }),
-  'in a page that is no JSON': bytes(`<h1>${key}</h1>`),
-  'in a refusal that is no JSON': (_: unknown, response: import('node:http').ServerResponse) => {
-    response.writeHead(401, { 'www-authenticate': key, 'x-service-request-id': key }).end(`no ${key}`);
-  },
-};
+const inHeader = (text: string) => (/^[\x20-\xff]{1,4000}$/.test(text) ? { 'x-service-request-id': text } : {});
 
-test.for(Object.keys(echoes) as (keyof typeof echoes)[])(
-  'a service that repeats the key %s does not make us show it',
-  async (where, { upstream, start }) => {
-    const server = await start();
-    upstream.does(echoes[where]);
-    for (const { tool, args } of everyTool) {
-      const result = await server.call(tool, { ...args, ...('adId' in args && { detail: 'full' }) });
-      expect(JSON.stringify(result.raw)).not.toContain('CANARY');
-    }
-    expect(server.logged.join('')).not.toContain('CANARY');
-    expect(server.logged.length).toBeGreaterThan(0);
-  },
+const calls = everyTool.flatMap(({ tool, args }) =>
+  /^(?:search|get_ad|get_page|list_collection_items)/.test(tool)
+    ? [
+        { tool, args },
+        { tool, args: { ...args, detail: 'full' } },
+      ]
+    : [{ tool, args }],
 );
+
+/** Bodies that hold a text wherever one can stand, by their status. */
+function bodiesWith(text: string): [[number, object], ...[status: number, body: object][]] {
+  const item = {
+    ...{ ...ad, ...page, pageName: text, name: text, headline: text, body: text, ctaType: text, offerLink: text },
+    ...{ displayUrl: text, appUrl: text, countries: [text], page: { pageName: text }, website: { siteDomain: text } },
+    cards: [{ title: text, body: text, link_url: text }],
+    media: [{ type: text, url: `https://m.example/${text}` }],
+    ...{ [text]: { [text]: [text] }, userId: text, planId: text, authenticated: true, added: true },
+  };
+  const list = { items: [item], collection: item, itemType: 'ads', itemId: text, cursor: text, hasMore: true };
+  return [
+    [200, { ...item, ...list }],
+    [200, { [text]: text, items: text }],
+    [422, { error: { code: text, message: text, requestId: text, details: { [text]: [text] } } }],
+  ];
+}
+
+describe.each(forms)('the key %s', (_, text) => {
+  test('is not shown or logged, wherever the service sends it back', async ({ upstream, server }) => {
+    // What looks for it here would find it.
+    expect(revealed(text)).toContain('canary');
+    const shown: unknown[] = [];
+    const bodies = bodiesWith(text);
+    const [[, whole]] = bodies;
+    for (const [status, body] of bodies) {
+      const plain = JSON.stringify(body);
+      // The shape of an answer is a matter of its tool, an error is the same for all.
+      for (const [index, { tool, args }] of calls.slice(0, body === whole ? undefined : 3).entries()) {
+        const sent = index % 2 === 0 ? plain : escaped(plain, /[+/=_]/g);
+        upstream.does((_, response) => response.writeHead(status, inHeader(text)).end(sent));
+        shown.push((await server.call(tool, args)).raw);
+      }
+    }
+    for (const status of [200, 401]) {
+      const headers = { 'www-authenticate': 'Bearer', ...inHeader(text) };
+      upstream.does((_, response: ServerResponse) => response.writeHead(status, headers).end(`<h1>${text}</h1>`));
+      shown.push((await server.call('search_ads')).raw);
+    }
+    expect(revealed([shown, server.logged.splice(0)])).not.toContain('canary');
+  });
+});
+
+test('over HTTP the key of each call is masked, in results and in the server log', async ({ upstream }) => {
+  const http = await startHttp({ baseUrl: upstream.baseUrl });
+  const client = await connectHttp('v2 auto', http.url, key);
+  for (const [name, text] of forms) {
+    const body = JSON.stringify({ ...ad, headline: text, [text]: text });
+    upstream.does((_, response) => response.writeHead(200, inHeader(text)).end(body));
+    expect(revealed((await client.call('get_ad', { adId: ad.id, fresh: true })).raw), name).not.toContain('canary');
+  }
+  await client.close();
+  expect(http.logged.length).toBeGreaterThanOrEqual(forms.length);
+  expect(revealed(http.logged)).not.toContain('canary');
+  await http.close();
+});
+
+test('text around the key stays; a part without the usual prefix is masked too, and so is the last half', async ({
+  upstream,
+  start,
+}) => {
+  const headline = `Bad key ${key}, they say — größer als "je" zuvor`;
+  const body = `see https://x.example/?k=${encodeURIComponent(key)} now`;
+  const [secret, half] = [key.slice('svc_live_'.length), key.slice(key.length / 2)];
+  const others = { ctaType: `key ${secret} they say`, offerLink: `ends with ${half}`, note: 'svc_live_other & 100 %' };
+  upstream.does(json({ ...ad, headline, body, ...others }));
+  const { text, data } = await (await start()).call('get_ad', { adId: ad.id, detail: 'full' });
+  expect(text).toContain('Bad key ***, they say — größer als');
+  expect(data.ad).toMatchObject({
+    ...{ headline: headline.replace(key, '***'), body: 'see *** now' },
+    ...{ ctaType: 'key *** they say', offerLink: 'ends with ***', note: 'svc_live_other & 100 %' },
+  });
+});
 
 test('a short key that is an ordinary word is not masked in ads', async ({ upstream, start }) => {
   const server = await start({ apiKey: 'shoes' });
-  upstream.does(json({ id: 'x', headline: 'New shoes' }));
-  expect((await server.call('get_ad', { adId: uuidOf('x') })).text).toContain('New shoes');
+  upstream.does(json({ ...ad, headline: 'New shoes' }));
+  expect((await server.call('get_ad', { adId: ad.id })).text).toContain('New shoes');
 });
 
 test('the process never writes the key, not even at log level debug', async ({ upstream }) => {
-  const settings = { AD_LIBRARY_API_KEY: key, AD_LIBRARY_BASE_URL: upstream.baseUrl, AD_LIBRARY_LOG_LEVEL: 'debug' };
-  upstream.does(echoes['in a message']);
-  const client = await connectStdio('v1', [], settings);
-  const results = await Promise.all(everyTool.map(({ tool, args }) => client.call(tool, args)));
-  expect(JSON.stringify(results)).not.toContain('CANARY');
-  await client.close();
-
-  const running = startCommand([], settings);
+  const settings = { AD_LIBRARY_API_KEY: usualKey, AD_LIBRARY_BASE_URL: upstream.baseUrl };
+  const echo = { message: `Bad key ${usualKey}`, code: usualKey, requestId: usualKey, details: { [usualKey]: 1 } };
+  upstream.does(refusal(422, echo));
+  const running = startCommand(['--log-level', 'debug'], settings);
+  const clientInfo = { name: 't', version: '1' };
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   const messages = [
-    {
-      id: 1,
-      method: 'initialize',
-      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
-    },
-    { id: 2, method: 'tools/call', params: { name: `search_${key}`, arguments: {} } },
-    { id: 3, method: 'tools/call', params: { name: 'whoami', arguments: { [key]: key } } },
-    { id: 4, method: 'tools/call', params: { name: 'whoami', arguments: {} } },
+    { jsonrpc: '2.0', id: 0, method: 'initialize', params },
+    callOf(`search_${usualKey}`, {}, 1),
+    callOf('whoami', { [usualKey]: usualKey }, 2),
+    ...everyTool.map(({ tool, args }, index) => callOf(tool, args, index + 3)),
   ];
-  for (const message of messages) running.child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  await running.says(/tool="whoami"[^\n]*unauthorized|tool="whoami"[^\n]*status=422/);
-  running.child.stdin?.end();
-  const { stderr } = await running.ended;
-  expect(stderr).toContain('info: call');
-  expect(stderr).not.toContain('CANARY');
+  running.child.stdin?.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  const { stdout, stderr } = await running.ended;
+  expect(stdout.trim().split('\n')).toHaveLength(messages.length);
+  expect(stderr).toMatch(/info: call .*tool="whoami"[^\n]*422/);
+  expect(stdout + stderr).not.toContain('CANARY');
 });
 
-test('a key that no header can carry is refused at start, without being shown', async ({ upstream }) => {
-  const running = startCommand([], {
-    AD_LIBRARY_API_KEY: 'svc_live_CANARY with spaces\u00e9',
-    AD_LIBRARY_BASE_URL: upstream.baseUrl,
-  });
-  running.child.stdin?.end();
-  const { code, stderr, stdout } = await running.ended;
-  expect(code).toBe(2);
-  expect(stderr).toContain('AD_LIBRARY_API_KEY must be the key');
-  expect(stderr + stdout).not.toContain('CANARY');
+test('a key that the service sends back is in no file, no export and no statement', async ({ upstream, start }) => {
+  const check = async (apiKey: string, plain: string[], escapedOnes: string[]) => {
+    const texts = [...plain, ...escapedOnes];
+    const files = join(folder, `${readdirSync(folder).length}`);
+    const server = await start({ files, apiKey, cacheSeconds: 900, resultTokens: 1_000_000 });
+    const service = serveAds(upstream, 0);
+    service.ads = texts.map((text, index) =>
+      adOf(index, {
+        headline: `Key ${text} ends`,
+        [text]: { deep: [text] },
+        offerLink: `https://shop.example/?k=${text}`,
+      }),
+    );
+    const items = service.ads.map((one, index) =>
+      index < plain.length ? JSON.stringify(one) : escaped(JSON.stringify(one), beyondAscii),
+    );
+    const answer = `{"items":[${items}],"cursor":null,"hasMore":false,"totalHits":${texts.length}}`;
+    service.instead = () => (_, response) => void response.writeHead(200, paid(1)).end(answer);
+    await server.call('gather_ads', { maxCredits: 10 });
+    const { data } = await server.call('export_ads', { sql: 'SELECT * FROM ads', format: 'jsonl' });
+    const { contents } = await server.client.readResource({ uri: data.uri as string });
+    const hex = await server.call('query_ads', { sql: 'SELECT hex(headline), hex(json) FROM ads', cell: 20_000 });
+    const read = (hex.data.rows as string[][]).flat().map((cell) => Buffer.from(cell, 'hex').toString());
+    await server.stop();
+    expect(read).toHaveLength(2 * texts.length);
+    expect(revealed([contents, read])).not.toContain('canary');
+    for (const file of readdirSync(files, { recursive: true, withFileTypes: true }))
+      if (file.isFile())
+        expect(revealed(readFileSync(join(file.parentPath, file.name), 'utf8'))).not.toContain('canary');
+  };
+  const texts = forms.map(([_, text]) => text);
+  await check(
+    key,
+    texts,
+    texts.filter((text) => text.search(beyondAscii) >= 0),
+  );
+  await check(usualKey, [], [usualKey, `${usualKey}\u00e9`, [...usualKey].join('\u200b')]);
+});
+
+/** One character, as somebody may write it. */
+const spellings: ((character: string) => string)[] = [
+  (character) => character,
+  (character) => character.toUpperCase(),
+  (character) => `${character}\u200b`,
+  (character) => `%${hexOf(character)}`,
+  (character) => `%25${hexOf(character)}`,
+  (character) => `\\u00${hexOf(character)}`,
+  (character) => `&#${character.charCodeAt(0)};`,
+  (character) => `&amp;#x${hexOf(character)};`,
+  (character) => `%26%23${character.charCodeAt(0)};`,
+  (character) => `&#37;${hexOf(character)}`,
+  (character) => `%5Cu00${hexOf(character)}`,
+];
+
+test('a key is found in a body in any mixture of spellings, and an answer without it stays as it is', () => {
+  const spelled = fc
+    .array(fc.constantFrom(...spellings), { minLength: 1, maxLength: 40 })
+    .map((ways) => (own: string) => [...own].map((one, at) => ways[at % ways.length]?.(one)).join(''));
+  const other = ['größer', 'https://x.example/?a=%2F&b=%C3%A9&c=1', '\u2019', '&#8217; &amp; 100 %', 'svc_live_ …'];
+  fc.assert(
+    fc.property(fc.constantFrom(usualKey, key), spelled, fc.boolean(), fc.string(), (own, spell, escapes, around) => {
+      const value = { text: `${around} ${spell(own)} ${around}`, other };
+      const body = JSON.stringify(value);
+      const removed = keyRemover(own)(escapes ? escaped(body, beyondAscii) : body, value);
+      if (revealed(removed.text).includes('canary')) throw new Error(JSON.stringify([body, removed.text]));
+      expect(removed.other).toEqual(other);
+      expect(keyRemover(own)(JSON.stringify(other), other)).toBe(other);
+    }),
+    { numRuns: 300 },
+  );
 });

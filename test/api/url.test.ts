@@ -1,26 +1,65 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect } from 'vitest';
 import { type AdLibraryError, operations, urlOf } from '../../src/api/call.ts';
+import { readConfig } from '../../src/config/read-config.ts';
+import { ad, documented } from '../support/faulty-upstream.ts';
+import { test } from '../support/fixtures.ts';
+import { freePort } from '../support/free-port.ts';
+import { startServer } from '../support/server.ts';
 
-const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
-  urlOf(
-    { operation: operations[operation], path: { adId: id, pageId: id, collectionId: id }, query: {} },
-    'https://api.example.com/prefix/',
-  );
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
-/** Ids as people, models and attackers write them. */
-const ids = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 320 }),
-  fc.string({
-    unit: fc.constantFrom('.', '/', '\\', '%', '2', 'e', 'f', '?', '#', ';', ' ', '\0', '\n', '@', ':'),
-    maxLength: 12,
-  }),
-);
+const started = (settings: Record<string, string>) =>
+  startServer({ config: readConfig({ AD_LIBRARY_API_KEY: 'svc_live_address', ...settings }) });
+
+describe('a base address', () => {
+  test.for([
+    'http://127.1:PORT',
+    'HTTP://127.0.0.1:PORT/',
+    'http://LOCALHOST:PORT',
+    'http://0x7f.0.0.1:PORT',
+    'http://2130706433:PORT',
+    'http://127.0.0.1:PORT/a/../',
+    ' http://127.0.0.1:PORT// ',
+  ])('works as %s', async (spelling, { upstream }) => {
+    const port = new URL(upstream.baseUrl).port;
+    const { call, close } = await started({ AD_LIBRARY_BASE_URL: spelling.replace('PORT', port) });
+    expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
+    await close();
+  });
+
+  test('that cannot be reached is named by the error, with its path left out', async () => {
+    const address = `http://127.0.0.1:${await freePort()}`;
+    const { call, close } = await started({ AD_LIBRARY_BASE_URL: `${address}/prefix` });
+    const { text, error } = await call('search_ads');
+    expect(error).toMatchObject({ kind: 'network' });
+    expect(text).toContain('could not be reached');
+    expect(text).toContain(`${address}: ECONNREFUSED.`);
+    expect(text).toContain('Nothing was sent, nothing was charged.');
+    await close();
+  });
+
+  test('and a key that are missing are both named', async () => {
+    for (const [settings, words] of [
+      [{}, 'AD_LIBRARY_BASE_URL'],
+      [
+        { AD_LIBRARY_API_KEY: '' },
+        'AD_LIBRARY_API_KEY (in the host\'s form: "API key") and AD_LIBRARY_BASE_URL (in the host\'s form: "API address").',
+      ],
+    ] as const) {
+      const { call, close } = await started(settings);
+      expect((await call('whoami')).text).toContain(`Missing: ${words}`);
+      await close();
+    }
+  });
+});
 
 describe('an address', () => {
-  test('keeps the path prefix of the base address, without doubling slashes', () => {
-    expect(addressFor('4711')).toBe('https://api.example.com/prefix/v1/pages/4711');
-  });
+  const addressFor = (id: string, operation: keyof typeof operations = 'getPage') =>
+    urlOf(
+      { operation: operations[operation], path: { adId: id, pageId: id, collectionId: id }, query: {} },
+      'https://api.example.com/prefix/',
+    );
 
   test('carries query parameters encoded', () => {
     const call = {
@@ -33,12 +72,21 @@ describe('an address', () => {
     );
   });
 
-  test.each(['', '.', '..', '../account', 'a/../../account', '..\\account', 'x/..', '\ud800', 'x'.repeat(301)])(
+  test.for(['', '.', '..', '../account', 'a/../../account', '..\\account', 'x/..', '\ud800', 'x'.repeat(301)])(
     'is not made of the id %j',
     (id) => expect(() => addressFor(id)).toThrow(/is not an id/),
   );
 
-  test('reaches the endpoint of its operation, whatever the id: also behind a proxy that decodes', () => {
+  /** Ids as people, models and attackers write them. */
+  const ids = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 320 }),
+    fc.string({
+      unit: fc.constantFrom('.', '/', '\\', '%', '2', 'e', 'f', '?', '#', ';', ' ', '\0', '\n', '@', ':'),
+      maxLength: 12,
+    }),
+  );
+
+  test('reaches the endpoint of its operation below the prefix, whatever the id: also behind a proxy that decodes', () => {
     fc.assert(
       fc.property(ids, fc.constantFrom('getPage', 'getAd', 'listCollectionItems'), (id, operation) => {
         let address: string;
@@ -58,7 +106,7 @@ describe('an address', () => {
         );
         expect(decoded.pathname.startsWith(expected.split('(')[0] ?? '')).toBe(true);
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     );
   });
 });

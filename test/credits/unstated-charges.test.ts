@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ad, creditStatus, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
+import { ad, type Behaviour, creditStatus, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import { gateOf } from '../support/gate.ts';
 import type { TestServer } from '../support/server.ts';
@@ -12,45 +12,76 @@ test.beforeEach(({ upstream }) => {
   upstream.credits = (request, response) => json({ ...creditStatus(), credits: balance })(request, response);
 });
 
+const found = (charged?: number | string) =>
+  json({ id: ad.id }, charged === undefined ? {} : { headers: paid(charged) });
+
 /** Takes credits from the account, and does as told without a word of what it took. */
 const charging =
-  (credits: number, behaviour = json({ id: ad.id })) =>
-  (...exchange: Parameters<typeof behaviour>) => {
+  (credits: number, behaviour: Behaviour = found()): Behaviour =>
+  (...exchange) => {
     balance -= credits;
     behaviour(...exchange);
   };
 
+/** How so many calls of `get_ad` end: `ok`, or the kind of the error. */
 const openings = async ({ call }: TestServer, times: number) => {
   const kinds: unknown[] = [];
-  for (let time = 0; time < times; time++) kinds.push((await call('get_ad', { adId: ad.id })).error?.kind);
+  for (let time = 0; time < times; time++) kinds.push((await call('get_ad', { adId: ad.id })).error?.kind ?? 'ok');
   return kinds;
 };
+const spentOf = async ({ call }: TestServer) => (await call('get_credits')).data.thisServer;
 
-test('a charge that no header states is read from the balance before and after', async ({ upstream, start }) => {
-  const own = await start({ creditBudget: 12 });
-  upstream.does(charging(5));
-  expect(await openings(own, 5)).toEqual([undefined, undefined, undefined, 'credit_budget', 'credit_budget']);
-  expect(balance).toBe(1000 - 15);
-  expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 0, uncertain: 15 });
-});
+interface Case {
+  creditBudget: number;
+  does: Behaviour[];
+  ends: string;
+  /** What is charged then, and what is counted for calls of unknown charge. */
+  spent: object;
+}
+const spent = (charged: number, uncertain?: number) => ({ charged, uncertain });
 
-test.for(['resets', 'closes without a word'] as const)(
-  'a service that %s after it charged cannot drain the budget',
-  async (fault, { upstream, start }) => {
-    const own = await start({ creditBudget: 12 });
-    upstream.does(charging(5, faults[fault]));
-    expect(await openings(own, 5)).toEqual(['network', 'network', 'network', 'credit_budget', 'credit_budget']);
-  },
-);
-
-test('a call that was never charged for costs the budget nothing, though nobody answered it', async ({
-  upstream,
-  start,
-}) => {
-  const own = await start({ creditBudget: 3 });
-  upstream.does(faults.resets);
-  expect(await openings(own, 6)).toEqual(Array(6).fill('network'));
-  expect((await own.call('get_credits')).data.thisServer).not.toHaveProperty('uncertain');
+test.for<[string, Case]>([
+  [
+    'that no header states is read from the balance before and after',
+    { creditBudget: 12, does: [charging(5)], ends: 'ok ok ok credit_budget credit_budget', spent: spent(0, 15) },
+  ],
+  ...(['resets', 'closes without a word'] as const).map((fault): [string, Case] => [
+    `of a service that ${fault} after it charged cannot drain the budget`,
+    {
+      creditBudget: 12,
+      does: [charging(5, faults[fault])],
+      ends: 'network network network credit_budget credit_budget',
+      spent: spent(0, 15),
+    },
+  ]),
+  [
+    'that never came costs the budget nothing, though nobody answered',
+    { creditBudget: 3, does: [faults.resets], ends: 'network network network network network', spent: spent(0) },
+  ],
+  [
+    'that is not stated counts as the dearest so far, once an operation stated one',
+    {
+      creditBudget: 20,
+      does: [found(4), found(6), found(), found('gratis')],
+      ends: 'ok ok ok credit_budget',
+      spent: spent(10, 6),
+    },
+  ],
+  [
+    'of an operation that was free so far is counted, too, while nobody answers',
+    {
+      creditBudget: 3,
+      does: [found(0), charging(5, faults.resets)],
+      ends: 'ok network network network network credit_budget credit_budget',
+      spent: spent(0, 4),
+    },
+  ],
+])('a charge %s', async ([_, { creditBudget, does, ends, spent: expected }], { upstream, start }) => {
+  const own = await start({ creditBudget });
+  upstream.does(...does);
+  expect((await openings(own, ends.split(' ').length)).join(' ')).toBe(ends);
+  const { charged, uncertain } = await spentOf(own);
+  expect({ charged, uncertain }).toEqual(expected);
 });
 
 test('a charge that comes after the call had failed is noticed before the next call of unknown price', async ({
@@ -67,8 +98,8 @@ test('a charge that comes after the call had failed is noticed before the next c
 test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, start }) => {
   const own = await start({ creditBudget: 12 });
   upstream.credits = json({}, { status: 500 });
-  upstream.does(json({ id: ad.id }));
-  expect(await openings(own, 3)).toEqual([undefined, 'credit_budget', 'credit_budget']);
+  upstream.does(found());
+  expect(await openings(own, 2)).toEqual(['ok', 'credit_budget']);
   const { text } = await own.call('get_ad', { adId: ad.id });
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
 });
@@ -83,79 +114,54 @@ test('a budget that counts as spent stays so when calls under way turn out to co
   upstream.does(
     json({ pageId: '1', pageName: 'A page' }, { headers: paid(10) }),
     (...exchange) => void gate.opened.then(() => refusal(404)(...exchange)),
-    json({ id: ad.id }),
+    found(),
   );
   await own.call('get_page', { pageId: '1' });
   const free = own.call('get_page', { pageId: '2' });
   await upstream.reached(2);
-  expect(await openings(own, 1)).toEqual([undefined]);
+  expect(await openings(own, 1)).toEqual(['ok']);
   gate.open();
   expect((await free).error?.kind).toBe('not_found');
   expect(await openings(own, 1)).toEqual(['credit_budget']);
 });
 
-test('once an operation stated a charge, one that states none counts as the dearest so far', async ({
+test('a large page that nobody answered counts as what the balance fell by, and else as the most it can cost', async ({
   upstream,
   start,
 }) => {
-  const own = await start({ creditBudget: 20 });
-  upstream.does(
-    json({ id: ad.id }, { headers: paid(4) }),
-    json({ id: ad.id }, { headers: paid(6) }),
-    json({ id: ad.id }),
-    json({ id: ad.id }, { headers: paid('gratis') }),
-  );
-  expect(await openings(own, 4)).toEqual([undefined, undefined, undefined, 'credit_budget']);
-  expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10, uncertain: 6 });
-});
-
-const searches = async ({ call }: TestServer, limits: number[]) => {
-  const kinds: unknown[] = [];
-  for (const limit of limits) kinds.push((await call('search_ads', { limit })).error?.kind);
-  return kinds;
-};
-const smallPage = json({ items: [ad], cursor: null, hasMore: false }, { headers: paid(1) });
-
-test('a large page that nobody answered counts as what the balance fell by, though small ones were cheap', async ({
-  upstream,
-  start,
-}) => {
-  const own = await start({ creditBudget: 25 });
+  const smallPage = json({ items: [ad], cursor: null, hasMore: false }, { headers: paid(1) });
+  const searches = async ({ call }: TestServer, limits: number[]) => {
+    const kinds: unknown[] = [];
+    for (const limit of limits) kinds.push((await call('search_ads', { limit })).error?.kind ?? 'ok');
+    return kinds.join(' ');
+  };
+  const told = await start({ creditBudget: 25 });
   upstream.does(smallPage, charging(10, faults.resets));
-  expect(await searches(own, [1, 100, 100, 100, 100, 100])).toEqual([
-    undefined,
-    ...Array(3).fill('network'),
-    ...Array(2).fill('credit_budget'),
-  ]);
+  expect(await searches(told, [1, 100, 100, 100, 100])).toBe('ok network network network credit_budget');
   expect(balance).toBe(1000 - 30);
-});
 
-test('where the balance cannot be asked, it counts as the most that so many items can cost', async ({
-  upstream,
-  start,
-}) => {
-  const own = await start({ creditBudget: 25 });
+  const untold = await start({ creditBudget: 25 });
   upstream.credits = json({}, { status: 500 });
   upstream.does(smallPage, charging(10, faults.resets));
-  expect(await searches(own, [1, 20, 20])).toEqual([undefined, 'network', 'network']);
-  expect((await own.call('search_ads', { limit: 1 })).error?.kind).toBe('credit_budget');
-  expect((await own.call('search_ads', { limit: 1 })).text).toContain('1 spent, 40 counted for calls');
+  expect(await searches(untold, [1, 20, 20, 1])).toBe('ok network network credit_budget');
+  expect((await untold.call('search_ads', { limit: 1 })).text).toContain('1 spent, 40 counted for calls');
 });
 
-test('an operation that was free so far cannot be called without end while nobody answers', async ({
-  upstream,
-  start,
-}) => {
-  const own = await start({ creditBudget: 3 });
-  upstream.does(json({ id: ad.id }, { headers: paid(0) }), charging(5, faults.resets));
-  expect(await openings(own, 7)).toEqual([undefined, ...Array(4).fill('network'), ...Array(2).fill('credit_budget')]);
-});
+test('the balance is asked once where charges are stated, and never without a budget', async ({ upstream, start }) => {
+  const asked = () => upstream.requests.filter(({ path }) => path.endsWith('/credits')).length;
+  upstream.does(found(1));
+  await openings(await start({ creditBudget: 100 }), 5);
+  expect(asked()).toBe(1);
 
-test('the balance is not asked about where charges are stated', async ({ upstream, start }) => {
-  const own = await start({ creditBudget: 100 });
-  upstream.does(json({ id: ad.id }, { headers: paid(1) }));
-  await openings(own, 5);
-  expect(upstream.requests.filter(({ path }) => path.endsWith('/credits'))).toHaveLength(1);
+  const free = await start();
+  upstream.does(faults.resets);
+  await openings(free, 1);
+  const { text } = await free.call('get_ad', { adId: ad.id });
+  expect(text).toContain('unknown whether the service charged for this call');
+  expect(text).not.toContain('counted as charged');
+  expect([asked(), upstream.requests.length]).toEqual([0, 2]);
+  // What is not known is not made up.
+  expect(await spentOf(free)).toMatchObject({ charged: 0 });
 });
 
 test('a service that charges for the balance is asked no more, and what it took counts', async ({
@@ -172,17 +178,6 @@ test('a service that charges for the balance is asked no more, and what it took 
   upstream.does(refusal(404));
   expect(await openings(own, 4)).toEqual(Array(4).fill('not_found'));
   expect(asked).toBe(1);
-  expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 10 });
+  expect(await spentOf(own)).toMatchObject({ charged: 10 });
   expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
-});
-
-test('without a budget nothing is asked, and what is not known is not made up', async ({ upstream, start }) => {
-  const own = await start();
-  upstream.does(faults.resets);
-  await openings(own, 1);
-  const { text } = await own.call('get_ad', { adId: ad.id });
-  expect(text).toContain('unknown whether the service charged for this call');
-  expect(text).not.toContain('counted as charged');
-  expect(upstream.requests).toHaveLength(2);
-  expect((await own.call('get_credits')).data.thisServer).toMatchObject({ charged: 0 });
 });
