@@ -8,7 +8,7 @@ import { adFields } from '../present/fields.ts';
 import { type Fields, isObject, objects, runOf } from '../present/values.ts';
 import { type DatasetContents, idKey, type StoredItem } from '../state/dataset.ts';
 import { objectOf } from '../state/item-history.ts';
-import { NamedTurns } from '../state/named-turns.ts';
+import { NamedTurns } from '../state/memory-state.ts';
 import {
   type AdRow,
   bounded,

@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import { LRUCache } from 'lru-cache';
 import { raceAbort, withDeadline } from '../api/call.ts';
 import type { Chart } from '../charts/chart.ts';
-import { FairStore } from '../state/memory-state.ts';
+import { TenantCache } from '../state/memory-state.ts';
 import { startWorker } from '../workers/start-worker.ts';
 import { Turns } from '../workers/turns.ts';
 import {
@@ -132,7 +132,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
     }),
     underWay: new CoalescedWork(),
     workers,
-    kept: new FairStore({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
+    kept: new TenantCache({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
     thumbnails: new LRUCache({
       maxSize: limits.maxThumbnailBytes,
       sizeCalculation: (jpeg) => 500 + jpeg.length,
@@ -156,7 +156,7 @@ interface PictureParts {
   fetches: Turns;
   underWay: CoalescedWork<Thumbnail>;
   workers: PictureWorkers;
-  kept: FairStore<Uint8Array>;
+  kept: TenantCache<Uint8Array>;
   /** By content and size. */
   thumbnails: LRUCache<string, Uint8Array>;
   /** By content: what could not be decoded is not tried again at once. */

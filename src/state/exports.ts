@@ -1,4 +1,4 @@
-import { FairStore } from './memory-state.ts';
+import { TenantCache } from './memory-state.ts';
 
 /** A file made of a tenant's dataset. */
 export interface ExportedFile {
@@ -63,12 +63,12 @@ export function uriMaker(): (name: string, at: number) => string {
 
 /** Keeps files in memory, with a fair share for each tenant. */
 export class MemoryExports implements ExportStore {
-  readonly #files: FairStore<ExportedFile>;
+  readonly #files: TenantCache<ExportedFile>;
   readonly #now: () => number;
   readonly #uriOf = uriMaker();
 
   constructor({ now, elapsed }: Clocks) {
-    this.#files = new FairStore({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
+    this.#files = new TenantCache({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
     this.#now = now;
   }
 
@@ -85,7 +85,7 @@ export class MemoryExports implements ExportStore {
         this.#files.set(tenantId, file.uri, { value: file, bytes: whole.length });
         return file;
       },
-      list: async () => this.#files.values(tenantId).reverse(),
+      list: async () => this.#files.values(tenantId),
       find: async (uri) => this.#files.get(tenantId, uri),
     };
   }

@@ -14,7 +14,6 @@ import {
 } from './dataset.ts';
 import type { DatasetRecord } from './dataset-record.ts';
 import { firstVersion, type ItemRecord, jsonBytes, withVersion } from './item-history.ts';
-import { fairLevel } from './memory-state.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -29,6 +28,9 @@ const MB = 1024 * 1024;
 
 /** So much is freed beyond what is necessary, so that not every new ad has to go through all tenants. */
 const SLACK = 0.05;
+
+/** The part that whoever holds the most keeps where there is no more room for all. */
+const partLeft = 0.75;
 
 /** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
 const USABLE = 0.8;
@@ -121,17 +123,14 @@ export class MemoryDatasets implements Datasets {
     if (this.#bytes > this.#maxBytes) this.#makeRoom();
   }
 
+  /** Whoever holds the most gives up what came longest ago. */
   #makeRoom(): void {
-    const wanted = (1 - SLACK) * this.#maxBytes;
-    const byBytes = [...this.#datasets].sort(([, left], [, right]) => right.bytes - left.bytes);
-    const level = fairLevel(
-      byBytes.map(([, { bytes }]) => bytes),
-      wanted,
-    );
-    for (const [tenantId, dataset] of byBytes) {
-      if (this.#bytes <= wanted || dataset.bytes <= level) return;
+    while (this.#bytes > this.#maxBytes) {
+      const [tenantId, dataset] = [...this.#datasets].reduce((one, other) =>
+        other[1].bytes > one[1].bytes ? other : one,
+      );
       this.#bytes -= dataset.bytes;
-      dataset.shrinkTo(level);
+      dataset.shrinkTo(partLeft * dataset.bytes);
       if (dataset.isEmpty) this.#datasets.delete(tenantId);
       else this.#bytes += dataset.bytes;
     }

@@ -1,23 +1,19 @@
 import { LRUCache } from 'lru-cache';
 import { AdLibraryError, type AnswerName, raceAbort } from '../api/call.ts';
-import {
-  type Admission,
-  admit,
-  type BalanceReading,
-  type CreditAccount,
-  type CreditLedger,
-  type FullWindow,
-  type Lease,
-  newAccount,
-  type ReserveRequest,
-  type Settlement,
-} from '../credits/ledger.ts';
-import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State } from './state.ts';
 
-/** The entries of a tenant, the least recently used first. */
-interface Share<Value> {
-  entries: Map<string, Entry<Value>>;
-  bytes: number;
+import type { CreditAccount, CreditLedger, FullWindow } from '../credits/ledger.ts';
+import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State, Turns } from './state.ts';
+import { type Account, creditAccount, emptyAccount, passTime, readBalance, reserve, settle } from './store/account.ts';
+
+interface TenantCacheOptions {
+  /** For all tenants together. */
+  maxBytes: number;
+  /** For one of them; by default half of it. */
+  maxBytesEach?: number;
+  /** How long an entry is kept, in milliseconds. */
+  ttl: number;
+  /** A clock that only goes on. */
+  now: () => number;
 }
 
 interface Entry<Value> {
@@ -27,122 +23,75 @@ interface Entry<Value> {
   until: number;
 }
 
-interface FairStoreOptions {
-  /** For all tenants together. */
-  maxBytes: number;
-  /** How long an entry is kept, in milliseconds. */
-  ttl: number;
-  /** A clock that only goes on. */
-  now: () => number;
-}
-
-/** The overhead of an entry: two maps, the entry, its name. */
+/** The overhead of an entry: its place in the cache, the entry, its name. And that of the cache of a tenant. */
 const entryBytes = 1024;
+const tenantBytes = 4096;
 
 /**
- * Bounded memory with a fair share for each tenant: when it is full, the tenants who hold the most lose their least
- * recently used entries. So nobody can displace the entries of others by storing a lot.
+ * Bounded memory for each tenant, and for all: a tenant's own entries give way to its next ones, and where all are too
+ * many, those of the tenant who used theirs longest ago.
  */
-export class FairStore<Value> {
-  readonly #shares = new Map<string, Share<Value>>();
-  readonly #options: FairStoreOptions;
-  #total = 0;
+export class TenantCache<Value> {
+  readonly #options: TenantCacheOptions;
+  readonly #tenants: LRUCache<string, LRUCache<string, Entry<Value>>>;
 
-  constructor(options: FairStoreOptions) {
+  constructor(options: TenantCacheOptions) {
     this.#options = options;
+    this.#tenants = new LRUCache({
+      maxSize: options.maxBytes,
+      sizeCalculation: ({ calculatedSize }) => tenantBytes + calculatedSize,
+    });
   }
 
   /** Bytes held, as they are counted. */
   get bytes(): number {
-    return this.#total;
+    return this.#tenants.calculatedSize;
   }
 
   get(tenantId: string, name: string): Value | undefined {
-    const share = this.#shares.get(tenantId);
-    const entry = share?.entries.get(name);
-    if (share === undefined || entry === undefined) return undefined;
-    if (entry.until <= this.#options.now()) {
-      this.remove(tenantId, name);
-      return undefined;
-    }
-    // Moves it to the end: the most recently used.
-    share.entries.delete(name);
-    share.entries.set(name, entry);
-    return entry.value;
-  }
-
-  /** A tenant's values that have not expired, the most recently used last. */
-  values(tenantId: string): Value[] {
-    const now = this.#options.now();
-    return [...(this.#shares.get(tenantId)?.entries.values() ?? [])].flatMap(({ value, until }) =>
-      until > now ? value : [],
-    );
-  }
-
-  /** @param bytes the caller's estimate; a value larger than the whole store is not kept */
-  set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
-    const { maxBytes, ttl, now } = this.#options;
+    const entry = this.#tenants.get(tenantId)?.get(name);
+    if (entry === undefined || this.#isAlive(entry)) return entry?.value;
     this.remove(tenantId, name);
-    const entry = { value, bytes: bytes + 2 * name.length + entryBytes, until: now() + ttl };
-    if (entry.bytes > maxBytes) return;
-    const share = this.#shares.get(tenantId) ?? { entries: new Map(), bytes: 0 };
-    this.#shares.set(tenantId, share);
-    share.entries.set(name, entry);
-    share.bytes += entry.bytes;
-    this.#total += entry.bytes;
-    if (this.#total > maxBytes) this.#makeRoom();
+    return undefined;
+  }
+
+  /** A tenant's values that have not expired, the most recently used first. */
+  values(tenantId: string): Value[] {
+    const entries = [...(this.#tenants.get(tenantId)?.values() ?? [])];
+    return entries.filter((entry) => this.#isAlive(entry)).map(({ value }) => value);
+  }
+
+  /** @param bytes the caller's estimate; a value larger than what a tenant may have is not kept */
+  set(tenantId: string, name: string, { value, bytes }: { value: Value; bytes: number }): void {
+    const { maxBytes, maxBytesEach = maxBytes / 2, ttl, now } = this.#options;
+    const sizeCalculation = (entry: Entry<Value>) => entry.bytes;
+    const own = this.#tenants.get(tenantId) ?? new LRUCache({ maxSize: Math.floor(maxBytesEach), sizeCalculation });
+    own.set(name, { value, bytes: bytes + 2 * name.length + entryBytes, until: now() + ttl });
+    this.#resized(tenantId, own);
+  }
+
+  remove(tenantId: string, name: string): void {
+    const own = this.#tenants.get(tenantId);
+    if (own?.delete(name)) this.#resized(tenantId, own);
   }
 
   /** Removes a tenant's entries whose names begin with `start`. */
   drop(tenantId: string, start: string): void {
-    for (const name of [...(this.#shares.get(tenantId)?.entries.keys() ?? [])])
-      if (name.startsWith(start)) this.remove(tenantId, name);
+    const own = this.#tenants.get(tenantId);
+    if (own === undefined) return;
+    for (const name of [...own.keys()]) if (name.startsWith(start)) own.delete(name);
+    this.#resized(tenantId, own);
   }
 
-  remove(tenantId: string, name: string): void {
-    const share = this.#shares.get(tenantId);
-    const entry = share?.entries.get(name);
-    if (share === undefined || entry === undefined) return;
-    share.entries.delete(name);
-    share.bytes -= entry.bytes;
-    this.#total -= entry.bytes;
-    if (share.entries.size === 0) this.#shares.delete(tenantId);
+  #isAlive({ until }: Entry<Value>): boolean {
+    return until > this.#options.now();
   }
 
-  /** Frees a little more than necessary, so that not every new entry has to go through all tenants. */
-  #makeRoom(): void {
-    this.#dropEnded();
-    const wanted = this.#options.maxBytes * 0.95;
-    const byBytes = [...this.#shares].sort(([, a], [, b]) => b.bytes - a.bytes);
-    const level = fairLevel(
-      byBytes.map(([, { bytes }]) => bytes),
-      wanted,
-    );
-    // An entry may be much of a share: once there is room, nobody gives up more.
-    for (const [tenantId, share] of byBytes)
-      for (const name of share.entries.keys()) {
-        if (this.#total <= wanted) return;
-        if (share.bytes <= level) break;
-        this.remove(tenantId, name);
-      }
+  /** What it takes is measured when it is set. */
+  #resized(tenantId: string, own: LRUCache<string, Entry<Value>>): void {
+    this.#tenants.delete(tenantId);
+    if (own.size > 0) this.#tenants.set(tenantId, own);
   }
-
-  #dropEnded(): void {
-    const now = this.#options.now();
-    for (const [tenantId, { entries }] of this.#shares)
-      for (const [name, { until }] of entries) if (until <= now) this.remove(tenantId, name);
-  }
-}
-
-/** The maximum for each tenant with which all together hold no more than `wanted`. */
-export function fairLevel(descending: readonly number[], wanted: number): number {
-  let rest = descending.reduce((sum, size) => sum + size, 0);
-  for (const [index, size] of descending.entries()) {
-    rest -= size;
-    const level = (wanted - rest) / (index + 1);
-    if (level >= (descending[index + 1] ?? 0)) return level;
-  }
-  return Infinity;
 }
 
 /** In bytes, rounded up from what V8 needs for many small objects, keys of their own, or deep nesting. */
@@ -175,16 +124,14 @@ export function memoryOf(json: unknown): number {
   return bytes;
 }
 
-type Account = { -readonly [Field in keyof CreditAccount]: CreditAccount[Field] } & {
-  lines: Set<string>;
-  leases: number;
-  underWay: number;
-  balance: BalanceReading | undefined;
+interface KeptAccount {
+  account: Account;
+  /** What others see of it, until it changes. */
+  view: CreditAccount | undefined;
   version: number;
-  /** Resolved and replaced with each change. */
-  change: { promise: Promise<void>; resolve: () => void };
-  paidAt: number;
-};
+  /** Wakes the calls that wait for a change. */
+  waiting: (() => void)[];
+}
 
 interface MemoryLedgerOptions {
   /** A clock that only goes on. */
@@ -195,141 +142,91 @@ interface MemoryLedgerOptions {
   maxSpenders?: number;
 }
 
-/** How long spending counts after a tenant's last paid call, in milliseconds: 30 days. */
-const spendingEndsAfter = 30 * 86_400_000;
-
-/** After this time, in milliseconds, others may have spent too much of the same balance for a comparison. */
-const readingHoldsFor = 600_000;
-
 /**
  * The ledger of one process. Tenants who spent something or have a call in progress stay; strangers only displace each
  * other. When there is no room for another spender, paid calls of new tenants are refused before they are sent.
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxStrangers = 10_000, maxSpenders = 200_000 } = options;
-  const spenders = new Map<string, Account>();
-  const strangers = new LRUCache<string, Account>({ max: maxStrangers });
+  const spenders = new Map<string, KeptAccount>();
+  const strangers = new LRUCache<string, KeptAccount>({ max: maxStrangers });
+  const nobodyDies = () => false;
+  let ids = 0;
 
-  const accountOf = (tenantId: string): Account => {
+  /** The account as it is now. */
+  const keptOf = (tenantId: string): KeptAccount => {
     const known = spenders.get(tenantId) ?? strangers.get(tenantId);
-    if (known) return known;
-    const account = emptyAccount();
-    strangers.set(tenantId, account);
-    return account;
+    const kept = known ?? { account: emptyAccount(), view: undefined, version: 0, waiting: [] };
+    if (!known || passTime(kept.account, now(), nobodyDies)) changed(tenantId, kept);
+    return kept;
   };
 
   /** Files a changed account as a spender or a stranger, and wakes the calls that wait for a change. */
-  const changed = (tenantId: string, account: Account) => {
-    const hasSpent = account.spent + account.uncertain > 0;
-    const stays = account.underWay > 0 || (hasSpent && (spenders.has(tenantId) || spenders.size < maxSpenders));
-    if (stays && spenders.get(tenantId) !== account) {
+  const changed = (tenantId: string, kept: KeptAccount) => {
+    const { leases, spent, uncertain } = kept.account;
+    const isKnown = spenders.has(tenantId) || spenders.size < maxSpenders;
+    if (Object.keys(leases).length > 0 || (spent + uncertain > 0 && isKnown)) {
       strangers.delete(tenantId);
-      spenders.set(tenantId, account);
-    } else if (!stays && spenders.delete(tenantId)) strangers.set(tenantId, account);
-    account.version++;
-    account.change.resolve();
-    account.change = deferred();
+      spenders.set(tenantId, kept);
+    } else {
+      spenders.delete(tenantId);
+      strangers.set(tenantId, kept);
+    }
+    kept.view = undefined;
+    kept.version++;
+    for (const wake of kept.waiting.splice(0)) wake();
   };
 
   const makeRoom = (tenantId: string) => {
     if (spenders.has(tenantId) || spenders.size < maxSpenders) return;
-    for (const [id, { underWay, paidAt }] of spenders)
-      if (underWay === 0 && now() - paidAt > spendingEndsAfter) spenders.delete(id);
+    for (const id of [...spenders.keys()]) keptOf(id);
     if (spenders.size >= maxSpenders) throw full();
   };
 
-  const read = async (tenantId: string) => {
-    const account = accountOf(tenantId);
-    if (account.underWay === 0 && account.paidAt > 0 && now() - account.paidAt > spendingEndsAfter) {
-      Object.assign(account, { spent: 0, uncertain: 0, calls: 0, paidAt: 0 });
-      changed(tenantId, account);
-    }
-    return account;
+  const viewOf = (kept: KeptAccount): CreditAccount => {
+    kept.view ??= creditAccount(kept.account);
+    return kept.view;
   };
+  const read = async (tenantId: string) => viewOf(keptOf(tenantId));
 
   return {
     read,
     estimate: read,
     reserve: async (tenantId, requestOf) => {
       makeRoom(tenantId);
-      const account = await read(tenantId);
-      const admission = reserveIn(account, tenantId, requestOf(account));
-      if (admission.kind === 'granted') changed(tenantId, account);
-      return admission;
+      const kept = keptOf(tenantId);
+      const request = requestOf(viewOf(kept));
+      const id = String(++ids);
+      const kind = reserve(kept.account, request, { id, owner: '', now: now() });
+      if (kind === 'wait') return { kind, version: String(kept.version) };
+      if (kind === 'refused') return { kind, account: viewOf(kept) };
+      changed(tenantId, kept);
+      const { credits, paid, line } = request;
+      const lease = { id, tenantId, credits, paid, line, number: kept.account.number };
+      return { kind, lease, account: viewOf(kept) };
     },
     changed: async (tenantId, version, signal) => {
-      const account = accountOf(tenantId);
-      if (String(account.version) === version) await raceAbort(account.change.promise, signal);
+      const kept = keptOf(tenantId);
+      if (String(kept.version) !== version) return;
+      await raceAbort(new Promise<void>((resolve) => void kept.waiting.push(resolve)), signal);
     },
     settle: async (tenantId, settlement, lease) => {
-      const account = accountOf(tenantId);
-      settleIn(account, settlement, lease);
-      if (settlement.isPaidAnswer || settlement.charged + settlement.uncertain > 0) account.paidAt = now();
-      changed(tenantId, account);
+      const kept = keptOf(tenantId);
+      settle(kept.account, lease?.id ?? String(++ids), settlement, { hasLease: lease !== undefined, now: now() });
+      // Nothing is settled twice within one process.
+      kept.account.settled = [];
+      changed(tenantId, kept);
     },
     saved: async (tenantId, credits) => {
-      const account = accountOf(tenantId);
-      account.savedCalls++;
-      account.savedCredits += credits;
-      return account;
+      const kept = keptOf(tenantId);
+      kept.account.savedCalls++;
+      kept.account.savedCredits += credits;
+      kept.view = undefined;
+      return viewOf(kept);
     },
-    readBalance: async (tenantId, credits) => {
-      const account = accountOf(tenantId);
-      const before = account.balance;
-      account.balance = credits === undefined ? undefined : { credits, explained: 0, lease: account.leases, at: now() };
-      return before && now() - before.at < readingHoldsFor ? before : undefined;
-    },
+    readBalance: async (tenantId, credits) => readBalance(keptOf(tenantId).account, credits, now()),
   };
 }
-
-function reserveIn(account: Account, tenantId: string, request: ReserveRequest): Admission {
-  const { credits, paid, line } = request;
-  if (line !== undefined && account.lines.has(line)) return { kind: 'wait', version: String(account.version) };
-  const admission = admit(account, request);
-  if (admission === 'never') return { kind: 'refused', account };
-  if (admission === 'later') return { kind: 'wait', version: String(account.version) };
-  if (line !== undefined) account.lines.add(line);
-  account.reserved += credits;
-  account.underWay++;
-  if (paid) account.paidUnderWay++;
-  const number = ++account.leases;
-  return { kind: 'granted', lease: { id: String(number), tenantId, credits, paid, line, number }, account };
-}
-
-function settleIn(account: Account, settlement: Settlement, lease: Lease | undefined): void {
-  const { charged, uncertain, isPaidAnswer, remaining, learn } = settlement;
-  account.spent += charged;
-  account.uncertain += uncertain;
-  if (isPaidAnswer) account.calls++;
-  account.remaining = remaining ?? account.remaining;
-  learn?.(account.prices);
-  if (lease === undefined) return;
-  account.underWay--;
-  // Without calls in progress nothing is reserved, despite rounding errors.
-  account.reserved = account.underWay === 0 ? 0 : account.reserved - lease.credits;
-  if (lease.paid) account.paidUnderWay--;
-  if (lease.line !== undefined) account.lines.delete(lease.line);
-  if (account.balance && lease.number > account.balance.lease) account.balance.explained += charged;
-}
-
-function deferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}
-
-const emptyAccount = (): Account => ({
-  ...newAccount(),
-  lines: new Set(),
-  leases: 0,
-  underWay: 0,
-  balance: undefined,
-  version: 0,
-  change: deferred(),
-  paidAt: 0,
-});
 
 const full = () =>
   new AdLibraryError({
@@ -363,7 +260,7 @@ const cursorTtl = 86_400_000;
 /** The state of one process. */
 export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): State {
   const answers = memoryAnswers({ maxBytes: maxBytes.answers, ttl, now });
-  const cursors = new FairStore<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
+  const cursors = new TenantCache<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
     ledger: memoryCreditLedger({ now }),
@@ -386,18 +283,13 @@ export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): State 
 const maxAccepted = 200_000;
 
 function memoryRejectedKeys(): RejectedKeys {
-  const isRejected = new Map<string, boolean>();
+  const isRejected = new LRUCache<string, boolean>({ maxSize: maxAccepted, sizeCalculation: () => 1 });
   return {
     has: async (tenantId) => isRejected.get(tenantId) === true,
     add: async (tenantId) => {
       if (isRejected.has(tenantId)) isRejected.set(tenantId, true);
     },
-    answered: (tenantId, isNamed) => {
-      const before = isRejected.get(tenantId);
-      isRejected.delete(tenantId);
-      isRejected.set(tenantId, before === true && !isNamed);
-      if (isRejected.size > maxAccepted) isRejected.delete(isRejected.keys().next().value ?? '');
-    },
+    answered: (tenantId, isNamed) => void isRejected.set(tenantId, isRejected.get(tenantId) === true && !isNamed),
   };
 }
 
@@ -408,8 +300,8 @@ const answerBytes = 3 * 1024;
 const maxDropped = 10_000;
 
 /** The cached answers of one process. */
-export function memoryAnswers(options: FairStoreOptions): AnswerCache {
-  const cache = new FairStore<CachedAnswer>(options);
+export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
+  const cache = new TenantCache<CachedAnswer>(options);
   const dropped = new LRUCache<string, object>({ max: maxDropped });
   const nameOf = ({ group = '', fingerprint }: AnswerName) => group + fingerprint;
   const get = (tenantId: string, name: AnswerName) => cache.get(tenantId, nameOf(name));
@@ -454,3 +346,27 @@ export function memoryCallRegister({ maxPerTenant, maxInAll }: CallRegisterOptio
     },
   };
 }
+
+/** The turns of one process. */
+export class NamedTurns implements Turns {
+  readonly #running = new Map<string, Promise<void>>();
+
+  async take(name: string, signal: AbortSignal): Promise<() => void> {
+    for (let running = this.#running.get(name); running; running = this.#running.get(name))
+      await raceAbort(running, signal).catch(() => {
+        throw tooBusy();
+      });
+    let end = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    this.#running.set(name, ended);
+    return () => {
+      this.#running.delete(name);
+      end();
+    };
+  }
+}
+
+export const tooBusy = () =>
+  new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });

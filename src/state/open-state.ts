@@ -5,10 +5,9 @@ import { FileDatasets } from './files/file-datasets.ts';
 import { FileTurns } from './files/file-turns.ts';
 import { exportsFolder, folderExports } from './folder-exports.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
-import { memoryState } from './memory-state.ts';
-import { NamedTurns, type Turns } from './named-turns.ts';
+import { memoryState, NamedTurns } from './memory-state.ts';
 import type { ReplicaState } from './redis/replica-state.ts';
-import type { State } from './state.ts';
+import type { State, Turns } from './state.ts';
 
 /** All that outlives a call, with what was read and exported. */
 export interface OpenState extends State {

@@ -3,7 +3,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { NamedTurns, type Turns, tooBusy } from '../named-turns.ts';
+import { NamedTurns, tooBusy } from '../memory-state.ts';
+import type { Turns } from '../state.ts';
 
 /** How long the turn of a process that is not seen any more is kept free for it, and how often one renews it. */
 const LEASE_MS = 10_000;

@@ -1,4 +1,3 @@
-import { fairLevel } from '../memory-state.ts';
 import type { Holdings } from './holdings.ts';
 
 export interface DatasetRoomOptions {
@@ -53,4 +52,15 @@ export class DatasetRoom {
       total = (await merge(name, level)) ?? total;
     }
   }
+}
+
+/** The maximum for each tenant with which all together hold no more than `wanted`. */
+export function fairLevel(descending: readonly number[], wanted: number): number {
+  let rest = descending.reduce((sum, size) => sum + size, 0);
+  for (const [index, size] of descending.entries()) {
+    rest -= size;
+    const level = (wanted - rest) / (index + 1);
+    if (level >= (descending[index + 1] ?? 0)) return level;
+  }
+  return Infinity;
 }

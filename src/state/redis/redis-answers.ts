@@ -1,5 +1,5 @@
 import type { Answer, AnswerName, OperationName } from '../../api/call.ts';
-import { FairStore, memoryOf } from '../memory-state.ts';
+import { memoryOf, TenantCache } from '../memory-state.ts';
 import type { AnswerCache, CachedAnswer } from '../state.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from '../store/answer-codec.ts';
 import { headBytes } from '../store/seal.ts';
@@ -34,7 +34,7 @@ export function redisAnswers({ redis, removals, ttl, now }: RedisAnswersOptions)
   const answerKey = (tenantId: string, { group = '', fingerprint }: AnswerName) =>
     keyOf(tenantId, 'answer', group, fingerprint);
 
-  const opened = new FairStore<OpenedAnswer>({ maxBytes: maxOpenedBytes, ttl, now });
+  const opened = new TenantCache<OpenedAnswer>({ maxBytes: maxOpenedBytes, ttl, now });
   /** Fetches and decrypts an answer only if this replica has not done so before. */
   const openedAs = async (head: string, tenantId: string, name: AnswerName): Promise<OpenedAnswer | undefined> => {
     const key = answerKey(tenantId, name);

@@ -8,7 +8,7 @@ import {
   maxExportBytes,
   type NewFile,
 } from '../exports.ts';
-import { fairLevel } from '../memory-state.ts';
+import { fairLevel } from './dataset-room.ts';
 import { ExportFiles, type FileAbout } from './export-files.ts';
 import { type Holding, Holdings } from './holdings.ts';
 import type { Redis } from './open-redis.ts';

@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { NamedTurns, type Turns, tooBusy } from '../named-turns.ts';
+import { NamedTurns, tooBusy } from '../memory-state.ts';
+import type { Turns } from '../state.ts';
 import type { Redis } from './open-redis.ts';
 import { script } from './redis-commands.ts';
 

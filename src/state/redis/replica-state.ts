@@ -1,8 +1,7 @@
 import type { Datasets } from '../dataset.ts';
 import type { ExportStore } from '../exports.ts';
 import type { MemoryStateOptions } from '../memory-state.ts';
-import type { Turns } from '../named-turns.ts';
-import type { State } from '../state.ts';
+import type { State, Turns } from '../state.ts';
 import { openRedis, type RedisOptions } from './open-redis.ts';
 import { RedisDatasets } from './redis-datasets.ts';
 import { RedisExports } from './redis-exports.ts';

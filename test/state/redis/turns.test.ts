@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { NamedTurns, type Turns } from '../../../src/state/named-turns.ts';
+import { NamedTurns } from '../../../src/state/memory-state.ts';
 import { RedisTurns } from '../../../src/state/redis/redis-turns.ts';
+import type { Turns } from '../../../src/state/state.ts';
 import { describeWithRedis, type RedisServer, startRedis } from '../../support/redis-server.ts';
 import { openReplicaRedis } from './open-replica.ts';
 

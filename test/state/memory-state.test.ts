@@ -1,0 +1,166 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { exportTtl, MemoryExports } from '../../src/state/exports.ts';
+import { memoryCreditLedger, memoryState, TenantCache } from '../../src/state/memory-state.ts';
+import { answersSuite, ttl } from './answers-suite.ts';
+import { cursorsSuite } from './cursors-suite.ts';
+import { exportFile, exportsSuite } from './exports-suite.ts';
+import { asking, charged, leaseOf, ledgerSuite } from './ledger-suite.ts';
+
+const options = { ttl, maxPerTenant: 1, maxInAll: 1 };
+
+describe('kept answers', () => {
+  answersSuite(async () => {
+    let time = 1;
+    const { answers } = memoryState({ ...options, now: () => time });
+    const pass = async (ms: number) => {
+      time += ms;
+    };
+    return { answers, now: () => time, pass };
+  });
+});
+
+describe('cursors', () => {
+  cursorsSuite('in memory', async () => memoryState({ ...options, now: () => 1 }).cursorsOf);
+
+  test('are remembered for a day', async () => {
+    let now = 1;
+    const cursors = memoryState({ ...options, now: () => now }).cursorsOf('a');
+    await cursors.remember('@1.x', { searchParams: {} });
+    now += 86_400_000 - 1;
+    expect(await cursors.recall('@1.x')).toBeDefined();
+    now += 1;
+    expect(await cursors.recall('@1.x')).toBeUndefined();
+  });
+});
+
+describe('exported files', () => {
+  exportsSuite('in memory', async () => new MemoryExports({ now: () => 1, elapsed: () => 1 }));
+
+  test('can be read for an hour', async () => {
+    let now = 1;
+    const exports = new MemoryExports({ now: () => 1, elapsed: () => now }).of('a');
+    const { uri } = await exportFile(exports, 'x.csv', 'x');
+    now += exportTtl - 1;
+    expect(await exports.list()).toHaveLength(1);
+    now += 1;
+    expect(await exports.list()).toEqual([]);
+    expect(await exports.find(uri)).toBeUndefined();
+  });
+});
+
+describe('the cache of many tenants', () => {
+  const open = (maxBytes: number, now = () => 0) => new TenantCache<number>({ maxBytes, ttl: 1000, now });
+  const [each, tenant] = [1024, 4096];
+
+  test('holds no more than its bound, however it is filled', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ tenant: fc.nat(5), name: fc.nat(30), bytes: fc.nat(20_000) }), { maxLength: 300 }),
+        (entries) => {
+          const store = open(100_000);
+          for (const { tenant, name, bytes } of entries) {
+            store.set(`t${tenant}`, `n${name}`, { value: name, bytes });
+            expect(store.bytes).toBeLessThanOrEqual(100_000);
+            expect(store.get(`t${tenant}`, `n${name}`)).toBe(name);
+          }
+        },
+      ),
+    );
+  });
+
+  test('counts entries and tenants at what they cost, however small they are', () => {
+    const store = open(1_000_000);
+    for (let index = 0; index < 100_000; index++) store.set('t', `n${index}`, { value: index, bytes: 0 });
+    expect(store.values('t').length).toBeLessThan(500_000 / each);
+    expect(store.values('t').length).toBeGreaterThan(400);
+    for (let index = 0; index < 60_000; index++) store.set(`t${index}`, 'n', { value: index, bytes: 0 });
+    expect(
+      Array.from({ length: 60_000 }, (_, index) => store.get(`t${index}`, 'n')).filter(Number).length,
+    ).toBeLessThan(1_000_000 / (each + tenant));
+    expect(store.get('t59999', 'n')).toBe(59_999);
+  });
+
+  test('lets a tenant who stores much evict only their own entries, the least recently used', () => {
+    const store = open(1_000_000);
+    for (let index = 0; index < 20; index++) store.set(`small ${index}`, 'only', { value: index, bytes: 8000 });
+    store.set('greedy', 'used', { value: -1, bytes: 1000 });
+    for (let index = 0; index < 5000; index++) {
+      store.set('greedy', `n${index}`, { value: index, bytes: 4000 });
+      expect(store.get('greedy', 'used')).toBe(-1);
+    }
+    for (let index = 0; index < 20; index++) expect(store.get(`small ${index}`, 'only')).toBe(index);
+    expect(store.get('greedy', 'n4999')).toBe(4999);
+    expect(store.get('greedy', 'n0')).toBeUndefined();
+  });
+
+  test('lets the tenants give way who used theirs longest ago, and no more of them than necessary', () => {
+    const store = open(1_000_000);
+    for (let index = 0; index < 100; index++) {
+      store.set(`t${index}`, 'only', { value: index, bytes: 9000 });
+      expect(store.get('t0', 'only')).toBe(0);
+    }
+    expect(store.get('t1', 'only')).toBeUndefined();
+    expect(store.get('t99', 'only')).toBe(99);
+    expect(store.bytes).toBeGreaterThan(900_000);
+  });
+
+  test('drops entries that are too old, too large, or deleted', () => {
+    let time = 0;
+    const store = open(100_000, () => time);
+    store.set('t', 'old', { value: 1, bytes: 10 });
+    time = 1000;
+    expect(store.get('t', 'old')).toBeUndefined();
+    store.set('t', 'huge', { value: 1, bytes: 100_000 });
+    expect(store.get('t', 'huge')).toBeUndefined();
+    for (const name of ['items a 1', 'items a 2', 'items b 1']) store.set('t', name, { value: 1, bytes: 10 });
+    store.set('other', 'items a 1', { value: 2, bytes: 10 });
+    store.drop('t', 'items a');
+    expect(store.values('t')).toHaveLength(1);
+    expect(store.get('t', 'items b 1')).toBe(1);
+    expect(store.get('other', 'items a 1')).toBe(2);
+    store.drop('t', '');
+    expect(store.get('t', 'items b 1')).toBeUndefined();
+  });
+});
+
+describe('accounts', () => {
+  ledgerSuite(async () => memoryCreditLedger({ now: Date.now }));
+
+  test('of who spent something, or has a call in flight, stay, however many other keys come', async () => {
+    const ledger = memoryCreditLedger({ now: () => 0, maxStrangers: 100 });
+    await ledger.settle('spender', charged(10));
+    const lease = leaseOf(await ledger.reserve('caller', asking({ credits: 10 })));
+    for (let index = 0; index < 5000; index++) {
+      await ledger.reserve(`stranger ${index}`, asking());
+      await ledger.read(`passer-by ${index}`);
+    }
+    expect(await ledger.reserve('spender', asking())).toMatchObject({ kind: 'refused' });
+    expect(await ledger.reserve('caller', asking())).toMatchObject({ kind: 'refused' });
+    await ledger.settle('caller', { ...charged(0), isPaidAnswer: false }, lease);
+    expect(await ledger.reserve('caller', asking())).toMatchObject({ kind: 'granted' });
+  });
+
+  test('count spending for 30 days after the last charge, also of a failure or of a call said to be free', async () => {
+    let time = 1;
+    const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 1 });
+    await ledger.settle('t', charged(4));
+    time += 29 * 86_400_000;
+    await ledger.settle('t', { ...charged(6), isPaidAnswer: false });
+    time += 2 * 86_400_000;
+    expect((await ledger.read('t')).spent).toBe(10);
+    await expect(ledger.reserve('other', asking())).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    time += 29 * 86_400_000;
+    expect((await ledger.read('t')).spent).toBe(0);
+  });
+
+  test('that are too many are not forgotten: paid calls of new keys are refused', async () => {
+    let time = 1;
+    const ledger = memoryCreditLedger({ now: () => time, maxSpenders: 3 });
+    for (const tenant of ['a', 'b', 'c']) await ledger.settle(tenant, charged(10));
+    await expect(ledger.reserve('d', asking())).rejects.toMatchObject({ failure: { kind: 'busy', sent: false } });
+    expect(await ledger.reserve('a', asking())).toMatchObject({ kind: 'refused' });
+    time += 31 * 86_400_000;
+    expect(await ledger.reserve('d', asking())).toMatchObject({ kind: 'granted' });
+  });
+});
