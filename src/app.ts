@@ -7,7 +7,7 @@ import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
 import type { Config } from './config/settings.ts';
 import type { Meter } from './credits/meter.ts';
-import { keyRemover, type Log, logCalls, type OnCall, printable } from './log/log.ts';
+import { keyMasker, type Log, logCalls, type OnCall, printable } from './log/log.ts';
 import type { OpenCalls } from './mcp/call-tool.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
@@ -206,7 +206,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
   const kept = { datasets, cache, isCached: cacheSeconds > 0, register, claims, rejectedKeys };
 
   // Everything between a tool and the network. Without an address, calls are refused before they get here.
-  const service = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyRemover });
+  const service = httpService({ fetch, baseUrl: baseUrl ?? '', userAgent, random, keyMasker });
   const meter = openMeter(learnsKeys(service, rejectedKeys), spending);
   const answers = openAnswers(meter, { ...kept, timeoutMs, now, elapsed, onLost, onError });
   const apiOf = createApi(answers.send, baseUrl);

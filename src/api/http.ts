@@ -42,7 +42,7 @@ export interface ServiceOptions {
   /** A number from 0 to 1; injected so that tests are not left to chance. */
   random: () => number;
   /** Takes the key out of what was read of a body, so that nothing is kept that holds it. */
-  keyRemover(key: string): <Value>(body: string, value: Value) => Value;
+  keyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 
 /** Maximum number of attempts of one call. */
@@ -92,7 +92,7 @@ function retryOf(error: unknown, call: Call, unsafe: number): 'no' | 'safe' | 'u
   return (isRejected || kind === 'network') && unsafe < operation.maxUnsafeRetries ? 'unsafe' : 'no';
 }
 
-async function request(call: Call, { fetch, baseUrl, userAgent, keyRemover }: ServiceOptions): Promise<Answer> {
+async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: ServiceOptions): Promise<Answer> {
   const { transit = { sent: false }, signal } = call;
   const url = urlOf(call, baseUrl);
   const headers: Record<string, string> = {
@@ -108,7 +108,7 @@ async function request(call: Call, { fetch, baseUrl, userAgent, keyRemover }: Se
   const init = { method: call.operation.method, headers, signal, onSent };
   try {
     const response = await fetch(url, body === undefined ? init : { ...init, body });
-    return await read(call, response, keyRemover(call.apiKey));
+    return await read(call, response, keyMasker(call.apiKey));
   } catch (error) {
     const { sent } = transit;
     transit.sent = false;
@@ -129,18 +129,18 @@ function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent:
 async function read(
   call: Call,
   response: HttpResponse,
-  withoutKey: ReturnType<ServiceOptions['keyRemover']>,
+  withoutKey: ReturnType<ServiceOptions['keyMasker']>,
 ): Promise<Answer> {
   const { status, headers } = response;
   const stated = receiptIn(headers);
-  const receipt = { ...stated, requestId: stated.requestId && withoutKey(stated.requestId, stated.requestId) };
+  const receipt = { ...stated, requestId: stated.requestId && withoutKey(stated.requestId) };
   const { charged, requestId, chargeUnreadable = false } = receipt;
   const about = { status, requestId: requestId ?? undefined, charged: charged ?? undefined, chargeUnreadable };
   const body = await response.text().catch((error) => brokenOff(error, call, about));
   const parsed = parseJson(body);
-  const plain = withoutKey(body, parsed);
+  const plain = withoutKey(parsed, body);
   const isShortened = plain !== undefined && mayLoseDigits(body);
-  const raw = isShortened ? withoutKey(body, JSON.parse(withAllDigits(body))) : plain;
+  const raw = isShortened ? withoutKey(JSON.parse(withAllDigits(body)), body) : plain;
   if (status !== 200) {
     throw new AdLibraryError({
       ...about,

@@ -86,77 +86,77 @@ const escapeLength = 8;
 
 const mask = '***';
 /** Excludes quotes, so that masked text stays inside them. */
-const WORD = /[^\s"]+/g;
+const wordPattern = /[^\s"]+/g;
 /** The service's cursor inside one of ours, which encodes whatever it holds. */
-const IN_CURSOR = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
+const inCursor = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
 /** The Kelvin sign is the one other character whose lower case is a letter of ASCII. */
-const ESCAPED = String.raw`[%&\\\u212a]|@[\d+]*\.`;
-const HIDDEN = /[^ -~]+/g;
+const escaped = String.raw`[%&\\\u212a]|@[\d+]*\.`;
+const notAscii = /[^ -~]+/g;
 
 /**
- * Masks a key in texts in which a service may have sent it back: whole or half of it, cut to fit, in another case,
- * escaped as in JSON, an address or HTML, and in base64 or hexadecimal; in field names, too. Expects texts that were
- * made safe, without hidden characters.
+ * Masks a key in what a service sent and in what leaves, names of fields included: the whole key, half of it, cut to
+ * fit, in another case, with hidden characters inside, escaped as in JSON, an address or HTML, and in base64 or
+ * hexadecimal. Looks for the key once in the whole text, which may be the JSON of the value, and in each of the value's
+ * texts only where the whole may hold it.
  */
-export function keyMasker(key = ''): <Value>(value: Value) => Value {
+export function keyMasker(key = ''): <Value>(value: Value, text?: string) => Value {
   if (key.length < minLength) return (value) => value;
-  const { holdsKey, masked } = spellingsOf(key);
-  return (value) => (someText(value, holdsKey) ? mapTexts(value, masked) : value);
-}
-
-/**
- * Masks a key in what a service sent, before anything of it is kept, hidden characters or not. Looks for it once in the
- * whole body, and in each of its texts only where the body may hold it.
- */
-export function keyRemover(key: string): <Value>(body: string, value: Value) => Value {
-  if (key.length < minLength) return (_, value) => value;
-  const { holdsKey, masked, parts, base64 } = spellingsOf(key);
-  const isUsual = USUAL_KEY.test(key);
-  const mayHold = (body: string): boolean => {
-    const visible = holdsHidden(body) ? body.replace(KELVIN, 'k').replace(UNSEEN, '') : body;
-    const lower = visible.toLowerCase();
-    const isIn = parts.some((part) => lower.includes(part)) || base64.some((part) => visible.includes(part));
-    return isIn || (isUsual ? leads.some((lead) => isEscapedIn(visible, lead)) : ANY_ESCAPE.test(visible));
-  };
-  const seen = (text: string) => text.replace(HIDDEN, '');
+  const { mayHold, holdsKey, masked } = spellingsOf(key);
+  const seen = (text: string) => text.replace(notAscii, '');
   const holds = (text: string) => holdsKey(text) || holdsKey(seen(text));
   const without = (text: string): string => {
     if (!holds(text)) return text;
-    const words = masked(text).replace(WORD, (word) => (holdsKey(seen(word)) ? mask : word));
+    const words = masked(text).replace(wordPattern, (word) => (holdsKey(seen(word)) ? mask : word));
     return holds(words) ? mask : words;
   };
-  return (body, value) => (mayHold(body) && someText(value, holds) ? mapTexts(value, without) : value);
+  return (value, text) =>
+    mayHold(text ?? textsIn(value).join('\n')) && someText(value, holds) ? mapTexts(value, without) : value;
 }
 
-/** What hidden characters begin with where JSON escapes them. */
-const HIDDEN_IN_JSON = /\\u(?:00ad|034f|061c|1[17]|180|20[0-6]|212a|3164|f[ef]|ffa|d[bc])/i;
-const HIDDEN_CHARACTER =
-  /\u00ad|\u034f|\u061c|[\u115f-\u17b5]|[\u180b-\u180f]|[\u200b-\u206f]|\u212a|\u3164|[\ufe00-\ufe0f]|\ufeff|\uffa0|\udb40/;
+/** Characters of keys and of their escapes. */
+const inKey = String.raw`[\w.~%&\\#;{}+/=-]`;
+/** Characters that nobody sees, those beyond the first plane by their last half. */
+const hidden16 = String.raw`[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud82f\ud834\udb40-\udb43][\udc00-\udfff]`;
+/** Most characters are ASCII, and the engine sees that faster than what else they are not. The Kelvin sign is a letter. */
+const hiddenBefore = new RegExp(String.raw`[^\0-~](?:(?<=\u212a)|(?<=${hidden16})(?=${inKey}))`, 'g');
+const keyCharacter = new RegExp(inKey);
 
-const holdsHidden = (body: string): boolean =>
-  (Buffer.byteLength(body) > body.length && HIDDEN_CHARACTER.test(body)) ||
-  (body.includes(String.raw`\u`) && HIDDEN_IN_JSON.test(body));
-
-/** Every escape begins with one of these, and goes on with one of those. */
-const leads = [
-  { lead: '%', next: '0123456789abcdefABCDEF' },
-  { lead: '\\', next: 'uUxX-_.~%&' },
-  { lead: '&', next: '#aApPbBlL' },
-];
-
-function isEscapedIn(body: string, { lead, next }: (typeof leads)[number]): boolean {
-  for (let at = body.indexOf(lead); at >= 0; at = body.indexOf(lead, at + 1)) {
-    if (!next.includes(body.charAt(at + 1))) continue;
-    ESCAPED_WORD.lastIndex = at;
-    if (ESCAPED_WORD.test(body)) return true;
+/** Whether hidden characters stand where they may be between those of a key. */
+function isBroken(text: string): boolean {
+  if (beginsAt(text, escapeStarts.json, hiddenInJson)) return true;
+  for (const { 0: found, index } of text.matchAll(hiddenBefore)) {
+    if (found === kelvinSign) return true;
+    let before = index;
+    while (text.charCodeAt(before) > 0x7e) before--;
+    if (keyCharacter.test(text.charAt(before))) return true;
   }
   return false;
 }
 
+/** What every escape begins with, and the characters that go on. */
+const escapeStarts = {
+  percent: { lead: '%', next: '0123456789abcdefABCDEF' },
+  json: { lead: '\\', next: 'bfuUxX-_.~%&' },
+  html: { lead: '&', next: '#aApPbBlL' },
+};
+
+function beginsAt(text: string, { lead, next }: { lead: string; next: string }, pattern: RegExp): boolean {
+  for (let at = text.indexOf(lead); at >= 0; at = text.indexOf(lead, at + 1)) {
+    if (!next.includes(text.charAt(at + 1))) continue;
+    pattern.lastIndex = at;
+    if (pattern.test(text)) return true;
+  }
+  return false;
+}
+
+/** Escapes of hidden characters in JSON. */
+const hiddenInJson =
+  /\\(?:[bf]|u(?:00[01]|007f|00[89]|00ad|034f|061c|11(?:5f|60)|17b|180|200|202|206|212a|3164|fe0|f(?:ef|fa|ff)|d82f|d834|db4))/iy;
+
 /** All keys of the service are made of these. */
-const USUAL_KEY = /^[\w.~-]+$/;
+const usualKey = /^[\w.~-]+$/;
 /** An escape of one of them, or of what begins an escape; in JSON, too. */
-const ESCAPED_WORD = new RegExp(
+const escapedWord = new RegExp(
   [
     String.raw`%(?:25)*(?:2[de]|3\d|[46][1-9a-f]|5[0-9af]|7[0-9ae]|5c)`,
     String.raw`\\(?:u\{?0*|x)(?:2[5de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae])`,
@@ -167,15 +167,27 @@ const ESCAPED_WORD = new RegExp(
   ].join('|'),
   'iy',
 );
-const ANY_ESCAPE = /[%&\\]/;
 /** Characters that are no ASCII, escaped in JSON or not. */
-const UNSEEN = /[^ -~]+|(?<!\\)\\+u(?!00[0-7])[\da-f]{4}/gi;
+const unseen = /[^ -~]+|(?<!\\)\\+(?:u(?!00[2-7])[\da-f]{4}|u007f|[bf])/gi;
+const kelvinSign = '\u212a';
+const kelvin = /\\u212a|\u212a/gi;
 
-/** The one other character whose lower case is a letter of ASCII. */
-const KELVIN = /\\u212a|\u212a/gi;
+type Spellings = ReturnType<typeof readSpellings>;
 
-/** A key, and how it may be spelled. */
-function spellingsOf(key: string) {
+/** Of the keys that were used last: reading one takes as long as looking for it. */
+const known = new Map<string, Spellings>();
+const maxKnown = 100;
+
+function spellingsOf(key: string): Spellings {
+  const spellings = known.get(key) ?? readSpellings(key);
+  known.delete(key);
+  known.set(key, spellings);
+  if (known.size > maxKnown) known.delete(known.keys().next().value ?? '');
+  return spellings;
+}
+
+/** How a key may be spelled. */
+function readSpellings(key: string) {
   const whole = key.toLowerCase();
   const start = whole.slice(0, minLength);
   const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
@@ -183,12 +195,11 @@ function spellingsOf(key: string) {
   const end = whole.slice(-Math.max(minLength, whole.length / 2));
   const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
   const base64 = inBase64(key.slice(0, minLength));
+  const parts = [start, end, hex, ...base64].map(literal);
   // Nearly no text has any of these, and looking for all of them at once is six times as fast as what follows.
-  let suspicious: RegExp | undefined;
-  const isSuspicious = (text: string): boolean => {
-    suspicious ??= new RegExp([ESCAPED, ...[start, end, hex, ...base64].map(literal)].join('|'), 'i');
-    return suspicious.test(text);
-  };
+  const suspicious = new RegExp([escaped, ...parts].join('|'), 'i');
+  // One after the other: the engine skips most of a text if it looks for one of them only.
+  const plain = parts.map((part) => new RegExp(part, 'i'));
   const isIn = (text: string): boolean => {
     const spelled = spelledOut(text);
     const plain = spelled.toLowerCase();
@@ -199,15 +210,23 @@ function spellingsOf(key: string) {
     }
     return false;
   };
+  const isInCursor = (text: string): boolean =>
+    text.includes('@') && (text.match(inCursor) ?? []).some((cursor) => isIn(decoded(cursor)));
+  const isUsual = usualKey.test(key);
+  const mayHold = (text: string): boolean => {
+    const visible = isBroken(text) ? text.replace(kelvin, 'k').replace(unseen, '') : text;
+    const isEscaped = isUsual
+      ? Object.values(escapeStarts).some((start) => beginsAt(visible, start, escapedWord))
+      : escapes.test(visible);
+    return isEscaped || plain.some((part) => part.test(visible)) || isInCursor(visible);
+  };
   const holdsKey = (text: string): boolean =>
-    text.length >= minLength &&
-    isSuspicious(text) &&
-    (isIn(text) || (text.match(IN_CURSOR) ?? []).some((cursor) => isIn(decoded(cursor))));
+    text.length >= minLength && suspicious.test(text) && (isIn(text) || isInCursor(text));
   const masked = (text: string): string => {
     if (!holdsKey(text)) return text;
-    return text.replaceAll(key, mask).replace(WORD, (word) => (holdsKey(word) ? mask : word));
+    return text.replaceAll(key, mask).replace(wordPattern, (word) => (holdsKey(word) ? mask : word));
   };
-  return { holdsKey, masked, parts: [start, end, hex], base64 };
+  return { mayHold, holdsKey, masked };
 }
 
 const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
@@ -215,13 +234,25 @@ const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.ra
 const decoded = (cursor: string) =>
   Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url')
     .toString('latin1')
-    .replace(HIDDEN, '');
+    .replace(notAscii, '');
 
 /** A text in both alphabets of base64, wherever it stands in what is encoded: without what it shares with its neighbours. */
 function inBase64(text: string): string[] {
   const bytes = Buffer.from(text);
   const aligned = [0, 1, 2].map((skipped) => bytes.subarray(skipped, bytes.length - ((bytes.length - skipped) % 3)));
   return [...new Set(aligned.flatMap((part) => [part.toString('base64'), part.toString('base64url')]))];
+}
+
+function textsIn(value: unknown, texts: string[] = []): string[] {
+  if (typeof value === 'string') {
+    if (value.length >= minLength) texts.push(value);
+  } else if (Array.isArray(value)) for (const item of value) textsIn(item, texts);
+  else if (typeof value === 'object' && value !== null)
+    for (const name in value) {
+      if (name.length >= minLength) texts.push(name);
+      textsIn((value as Record<string, unknown>)[name], texts);
+    }
+  return texts;
 }
 
 function someText(value: unknown, holds: (text: string) => boolean): boolean {
@@ -246,12 +277,12 @@ function mapTexts<Value>(value: Value, change: (text: string) => string): Value 
  */
 function spelledOut(text: string): string {
   let plain = text;
-  let again = ESCAPE.test(text);
+  let again = escapes.test(text);
   for (let round = 0; again && round < maxRounds; round++) {
     again = false;
-    plain = plain.replace(ESCAPES, (whole, ...groups) => {
+    plain = plain.replace(anyEscape, (whole, ...groups) => {
       const character = unescaped(whole, groups);
-      again ||= ESCAPE.test(character);
+      again ||= escapes.test(character);
       return character;
     });
   }
@@ -261,8 +292,8 @@ function spelledOut(text: string): string {
 /** Levels of different escapes inside each other; the same one repeated is undone in one round. */
 const maxRounds = 4;
 
-const ESCAPE = /[%&\\]/;
-const ESCAPES = new RegExp(
+const escapes = /[%&\\]/;
+const anyEscape = new RegExp(
   [
     String.raw`%(?:25)*([\da-f]{2})`,
     String.raw`(?<!\\)\\+(?:u([\da-f]{4})|u\{0*([\da-f]{1,4})\}|x([\da-f]{2})|([!-/:-@[\]-${'`'}{-~]))`,
@@ -271,7 +302,7 @@ const ESCAPES = new RegExp(
   'gi',
 );
 
-const ENTITIES: Record<string, string> = {
+const entities: Record<string, string> = {
   amp: '&',
   apos: "'",
   bsol: '\\',
@@ -289,7 +320,7 @@ const ENTITIES: Record<string, string> = {
 /** Empty if not ASCII: hidden characters would stand between others. */
 function unescaped(whole: string, [percent, u, inBraces, x, sign, hex, decimal, name]: (string | undefined)[]): string {
   if (sign !== undefined) return sign;
-  if (name !== undefined) return ENTITIES[name.toLowerCase()] ?? whole;
+  if (name !== undefined) return entities[name.toLowerCase()] ?? whole;
   const code =
     decimal === undefined ? Number.parseInt(percent ?? u ?? inBraces ?? x ?? hex ?? '', 16) : Number(decimal);
   return code < 0x80 ? String.fromCharCode(code) : '';
@@ -297,17 +328,17 @@ function unescaped(whole: string, [percent, u, inBraces, x, sign, hex, decimal, 
 
 /** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
 const secret = /\b(svc_[a-z]+_|Bearer\s+)[^\s"',;]+/gi;
-const NOT_PLAIN = /[%&\\]|[^\n -~]/;
+const notPlain = /[%&\\]|[^\n -~]/;
 /** A word in a line of JSON, in which quotes inside a string have a backslash before them. */
-const LOG_WORD = /(?:[^\s"\\]|\\.)+/g;
+const logWord = /(?:[^\s"\\]|\\.)+/g;
 
 /** Masks keys in a log line, even escaped ones and those with hidden characters inside. */
 export function masked(line: string): string {
-  const spelled = NOT_PLAIN.test(line) ? line.replace(LOG_WORD, maskedWord) : line;
+  const spelled = notPlain.test(line) ? line.replace(logWord, maskedWord) : line;
   return spelled.replace(secret, '$1***');
 }
 
 function maskedWord(word: string): string {
-  const plain = spelledOut(word.replace(/[^ -~]+/g, ''));
+  const plain = spelledOut(word.replace(notAscii, ''));
   return plain !== word && plain.search(secret) >= 0 ? '***' : word;
 }

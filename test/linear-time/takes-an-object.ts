@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../../src/api/call.ts';
 import { chartOf } from '../../src/charts/chart.ts';
-import { keyMasker, keyRemover } from '../../src/log/log.ts';
+import { keyMasker } from '../../src/log/log.ts';
 import { readArguments } from '../../src/mcp/call-tool.ts';
 import { explainError } from '../../src/mcp/explain-error.ts';
 import { getPrompt, prompts } from '../../src/mcp/prompts.ts';
@@ -111,7 +111,6 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
       (text: string) =>
         getPrompt(prompts, { name, arguments: Object.fromEntries(taken.map((one) => [one.name, text])) }, invalid),
   ),
-  keyRemover: ['svc_live_CANARY01', '%25'.repeat(9)].map((key) => (text: string) => keyRemover(key)(text, [text])),
   keyMasker: ['svc_live_CANARY01', 'a'.repeat(40), '%25'.repeat(9)].map(
     (key) => (text: string) => keyMasker(key)({ [text]: text, start: key.slice(0, -1) + text }),
   ),
