@@ -103,7 +103,7 @@ async function* piecesOf(text: AsyncGenerator<string>): AsyncGenerator<Iterable<
   }
   const delimiter = csvDelimiter(head);
   if (delimiter !== undefined) return yield* csvPieces(all(), delimiter);
-  const json = new JsonPieces(isByLine(head), new Set([...archiveKeys, 'id', 'pageId']));
+  const json = new JsonPieces(isByLine(head), [...archiveKeys, 'id', 'pageId']);
   for await (const chunk of all()) yield json.read(chunk);
   yield json.end();
 }

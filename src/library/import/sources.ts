@@ -103,26 +103,34 @@ async function* decoded(bytes: AsyncIterable<Buffer>, charset: string, warn: (me
 
 /** Lists inside of lists that are looked into for records. */
 const maxLists = 8;
-/** Characters of a key; a longer one is none of those looked for. */
-const maxKeyLength = 64;
-const listKeys = new Set(['data', 'items']);
-const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c];
-const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
-const whiteSpace = new Set([0x09, 0x0d, 0x20, 0xfeff]);
-const plainText = /[^"\\\n]*/y;
 
-/** A list of records. `around` is the object it stands in. */
-type List = { name: string; index: number; line: number; around: Value | undefined };
-
-/** `text` is undefined if it is too long; `isOfRecord`: it has a key of a record, so that a list in it is a part of it. */
-type Value = {
+/** A value in the place of a record. `text` is undefined once it is too long, `depth` is 0 for anything but an object. */
+interface Value {
   line: number;
   path: string;
   text: string | undefined;
-  kind: 'record' | 'word' | 'around';
-  isOfRecord: boolean;
   depth: number;
-  key: string;
+  /** It has a key of a record, so that a list in it is a part of it. */
+  isRecord?: boolean;
+  /** A list of records stands in it, so that it is none. */
+  isAround?: boolean;
+}
+
+/** A list of records. `around` is the object it stands in. */
+interface List {
+  name: string;
+  index: number;
+  line: number;
+  around?: Value;
+}
+
+/** The characters that matter next. */
+const marks = {
+  inText: /"|\n|\\[^\n]?/g,
+  inObject: /["{}[\]\n]/g,
+  inWord: /["\n,\]}]/g,
+  between: /\n|\S/g,
+  lineEnd: /\n/g,
 };
 
 /** Whether each line stands for itself: half of the first ones can be read alone. */
@@ -139,23 +147,21 @@ export function isByLine(head: string): boolean {
  */
 export class JsonPieces {
   readonly #isByLine: boolean;
-  readonly #recordKeys: ReadonlySet<string>;
-  #lists: List[] = [];
+  readonly #recordKeys: readonly string[];
+  readonly #lists: List[] = [];
   #value: Value | undefined;
   #chunk = '';
+  /** Behind the last mark. */
   #at = 0;
-  /** Where the part of the value that is not in `text` yet begins. */
+  /** Where the part of the value that is not in its text yet begins. */
   #from = 0;
   #line = 1;
   #isInText = false;
   #isEscaped = false;
   #isBroken = false;
-  #keyFrom: number | undefined;
-  /** The last character outside of texts that is no white space. */
-  #last = 0;
 
   /** `recordKeys` are those by which an object is a record and not an object around a list of records. */
-  constructor(byLine: boolean, recordKeys: ReadonlySet<string>) {
+  constructor(byLine: boolean, recordKeys: readonly string[]) {
     this.#isByLine = byLine;
     this.#recordKeys = recordKeys;
   }
@@ -163,36 +169,44 @@ export class JsonPieces {
   *read(chunk: string): Generator<Piece> {
     this.#chunk = chunk;
     this.#from = 0;
-    if (this.#keyFrom !== undefined) this.#keyFrom = 0;
-    for (this.#at = 0; this.#at < chunk.length; this.#at++) {
-      const piece = this.#isInText ? this.#readText() : this.#readCharacter(chunk.charCodeAt(this.#at));
+    this.#at = this.#isEscaped && chunk[0] !== '\n' ? 1 : 0;
+    if (chunk !== '') this.#isEscaped = false;
+    for (;;) {
+      const pattern = this.#marks();
+      pattern.lastIndex = this.#at;
+      const [mark] = pattern.exec(chunk) ?? [];
+      if (mark === undefined) break;
+      this.#at = pattern.lastIndex;
+      const piece = mark === '\n' ? this.#endLine() : this.#readMark(mark);
       if (piece) yield piece;
     }
-    if (this.#keyFrom !== undefined) this.#addToKey();
-    if (this.#value) this.#addToValue(this.#value, chunk.length);
+    if (this.#value) this.#addTo(this.#value, chunk.length);
   }
 
   *end(): Generator<Piece> {
-    this.#chunk = '';
     const piece = this.#endOpen('; is the file cut off?');
     if (piece) yield piece;
   }
 
-  #readCharacter(code: number): Piece | undefined {
-    if (code === lineFeed) return this.#endLine();
-    if (this.#isBroken) return this.#skipLine();
-    if (whiteSpace.has(code)) return;
-    if (!this.#value) return this.#readOutside(code);
-    return this.#value.kind === 'word' ? this.#readWord(this.#value, code) : this.#readInside(this.#value, code);
+  #marks(): RegExp {
+    if (this.#isBroken) return marks.lineEnd;
+    if (this.#isInText) return marks.inText;
+    if (!this.#value) return marks.between;
+    if (this.#value.depth > 0) return marks.inObject;
+    return this.#lists.length > 0 ? marks.inWord : marks.lineEnd;
   }
 
-  #skipLine(): undefined {
-    const end = this.#chunk.indexOf('\n', this.#at);
-    this.#at = (end < 0 ? this.#chunk.length : end) - 1;
+  #readMark(mark: string): Piece | undefined {
+    if (this.#isInText) {
+      this.#isEscaped = mark === '\\';
+      this.#isInText = mark !== '"';
+    } else if (!this.#value) this.#readBetween(mark);
+    else if (mark === '"') this.#isInText = true;
+    else return this.#value.depth > 0 ? this.#readInObject(this.#value, mark) : this.#readInWord(this.#value, mark);
   }
 
   #endLine(): Piece | undefined {
-    const isWord = this.#value?.kind === 'word';
+    const isWord = this.#value?.depth === 0;
     // No text of JSON holds a line end.
     this.#isBroken ||= !this.#isByLine && this.#isInText && !isWord;
     const isOver = this.#isByLine || this.#isBroken || isWord;
@@ -205,10 +219,8 @@ export class JsonPieces {
   #endOpen(hint: string): Piece | undefined {
     const value = this.#value;
     this.#isInText = this.#isEscaped = false;
-    this.#keyFrom = undefined;
-    if (value?.kind === 'word') return this.#finish(value, this.#at);
-    const [list] = this.#lists;
-    this.#lists = [];
+    if (value?.depth === 0) return this.#finish(value, this.#at);
+    const [list] = this.#lists.splice(0);
     this.#value = undefined;
     const { line, path } = value ?? { line: list?.line, path: '' };
     const what = value ? 'a text or a bracket' : 'a list';
@@ -216,101 +228,64 @@ export class JsonPieces {
   }
 
   /** Between records. */
-  #readOutside(code: number): undefined {
-    this.#last = code;
-    if (code === comma) return;
-    if (code === closeList && this.#lists.length > 0) {
+  #readBetween(mark: string): void {
+    if (mark === ',') return;
+    if (mark === ']' && this.#lists.length > 0) {
       this.#value = this.#lists.pop()?.around;
+      this.#from = this.#at;
       return;
     }
     const list = this.#lists.at(-1);
     if (list) list.index++;
-    if (code === openList && this.#lists.length < maxLists) {
-      this.#lists.push({ name: '', index: -1, line: this.#line, around: undefined });
+    if (mark === '[' && this.#lists.length < maxLists) {
+      this.#lists.push({ name: '', index: -1, line: this.#line });
       return;
     }
     const path = this.#lists.map(({ name, index }) => `${name && `.${name}`}[${index}]`).join('');
-    this.#isInText = code === quote && this.#lists.length > 0;
-    this.#from = this.#at;
-    this.#value = {
-      line: this.#line,
-      path: path.replace(/^\./, ''),
-      text: '',
-      kind: code === openObject ? 'record' : 'word',
-      isOfRecord: false,
-      depth: 1,
-      key: '',
-    };
+    this.#isInText = mark === '"' && this.#lists.length > 0;
+    this.#from = this.#at - 1;
+    this.#value = { line: this.#line, path: path.replace(/^\./, ''), text: '', depth: mark === '{' ? 1 : 0 };
   }
 
   /** Anything but an object in the place of a record: it ends with its line, or where the next record of a list begins. */
-  #readWord(value: Value, code: number): Piece | undefined {
-    if (this.#lists.length === 0) return this.#skipLine();
-    if (code === quote) this.#isInText = true;
-    if (code !== comma && code !== closeList && code !== closeObject) return;
-    const piece = this.#finish(value, this.#at);
-    if (code !== closeObject) this.#readOutside(code);
+  #readInWord(value: Value, mark: string): Piece | undefined {
+    const piece = this.#finish(value, this.#at - 1);
+    if (mark !== '}') this.#readBetween(mark);
     return piece;
   }
 
-  #readInside(value: Value, code: number): Piece | undefined {
-    if (code === quote) {
-      this.#isInText = true;
-      const isKey = value.depth === 1 && (this.#last === openObject || this.#last === comma);
-      this.#keyFrom = isKey ? this.#at + 1 : undefined;
-      if (isKey) value.key = '';
-    }
-    this.#last = code;
-    if (code === openList && value.depth === 1 && !value.isOfRecord && listKeys.has(value.key)) {
-      value.kind = 'around';
-      value.text = undefined;
-      this.#lists.push({ name: value.key, index: -1, line: this.#line, around: value });
+  #readInObject(value: Value, mark: string): Piece | undefined {
+    const name = mark === '[' && value.depth === 1 ? this.#listIn(value) : undefined;
+    if (name !== undefined) {
+      // Of what is around a list only the keys behind it still count.
+      Object.assign(value, { isAround: true, text: '{"":0' });
+      this.#lists.push({ name, index: -1, line: this.#line, around: value });
       this.#value = undefined;
-    } else if (code === openList || code === openObject) value.depth++;
-    else if (code === closeList || code === closeObject) {
-      value.depth--;
-      if (value.depth === 0) return this.#finish(value, this.#at + 1);
-    }
+    } else if (mark === '[' || mark === '{') value.depth++;
+    else if (--value.depth === 0) return this.#finish(value, this.#at);
   }
 
-  #readText(): Piece | undefined {
-    if (this.#isEscaped) {
-      this.#isEscaped = false;
-      if (this.#chunk.charCodeAt(this.#at) !== lineFeed) return;
-    }
-    plainText.lastIndex = this.#at;
-    plainText.test(this.#chunk);
-    this.#at = plainText.lastIndex;
-    const code = this.#chunk.charCodeAt(this.#at);
-    if (code === backslash) this.#isEscaped = true;
-    else if (code === lineFeed) return this.#endLine();
-    else if (code === quote) {
-      this.#isInText = false;
-      this.#last = quote;
-      if (this.#keyFrom === undefined || !this.#value) return;
-      this.#addToKey();
-      this.#keyFrom = undefined;
-      if (this.#recordKeys.has(this.#value.key)) this.#value.isOfRecord = true;
-    }
+  /** The key of a list of records that begins here, in an object that is no record itself. */
+  #listIn(value: Value): string | undefined {
+    this.#addTo(value, this.#at - 1);
+    if (value.isRecord || value.text === undefined) return;
+    const [, name] = /"(data|items)"\s*:\s*$/.exec(value.text.slice(-100)) ?? [];
+    const before = name && jsonOf(`${value.text}0}`);
+    value.isRecord = typeof before === 'object' && this.#recordKeys.some((key) => Object.hasOwn(before ?? {}, key));
+    return value.isRecord ? undefined : name;
   }
 
-  #addToKey(): void {
-    const value = this.#value;
-    if (value && value.key.length <= maxKeyLength)
-      value.key += this.#chunk.slice(this.#keyFrom, Math.min(this.#at, (this.#keyFrom ?? 0) + maxKeyLength + 1));
-  }
-
-  #addToValue(value: Value, end: number): void {
-    if (value.text === undefined) return;
-    value.text += this.#chunk.slice(this.#from, end);
-    if (value.text.length > maxRecordLength) value.text = undefined;
+  #addTo(value: Value, end: number): void {
+    if (value.text !== undefined) value.text += this.#chunk.slice(this.#from, end);
+    if (value.text && value.text.length > maxRecordLength) value.text = undefined;
+    this.#from = end;
   }
 
   #finish(value: Value, end: number): Piece | undefined {
-    this.#addToValue(value, end);
+    this.#addTo(value, end);
     this.#value = undefined;
-    const { line, path, text, kind } = value;
-    if (kind === 'around') return;
+    const { line, path, text, isAround } = value;
+    if (isAround) return;
     return text === undefined ? { line, path, problem: tooLong } : { line, path, text: text.trim() };
   }
 }
