@@ -25,63 +25,12 @@ export async function* textOf(
   source: AsyncIterable<string | Uint8Array>,
   warn: (message: string) => void,
 ): AsyncGenerator<string> {
-  let { head, bytes } = await withHead(bytesOf(source));
+  let { head, bytes } = await withHead(source);
   if (isGzip(head)) ({ head, bytes } = await withHead(unpacked(bytes)));
   if (isGzip(head)) throw new UnreadableSource('compressed twice; unpack the file once and import the result');
-  if (head.subarray(0, 4).equals(Buffer.from('PK\x03\x04')))
+  if (head.toString('latin1') === 'PK\x03\x04')
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
-  let batch = '';
-  for await (const text of decoded(bytes, charsetOf(head), warn)) {
-    batch += text;
-    if (batch.length < batchLength) continue;
-    yield batch;
-    batch = '';
-  }
-  yield batch;
-}
-
-const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
-
-/** JSON and CSV begin with an ASCII character, so a zero byte beside it gives UTF-16 away. */
-function charsetOf([one, two]: Buffer): string {
-  if ((one === 0xff && two === 0xfe) || (one !== 0 && two === 0)) return 'utf-16le';
-  return (one === 0xfe && two === 0xff) || (one === 0 && two !== undefined && two !== 0) ? 'utf-16be' : 'utf-8';
-}
-
-async function* bytesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Buffer> {
-  for await (const chunk of source) yield Buffer.from(chunk as Uint8Array);
-}
-
-/** The first bytes, four if there are so many, and all of them. */
-async function withHead(source: AsyncGenerator<Buffer>): Promise<{ head: Buffer; bytes: AsyncGenerator<Buffer> }> {
-  let head = Buffer.alloc(0);
-  for (let next = await source.next(); !next.done; next = await source.next()) {
-    head = Buffer.concat([head, next.value]);
-    if (head.length >= 4) break;
-  }
-  async function* bytes() {
-    yield head;
-    yield* source;
-  }
-  return { head, bytes: bytes() };
-}
-
-async function* unpacked(bytes: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  const gunzip = createGunzip();
-  const fed = pipeline(bytes, gunzip);
-  // Reading `gunzip` fails with the same error.
-  fed.catch(() => {});
-  try {
-    yield* gunzip;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'Z_BUF_ERROR') throw new UnreadableSource('the compressed data is cut off; import a whole copy');
-    if (code?.startsWith('Z_')) throw new UnreadableSource('the compressed data is damaged; import a whole copy');
-    throw error;
-  }
-}
-
-async function* decoded(bytes: AsyncIterable<Buffer>, charset: string, warn: (message: string) => void) {
+  const charset = charsetOf(head);
   const decoder = new TextDecoder(charset);
   /** Decodes a second time, until the first bytes that fit no character. */
   const strict = new TextDecoder(charset, { fatal: true });
@@ -92,13 +41,55 @@ async function* decoded(bytes: AsyncIterable<Buffer>, charset: string, warn: (me
       if (isValid) strict.decode(chunk, options);
     } catch {
       isValid = false;
-      const name = charset.toUpperCase();
-      warn(`bytes that are not ${name} were stored as �; save the file as UTF-8 and import it again`);
+      warn(`bytes that are not ${charset.toUpperCase()} were stored as �; save the file as UTF-8 and import it again`);
     }
     return decoder.decode(chunk, options);
   };
-  for await (const chunk of bytes) yield decode(chunk);
-  yield decode();
+  let batch = '';
+  for await (const chunk of bytes) {
+    batch += decode(chunk);
+    if (batch.length < batchLength) continue;
+    yield batch;
+    batch = '';
+  }
+  yield batch + decode();
+}
+
+const isGzip = (head: Buffer) => head[0] === 0x1f && head[1] === 0x8b;
+
+/** JSON and CSV begin with an ASCII character, so a zero byte beside it gives UTF-16 away. */
+function charsetOf([one, two]: Buffer): string {
+  if ((one === 0xff && two === 0xfe) || (one !== 0 && two === 0)) return 'utf-16le';
+  return (one === 0xfe && two === 0xff) || (one === 0 && two !== undefined && two !== 0) ? 'utf-16be' : 'utf-8';
+}
+
+/** The first bytes, four if there are so many, and all of them. */
+async function withHead(source: AsyncIterable<string | Uint8Array>) {
+  const chunks = source[Symbol.asyncIterator]();
+  let read = Buffer.alloc(0);
+  for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+    read = Buffer.concat([read, Buffer.from(next.value as Uint8Array)]);
+    if (read.length >= 4) break;
+  }
+  async function* bytes(): AsyncGenerator<Buffer> {
+    yield read;
+    for await (const chunk of { [Symbol.asyncIterator]: () => chunks }) yield Buffer.from(chunk as Uint8Array);
+  }
+  return { head: read.subarray(0, 4), bytes: bytes() };
+}
+
+async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const gunzip = createGunzip();
+  // Reading `gunzip` fails with the same error.
+  pipeline(bytes, gunzip).catch(() => {});
+  try {
+    yield* gunzip;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (!code.startsWith('Z_')) throw error;
+    const what = code === 'Z_BUF_ERROR' ? 'cut off' : 'damaged';
+    throw new UnreadableSource(`the compressed data is ${what}; import a whole copy`);
+  }
 }
 
 /** Lists inside of lists that are looked into for records. */
