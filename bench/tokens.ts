@@ -5,8 +5,7 @@
  *   npm run bench:tokens            real data when present, else demo mode's
  */
 
-import { describeFilters } from '../src/library/search/filters.ts';
-import { defaultConfig } from '../src/library/service/config.ts';
+import { describedFilters } from '../src/library/search/filters.ts';
 import { instructions } from '../src/mcp/catalog.ts';
 import { describeTool } from '../src/mcp/described-tools.ts';
 import { listTools } from '../src/mcp/list-tools.ts';
@@ -175,7 +174,7 @@ function toolList(): void {
   const list = (demo: boolean) =>
     listTools(tools.map(describeTool), {
       withOutput: true,
-      ...(demo && { filters: describeFilters(defaultConfig) }),
+      ...(demo && { filters: describedFilters() }),
     });
   const forResearch = new Set(tools.filter(isForResearch).map(({ name }) => name));
   const read = (demo: boolean, some = list(demo)) =>

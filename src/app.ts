@@ -292,8 +292,7 @@ async function openDemo({ now, log, mediaUrl = mediaAddress }: DemoParts): Promi
   const { demoLibrary, describedFilters } = await import('./library/open.ts');
   const { apiKey, fetch, close } = demoLibrary({
     now,
-    mediaUrl,
-    appUrl: 'https://app.demo.example',
+    bases: { media: mediaUrl, app: 'https://app.demo.example' },
     onError: (error) => log.error('the demo library failed', { error: String(error) }),
   });
   return {

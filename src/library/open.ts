@@ -3,15 +3,10 @@
  * loaded when a library is opened; its filters are known before.
  */
 import type { DemoOptions, openDemoLibrary } from './demo/demo.ts';
-import { describeFilters } from './search/filters.ts';
-import { defaultConfig } from './service/config.ts';
 import type { LibraryOptions, OpenLibrary } from './service/service.ts';
 
-export { withNotes } from './search/filters.ts';
+export { describedFilters, withNotes } from './search/filters.ts';
 export type { Library } from './service/service.ts';
-
-/** The filter keys of a library, in the form that `AD_LIBRARY_SEARCH_FILTERS` takes. */
-export const describedFilters = () => describeFilters(defaultConfig);
 
 /** See service.ts. */
 export const openLibrary = async (options: LibraryOptions): Promise<OpenLibrary> =>

@@ -11,7 +11,7 @@ const base = 'https://library.demo.example';
 let demo: Awaited<ReturnType<typeof openDemoLibrary>>;
 
 beforeAll(async () => {
-  demo = await openDemoLibrary({ now, mediaUrl: 'https://media.demo.example' });
+  demo = await openDemoLibrary({ now, bases: { media: 'https://media.demo.example' } });
 });
 afterAll(() => demo.library.close());
 

@@ -2,8 +2,7 @@ import { describe, expect } from 'vitest';
 import { operations } from '../../src/api/call.ts';
 import { filtersExtension, SearchFilters } from '../../src/api/search-filters.ts';
 import { libraryFilters } from '../../src/library/search/filter-keys.ts';
-import { describeFilters } from '../../src/library/search/filters.ts';
-import { defaultConfig } from '../../src/library/service/config.ts';
+import { describedFilters } from '../../src/library/search/filters.ts';
 import { libraryTest as test } from './support/fixtures.ts';
 
 describe('the interface described', () => {
@@ -20,11 +19,11 @@ describe('the interface described', () => {
     const used = [...JSON.stringify(body).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name = '']) => name);
     expect(new Set(used)).toEqual(new Set(Object.keys(body.components.schemas)));
     expect(body.info.license).toEqual({ name: 'MIT', identifier: 'MIT' });
-    expect(body[filtersExtension]).toEqual(describeFilters(defaultConfig));
+    expect(body[filtersExtension]).toEqual(describedFilters());
   });
 
   test('the library’s filters have the documented form', () => {
-    const described = describeFilters(defaultConfig);
+    const described = describedFilters();
     expect(SearchFilters.parse(described)).toEqual(described);
     expect(SearchFilters.safeParse({ ads: [{ key: 'a', type: 'text', description: 'b' }] }).success).toBe(false);
     const twice = { key: 'a', type: 'string', description: 'b' };

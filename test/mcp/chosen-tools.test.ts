@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toolNames } from '../../src/app.ts';
-import { describeFilters } from '../../src/library/search/filters.ts';
-import { defaultConfig } from '../../src/library/service/config.ts';
+import { describedFilters } from '../../src/library/search/filters.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 
 const someTools = fc.subarray([...toolNames], { minLength: 1 });
@@ -13,7 +12,7 @@ const searching = ['search_ads', 'count_ads', 'gather_ads'];
 const withSomeTools = (look: (server: TestServer, tools: string[]) => Promise<void>) =>
   fc.assert(
     fc.asyncProperty(someTools, async (tools) => {
-      const server = await startServer({ config: { tools, searchFilters: describeFilters(defaultConfig) } });
+      const server = await startServer({ config: { tools, searchFilters: describedFilters() } });
       await look(server, tools);
       await server.close();
     }),

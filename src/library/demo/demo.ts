@@ -2,18 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ItemType } from '../../api/schemas.ts';
 import { recordTypes } from '../search/ads-and-pages.ts';
 import { findPage } from '../search/search.ts';
-import { type Library, openLibrary, type ServiceContext } from '../service/service.ts';
+import { type Library, type LibraryOptions, openLibrary, type ServiceContext } from '../service/service.ts';
 import { makeMarket, seededRandom } from './market.ts';
 
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
   now: () => number;
-  /** Base of media addresses; default: the origin of the request, which suits a library served over HTTP. */
-  mediaUrl?: string;
-  appUrl?: string;
-  /** Receives errors that callers only see as a 500. */
-  onError?: ((error: unknown) => void) | undefined;
-};
+} & Pick<LibraryOptions, 'bases' | 'onError'>;
 
 /**
  * A library in memory with generated, fictional data, and a key with 10,000 credits. The same day gives the same data
@@ -23,18 +18,15 @@ export type DemoOptions = {
  * the rest.
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
-  const { now, mediaUrl, appUrl, onError } = options;
   const random = seededRandom(1);
   const { context, ...library } = await openLibrary({
+    ...options,
     database: ':memory:',
-    now,
     random: seededRandom(2),
-    config: { mediaUrl, appUrl },
-    onError,
   });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
-  const filled = fill(context, userId, makeMarket(random, now()), stop.signal);
+  const filled = fill(context, userId, makeMarket(random, options.now()), stop.signal);
   // A failure reaches callers through fetch below; it must not end the process before that.
   filled.catch(() => {});
   return {

@@ -1,15 +1,16 @@
 import type { SearchFilter, SearchFilters } from '../../api/search-filters.ts';
-import type { LibraryConfig } from '../service/config.ts';
 import { libraryFilters } from './filter-keys.ts';
+
+/** Bounds of a search's page; the document leaves them open. */
+export const searchLimit = { default: 20, maximum: 100 };
 
 /** Whether `not` takes it. */
 export const isCondition = ({ key, type }: SearchFilter): boolean =>
   type !== 'filters' && key !== 'sort' && key !== 'order';
 
 /** The same with the page size, as `library filters` and the OpenAPI document show them. */
-export function describeFilters({ searchLimit }: Pick<LibraryConfig, 'searchLimit'>): SearchFilters {
-  const { maximum, default: usual } = searchLimit;
-  const limit: SearchFilter = { key: 'limit', type: 'integer', minimum: 1, maximum, default: usual };
+export function describedFilters(): SearchFilters {
+  const limit: SearchFilter = { key: 'limit', type: 'integer', minimum: 1, ...searchLimit };
   const { ads, pages } = libraryFilters;
   return { inclusive: true, ignoresCase: true, ads: [limit, ...ads], pages: [limit, ...pages] };
 }

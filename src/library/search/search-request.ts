@@ -6,11 +6,10 @@ import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
-import type { LibraryConfig } from '../service/config.ts';
 import { type Cursors, invalid, isJsonObject, quoted, readLimit } from '../service/request.ts';
 import { recordTypes } from './ads-and-pages.ts';
 import { libraryFilters } from './filter-keys.ts';
-import { isCondition } from './filters.ts';
+import { isCondition, searchLimit } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type Position, type Search } from './search.ts';
 
@@ -34,7 +33,6 @@ type SearchRequest = Omit<CursorState, 'totalHits' | 'after'> & {
 
 /** What a search needs of the library. */
 export type SearchContext = {
-  config: LibraryConfig;
   database: Database;
   records: Records;
   cursors: Cursors;
@@ -75,13 +73,13 @@ function readCursor(cursors: Cursors, kind: ItemType, cursor: string, given: Fil
 export function readSearch(
   kind: ItemType,
   body: Record<string, unknown>,
-  { cursors, config, now }: SearchContext,
+  { cursors, now }: SearchContext,
 ): SearchRequest {
   const { limit, cursor, countBy, ...given } = body;
   const filters = readFilters(libraryFilters[kind], given);
   if (cursor === undefined) {
     const by = readCountBy(kind, countBy, filters);
-    return { kind, filters, limit: readLimit(limit, 'body', config.searchLimit), asOf: now(), countBy: by };
+    return { kind, filters, limit: readLimit(limit, 'body', searchLimit), asOf: now(), countBy: by };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
   const state = readCursor(cursors, kind, cursor, filters);
@@ -90,7 +88,7 @@ export function readSearch(
       cursorFilters: state.filters,
     });
   }
-  return { ...state, kind, limit: readLimit(limit, 'body', { ...config.searchLimit, default: state.limit }) };
+  return { ...state, kind, limit: readLimit(limit, 'body', { ...searchLimit, default: state.limit }) };
 }
 
 function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): string | undefined {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Collection, ItemType } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
-import { type LibraryConfig, type Scope, scopeNames } from './config.ts';
+import { plan, type Scope, scopeNames } from './config.ts';
 import { ApiError, notFound } from './request.ts';
 
 /** The key of a request, its account, and the subscription that pays. */
@@ -27,7 +27,7 @@ export type Caller = {
 /** The source of ids and secrets. With a seeded one a library is the same every time. */
 export type Random = { bytes(count: number): Uint8Array; uuid(): string };
 
-/** Options of a new key; defaults come from `config.plan`. */
+/** Options of a new key; defaults come from `plan`. */
 export type KeyOptions = {
   name?: string;
   /** Default: every scope; that is this library's "standard access set". */
@@ -87,7 +87,6 @@ type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> & {
 
 type KeyParts = {
   database: Database;
-  config: LibraryConfig;
   collections: Collections;
   now: () => number;
   random: Random;
@@ -192,7 +191,7 @@ export function wrongOption({
 }
 
 /** A new account with the two collections that every account starts with. */
-function createAccount(options: KeyOptions, { database, config: { plan }, collections, random }: KeyParts): string {
+function createAccount(options: KeyOptions, { database, collections, random }: KeyParts): string {
   const userId = random.uuid();
   const subscribed = options.subscription ?? true;
   database.run('INSERT INTO payers VALUES (?, ?, ?, ?, ?, ?)', [

@@ -11,45 +11,35 @@ export const scopeNames = [
 ] as const;
 export type Scope = (typeof scopeNames)[number];
 
-/** Credits per call, or per started group of `perItems` items in the answer (then an empty answer is free). */
-export type Price = { credits: number; perItems?: number };
+interface Terms {
+  scope?: Scope;
+  /** Credits per call, or per started group of `perItems` items in the answer (then an empty answer is free). */
+  price?: { credits: number; perItems?: number };
+  /** Which credit headers its 200 carries (document, *Endpoints*). */
+  tells: { charged: boolean; remaining: boolean };
+}
 
-/** Everything the document leaves open, so a real service may differ; README.md lists it. */
-export type LibraryConfig = {
-  /** Base of `appUrl` on list items; absent: the address the request came in at. */
-  appUrl: string | undefined;
-  /** Base of the library's own media; absent: `/media` at the address the request came in at. */
-  mediaUrl: string | undefined;
-  prices: Partial<Record<OperationName, Price>>;
-  scopes: Partial<Record<OperationName, Scope>>;
-  searchLimit: { default: number; maximum: number };
-  bodyBytes: number;
-  /** Defaults for the account of a new key. */
-  plan: { planId: string; credits: number; hourlyLimit: number; dailyLimit: number };
+const nothing = { charged: false, remaining: false };
+const charged = { charged: true, remaining: false };
+const both = { charged: true, remaining: true };
+const perItems = { credits: 1, perItems: 10 };
+const perCall = { credits: 1 };
+
+/** What the document leaves open, scopes and prices among it, so a real service may differ; README.md lists it. */
+export const terms: Record<OperationName, Terms> = {
+  whoami: { tells: nothing },
+  getAccount: { tells: nothing, scope: 'account:read' },
+  getCredits: { tells: both, scope: 'credits:read' },
+  listCollections: { tells: charged, scope: 'collections:read' },
+  listCollectionItems: { tells: both, scope: 'collections:read', price: perItems },
+  addCollectionItem: { tells: charged, scope: 'collections:write' },
+  searchAds: { tells: both, scope: 'ads:read', price: perItems },
+  getAd: { tells: both, scope: 'ads:read', price: perCall },
+  searchPages: { tells: both, scope: 'pages:read', price: perItems },
+  getPage: { tells: both, scope: 'pages:read', price: perCall },
 };
 
-export const defaultConfig: LibraryConfig = {
-  appUrl: undefined,
-  mediaUrl: undefined,
-  prices: {
-    listCollectionItems: { credits: 1, perItems: 10 },
-    searchAds: { credits: 1, perItems: 10 },
-    getAd: { credits: 1 },
-    searchPages: { credits: 1, perItems: 10 },
-    getPage: { credits: 1 },
-  },
-  scopes: {
-    getAccount: 'account:read',
-    getCredits: 'credits:read',
-    listCollections: 'collections:read',
-    listCollectionItems: 'collections:read',
-    addCollectionItem: 'collections:write',
-    searchAds: 'ads:read',
-    getAd: 'ads:read',
-    searchPages: 'pages:read',
-    getPage: 'pages:read',
-  },
-  searchLimit: { default: 20, maximum: 100 },
-  bodyBytes: 64 * 1024,
-  plan: { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 },
-};
+/** Defaults for the account of a new key. */
+export const plan = { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
+
+export const maxBodyBytes = 64 * 1024;

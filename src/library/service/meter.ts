@@ -1,34 +1,10 @@
-import type { OperationName } from '../../api/call.ts';
 import type { CreditStatus, UsageLimit } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import type { Caller } from './accounts.ts';
-import type { Price } from './config.ts';
 import { ApiError } from './request.ts';
-
-const none = { charged: false, remaining: false };
-const charged = { charged: true, remaining: false };
-const both = { charged: true, remaining: true };
-
-/** Which credit headers the 200 of each operation carries (document, *Endpoints*). */
-export const creditHeaders: Record<OperationName, { charged: boolean; remaining: boolean }> = {
-  whoami: none,
-  getAccount: none,
-  getCredits: both,
-  listCollections: charged,
-  listCollectionItems: both,
-  addCollectionItem: charged,
-  searchAds: both,
-  getAd: both,
-  searchPages: both,
-  getPage: both,
-};
 
 const hourLength = 3_600_000;
 const hoursPerDay = 24;
-
-/** The price of an answer with `items` items. */
-export const priceOf = (price: Price | undefined, items: number) =>
-  price === undefined ? 0 : price.credits * (price.perItems ? Math.ceil(items / price.perItems) : 1);
 
 export type Meter = ReturnType<typeof meterIn>;
 

@@ -3,9 +3,8 @@ import { type OperationName, operations } from '../../api/call.ts';
 import * as schemas from '../../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../../api/search-filters.ts';
 import { libraryFilters } from '../search/filter-keys.ts';
-import { describeFilters, isCondition } from '../search/filters.ts';
-import { type LibraryConfig, scopeNames } from './config.ts';
-import { creditHeaders } from './meter.ts';
+import { describedFilters, isCondition, searchLimit } from '../search/filters.ts';
+import { scopeNames, terms } from './config.ts';
 
 type Json = Record<string, unknown>;
 
@@ -30,15 +29,15 @@ const takes: Partial<Record<OperationName, string>> = {
 };
 
 /** The API as OpenAPI 3.1, from the same schemas, endpoint table and filter descriptions that serve it. */
-export function openApiDocument(config: LibraryConfig, origin: string): Json {
+export function openApiDocument(origin: string): Json {
   const paths: Record<string, Json> = {};
   for (const { name, method, path } of Object.values(operations))
-    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name, config) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operation(name) };
   const info = { title: 'Ad and Page Library Public API', version: '1.0.0' };
   return {
     openapi: '3.1.0',
     info: { ...info, license: { name: 'MIT', identifier: 'MIT' } },
-    [filtersExtension]: describeFilters(config),
+    [filtersExtension]: describedFilters(),
     servers: [{ url: origin }],
     security: [{ bearer: [] }],
     paths,
@@ -46,8 +45,8 @@ export function openApiDocument(config: LibraryConfig, origin: string): Json {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: `Scopes: ${scopeNames.join(', ')}` } },
       schemas: {
         ...namedSchemas(),
-        ...searchSchemas('Ad', libraryFilters.ads, config),
-        ...searchSchemas('Page', libraryFilters.pages, config),
+        ...searchSchemas('Ad', libraryFilters.ads),
+        ...searchSchemas('Page', libraryFilters.pages),
       },
     },
   };
@@ -56,15 +55,18 @@ export function openApiDocument(config: LibraryConfig, origin: string): Json {
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const json = (name: string) => ({ content: { 'application/json': { schema: ref(name) } } });
 
-function operation(name: OperationName, { scopes, prices }: LibraryConfig): Json {
-  const { charged, remaining } = creditHeaders[name];
-  const { credits, perItems } = prices[name] ?? { credits: 0 };
+function operation(name: OperationName): Json {
+  const { tells, scope, price: { credits, perItems } = { credits: 0 } } = terms[name];
   const price = `Credits: ${credits}${perItems ? ` per started ${perItems} items in the answer` : ''}.`;
-  const headers = ['Request-Id', ...(charged ? ['Credits-Charged'] : []), ...(remaining ? ['Credits-Remaining'] : [])];
+  const headers = [
+    'Request-Id',
+    ...(tells.charged ? ['Credits-Charged'] : []),
+    ...(tells.remaining ? ['Credits-Remaining'] : []),
+  ];
   const header = { schema: { type: 'string' } };
   return {
     operationId: name,
-    description: scopes[name] ? `Scope: ${scopes[name]}. ${price}` : price,
+    description: scope ? `Scope: ${scope}. ${price}` : price,
     parameters: parameters(name),
     ...(takes[name] && { requestBody: { required: true, ...json(takes[name]) } }),
     responses: {
@@ -108,7 +110,7 @@ function namedSchemas(): Json {
 }
 
 /** The body of a search, and what its `not` takes. */
-function searchSchemas(item: string, filters: SearchFilter[], { searchLimit }: LibraryConfig): Json {
+function searchSchemas(item: string, filters: SearchFilter[]): Json {
   const object = (some: SearchFilter[], others: Json = {}) => ({
     ...{ type: 'object', additionalProperties: false },
     properties: { ...others, ...Object.fromEntries(some.map((filter) => [filter.key, filterSchema(item, filter)])) },

@@ -15,8 +15,8 @@ import {
   keysIn,
   type Random,
 } from './accounts.ts';
-import { defaultConfig, type LibraryConfig } from './config.ts';
-import { creditHeaders, type Meter, meterIn, priceOf } from './meter.ts';
+import { maxBodyBytes, terms } from './config.ts';
+import { type Meter, meterIn } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import {
   ApiError,
@@ -34,7 +34,7 @@ export type LibraryOptions = {
   database: string;
   /** Unix milliseconds. */
   now: () => number;
-  config?: Partial<LibraryConfig>;
+  bases?: Bases;
   random?: Random;
   /** Throws when another process has taken over the file. */
   checkLock?: () => void;
@@ -43,6 +43,9 @@ export type LibraryOptions = {
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
+
+/** What the library's own addresses begin with, where that is not the address the request came in at. */
+type Bases = { app?: string; media?: string };
 
 export type Library = {
   /** The HTTP API. */
@@ -66,13 +69,11 @@ const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
  * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary> {
-  const { database: path, now, random = systemRandom, onError = () => {} } = options;
-  const config = { ...defaultConfig, ...options.config };
+  const { database: path, now, random = systemRandom, bases = {}, onError = () => {} } = options;
   const database = await openDatabase(path, options.checkLock);
   const collections = collectionsIn(database, random.uuid);
-  const keys = keysIn({ database, config, collections, now, random });
+  const keys = keysIn({ database, collections, now, random });
   const context: ServiceContext = {
-    config,
     database,
     records: recordsIn(database),
     collections,
@@ -86,7 +87,7 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     database.close();
     throw error;
   }
-  const service = serviceOf({ context, keys, requestId: random.uuid, onError });
+  const service = serviceOf({ context, keys, bases, requestId: random.uuid, onError });
   return {
     fetch: async (request) => service.fetch(request),
     keys,
@@ -113,6 +114,7 @@ function cursorSecret(database: Database, random: Random): string {
 type ServiceParts = {
   context: ServiceContext;
   keys: KeyRing;
+  bases: Bases;
   requestId: () => string;
   /** Receives unexpected errors; callers only see a 500. */
   onError: (error: unknown) => void;
@@ -137,7 +139,7 @@ function serviceOf(parts: ServiceParts): Hono {
     const allowed = endpoints.flatMap((endpoint) => (endpoint.path === path ? endpoint.method : []));
     app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
   }
-  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(parts.context.config, new URL(req.url).origin)));
+  app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(new URL(req.url).origin)));
   app.get('/media/ads/:adId/:file{.+\\.webp}', async ({ req }) => {
     const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
     return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
@@ -157,19 +159,20 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   // Hono answers HEAD by running GET, which would charge for a body that nobody sees.
   const { method } = operations[name];
   if (request.method !== method) return errorResponse(wrongMethod(request.method, [method]), parts, { Allow: method });
-  const { context, keys } = parts;
+  const { context, keys, bases } = parts;
   // First: a process that lost its database must not judge keys by stale data.
   context.database.checkLock();
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
-  requireScope(caller, name, context);
-  const present = presenterFor(context.records, context.config, new URL(request.url).origin);
+  requireScope(caller, name);
+  const { origin } = new URL(request.url);
+  const present = presenterFor(context.records, { app: origin, media: `${origin}/media`, ...bases });
   const run = await handlers[name]({ request, params, caller, present }, context);
   const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
   return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
 }
 
-function requireScope(caller: Caller, name: OperationName, { config }: ServiceContext): void {
-  const scope = config.scopes[name];
+function requireScope(caller: Caller, name: OperationName): void {
+  const { scope } = terms[name];
   if (scope === undefined || caller.scopes.includes(scope)) return;
   throw new ApiError(403, 'missing_scope', `This API key lacks the scope ${scope}, which ${name} needs.`, {
     requiredScope: scope,
@@ -177,21 +180,16 @@ function requireScope(caller: Caller, name: OperationName, { config }: ServiceCo
 }
 
 /** Charges for an answer and adds the credit headers that the document lists for the operation. */
-function paid(
-  name: OperationName,
-  { body, items }: OperationResult,
-  caller: Caller,
-  { config, meter }: ServiceContext,
-) {
-  const headers = creditHeaders[name];
+function paid(name: OperationName, { body, items }: OperationResult, caller: Caller, { meter }: ServiceContext) {
+  const { tells, price: { credits, perItems } = { credits: 0 } } = terms[name];
   const isMetered = operations[name].gated && !caller.unmetered;
-  const price = isMetered ? priceOf(config.prices[name], items) : 0;
-  const remaining = isMetered ? meter.charge(caller, price) : headers.remaining && (meter.status(caller).credits ?? 0);
+  const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
+  const remaining = isMetered ? meter.charge(caller, price) : tells.remaining && (meter.status(caller).credits ?? 0);
   return {
     body,
     headers: {
-      ...(headers.charged && { 'X-Service-Credits-Charged': String(price) }),
-      ...(headers.remaining && { 'X-Service-Credits-Remaining': String(remaining) }),
+      ...(tells.charged && { 'X-Service-Credits-Charged': String(price) }),
+      ...(tells.remaining && { 'X-Service-Credits-Remaining': String(remaining) }),
     },
   };
 }
@@ -266,7 +264,7 @@ function found(records: Records, kind: ItemType, id: string): number {
 }
 
 async function searchRecords(kind: ItemType, { request, present }: OperationCall, context: ServiceContext) {
-  const search = readSearch(kind, await readBody(request, context.config.bodyBytes), context);
+  const search = readSearch(kind, await readBody(request, maxBodyBytes), context);
   return () => {
     const { numbers, ...rest } = runSearch(search, context);
     return { body: { items: present.list(kind, numbers), ...rest }, items: numbers.length };
@@ -289,7 +287,7 @@ function listCollectionItems({ request, params, caller, present }: OperationCall
 
 async function addCollectionItem({ request, params, caller }: OperationCall, context: ServiceContext) {
   const id = readUuid('The collection id', params.collectionId ?? '');
-  const { itemType, itemId } = readItem(await readBody(request, context.config.bodyBytes));
+  const { itemType, itemId } = readItem(await readBody(request, maxBodyBytes));
   return () => {
     const { number } = context.collections.open(caller, id);
     const added = context.collections.add(number, itemType, found(context.records, itemType, itemId));
@@ -328,11 +326,8 @@ type Presenter = ReturnType<typeof presenterFor>;
 /**
  * Turns stored records into the objects that the API sends. They are sent as they were written, except that the
  * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses.
- * @param origin of the request, such as `http://127.0.0.1:3000`
  */
-function presenterFor(records: Records, config: LibraryConfig, origin: string) {
-  const app = config.appUrl ?? origin;
-  const media = config.mediaUrl ?? `${origin}/media`;
+function presenterFor(records: Records, { app, media }: Required<Bases>) {
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
   const read = (kind: ItemType, numbers: number[]) =>

@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { openLibrary } from '../../../src/library/open.ts';
 import type { KeyOptions } from '../../../src/library/service/accounts.ts';
-import { defaultConfig, type LibraryConfig } from '../../../src/library/service/config.ts';
 
 /** 2026-03-15, half past ten in the morning, UTC. */
 export const startOfTests = Date.UTC(2026, 2, 15, 10, 30);
@@ -17,13 +16,12 @@ export type LibraryResponse = {
 export type AskOptions = { key?: string | undefined; body?: unknown; headers?: Record<string, string> };
 
 /** A library in memory behind a real HTTP server, with a clock that the test moves. */
-export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
+export async function serveLibrary() {
   const clock = { now: startOfTests };
   const errors: unknown[] = [];
   const library = await openLibrary({
     database: ':memory:',
     now: () => clock.now,
-    config,
     onError: (error) => errors.push(error),
   });
   // No idle timeout: after a pause of a loaded machine the server would close a connection on which a request has just
@@ -59,7 +57,6 @@ export async function serveLibrary(config: Partial<LibraryConfig> = {}) {
     base,
     key,
     ask,
-    config: defaultConfig,
     load: (...records: unknown[]) => library.import(linesOf(records)),
     async close() {
       await new Promise((resolve) => server.close(resolve));
