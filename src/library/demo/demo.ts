@@ -19,11 +19,7 @@ export type DemoOptions = {
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const random = seededRandom(1);
-  const { context, ...library } = await openLibrary({
-    ...options,
-    database: ':memory:',
-    random: seededRandom(2),
-  });
+  const { context, ...library } = await openLibrary({ ...options, database: ':memory:', random: seededRandom(2) });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
   const filled = fill(context, userId, makeMarket(random, options.now()), stop.signal);

@@ -32,12 +32,7 @@ type SearchRequest = Omit<CursorState, 'totalHits' | 'after'> & {
 };
 
 /** What a search needs of the library. */
-export type SearchContext = {
-  database: Database;
-  records: Records;
-  cursors: Cursors;
-  now: () => number;
-};
+export type SearchContext = { database: Database; records: Records; cursors: Cursors; now: () => number };
 
 const listOf = (kind: ItemType) => `search ${kind}`;
 

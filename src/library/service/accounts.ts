@@ -85,12 +85,7 @@ type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> & {
   revokedAt: number | null;
 };
 
-type KeyParts = {
-  database: Database;
-  collections: Collections;
-  now: () => number;
-  random: Random;
-};
+type KeyParts = { database: Database; collections: Collections; now: () => number; random: Random };
 
 export function keysIn(parts: KeyParts): KeyRing {
   const { database, now, random } = parts;
@@ -161,11 +156,7 @@ const callerQuery = `
   SELECT keys.id AS keyId, keys.name AS keyName, keyPrefix, scopes, unmetered, revokedAt, accounts.*, payers.*
   FROM keys JOIN accounts USING (userId) JOIN payers USING (billingUserId) WHERE hash = ?`;
 
-const toKeyInfo = (row: KeyRow): KeyInfo => ({
-  ...row,
-  scopes: row.scopes.split(' '),
-  unmetered: row.unmetered === 1,
-});
+const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
 
 /** What is wrong with the options of a new key, or undefined. */
 export function wrongOption({
