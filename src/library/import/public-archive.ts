@@ -20,76 +20,80 @@ export const archiveKeys = [
 
 export const isPublicArchiveAd = (value: Json): boolean => archiveKeys.some((key) => key in value);
 
-/** The fields made from a key. The key itself is kept if none of them could be made. */
-const madeFrom: Record<string, string[]> = {
-  adArchiveId: ['id'],
-  pageId: ['pageId'],
-  pageName: ['page'],
-  adCreativeBodies: ['body'],
-  adCreativeLinkTitles: ['headline'],
-  adCreativeLinkCaptions: ['displayUrl'],
-  adCreativeLinkDescriptions: ['linkDescription'],
-  startDate: ['startedAt'],
-  adDeliveryStartTime: ['startedAt'],
-  endDate: ['lastSeenAt'],
-  adDeliveryStopTime: ['lastSeenAt'],
-  isActive: ['endDate'],
-  collationCount: ['duplicates'],
-  euTotalReach: ['audienceReach'],
-  spend: ['adSpendMin', 'adSpendMax'],
-  impressions: ['impressionsMin', 'impressionsMax'],
-  estimatedAudienceSize: ['audienceSizeMin', 'audienceSizeMax'],
-  demographicDistribution: ['demographics'],
-  deliveryByRegion: ['regions'],
-  regionDistribution: ['regions'],
-  byline: ['bylines'],
-  targetedOrReachedCountries: ['countries'],
-  publisherPlatform: ['publisherPlatform'],
-  publisherPlatforms: ['publisherPlatform'],
-  // From the snapshot.
-  title: ['headline'],
-  body: ['body'],
-  caption: ['displayUrl'],
-  linkUrl: ['offerLink'],
-  linkDescription: ['linkDescription'],
-  ctaType: ['ctaType'],
-  displayFormat: ['displayFormat'],
-  images: ['media'],
-  videos: ['media'],
-  cards: ['cards'],
-  pageProfilePictureUrl: ['media'],
-};
+type Read = (value: unknown) => unknown;
 
-/** What no field of the ad was made from. */
-function rest(value: Json, ad: Json): Json {
-  const isKept = (key: string) =>
-    ![key, ...(Object.hasOwn(madeFrom, key) ? (madeFrom[key] ?? []) : [])].some((field) => Object.hasOwn(ad, field));
-  return Object.fromEntries(Object.entries(value).filter(([key, one]) => !isEmpty(one) && isKept(key)));
-}
+/** A field, how it is read, and the keys it is made from: the first that can be read counts. A dot is the snapshot. */
+const fields: [field: string, read: Read, ...from: string[]][] = [
+  ['adArchiveId', (value) => idText('ad_archive_id', value), 'adArchiveId', 'id'],
+  ['pageId', (value) => idText('page_id', value), 'pageId', '.pageId'],
+  ['sourcePageExternalId', text, 'pageId', '.pageId'],
+  ['page', (value) => inObject('pageName', text(value)), 'pageName', '.pageName'],
+  // A snapshot shows one version of the copy, the archive lists all of them; several are kept beside the first.
+  ['headline', firstText, '.title', 'adCreativeLinkTitles'],
+  ['headlines', several, 'adCreativeLinkTitles'],
+  ['body', (value) => bodyText(value) ?? firstText(value), '.body', 'adCreativeBodies'],
+  ['bodies', several, 'adCreativeBodies'],
+  ['linkDescription', firstText, '.linkDescription', 'adCreativeLinkDescriptions'],
+  ['linkDescriptions', several, 'adCreativeLinkDescriptions'],
+  ['offerLink', text, '.linkUrl'],
+  ['displayUrl', firstText, '.caption', 'adCreativeLinkCaptions'],
+  ['displayUrls', several, 'adCreativeLinkCaptions'],
+  ['ctaType', text, '.ctaType'],
+  ['displayFormat', (value) => text(value)?.toUpperCase(), '.displayFormat'],
+  ['cards', (value) => (Array.isArray(value) ? value.map(object) : undefined), '.cards'],
+  ['startedAt', time, 'startDate', 'adDeliveryStartTime'],
+  ['lastSeenAt', time, 'endDate', 'adDeliveryStopTime'],
+  ['endDate', time, 'endDate', 'adDeliveryStopTime'],
+  ['duplicates', numeric, 'collationCount'],
+  ['countries', texts, 'targetedOrReachedCountries'],
+  ['publisherPlatform', capitals, 'publisherPlatform', 'publisherPlatforms'],
+  ['languages', texts, 'languages'],
+  ['bylines', text, 'bylines', 'byline', '.byline'],
+  ['currency', text, 'currency'],
+  ['adSpendMin', lower, 'spend'],
+  ['adSpendMax', upper, 'spend'],
+  ['impressionsMin', lower, 'impressions'],
+  ['impressionsMax', upper, 'impressions'],
+  ['audienceSizeMin', lower, 'estimatedAudienceSize'],
+  ['audienceSizeMax', upper, 'estimatedAudienceSize'],
+  ['audienceReach', numeric, 'euTotalReach'],
+  ['demographics', shares, 'demographicDistribution'],
+  ['regions', shares, 'deliveryByRegion', 'regionDistribution'],
+  ['adSnapshotUrl', (value) => text(value)?.replace(/([?&])access_token=[^&#]*&?/gi, '$1'), 'adSnapshotUrl'],
+];
 
 /** @throws Error when the record has no archive id */
 export function adFromPublicArchive(source: Json): Ad {
-  const { id, snapshot: scraped, adSnapshotUrl, ...value } = camelCased(source);
-  const archiveId = idText('ad_archive_id', value.adArchiveId ?? id);
-  if (!archiveId) throw new Error('ad_archive_id: missing, so the ad has no identity');
+  const { snapshot: scraped, ...value } = camelCased(source);
   const snapshot = camelCased(object(scraped));
-  const ad = withoutAbsent({
-    id: idOf(archiveId),
-    adArchiveId: archiveId,
-    ...creative(value, snapshot),
-    ...transparency(value, snapshot),
-    ...times(value),
-    duplicates: numeric(value.collationCount),
-    countries: texts(value.targetedOrReachedCountries),
-    publisherPlatform: texts(first(value, 'publisherPlatform', 'publisherPlatforms'))?.map((name) =>
-      name.toUpperCase(),
-    ),
-    languages: texts(value.languages),
-    adSnapshotUrl: text(adSnapshotUrl)?.replace(/([?&])access_token=[^&#]*&?/gi, '$1'),
-    ...pageOf(value, snapshot),
-  });
-  const left = rest(snapshot, ad);
-  return { ...rest(value, ad), ...(!isEmpty(left) && { snapshot: left }), ...ad } as Ad;
+  const at = (key: string) => (key.startsWith('.') ? snapshot[key.slice(1)] : value[key]);
+  const made = new Set(['id', 'adSnapshotUrl', '.images', '.videos', '.pageProfilePictureUrl']);
+  const ad: Json = {};
+  for (const [field, read, ...from] of fields) {
+    for (const key of from) {
+      const found = at(key) == null ? undefined : read(at(key));
+      if (found === undefined) continue;
+      ad[field] = found;
+      for (const one of from) made.add(one);
+      break;
+    }
+  }
+  if (ad.adArchiveId === undefined) throw new Error('ad_archive_id: missing, so the ad has no identity');
+  // The end date of an active ad is only the day when it was scraped.
+  if (value.isActive === true) ad.endDate = null;
+  if ('endDate' in ad) made.add('isActive');
+  const rest = (from: Json, dot: string) =>
+    Object.entries(from).filter(([key, one]) => !isEmpty(one) && !made.has(dot + key) && !Object.hasOwn(ad, key));
+  const left = Object.fromEntries(rest(snapshot, '.'));
+  return {
+    ...Object.fromEntries(rest(value, '')),
+    ...(!isEmpty(left) && { snapshot: left }),
+    ...ad,
+    id: idOf(String(ad.adArchiveId)),
+    website: withoutAbsent({ siteDomain: domainOf(text(ad.offerLink ?? ad.displayUrl)) }),
+    media: mediaOf(snapshot),
+    cards: ad.cards ?? [],
+  } as Ad;
 }
 
 /** The same archive id always gives the same UUID, so importing again replaces the ad. */
@@ -106,84 +110,12 @@ function idText(key: string, value: unknown): string | undefined {
   return id;
 }
 
-/** A snapshot shows one version of the copy, the archive lists all of them; several are kept beside the first. */
-function creative(value: Json, snapshot: Json): Json {
-  const link = text(snapshot.linkUrl);
-  const [bodies, titles, captions, descriptions] = [
-    texts(value.adCreativeBodies),
-    texts(value.adCreativeLinkTitles),
-    texts(value.adCreativeLinkCaptions),
-    texts(value.adCreativeLinkDescriptions),
-  ];
-  const several = (versions: string[] | undefined) => (versions && versions.length > 1 ? versions : undefined);
-  const caption = text(snapshot.caption ?? firstOf(captions));
-  return {
-    headline: text(snapshot.title ?? firstOf(titles)),
-    headlines: several(titles),
-    body: bodyOf(snapshot) ?? text(firstOf(bodies)),
-    bodies: several(bodies),
-    linkDescription: text(snapshot.linkDescription ?? firstOf(descriptions)),
-    linkDescriptions: several(descriptions),
-    offerLink: link,
-    displayUrl: caption,
-    displayUrls: several(captions),
-    ctaType: text(snapshot.ctaType),
-    displayFormat: text(snapshot.displayFormat)?.toUpperCase(),
-    media: mediaOf(snapshot),
-    cards: list(snapshot.cards).map(object),
-    website: withoutAbsent({ siteDomain: domainOf(link ?? caption) }),
-  };
-}
-
-/** Who paid, what was spent, who saw the ad and whom it was meant for. */
-function transparency(value: Json, snapshot: Json): Json {
-  const shares = (entries: unknown) =>
-    texts(entries) ??
-    (list(entries).length > 0
-      ? list(entries).map((entry) => {
-          const { percentage, ...one } = object(entry);
-          return withoutAbsent({ ...one, percentage: numeric(percentage) ?? percentage });
-        })
-      : undefined);
-  return {
-    bylines: text(first(value, 'bylines', 'byline') ?? snapshot.byline),
-    currency: text(value.currency),
-    ...range('adSpend', value, 'spend'),
-    ...range('impressions', value, 'impressions'),
-    ...range('audienceSize', value, 'estimatedAudienceSize'),
-    audienceReach: numeric(value.euTotalReach),
-    demographics: shares(value.demographicDistribution),
-    regions: shares(first(value, 'deliveryByRegion', 'regionDistribution')),
-  };
-}
-
-function range(name: string, value: Json, key: string): Json {
-  const { lowerBound, upperBound } = camelCased(object(value[key]));
-  return { [`${name}Min`]: numeric(lowerBound), [`${name}Max`]: numeric(upperBound) };
-}
-
-function pageOf(value: Json, snapshot: Json): Json {
-  const pageId = idText('page_id', value.pageId ?? snapshot.pageId);
-  const pageName = text(value.pageName ?? snapshot.pageName);
-  return { pageId, sourcePageExternalId: pageId, page: withoutAbsent({ pageName }) };
-}
-
-function bodyOf({ body }: Json): string | undefined {
+function bodyText(body: unknown): string | undefined {
   const { text: plain, markup } = object(body);
   const html = text(object(markup).__html)
     ?.replace(/<br\s*\/?>/gi, '\n')
     .replace(/<[^<>]+>/g, '');
-  return text(plain ?? html ?? body);
-}
-
-/** The end date of an active ad is only the day when it was scraped. */
-function times(value: Json): Json {
-  const end = time(first(value, 'endDate', 'adDeliveryStopTime'));
-  return {
-    startedAt: time(first(value, 'startDate', 'adDeliveryStartTime')),
-    lastSeenAt: end,
-    endDate: value.isActive === true ? null : end,
-  };
+  return text(plain ?? html);
 }
 
 function mediaOf(snapshot: Json): MediaAsset[] {
@@ -257,25 +189,55 @@ function columnOf(row: Json, pattern: RegExp): { name: string; cell: unknown } |
 /** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
 export type Json = Record<string, unknown>;
 
-export const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
+const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
 
-export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
 
-export const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
+const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
 
-const firstOf = (value: unknown) => list(value)[0];
-
-export function text(value: unknown): string | undefined {
+function text(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** A text, or the first of a list. */
+function firstText(value: unknown): string | undefined {
+  return text(Array.isArray(value) ? value[0] : value);
+}
+
 /** A list of texts, or one text alone. */
-export function texts(value: unknown): string[] | undefined {
+function texts(value: unknown): string[] | undefined {
   const found = (typeof value === 'string' && value !== '' ? [value] : list(value)).filter(
     (one) => typeof one === 'string',
   );
   return found.length > 0 ? found : undefined;
+}
+
+function several(value: unknown): string[] | undefined {
+  const all = texts(value);
+  return all && all.length > 1 ? all : undefined;
+}
+
+function capitals(value: unknown): string[] | undefined {
+  return texts(value)?.map((name) => name.toUpperCase());
+}
+
+const inObject = (key: string, value: unknown) => (value === undefined ? undefined : { [key]: value });
+
+function lower(value: unknown): number | undefined {
+  return numeric(camelCased(object(value)).lowerBound);
+}
+
+function upper(value: unknown): number | undefined {
+  return numeric(camelCased(object(value)).upperBound);
+}
+
+/** Shares of an audience, as numbers. */
+function shares(value: unknown): unknown {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const shareOf = ({ percentage, ...one }: Json) =>
+    withoutAbsent({ ...one, percentage: numeric(percentage) ?? percentage });
+  return texts(value) ?? value.map((one) => shareOf(object(one)));
 }
 
 function numeric(value: unknown): number | undefined {
@@ -284,7 +246,7 @@ function numeric(value: unknown): number | undefined {
 }
 
 /** Unix seconds, unix milliseconds or a date text. */
-export function time(value: unknown): string | undefined {
+function time(value: unknown): string | undefined {
   const number = numeric(value);
   const date = new Date((number === undefined ? timeOf(value) : number < 1e11 ? number * 1000 : number) ?? Number.NaN);
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
