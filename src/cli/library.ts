@@ -4,10 +4,10 @@ import type { Config } from '../config/settings.ts';
 import {
   createKey,
   type DatabaseOptions,
+  type ImportProgress,
   importFiles,
   importOutcome,
   importText,
-  indexLine,
   type KeyOptions,
   keysText,
   listKeys,
@@ -49,15 +49,11 @@ const defaultDatabase = 'ad-library.db';
 
 /** Runs one of the `library` commands; returns the exit code. */
 export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions): Promise<number> {
-  const { config, now, print, say, isTerminal, timing } = options;
+  const { config, now, print, say, timing } = options;
   const name = config.database ?? defaultDatabase;
   const onWait = (database: string) =>
     say(`ad-library-mcp: waiting for ${database}, which another process has or had open\n`);
-  const onIndex = shownOn({ say, isTerminal }, (progress: Parameters<typeof indexLine>[1]) => {
-    const line = indexLine(name, progress);
-    return progress.done < progress.of ? line : `${line}\n`;
-  });
-  const target: DatabaseOptions = { database: name, now, timing, onWait, onIndex };
+  const target: DatabaseOptions = { database: name, now, timing, onWait };
   switch (job.name) {
     case 'library serve':
       return serve(options, target);
@@ -78,21 +74,14 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   }
 }
 
-/** Shows progress in one line of the terminal, which is written over. */
-function shownOn<Progress>(
-  { say, isTerminal }: Pick<LibraryCommandOptions, 'say' | 'isTerminal'>,
-  lineOf: (progress: Progress) => string,
-) {
+async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
   let shown: string | undefined;
-  return (progress: Progress) => {
-    const line = lineOf(progress);
+  const onProgress = (progress: ImportProgress) => {
+    const line = progressLine(progress);
+    // In one line of the terminal, which is written over.
     if (isTerminal && line !== shown) say(`\r${line}`);
     shown = line;
   };
-}
-
-async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
-  const onProgress = shownOn({ say, isTerminal }, progressLine);
   const reports = await importFiles(target, files, { stdin, onProgress }).catch((error) => {
     throw readable(error);
   });

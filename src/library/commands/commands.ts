@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { DatabaseInUse, type DatabaseLock, type LockOptions, lockDatabase, type Owner } from '../database/lock.ts';
-import type { IndexProgress } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
 import { demoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions, Keys } from '../service/accounts.ts';
@@ -11,13 +10,12 @@ import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts
 export { type KeyOptions, wrongOption } from '../service/accounts.ts';
 
 /** `library serve`, `library import` and `library key`. Nothing here prints; cli/library.ts does. */
-export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> &
-  Pick<LibraryOptions, 'onIndex'> & {
-    /** A file, or `:memory:`. */
-    database: string;
-    /** Unix milliseconds. */
-    now: () => number;
-  };
+export type DatabaseOptions = Pick<LockOptions, 'timing' | 'onWait'> & {
+  /** A file, or `:memory:`. */
+  database: string;
+  /** Unix milliseconds. */
+  now: () => number;
+};
 
 /** `address` is `http://HOST:PORT` as this machine reaches it; `close` waits for answers in flight. */
 type Listening = { address: string; close(): Promise<void> };
@@ -246,17 +244,9 @@ const barWidth = 24;
 export function progressLine({ name, bytes, of }: ImportProgress): string {
   const read = `${(bytes / 2 ** 20).toFixed(1)} MB`;
   if (!of) return `${name}  ${read}`;
-  return `${name}  ${barOf(bytes / of)}  ${read}`;
-}
-
-/** The same while records are indexed again. */
-export const indexLine = (database: string, { done, of }: IndexProgress): string =>
-  `${database}: indexing again, because the file is of an older version  ${barOf(done / of)}`;
-
-function barOf(part: number): string {
-  const share = Math.min(1, part);
+  const share = Math.min(1, bytes / of);
   const bar = '█'.repeat(Math.floor(share * barWidth)).padEnd(barWidth, '·');
-  return `${bar} ${String(Math.floor(share * 100)).padStart(3)} %`;
+  return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${read}`;
 }
 
 const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;

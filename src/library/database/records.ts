@@ -90,28 +90,15 @@ function pageFromAd(ad: Ad, pageId: string): Page {
 
 type Context = { database: Database; records: Records };
 
-export interface IndexProgress {
-  /** Records that are indexed again, and how many there are. */
-  done: number;
-  of: number;
-}
-
 /** Records per transaction: the owner of the file renews its lock between two. */
 const batchSize = 200;
-
-const kinds = ['pages', 'ads'] as const;
 
 /**
  * Fills the index of a file whose index an update of its form has emptied. Rows are indexed in order, so that a
  * process that is ended meanwhile loses nothing: the next one goes on behind the last row.
  */
-export async function indexMissingRecords(
-  context: Context,
-  onProgress: (progress: IndexProgress) => void = () => {},
-): Promise<void> {
-  const of = kinds.reduce((sum, kind) => sum + countMissing(context, kind), 0);
-  let done = 0;
-  for (const kind of kinds) {
+export async function indexMissingRecords(context: Context): Promise<void> {
+  for (const kind of ['pages', 'ads'] as const) {
     let numbers = missingFrom(context, kind);
     if (numbers.length === 0) continue;
     const put = await indexerOf(context, kind);
@@ -119,23 +106,16 @@ export async function indexMissingRecords(
       context.database.transaction(() => {
         for (const json of context.records.read(kind, numbers)) put(json);
       });
-      done += numbers.length;
-      onProgress({ done, of });
       await nextTurn();
     }
   }
 }
 
-const missing = (kind: ItemType) =>
-  `FROM ${kind} WHERE number > (SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize)`;
-
 function missingFrom({ database }: Context, kind: ItemType): number[] {
-  const sql = `SELECT number ${missing(kind)} ORDER BY number LIMIT ?`;
+  const indexed = `SELECT coalesce(max(id), 0) FROM ${kind}_text_docsize`;
+  const sql = `SELECT number FROM ${kind} WHERE number > (${indexed}) ORDER BY number LIMIT ?`;
   return database.all<{ number: number }>(sql, [batchSize]).map(({ number }) => number);
 }
-
-const countMissing = ({ database }: Context, kind: ItemType): number =>
-  database.get<{ missing: number }>(`SELECT count(*) AS missing ${missing(kind)}`)?.missing ?? 0;
 
 async function indexerOf({ records }: Context, kind: ItemType): Promise<(json: string) => void> {
   if (kind === 'pages') return (json) => records.putPage(JSON.parse(json), json);

@@ -124,8 +124,25 @@ const languageAndParent = (language: string) => [language, ...language.split(/[-
 
 /** The number of a day. */
 const dayOf = (column: string) => `CAST(ads."${column}" AS INTEGER) / 86400000`;
-/** A number in a field that the API does not name. */
 const amount = (value: unknown) => (typeof value === 'number' ? value : null);
+
+/** The measure of a field of the same name. */
+const number = (key: string, about: string): Measure<Record<string, unknown>> => ({
+  ...{ key, about },
+  value: (item) => amount(item[key]),
+});
+
+const date = (key: string, about: string): Measure<Record<string, unknown>> => ({
+  ...{ key, about, date: true },
+  value: (item) => timeOf(item[key] as string | null | undefined),
+});
+
+/** The measure of two fields, the ends of a range. */
+const range = (key: string, about: string): Measure<Record<string, unknown>> => ({
+  ...{ key, about: `${about} (${key}Min to ${key}Max)` },
+  value: (item) => amount(item[`${key}Max`]),
+  low: (item) => amount(item[`${key}Min`]),
+});
 
 const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
   tags: [
@@ -207,9 +224,9 @@ const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
     },
   ],
   measures: [
-    { key: 'startedAt', about: 'when the ad started', date: true, value: (ad) => timeOf(ad.startedAt) },
-    { key: 'lastSeenAt', about: 'when the ad was last seen', date: true, value: (ad) => timeOf(ad.lastSeenAt) },
-    { key: 'endDate', about: 'when the ad ended', date: true, value: (ad) => timeOf(ad.endDate) },
+    date('startedAt', 'when the ad started'),
+    date('lastSeenAt', 'when the ad was last seen'),
+    date('endDate', 'when the ad ended'),
     {
       key: 'daysRunning',
       about: 'days from startedAt to endDate if past, else lastSeenAt; 0 on the same day',
@@ -218,41 +235,16 @@ const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       sql: (asOf) =>
         `CASE WHEN ads."endDate" > ${asOf} THEN nullif(max(${dayOf('lastSeenAt')} - ${dayOf('startedAt')}, -1), -1) ELSE ads."daysRunning" END`,
     },
-    { key: 'duplicates', about: 'copies of the ad, itself included', value: (ad) => ad.duplicates },
-    { key: 'audienceReach', about: 'people reached', value: (ad) => ad.audienceReach },
-    {
-      key: 'adSpend',
-      about: 'ad spend (adSpendMin to adSpendMax)',
-      value: (ad) => ad.adSpendMax,
-      low: (ad) => ad.adSpendMin,
-    },
-    {
-      key: 'revenue',
-      about: 'revenue (revenueMin to revenueMax)',
-      value: (ad) => ad.revenueMax,
-      low: (ad) => ad.revenueMin,
-    },
-    {
-      key: 'impressions',
-      about: 'impressions (impressionsMin to impressionsMax)',
-      value: (ad) => amount(ad.impressionsMax),
-      low: (ad) => amount(ad.impressionsMin),
-    },
-    {
-      key: 'audienceSize',
-      about: 'size of the audience aimed at (audienceSizeMin to audienceSizeMax)',
-      value: (ad) => amount(ad.audienceSizeMax),
-      low: (ad) => amount(ad.audienceSizeMin),
-    },
-    { key: 'trendPublic', about: 'trend score', value: (ad) => ad.trendPublic },
-    { key: 'performancePublic', about: 'performance score', value: (ad) => ad.performancePublic },
-    { key: 'productPrice', about: 'price of the product', value: (ad) => ad.productPrice },
-    {
-      key: 'productCreatedAt',
-      about: 'when the product was first listed',
-      date: true,
-      value: (ad) => timeOf(ad.productCreatedAt),
-    },
+    number('duplicates', 'copies of the ad, itself included'),
+    number('audienceReach', 'people reached'),
+    range('adSpend', 'ad spend'),
+    range('revenue', 'revenue'),
+    range('impressions', 'impressions'),
+    range('audienceSize', 'size of the audience aimed at'),
+    number('trendPublic', 'trend score'),
+    number('performancePublic', 'performance score'),
+    number('productPrice', 'price of the product'),
+    date('productCreatedAt', 'when the product was first listed'),
   ],
 };
 
@@ -318,15 +310,15 @@ const pageParts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
     },
   ],
   measures: [
-    { key: 'adsAmount', about: 'number of ads', value: (page) => page.adsAmount },
-    { key: 'adsTotalDuplicates', about: 'copies over all ads', value: (page) => page.adsTotalDuplicates },
-    { key: 'averageDuplicates', about: 'copies per ad', value: (page) => page.averageDuplicates },
-    { key: 'audienceReach', about: 'people reached', value: (page) => page.audienceReach },
-    { key: 'pageLikes', about: 'likes of the page', value: (page) => page.pageLikes },
-    { key: 'pageIgFollowers', about: 'Instagram followers', value: (page) => page.pageIgFollowers },
-    { key: 'trend', about: 'trend score', value: (page) => page.trend },
-    { key: 'performance', about: 'performance score', value: (page) => page.performance },
-    { key: 'pageCreatedAt', about: 'when the page was made', date: true, value: (page) => timeOf(page.pageCreatedAt) },
+    number('adsAmount', 'number of ads'),
+    number('adsTotalDuplicates', 'copies over all ads'),
+    number('averageDuplicates', 'copies per ad'),
+    number('audienceReach', 'people reached'),
+    number('pageLikes', 'likes of the page'),
+    number('pageIgFollowers', 'Instagram followers'),
+    number('trend', 'trend score'),
+    number('performance', 'performance score'),
+    date('pageCreatedAt', 'when the page was made'),
   ],
 };
 

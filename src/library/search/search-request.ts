@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { canonical } from '../../api/call.ts';
 import { isNear, nearestFirst } from '../../api/nearest.ts';
 import type { ItemType } from '../../api/schemas.ts';
 import type { SearchFilter } from '../../api/search-filters.ts';
@@ -36,29 +34,24 @@ export type SearchContext = { database: Database; records: Records; cursors: Cur
 
 const listOf = (kind: ItemType) => `search ${kind}`;
 
-type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues | string];
+type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
 
-/** Longer filters are sent along with the cursor, which then holds only a checksum: a request takes no more of both. */
-const maxFilters = 2000;
-
-const checksumOf = (filters: FilterValues) => hash('sha256', canonical(filters), 'base64url').slice(0, 22);
+/** Characters of all filters: a cursor holds them, and a request holds both. */
+const maxFilters = 8000;
 
 function writeCursor(
   cursors: Cursors,
   { kind, filters, limit, asOf, totalHits, after }: CursorState & { kind: ItemType },
 ) {
-  const held = JSON.stringify(filters).length > maxFilters ? checksumOf(filters) : filters;
-  const content: Content = [limit, totalHits, ...after, asOf, held];
+  const content: Content = [limit, totalHits, ...after, asOf, filters];
   return cursors.write(listOf(kind), content);
 }
 
-function readCursor(cursors: Cursors, kind: ItemType, cursor: string, given: FilterValues): CursorState {
+function readCursor(cursors: Cursors, kind: ItemType, cursor: string): CursorState {
   const [limit, totalHits, value, number, asOf, filters] = cursors.read(listOf(kind), cursor) as Content;
-  const state = { limit, totalHits, after: [value, number] as Position, asOf };
   // Checked again: the cursor may be from a version with other filters.
-  if (typeof filters !== 'string') return { ...state, filters: readFilters(libraryFilters[kind], filters) };
-  if (filters === checksumOf(given)) return { ...state, filters: given };
-  throw invalid('The filters of this cursor are too long to be in it. Send the same filters along with it.');
+  const checked = readFilters(libraryFilters[kind], filters);
+  return { limit, totalHits, after: [value, number], asOf, filters: checked };
 }
 
 /**
@@ -72,12 +65,14 @@ export function readSearch(
 ): SearchRequest {
   const { limit, cursor, countBy, ...given } = body;
   const filters = readFilters(libraryFilters[kind], given);
+  const length = JSON.stringify(filters).length;
+  if (length > maxFilters) throw invalid(`All filters together take at most ${maxFilters} characters; got ${length}.`);
   if (cursor === undefined) {
     const by = readCountBy(kind, countBy, filters);
     return { kind, filters, limit: readLimit(limit, 'body', searchLimit), asOf: now(), countBy: by };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
-  const state = readCursor(cursors, kind, cursor, filters);
+  const state = readCursor(cursors, kind, cursor);
   if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, state.filters)) {
     throw invalid('The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.', {
       cursorFilters: state.filters,

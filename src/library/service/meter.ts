@@ -3,8 +3,9 @@ import type { Database } from '../database/database.ts';
 import type { Caller } from './accounts.ts';
 import { ApiError } from './request.ts';
 
-const hourLength = 3_600_000;
-const hoursPerDay = 24;
+const hour = 3_600_000;
+const day = 24 * hour;
+const hourOf = (time: number) => Math.floor(time / hour);
 
 export type Meter = ReturnType<typeof meterIn>;
 
@@ -16,24 +17,19 @@ export type Meter = ReturnType<typeof meterIn>;
  * balance is full again when it starts.
  */
 export function meterIn(database: Database, now: () => number) {
-  function spentSince(caller: Caller, hour: number): number {
+  function spentSince(caller: Caller, since: number): number {
     const sql = 'SELECT coalesce(sum(credits), 0) AS spent FROM spending WHERE billingUserId = ? AND hour >= ?';
-    return database.get<{ spent: number }>(sql, [caller.billingUserId, hour])?.spent ?? 0;
+    return database.get<{ spent: number }>(sql, [caller.billingUserId, since])?.spent ?? 0;
   }
 
   function usage(caller: Caller): UsageLimit {
-    const hour = Math.floor(now() / hourLength);
-    const hourlyCredits = spentSince(caller, hour);
-    const dailyCredits = spentSince(caller, hour - (hour % hoursPerDay));
     const { hourlyLimit, dailyLimit, unmetered } = caller;
-    const limitType = unmetered
-      ? 'none'
-      : dailyCredits >= dailyLimit
-        ? 'daily'
-        : hourlyCredits >= hourlyLimit
-          ? 'hourly'
-          : 'none';
-    return { isLimitReached: limitType !== 'none', limitType, hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
+    const at = now();
+    const hourlyCredits = spentSince(caller, hourOf(at));
+    const dailyCredits = spentSince(caller, hourOf(at - (at % day)));
+    const counted = { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit };
+    const limitType = (!unmetered && fullWindow(counted, 0)?.name) || 'none';
+    return { isLimitReached: limitType !== 'none', limitType, ...counted };
   }
 
   function status(caller: Caller): CreditStatus {
@@ -44,7 +40,7 @@ export function meterIn(database: Database, now: () => number) {
       return { planId, billingUserId, ...none, usageLimit };
     }
     const { start, end } = period(now());
-    const credits = Math.max(0, creditsMax - spentSince(caller, start / hourLength));
+    const credits = Math.max(0, creditsMax - spentSince(caller, hourOf(start)));
     return { planId, billingUserId, periodStart: start / 1000, periodEnd: end / 1000, credits, creditsMax, usageLimit };
   }
 
@@ -66,12 +62,19 @@ export function meterIn(database: Database, now: () => number) {
         const details = { price: credits, credits: balance, periodEnd };
         throw new ApiError(402, 'credits_exhausted', `${message} until the period ends.`, details);
       }
-      throwIfOverLimit(usageLimit, credits, now());
+      const full = fullWindow(usageLimit, credits);
+      if (full) {
+        const { name, length, used, limit } = full;
+        const resetsAt = now() - (now() % length) + length;
+        const message = `This answer costs ${credits} credits; ${used} of the ${name} limit of ${limit} are used. The window ends at ${new Date(resetsAt).toISOString()}.`;
+        const details = { price: credits, usageLimit, resetsAt: resetsAt / 1000 };
+        throw new ApiError(429, 'usage_limit_exceeded', message, details);
+      }
       if (credits > 0) {
         database.run(
           `INSERT INTO spending VALUES (?, ?, ?)
            ON CONFLICT (billingUserId, hour) DO UPDATE SET credits = credits + excluded.credits`,
-          [caller.billingUserId, Math.floor(now() / hourLength), credits],
+          [caller.billingUserId, hourOf(now()), credits],
         );
       }
       return balance - credits;
@@ -79,16 +82,15 @@ export function meterIn(database: Database, now: () => number) {
   };
 }
 
-function throwIfOverLimit(usageLimit: UsageLimit, price: number, at: number): void {
-  const { hourlyCredits, hourlyLimit, dailyCredits, dailyLimit } = usageLimit;
-  const full = (used: number, limit: number) => used >= limit || used + price > limit;
-  const daily = full(dailyCredits, dailyLimit);
-  if (!daily && !full(hourlyCredits, hourlyLimit)) return;
-  const window = daily ? hourLength * hoursPerDay : hourLength;
-  const [name, used, limit] = daily ? ['daily', dailyCredits, dailyLimit] : ['hourly', hourlyCredits, hourlyLimit];
-  const resetsAt = (Math.floor(at / window) + 1) * window;
-  const message = `This answer costs ${price} credits; ${used} of the ${name} limit of ${limit} are used. The window ends at ${new Date(resetsAt).toISOString()}.`;
-  throw new ApiError(429, 'usage_limit_exceeded', message, { price, usageLimit, resetsAt: resetsAt / 1000 });
+type Counted = Pick<UsageLimit, 'hourlyCredits' | 'hourlyLimit' | 'dailyCredits' | 'dailyLimit'>;
+
+/** The window in which an answer of that price has no room. */
+function fullWindow({ hourlyCredits, hourlyLimit, dailyCredits, dailyLimit }: Counted, price: number) {
+  const windows = [
+    { name: 'daily', length: day, used: dailyCredits, limit: dailyLimit },
+    { name: 'hourly', length: hour, used: hourlyCredits, limit: hourlyLimit },
+  ];
+  return windows.find(({ used, limit }) => used >= limit || used + price > limit);
 }
 
 /** The calendar month around `at`, in unix milliseconds. */

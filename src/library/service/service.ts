@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { type OperationName, operations } from '../../api/call.ts';
 import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.ts';
 import { type Database, openDatabase } from '../database/database.ts';
-import { type IndexProgress, indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
+import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
 import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
 import {
@@ -38,8 +38,6 @@ export type LibraryOptions = {
   random?: Random;
   /** Throws when another process has taken over the file. */
   checkLock?: () => void;
-  /** Hears how far the records of a file of an older version are indexed again. */
-  onIndex?: ((progress: IndexProgress) => void) | undefined;
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
@@ -82,7 +80,7 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     now,
   };
   try {
-    await indexMissingRecords(context, options.onIndex);
+    await indexMissingRecords(context);
   } catch (error) {
     database.close();
     throw error;
