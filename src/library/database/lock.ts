@@ -12,6 +12,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../service/request.ts';
 
@@ -230,7 +231,7 @@ function createNote(database: string, token: string): number | undefined {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return undefined;
     if (file !== undefined) unlinkSync(noteOf(database));
-    throw new Error(`Nothing can be written beside ${database}: ${message}.`);
+    throw new Error(`Nothing can be written in ${dirname(database)}, where the database is kept: ${message}.`);
   }
 }
 
