@@ -47,6 +47,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const answers = new Answers<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
   const calls = new Limits(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
+  const revisions = openRevisions(calls.catalog, { credentials, answers, send: (message) => lines.send(message) });
   const lines = new LineStream(stdin, stdout, {
     onMessage: async (message) => {
       const transport = await revisions.transportFor(message);
@@ -54,72 +55,55 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       // An answer that is at hand is written first, so that it counts among those that are unread.
       await nextTurn();
     },
-    onBatch: (messages) =>
-      revisions.settled() ? revisions.settled()?.receiveBatch(messages) : batchProblem(messages, undefined),
+    onBatch: (messages) => {
+      const settled = revisions.settled();
+      return settled ? settled.receiveBatch(messages) : batchProblem(messages, undefined);
+    },
     onProblem: (problem) => log.debug('stdio', { problem }),
   });
-  const revisions = openRevisions({ catalog: calls.catalog, credentials, output: lines, answers });
   await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
   options.onEnd?.();
-  // Messages before the end are still answered if somebody reads the answers: `echo … | ad-library-mcp` works.
-  await nextTurn();
-  const answered = calls
-    .idle()
-    .then(() => nextTurn())
-    .then(() => lines.flushed());
+  // What was read is answered if somebody reads the answers: `echo … | ad-library-mcp` works.
+  const answered = revisions.answered().then(() => lines.flushed());
   await Promise.race([answered, lines.outputClosed, after(drainMs, undefined, { ref: false })]);
   revisions.close();
 }
 
-/** What a transport writes to: the one stream that all revisions share. */
-interface Output {
+interface Session {
+  credentials: Credentials;
+  answers: Answers<unknown>;
+  /** Writes to the one stream that all revisions share; resolves when it has left the process. */
   send(message: JSONRPCMessage | JSONRPCMessage[]): Promise<void>;
 }
 
-/** The transports of a session, one for each SDK, and the one it has settled on. */
-interface Revisions {
-  transportFor(message: JSONRPCMessage): Promise<RevisionTransport>;
-  settled(): RevisionTransport | undefined;
-  /** Aborts running calls. */
-  close(): void;
-}
-
-interface RevisionsOptions {
-  catalog: Catalog;
-  credentials: Credentials;
-  output: Output;
-  answers: Answers<unknown>;
-}
-
 /**
- * A client that opens with the envelope of revision 2026-07-28 is served by the SDK that speaks it, any other client by
- * the SDK for the revisions before. Each is loaded when first needed. `server/discover` decides nothing: a client may
- * still go on with an earlier revision (specification, *Lifecycle*).
+ * The transports of a session, one for each SDK. A client that opens with the envelope of revision 2026-07-28 is served
+ * by the SDK that speaks it, any other client by the SDK for the revisions before. Each is loaded when first needed.
+ * `server/discover` decides nothing: a client may still go on with an earlier revision (specification, *Lifecycle*).
  */
-function openRevisions({ catalog, credentials, output, answers }: RevisionsOptions): Revisions {
+function openRevisions(catalog: Catalog, session: Session) {
   let settled: RevisionTransport | undefined;
   let modern: RevisionTransport | undefined;
+  const credentialsOf = ({ answerOf }: RevisionTransport) => ({ ...session.credentials, answerOf });
+  const opened = () => [...new Set([settled, modern])].filter((transport) => transport !== undefined);
 
   const openModern = async () => {
     const [{ bindV2, requestsV2 }, { serveStdio }] = await Promise.all([
       import('../mcp/sdk-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
     ]);
-    const transport = new RevisionTransport(output, answers, requestsV2);
-    serveStdio(() => bindV2(catalog, { ...credentials, answerOf: transport.answerOf }), {
-      transport,
-      legacy: 'reject',
-    });
+    const transport = new RevisionTransport(session, requestsV2);
+    serveStdio(() => bindV2(catalog, credentialsOf(transport)), { transport, legacy: 'reject' });
     return transport;
   };
   const openLegacy = async () => {
-    const transport = new RevisionTransport(output, answers, requestsV1);
-    await bindV1(catalog, { ...credentials, answerOf: transport.answerOf }).connect(transport);
+    const transport = new RevisionTransport(session, requestsV1);
+    await bindV1(catalog, credentialsOf(transport)).connect(transport);
     return transport;
   };
 
   return {
-    async transportFor(message) {
+    async transportFor(message: JSONRPCMessage): Promise<RevisionTransport> {
       if (settled) return settled;
       if (!claimsModern(message)) {
         settled = await openLegacy();
@@ -129,17 +113,21 @@ function openRevisions({ catalog, credentials, output, answers }: RevisionsOptio
       if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = modern;
       return modern;
     },
+    /** The one that the session stays with, once that is known. */
     settled: () => settled,
-    close() {
-      for (const transport of new Set([settled, modern])) transport?.onclose?.();
+    /** Resolves when no request waits for its response. */
+    answered: () => Promise.all(opened().map((transport) => transport.answered())),
+    /** Aborts running calls. */
+    close: () => {
+      for (const transport of opened()) transport.onclose?.();
     },
   };
 }
 
-/** Answers that go out together. */
+/** Responses that go out together. */
 interface Batch {
   requests: number;
-  answers: JSONRPCMessage[];
+  answers: Exclude<JSONRPCMessage, { method: string }>[];
 }
 
 /** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
@@ -147,16 +135,17 @@ class RevisionTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
-  readonly #output: Output;
-  readonly #memory: Answers<unknown>;
+  readonly #session: Session;
   readonly #schemas: RequestSchemas;
   #revision: string | undefined;
   /** By the ids of the requests in them. */
   readonly #batches = new Map<unknown, Batch>();
+  /** Ids of requests that wait for their responses. */
+  readonly #unanswered = new Set<unknown>();
+  #answered = () => {};
 
-  constructor(output: Output, memory: Answers<unknown>, schemas: RequestSchemas) {
-    this.#output = output;
-    this.#memory = memory;
+  constructor(session: Session, schemas: RequestSchemas) {
+    this.#session = session;
     this.#schemas = schemas;
   }
 
@@ -166,15 +155,28 @@ class RevisionTransport implements Transport {
     this.onclose?.();
   }
 
+  /** Resolves when no request waits for its response. */
+  answered(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#answered = resolve;
+      if (this.#unanswered.size === 0) resolve();
+    });
+  }
+
   /** Hands a message to the SDK, or answers with what is wrong with it. */
   receive(received: JSONRPCMessage): void {
     const message = withoutNulls(received);
-    const isRequest = 'method' in message && 'id' in message;
-    const error = isRequest ? checkRequest(this.#schemas, message) : undefined;
-    // A batch is answered as a whole, so no part of it can be cancelled.
-    const [notice] = cancelNoticesIn(messagesIn(message));
-    if (error && isRequest) void this.send({ jsonrpc: '2.0', id: message.id, error });
-    else if (!this.#batches.has(notice?.params?.requestId)) this.onmessage?.(message);
+    if ('method' in message && 'id' in message) {
+      this.#unanswered.add(message.id);
+      const error = checkRequest(this.#schemas, message);
+      if (error) return void this.send({ jsonrpc: '2.0', id: message.id, error });
+    }
+    for (const { params } of cancelNoticesIn(messagesIn(message))) {
+      // A batch is answered as a whole, so no part of it can be cancelled.
+      if (this.#batches.has(params?.requestId)) return;
+      this.#end(params?.requestId);
+    }
+    this.onmessage?.(message);
   }
 
   /** The same for a batch, whose answers go out in one line; returns what is wrong with the batch. */
@@ -189,17 +191,27 @@ class RevisionTransport implements Transport {
     return undefined;
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
+  async send(message: JSONRPCMessage): Promise<void> {
+    const { answers, send } = this.#session;
+    if ('method' in message) return send(message);
     if ('result' in message && typeof message.result.protocolVersion === 'string') {
       this.#revision = message.result.protocolVersion;
     }
-    if ('method' in message) return this.#output.send(message);
     const batch = this.#batches.get(message.id);
-    if (batch === undefined) return this.#output.send(message).then(() => this.#memory.left(message.id));
-    batch.answers.push(message);
-    if (batch.answers.length < batch.requests) return Promise.resolve();
-    for (const answer of batch.answers) this.#batches.delete('id' in answer ? answer.id : undefined);
-    return this.#output.send(batch.answers).then(() => this.#memory.left(batch));
+    batch?.answers.push(message);
+    if (batch && batch.answers.length < batch.requests) return;
+    const sent = send(batch?.answers ?? message);
+    for (const { id } of batch?.answers ?? [message]) {
+      this.#batches.delete(id);
+      this.#end(id);
+    }
+    await sent;
+    answers.left(batch ?? message.id);
+  }
+
+  #end(id: unknown): void {
+    this.#unanswered.delete(id);
+    if (this.#unanswered.size === 0) this.#answered();
   }
 
   /** What is written together with the answer to a request. */

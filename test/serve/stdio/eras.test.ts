@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import { setTimeout as after } from 'node:timers/promises';
 import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type App, openApp } from '../../../src/app.ts';
 import { allTools } from '../../../src/board/board.ts';
 import { readConfig } from '../../../src/config/read-config.ts';
@@ -31,10 +32,9 @@ const initialize = request(1, 'initialize', {
   clientInfo: { name: 'test', version: '1' },
 });
 
-function startSession() {
+function startSession({ catalog, credentials } = app) {
   const stdin = new PassThrough();
   const stdout = new PassThrough();
-  const { catalog, credentials } = app;
   const drainMs = 2000;
   const ended = serveStdio({
     catalog,
@@ -87,6 +87,36 @@ test('discovery alone does not choose the new era', async () => {
   expect(answers[7]).toMatchObject({ result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } });
   expect(answers[8]).toHaveProperty('result');
   expect(answers[1]).toMatchObject({ result: { protocolVersion: LATEST_PROTOCOL_VERSION } });
+});
+
+test.for([
+  ['2025-11-25', {}],
+  ['2026-07-28', { _meta: envelope }],
+] as const)('of revision %s, all that came before the end of the input is answered', async ([revision, meta]) => {
+  // A list of tools waits for the filters of a service on this machine.
+  const slow = () => after(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+  const config = readConfig({ AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' });
+  const own = await openApp({ config, log, now: Date.now, elapsed: Date.now, random: Math.random, fetch: slow });
+  onTestFinished(() => own.close());
+  const { stdin, stdout, ended } = startSession(own);
+  let written = '';
+  stdout.on('data', (more) => {
+    written += more;
+  });
+  if (revision === '2025-11-25') stdin.write(`${JSON.stringify(initialize)}\n`);
+  const free = ['query_ads', 'view_ads', 'get_credits'].map((name) => ['tools/call', { name, arguments: {} }] as const);
+  const requests = [['tools/list'], ...free, ['prompts/list'], ['resources/list'], ...free] as const;
+  stdin.end(
+    requests.map(([method, params], at) => JSON.stringify(request(at + 2, method, { ...params, ...meta }))).join('\n'),
+  );
+  await ended;
+  const ids = written
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).id);
+  expect(new Set(ids)).toEqual(
+    new Set([...(revision === '2025-11-25' ? [1] : []), ...requests.map((_, at) => at + 2)]),
+  );
 });
 
 test('an unreadable message is answered, and logged at level debug', async () => {
