@@ -8,6 +8,8 @@ export default defineConfig({
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
     include: ['test/**/*.test.ts'],
+    // Files share what their process has loaded: to load it for each would take as long as many of them run.
+    isolate: false,
     setupFiles: ['test/support/seed.ts'],
     // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.
     maxWorkers: 4,

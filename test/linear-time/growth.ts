@@ -1,7 +1,7 @@
 import type { HostileText } from './hostile-texts.ts';
 
 /** Enough to see the square of it, and to be done with thousands of texts soon. */
-const GLANCE = 1000;
+const GLANCE = 500;
 /** Enough to leave no doubt. */
 const LONG = [4000, 8000];
 /** Four times the length takes four times as long, or 16 times where the time grows with the square. */

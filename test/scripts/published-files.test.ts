@@ -1,0 +1,213 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { inflateSync } from 'node:zlib';
+import { McpbManifestSchema } from '@anthropic-ai/mcpb/schemas/0.3';
+import { describe, expect, test } from 'vitest';
+import * as z from 'zod';
+import { iconPng, iconRows, iconSvg, size } from '../../scripts/docs/icon.ts';
+import { withCatalog } from '../../scripts/docs/manifest.ts';
+import { replaceMarked } from '../../scripts/docs/marked.ts';
+import {
+  badges,
+  type Publisher,
+  placeholders,
+  withLabels,
+  withManifestPublisher,
+  withRegistryPublisher,
+} from '../../scripts/docs/publisher.ts';
+import { withPackage } from '../../scripts/docs/registry-file.ts';
+import { type SettingName, settings } from '../../src/config/settings.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const bytes = (file: string) => readFileSync(`${root}${file}`);
+const read = (file: string) => bytes(file).toString();
+const json = (file: string) => JSON.parse(read(file));
+const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
+const [present, manifest, registryFile, dockerfile] = [
+  json('package.json') as Publisher & { name: string; engines: { node: string } },
+  json('manifest.json'),
+  json('server.json'),
+  read('Dockerfile'),
+];
+
+const filledIn: Publisher = {
+  ...present,
+  mcpName: 'io.github.someone/ad-library-mcp',
+  homepage: 'https://ads.test',
+  repository: { type: 'git', url: 'git+https://github.com/someone/ad-library-mcp.git' },
+  bugs: { url: 'https://github.com/someone/ad-library-mcp/issues' },
+  privacyPolicies: ['https://ads.test/privacy'],
+};
+
+test('what scripts write is as package.json and the code have it (npm run docs writes it)', () => {
+  expect(plain(withCatalog(manifest))).toEqual(manifest);
+  expect(plain(withManifestPublisher(manifest, present))).toEqual(manifest);
+  expect(plain(withPackage(registryFile))).toEqual(registryFile);
+  expect(plain(withRegistryPublisher(registryFile, present))).toEqual(registryFile);
+  expect([registryFile.packages[0].identifier, registryFile.name]).toEqual([present.name, present.mcpName]);
+  expect(withLabels(dockerfile, present)).toBe(dockerfile);
+  expect(replaceMarked(read('README.md'), 'badges', badges(present, present.engines))).toBe(read('README.md'));
+});
+
+test('what is filled in once reaches everything that is published', () => {
+  const filled = withManifestPublisher(manifest, filledIn);
+  expect(McpbManifestSchema.safeParse(filled).error?.issues ?? []).toEqual([]);
+  expect(filled).toMatchObject({
+    homepage: 'https://ads.test',
+    support: 'https://github.com/someone/ad-library-mcp/issues',
+    repository: { type: 'git', url: 'https://github.com/someone/ad-library-mcp' },
+    privacy_policies: ['https://ads.test/privacy'],
+  });
+  expect(withRegistryPublisher({}, filledIn)).toEqual({
+    name: 'io.github.someone/ad-library-mcp',
+    websiteUrl: 'https://ads.test',
+    repository: { url: 'https://github.com/someone/ad-library-mcp', source: 'github' },
+  });
+  const labelled = withLabels(dockerfile, filledIn);
+  expect(labelled).toContain('org.opencontainers.image.source="https://github.com/someone/ad-library-mcp"');
+  expect(labelled).toContain('org.opencontainers.image.url="https://ads.test"');
+  // In a Dockerfile, $ begins a variable.
+  expect(withLabels(labelled, { ...filledIn, description: 'for "$5"' })).toContain(String.raw`="for \"\$5\""`);
+});
+
+test('what is not filled in appears nowhere, and keeps the package from being published', () => {
+  expect(placeholders(filledIn)).toEqual([]);
+  const empty = {
+    ...present,
+    mcpName: 'com.example/x',
+    homepage: 'https://example.com/x',
+    repository: { type: 'git', url: 'git+https://example.com/x.git' },
+    bugs: { url: 'https://example.com/x/issues' },
+    privacyPolicies: ['https://example.com/privacy'],
+  };
+  expect(placeholders(empty)).toEqual(['mcpName', 'homepage', 'repository.url', 'bugs.url', 'privacyPolicies']);
+  for (const made of [withManifestPublisher({}, empty), withLabels(dockerfile, empty)])
+    expect(JSON.stringify(made)).not.toContain('example.com');
+  expect(plain(withRegistryPublisher({}, empty))).toEqual({ name: 'com.example/x' });
+  const script = `${root}scripts/check-publisher.ts`;
+  const { status, stderr } = spawnSync(process.execPath, ['--import', 'tsx', script], { encoding: 'utf8' });
+  const open = placeholders(present);
+  expect(status).toBe(open.length > 0 ? 1 : 0);
+  for (const name of open) expect(stderr).toContain(name);
+});
+
+describe('the desktop manifest', () => {
+  const { user_config: form, server } = manifest;
+  const named = (name: string) => name.replace(/_./g, (part) => part.charAt(1).toUpperCase()) as SettingName;
+
+  test('is as its format wants it', () => {
+    expect(McpbManifestSchema.safeParse(manifest).error?.issues ?? []).toEqual([]);
+    expect(manifest.manifest_version).toBe('0.3');
+  });
+
+  test('passes every user setting on by its name, has its title, and keeps the key secret', () => {
+    const names = Object.keys(form);
+    const { env } = server.mcp_config;
+    expect(Object.values(env)).toEqual(names.map((name) => `\${user_config.${name}}`));
+    expect(Object.keys(env)).toEqual(names.map((name) => settings[named(name)].variable));
+    for (const name of names) {
+      const setting = settings[named(name)];
+      expect([form[name].sensitive === true, form[name].title]).toEqual([
+        'secret' in setting,
+        (setting as { title?: string }).title,
+      ]);
+    }
+  });
+
+  test('takes the numbers that the setting takes, and begins with a budget', () => {
+    const { default: budget, min, max } = form.credit_budget;
+    const accepts = (value: number) => settings.creditBudget.schema.safeParse(String(value)).success;
+    expect(budget).toBe(200);
+    expect([budget, min, max].map(accepts)).toEqual([true, true, true]);
+    expect([min - 1, max + 1, 2.5].map(accepts)).toEqual([false, false, false]);
+  });
+});
+
+test('server.json is as the registry wants it', () => {
+  // The schema of 2025-12-11 as far as this file uses it: no npm package carries it.
+  const version = z.string().regex(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+  const shown = z.string().min(1).max(100);
+  const variable = z.strictObject({
+    name: z.string().min(1),
+    description: z.string(),
+    isRequired: z.boolean(),
+    isSecret: z.boolean(),
+    format: z.enum(['string', 'number', 'boolean', 'filepath']),
+  });
+  const packaged = z.strictObject({
+    registryType: z.literal('npm'),
+    identifier: z.string(),
+    version,
+    runtimeHint: z.literal('npx'),
+    transport: z.strictObject({ type: z.literal('stdio') }),
+    environmentVariables: z.array(variable),
+  });
+  const schema = z.strictObject({
+    $schema: z.literal('https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'),
+    name: z.string().regex(/^(?=.{3,200}$)[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/),
+    ...{ title: shown, description: shown, version, packages: z.array(packaged) },
+  });
+  expect(schema.safeParse(registryFile).error?.issues ?? []).toEqual([]);
+});
+
+describe('the image', () => {
+  test('has the same base in both stages, pinned by digest', () => {
+    const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, base]) => base);
+    expect(bases).toEqual([bases[1], expect.stringMatching(/^node:\d+-alpine@sha256:[0-9a-f]{64}$/)]);
+  });
+
+  test('gets every setting from compose that http takes and the image does not fix', () => {
+    const variables = Object.values(settings).map(({ variable }) => variable);
+    // The key is each caller's own; files and the local library are not for http; host and port are the image's.
+    const others = 'API_KEY FILES DATABASE SEARCH_FILTERS HOST PORT'.split(' ').map((name) => `AD_LIBRARY_${name}`);
+    const passed = [...read('compose.yaml').matchAll(/^ +(AD_LIBRARY_\w+): \$\{(\w+):-/gm)];
+    for (const [, name, source] of passed) expect(source).toBe(name);
+    expect(passed.map(([, name]) => name).sort()).toEqual(variables.filter((name) => !others.includes(name)).sort());
+  });
+});
+
+test('the icon is the drawing of the script, as SVG and as PNG', () => {
+  expect(read('docs/pictures/icon.svg')).toBe(iconSvg());
+  const png = bytes('docs/pictures/icon.png');
+  expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([size, size]);
+  // Compressed by whichever zlib: the pixels count.
+  const pixels = (file: Buffer) => inflateSync(file.subarray(41, 41 + file.readUInt32BE(33)));
+  expect(pixels(png).equals(iconRows())).toBe(true);
+  expect(pixels(iconPng()).equals(iconRows())).toBe(true);
+});
+
+test('the bill of materials has the packages whose licences are bundled, and nothing that changes with each build', () => {
+  const bill = json('dist/sbom.cdx.json');
+  expect(bill).toMatchObject({ bomFormat: 'CycloneDX', metadata: { component: { name: 'ad-library-mcp' } } });
+  const licensed = [...read('dist/THIRD-PARTY-LICENSES').matchAll(/(?:^|-{80}\n\n)(\S+) (\S+) \([^)\n]+\)\n\n/g)];
+  const packages = licensed.map(([, name, version]) => `${name}@${version}`);
+  expect(packages.length).toBeGreaterThan(20);
+  expect(bill.components.map((one: { 'bom-ref': string }) => one['bom-ref']).sort()).toEqual(packages.sort());
+  for (const { hashes, licenses } of bill.components) expect([hashes.length, licenses.length]).toEqual([1, 1]);
+  expect(bill.dependencies[0].dependsOn).toHaveLength(packages.length);
+  expect(bill).not.toHaveProperty('serialNumber');
+  expect(JSON.stringify(bill)).not.toMatch(/"timestamp"|"tools"/);
+});
+
+describe('CONTRIBUTING', () => {
+  const { dependencies = {}, devDependencies, scripts } = json('package.json');
+
+  test('has a line for every dependency, and none for one that is gone', () => {
+    const cells = [...read('CONTRIBUTING.md').matchAll(/^\| (`[^|]+) \|/gm)];
+    expect(dependencies).toEqual({});
+    expect(cells.flatMap(([, cell]) => cell?.match(/[^`, ]+/g)).sort()).toEqual(Object.keys(devDependencies).sort());
+  });
+
+  test('and README say how long the tests take, as they do at their start', () => {
+    const [, time = ''] = /^echo This takes (about \w+ minutes on two quiet cores)\. && /.exec(scripts.check) ?? [];
+    for (const file of ['README.md', 'CONTRIBUTING.md']) expect(read(file)).toContain(time || 'a time');
+  });
+});
+
+test('npm ci finds no package that refuses this Node', async () => {
+  const args = ['ci', '--dry-run', '--ignore-scripts', '--offline'];
+  const { stderr } = await promisify(execFile)('npm', args, { cwd: root, shell: process.platform === 'win32' });
+  expect(stderr).not.toContain('EBADENGINE');
+});
