@@ -263,7 +263,7 @@ export type PictureFormat = 'jpeg' | 'png' | 'webp';
 /** What the first bytes say, read without decoding. */
 type PictureHeader = { format: PictureFormat; width: number; height: number } | { reason: string };
 
-const maxPixels = 40_000_000;
+const maxPixels = 16_000_000;
 const maxSide = 20_000;
 
 /** Checks that the bytes are a whole picture of a kind and a size that may be decoded. */

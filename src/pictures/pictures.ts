@@ -1,6 +1,4 @@
-import { createHash } from 'node:crypto';
 import type { Worker } from 'node:worker_threads';
-import { LRUCache } from 'lru-cache';
 import { raceAbort, withDeadline } from '../api/call.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../state/memory-state.ts';
@@ -14,11 +12,11 @@ import {
   type MediaHosts,
   type OwnPictures,
   openGuardedAgent,
+  type PictureFormat,
   type Resolve,
   readHeader,
   resolveInDns,
 } from './fetch-picture.ts';
-import { type DrawnTile, type DrawReply, type DrawRequest, gridOf } from './sheet.ts';
 
 /** Pictures of ads for one caller, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
 export interface Pictures {
@@ -59,24 +57,17 @@ interface SheetOptions {
 
 interface Sheet {
   jpeg: Uint8Array;
-  tiles: readonly TileOutcome[];
-}
-
-interface TileOutcome {
-  number: number;
-  /** Why it is not shown. */
-  reason?: string;
+  /** Why a picture is not shown. */
+  tiles: readonly { number: number; reason?: string }[];
 }
 
 interface PictureLimits extends FetchLimits, WorkerLimits {
   /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
   maxFetches: number;
   maxFetchesPerTenant: number;
-  /** Pictures as they came, and how long they are kept, in milliseconds. */
-  maxKeptBytes: number;
-  keptMs: number;
-  /** Thumbnails, whoever asked for them. */
-  maxThumbnailBytes: number;
+  /** Thumbnails, and how long they are cached, in milliseconds. */
+  maxCachedBytes: number;
+  cachedMs: number;
 }
 
 const defaults: PictureLimits = {
@@ -88,13 +79,9 @@ const defaults: PictureLimits = {
   idleMs: 120_000,
   maxFetches: 24,
   maxFetchesPerTenant: 6,
-  maxKeptBytes: 32 * 1024 * 1024,
-  keptMs: 15 * 60_000,
-  maxThumbnailBytes: 32 * 1024 * 1024,
+  maxCachedBytes: 32 * 1024 * 1024,
+  cachedMs: 15 * 60_000,
 };
-
-/** Pictures that could not be decoded, and how long that is remembered. */
-const failedLimits = { max: 1000, ttl: 5 * 60_000, ttlResolution: 0 };
 
 export interface PictureOptions {
   hosts: MediaHosts;
@@ -130,14 +117,9 @@ export function openPictures(options: PictureOptions): OpenPictures {
       maxWaiting: 1000,
       of: 'pictures',
     }),
-    underWay: new CoalescedWork(),
+    inFlight: new Map(),
     workers,
-    kept: new TenantCache({ maxBytes: limits.maxKeptBytes, ttl: limits.keptMs, now }),
-    thumbnails: new LRUCache({
-      maxSize: limits.maxThumbnailBytes,
-      sizeCalculation: (jpeg) => 500 + jpeg.length,
-    }),
-    failed: new LRUCache({ ...failedLimits, perf: { now } }),
+    cached: new TenantCache({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now }),
     random,
   };
   return {
@@ -154,22 +136,19 @@ interface PictureParts {
   fetch(address: string, signal: AbortSignal): Promise<Fetched>;
   /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
   fetches: Turns;
-  underWay: CoalescedWork<Thumbnail>;
+  inFlight: Map<string, InFlight>;
   workers: PictureWorkers;
-  kept: TenantCache<Uint8Array>;
-  /** By content and size. */
-  thumbnails: LRUCache<string, Uint8Array>;
-  /** By content: what could not be decoded is not tried again at once. */
-  failed: LRUCache<string, Failure>;
+  /** Of each tenant, by side and address. What could not be decoded is not tried again at once. */
+  cached: TenantCache<Thumbnail>;
   random(): number;
 }
 
-type Failure = Extract<Drawn, { failed: unknown }>['failed'];
-
-type MakeOptions = Pick<ThumbnailOptions, 'side' | 'signal'>;
-
-/** Decoding more takes so much memory that the thread is not kept. */
-const heavyPixels = 8_000_000;
+/** A thumbnail that is being made, for everyone who has asked for it since. */
+interface InFlight {
+  result: Promise<Thumbnail>;
+  abort: AbortController;
+  callers: number;
+}
 
 const failures = {
   damaged: 'the picture is damaged',
@@ -187,9 +166,13 @@ class CallerPictures implements Pictures {
   }
 
   async thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
-    const make = (wanted: AbortSignal) => this.#make(address, { side, signal: wanted });
+    const { cached } = this.#parts;
+    const name = `${side} ${address}`;
     try {
-      return await this.#parts.underWay.do(`${this.#tenantId} ${side} ${address}`, timeUp, make);
+      return (
+        cached.get(this.#tenantId, name) ??
+        (await this.#share(name, timeUp, (abort) => this.#make(address, side, abort)))
+      );
     } catch (error) {
       signal.throwIfAborted();
       if (timeUp.aborted) return { reason: 'there was no time left for it', isLate: true };
@@ -198,105 +181,113 @@ class CallerPictures implements Pictures {
   }
 
   async sheet(tiles: readonly SheetTile[], { signal, waitMs }: SheetOptions): Promise<Sheet> {
-    const { side } = gridOf(tiles.length);
+    const grid = gridOf(tiles.length);
     const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
       Promise.all(
         tiles.map(async (tile): Promise<DrawnTile> => {
           const { number, label } = tile;
           if ('reason' in tile) return { number, label, reason: tile.reason };
-          return { number, label, ...(await this.thumbnail(tile.address, { side, signal, timeUp })) };
+          return { number, label, ...(await this.thumbnail(tile.address, { side: grid.side, signal, timeUp })) };
         }),
       ),
     );
     const word = wordAt(this.#parts.random());
-    const sheet = await this.#parts.workers.draw({ type: 'sheet', word, tiles: drawn }, this.#turn(signal));
-    if ('failed' in sheet) throw new Error(`The sheet could not be drawn: ${sheet.failed}.`);
-    return { jpeg: sheet.jpeg, tiles: drawn.map(outcomeOf) };
+    return { jpeg: await this.#draw({ type: 'sheet', word, grid, tiles: drawn }, signal), tiles: drawn };
   }
 
-  async chart(chart: Chart, signal: AbortSignal): Promise<Uint8Array> {
-    const drawn = await this.#parts.workers.draw({ type: 'chart', chart }, this.#turn(signal));
-    if ('failed' in drawn) throw new Error(`The chart could not be drawn: ${drawn.failed}.`);
+  chart = (chart: Chart, signal: AbortSignal): Promise<Uint8Array> => this.#draw({ type: 'chart', chart }, signal);
+
+  async #draw(request: DrawRequest, signal: AbortSignal): Promise<Uint8Array> {
+    const drawn = await this.#parts.workers.draw(request, { tenantId: this.#tenantId, signal });
+    if ('failed' in drawn) throw new Error(`The ${request.type} could not be drawn: ${drawn.failed}.`);
     return drawn.jpeg;
   }
 
-  #turn = (signal: AbortSignal) => ({ tenantId: this.#tenantId, signal });
-
-  async #make(address: string, options: MakeOptions): Promise<Thumbnail> {
-    const end = await this.#parts.fetches.take(this.#tenantId, options.signal);
-    try {
-      const fetched = await this.#fetch(address, options.signal);
-      return 'reason' in fetched ? fetched : await this.#shrink(fetched.bytes, options);
-    } finally {
-      end();
-    }
-  }
-
-  async #fetch(address: string, signal: AbortSignal): Promise<Fetched> {
-    const { kept, fetch } = this.#parts;
-    const known = kept.get(this.#tenantId, address);
-    if (known) return { bytes: known };
-    const fetched = await fetch(address, signal);
-    if ('bytes' in fetched) kept.set(this.#tenantId, address, { value: fetched.bytes, bytes: fetched.bytes.length });
-    return fetched;
-  }
-
-  async #shrink(bytes: Uint8Array, { side, signal }: MakeOptions): Promise<Thumbnail> {
-    const { thumbnails, failed, workers } = this.#parts;
-    const header = readHeader(bytes);
-    if ('reason' in header) return header;
-    const { format, width, height } = header;
-    const content = createHash('sha256').update(bytes).digest('base64');
-    const name = `${content} ${side}`;
-    const known = thumbnails.get(name);
-    if (known) return { jpeg: known };
-    const failedBefore = failed.get(content);
-    if (failedBefore) return { reason: failures[failedBefore] };
-    const isHeavy = width * height > heavyPixels;
-    const made = await workers.draw({ type: 'thumbnail', format, bytes, side }, { ...this.#turn(signal), isHeavy });
-    if ('failed' in made) {
-      failed.set(content, made.failed);
-      return { reason: failures[made.failed] };
-    }
-    thumbnails.set(name, made.jpeg);
-    return made;
-  }
-}
-
-const outcomeOf = (tile: DrawnTile) =>
-  'reason' in tile ? { number: tile.number, reason: tile.reason } : { number: tile.number };
-
-interface Running<Value> {
-  result: Promise<Value>;
-  abort: AbortController;
-  callers: number;
-}
-
-/** Whoever asks for the same at the same time shares one promise. The work ends early once the last of them has left. */
-class CoalescedWork<Value> {
-  readonly #running = new Map<string, Running<Value>>();
-
-  async do(name: string, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+  /** Whoever asks for the same at the same time shares one promise. The work ends early once the last of them has left. */
+  async #share(
+    name: string,
+    signal: AbortSignal,
+    make: (signal: AbortSignal) => Promise<Thumbnail>,
+  ): Promise<Thumbnail> {
     signal.throwIfAborted();
-    const running = this.#running.get(name) ?? this.#start(name, work);
-    running.callers++;
+    const { inFlight } = this.#parts;
+    const key = `${this.#tenantId} ${name}`;
+    let shared = inFlight.get(key);
+    if (shared === undefined) {
+      const abort = new AbortController();
+      shared = { result: make(abort.signal), abort, callers: 0 };
+      inFlight.set(key, shared);
+    }
+    shared.callers++;
     try {
-      return await raceAbort(running.result, signal);
+      return await raceAbort(shared.result, signal);
     } finally {
-      running.callers--;
-      if (running.callers === 0) {
-        this.#running.delete(name);
-        running.abort.abort(signal.reason);
+      shared.callers--;
+      if (shared.callers === 0) {
+        inFlight.delete(key);
+        shared.abort.abort(signal.reason);
       }
     }
   }
 
-  #start(name: string, work: (signal: AbortSignal) => Promise<Value>): Running<Value> {
-    const abort = new AbortController();
-    const running = { result: work(abort.signal), abort, callers: 0 };
-    this.#running.set(name, running);
-    return running;
+  async #make(address: string, side: number, signal: AbortSignal): Promise<Thumbnail> {
+    const { fetches, fetch, workers, cached } = this.#parts;
+    const tenantId = this.#tenantId;
+    const end = await fetches.take(tenantId, signal);
+    try {
+      const fetched = await fetch(address, signal);
+      if ('reason' in fetched) return fetched;
+      const { bytes } = fetched;
+      const header = readHeader(bytes);
+      if ('reason' in header) return header;
+      const drawn = await workers.draw({ type: 'thumbnail', format: header.format, bytes, side }, { tenantId, signal });
+      const made = 'failed' in drawn ? { reason: failures[drawn.failed] } : drawn;
+      cached.set(tenantId, `${side} ${address}`, { value: made, bytes: 'jpeg' in made ? made.jpeg.length : 0 });
+      return made;
+    } finally {
+      end();
+    }
   }
+}
+
+/** To the worker; it answers each before it takes the next. */
+export type DrawRequest =
+  /** Shrinks a picture to fit a square. */
+  | { type: 'thumbnail'; format: PictureFormat; bytes: Uint8Array; side: number }
+  | { type: 'sheet'; word: string; grid: Grid; tiles: readonly DrawnTile[] }
+  | { type: 'chart'; chart: Chart };
+
+/** A tile of a sheet, with the picture as `thumbnail` made it or the reason why there is none. */
+export type DrawnTile = { number: number; label?: string | undefined } & ({ jpeg: Uint8Array } | { reason: string });
+
+/** Undefined where the picture cannot be decoded. */
+export type DrawReply = Uint8Array | undefined;
+
+/** How a sheet is divided, in pixels. */
+export interface Grid {
+  columns: number;
+  /** The longest side of a picture. */
+  side: number;
+  width: number;
+  gap: number;
+  headHeight: number;
+  labelHeight: number;
+}
+
+/** By the number of tiles: pictures shall fill the sheet, and it shall be about as high as wide. */
+const columnsFor = [1, 1, 2, 3, 2, 3, 3, 3, 3, 3, 4, 4, 4];
+
+export function gridOf(tiles: number): Grid {
+  const columns = columnsFor[tiles] ?? 4;
+  const [width, gap] = [1100, 14];
+  return {
+    columns,
+    side: Math.floor((width - gap * (columns + 1)) / columns),
+    width,
+    gap,
+    headHeight: 58,
+    labelHeight: 34,
+  };
 }
 
 /** Short nouns that nobody takes for one another, and that hardly stand in an ad. */
@@ -332,52 +323,37 @@ interface WorkerLimits {
 interface DrawOptions {
   tenantId: string;
   signal: AbortSignal;
-  /** Ends the thread afterwards, because WebAssembly never gives back the memory it took. */
-  isHeavy?: boolean;
 }
 
 type Drawn = { jpeg: Uint8Array } | { failed: 'damaged' | 'slow' | 'ended' };
-
-const queue = { maxWaiting: 1000, of: 'pictures' };
 
 /** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
 class PictureWorkers {
   readonly #limits: WorkerLimits;
   readonly #turns: Turns;
-  /** One large picture at a time: it takes hundreds of megabytes. */
-  readonly #heavyTurns = new Turns({ maxRunning: 1, perTenant: 1, ...queue });
   readonly #idle = new Map<PictureWorker, NodeJS.Timeout>();
   readonly #all = new Set<PictureWorker>();
 
   constructor(limits: WorkerLimits) {
     this.#limits = limits;
-    this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, ...queue });
+    this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
   }
 
-  async draw(request: DrawRequest, options: DrawOptions): Promise<Drawn> {
-    const { tenantId, signal, isHeavy = false } = options;
-    const endHeavy = isHeavy ? await this.#heavyTurns.take(tenantId, signal) : () => {};
-    const end = await this.#turns.take(tenantId, signal).catch((error) => {
-      endHeavy();
-      throw error;
-    });
-    const drawn = this.#draw(request, isHeavy).finally(() => {
-      end();
-      endHeavy();
-    });
+  async draw(request: DrawRequest, { tenantId, signal }: DrawOptions): Promise<Drawn> {
+    const end = await this.#turns.take(tenantId, signal);
     // An abort does not stop the thread; its slot is freed when it ends.
-    return raceAbort(drawn, signal);
+    return raceAbort(this.#draw(request).finally(end), signal);
   }
 
   close(): void {
     for (const worker of this.#all) worker.end();
   }
 
-  async #draw(request: DrawRequest, isHeavy: boolean): Promise<Drawn> {
+  async #draw(request: DrawRequest): Promise<Drawn> {
     const worker = this.#take();
     const reply = await worker.ask(request, this.#limits.drawMs);
     // What a picture that cannot be decoded leaves behind is not known.
-    if (isHeavy || reply === undefined) worker.end();
+    if (reply === undefined) worker.end();
     if (worker.alive) this.#idle.set(worker, setTimeout(() => this.#drop(worker), this.#limits.idleMs).unref());
     else this.#drop(worker);
     if (reply === undefined) return { failed: 'damaged' };

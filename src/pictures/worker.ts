@@ -3,16 +3,7 @@ import type { Chart, ChartColour, ChartText } from '../charts/chart.ts';
 import { Canvas, type Colour, canDraw, drawText, linesOf, type Rect, stroke, textWidth } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
 import type { PictureFormat } from './fetch-picture.ts';
-import {
-  type DrawnTile,
-  type DrawReply,
-  type DrawRequest,
-  gap,
-  gridOf,
-  headHeight,
-  labelHeight,
-  sheetWidth,
-} from './sheet.ts';
+import type { DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
 
 /**
  * The thread in which pictures from outside are decoded: it has no environment, no standard output, little memory, and is
@@ -42,7 +33,7 @@ function fitted(raster: Raster, side: number): Raster {
     height: Math.max(1, Math.round(raster.height * scale)),
   };
   const canvas = new Canvas(size.width, size.height);
-  canvas.draw(raster, { x: 0, y: 0, ...size }, 'cover');
+  canvas.draw(raster, { x: 0, y: 0, ...size });
   return canvas;
 }
 
@@ -70,8 +61,8 @@ interface Tile {
 }
 
 /** Numbered pictures in rows as high as their highest, under a line with the word. */
-async function drawSheet({ word, tiles }: { word: string; tiles: readonly DrawnTile[] }): Promise<Uint8Array> {
-  const { columns, side } = gridOf(tiles.length);
+async function drawSheet({ word, grid, tiles }: Extract<DrawRequest, { type: 'sheet' }>): Promise<Uint8Array> {
+  const { columns, side, width, gap, headHeight, labelHeight } = grid;
   const all: Tile[] = [];
   for (const drawn of tiles) all.push({ drawn, picture: 'jpeg' in drawn ? await decodeJpeg(drawn.jpeg) : undefined });
   const rows = Array.from({ length: Math.ceil(all.length / columns) }, (_, row) => {
@@ -79,12 +70,12 @@ async function drawSheet({ word, tiles }: { word: string; tiles: readonly DrawnT
     return { tiles: inRow, height: labelHeight + Math.max(...inRow.map((tile) => heightOf(tile, side))) };
   });
   const height = headHeight + rows.reduce((sum, row) => sum + row.height + gap, 0);
-  const canvas = new Canvas(sheetWidth, height, paper);
-  drawHead(canvas, word, tiles.length);
+  const canvas = new Canvas(width, height, paper);
+  drawHead(canvas, word, { count: tiles.length, grid });
   let y = headHeight;
   for (const row of rows) {
     row.tiles.forEach((tile, column) => {
-      drawTile(canvas, tile, { x: gap + column * (side + gap), y, width: side, height: row.height });
+      drawTile(canvas, tile, { x: gap + column * (side + gap), y, width: side, height: row.height }, labelHeight);
     });
     y += row.height + gap;
   }
@@ -99,20 +90,21 @@ function heightOf({ picture }: Tile, side: number): number {
 /** Small pictures are made larger, though not much. */
 const scaleFor = ({ width, height }: Raster, side: number) => Math.min(side / Math.max(width, height), 2);
 
-function drawHead(canvas: Canvas, word: string, count: number): void {
+function drawHead(canvas: Canvas, word: string, { count, grid }: { count: number; grid: Grid }): void {
+  const { width, gap, headHeight } = grid;
   const y = headHeight - 20;
   drawText(canvas, 'word:', { x: gap, y, size: 26, colour: faint });
   drawText(canvas, word, { x: gap + textWidth('word: ', { size: 26 }), y, size: 30, bold: true, colour: ink });
   const note = count === 1 ? '1 ad' : `${count} ads`;
-  const x = sheetWidth - gap - textWidth(note, { size: 22 });
+  const x = width - gap - textWidth(note, { size: 22 });
   drawText(canvas, note, { x, y, size: 22, colour: faint });
 }
 
-function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect): void {
+function drawTile(canvas: Canvas, { drawn, picture }: Tile, area: Rect, labelHeight: number): void {
   canvas.fillRect(area, picture ? card : absent);
-  drawLabel(canvas, drawn, area);
+  drawLabel(canvas, drawn, { ...area, height: labelHeight });
   const inside = { ...area, y: area.y + labelHeight, height: area.height - labelHeight };
-  if (picture) canvas.draw(picture, centred(picture, inside), 'contain');
+  if (picture) canvas.draw(picture, centred(picture, inside));
   else if ('reason' in drawn) drawReason(canvas, `not shown: ${drawn.reason}`, inside);
 }
 
@@ -123,11 +115,11 @@ function centred(picture: Raster, { x, y, width, height }: Rect): Rect {
 }
 
 /** The number in a box of its own, outside of the picture. */
-function drawLabel(canvas: Canvas, { number, label }: DrawnTile, { x, y, width }: Rect): void {
+function drawLabel(canvas: Canvas, { number, label }: DrawnTile, { x, y, width, height }: Rect): void {
   const size = 22;
   const text = String(number);
-  const box = Math.max(labelHeight + 6, textWidth(text, { size, bold: true }) + 20);
-  canvas.fillRect({ x, y, width: box, height: labelHeight }, ink);
+  const box = Math.max(height + 6, textWidth(text, { size, bold: true }) + 20);
+  canvas.fillRect({ x, y, width: box, height }, ink);
   const start = x + (box - textWidth(text, { size, bold: true })) / 2;
   drawText(canvas, text, { x: start, y: y + 25, size, bold: true, colour: card });
   if (label === undefined) return;
@@ -172,7 +164,7 @@ function drawChart({ width, height, shapes }: Chart): Promise<Uint8Array> {
   for (const shape of shapes) {
     const colour = chartColour(shape.colour);
     if (shape.is === 'rect') canvas.fillRect(shape, colour);
-    else if (shape.is === 'line') canvas.fillPath(stroke([shape.points], shape.width), colour);
+    else if (shape.is === 'line') canvas.fillPath(stroke(shape.points, shape.width), colour);
     else drawChartText(canvas, shape, colour);
   }
   return smallEnough(canvas);

@@ -12,11 +12,8 @@ export interface Rect extends Size {
   y: number;
 }
 
-/** Red, green and blue from 0 to 255, and opacity from 0 to 1. */
-export type Colour = readonly [red: number, green: number, blue: number, opacity?: number];
-
-/** `contain` shows the whole picture, in the middle of its frame; `cover` fills the frame, and cuts what stands out. */
-type Fit = 'contain' | 'cover';
+/** From 0 to 255. */
+export type Colour = readonly [red: number, green: number, blue: number];
 
 /** An opaque picture to draw on. What lies outside of it is left out. */
 export class Canvas implements Raster {
@@ -24,12 +21,11 @@ export class Canvas implements Raster {
   readonly height: number;
   readonly data: Uint8ClampedArray;
 
-  /** White, or of another colour. */
-  constructor(width: number, height: number, background?: Colour) {
+  constructor(width: number, height: number, background: Colour = [255, 255, 255]) {
     this.width = width;
     this.height = height;
     this.data = new Uint8ClampedArray(width * height * 4).fill(255);
-    if (background) this.fillRect({ x: 0, y: 0, width, height }, background);
+    this.fillRect({ x: 0, y: 0, width, height }, background);
   }
 
   /** Whole pixels. */
@@ -52,14 +48,13 @@ export class Canvas implements Raster {
       this.#blend(x, y + row, pixels, coverage.subarray(row * width, (row + 1) * width));
   }
 
-  /** A picture, made smaller or larger to fit. */
-  draw(raster: Raster, frame: Rect, fit: Fit): void {
-    const { from, to } = placed(raster, frame, fit);
-    const size = { width: Math.max(1, Math.round(to.width)), height: Math.max(1, Math.round(to.height)) };
-    const left = Math.round(to.x);
-    let row = Math.round(to.y);
-    for (const pixels of resampled(raster, from, size)) {
-      const hidden = Math.max(0, -left);
+  /** A picture, made as large as its frame. */
+  draw(raster: Raster, frame: Rect): void {
+    const size = { width: Math.max(1, Math.round(frame.width)), height: Math.max(1, Math.round(frame.height)) };
+    const left = Math.round(frame.x);
+    const hidden = Math.max(0, -left);
+    let row = Math.round(frame.y);
+    for (const pixels of resampled(raster, size)) {
       const shown = pixels.subarray(hidden * 4, Math.max(hidden, this.width - left) * 4);
       if (row >= 0 && row < this.height) this.#blend(left + hidden, row, shown);
       row++;
@@ -81,47 +76,22 @@ export class Canvas implements Raster {
   }
 }
 
-/** The pixels of a row in one colour, weighed by its opacity, which is from 0 to 255. */
-function rowOf([red, green, blue, opacity = 1]: Colour, width: number): Float32Array {
-  const weighed = [red * opacity, green * opacity, blue * opacity, 255 * opacity];
-  return Float32Array.from({ length: width * 4 }, (_, at) => weighed[at % 4] as number);
-}
-
-/** Which part of a picture is shown where. */
-function placed(raster: Raster, frame: Rect, fit: Fit): { from: Rect; to: Rect } {
-  const whole = { x: 0, y: 0, width: raster.width, height: raster.height };
-  const scales = [frame.width / raster.width, frame.height / raster.height] as const;
-  if (fit === 'cover') {
-    const scale = Math.max(...scales);
-    return { from: centred(whole, frame.width / scale, frame.height / scale), to: frame };
-  }
-  const scale = Math.min(...scales);
-  return { from: whole, to: centred(frame, raster.width * scale, raster.height * scale) };
-}
-
-const centred = (outer: Rect, width: number, height: number): Rect => ({
-  x: outer.x + (outer.width - width) / 2,
-  y: outer.y + (outer.height - height) / 2,
-  width,
-  height,
-});
+const rowOf = ([red, green, blue]: Colour, width: number): Float32Array =>
+  Float32Array.from({ length: width * 4 }, (_, at) => [red, green, blue, 255][at % 4] as number);
 
 /** Closed outlines. Where they turn the same way they add up; one that turns the other way cuts a hole. */
 export type Path = readonly (readonly Point[])[];
 export type Point = readonly [x: number, y: number];
 
-/** What an outline is made of, in fonts as in SVG: lines, and curves with one control point or two. */
+/** What the outline of a letter is made of: lines, and curves with one control point. */
 export type Command =
   | { type: 'M'; x: number; y: number }
   | { type: 'L'; x: number; y: number }
   | { type: 'Q'; x1: number; y1: number; x: number; y: number }
-  | { type: 'C'; x1: number; y1: number; x2: number; y2: number; x: number; y: number }
   | { type: 'Z' };
 
 /** Straight pieces of a curve. */
-const PIECES = 10;
-/** Straight pieces of a circle: enough to look round. */
-const sidesOf = (radius: number) => 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
+const curvePieces = 10;
 
 export function pathOf(commands: Iterable<Command>): Path {
   const path: Point[][] = [];
@@ -131,53 +101,44 @@ export function pathOf(commands: Iterable<Command>): Path {
     const end: Point = [command.x, command.y];
     if (command.type === 'M') path.push([end]);
     else if (command.type === 'L') path.at(-1)?.push(end);
-    else path.at(-1)?.push(...curve(last, controlsOf(last, command), end));
+    else path.at(-1)?.push(...curve(last, [command.x1, command.y1], end));
     last = end;
   }
   return path;
 }
 
-/** A curve with one control point looks like one with two that lie on the way to it. */
-function controlsOf(start: Point, curve: Extract<Command, { x1: number }>): readonly [Point, Point] {
-  const first: Point = [curve.x1, curve.y1];
-  if (curve.type === 'C') return [first, [curve.x2, curve.y2]];
-  return [along(start, first, 2 / 3), along([curve.x, curve.y], first, 2 / 3)];
-}
-
 const along = ([x, y]: Point, [toX, toY]: Point, way: number): Point => [x + (toX - x) * way, y + (toY - y) * way];
 
-const curve = (start: Point, [first, second]: readonly [Point, Point], end: Point): Point[] =>
-  Array.from({ length: PIECES }, (_, at) => {
-    const way = (at + 1) / PIECES;
-    const middle = along(first, second, way);
-    return along(along(along(start, first, way), middle, way), along(middle, along(second, end, way), way), way);
+const curve = (start: Point, control: Point, end: Point): Point[] =>
+  Array.from({ length: curvePieces }, (_, at) => {
+    const way = (at + 1) / curvePieces;
+    return along(along(start, control, way), along(control, end, way), way);
   });
 
-export function ellipse(x: number, y: number, [wide, high]: readonly [number, number]): Path {
-  const sides = sidesOf(Math.max(wide, high));
-  const point = (angle: number): Point => [x + Math.cos(angle) * wide, y + Math.sin(angle) * high];
-  return [Array.from({ length: sides }, (_, at) => point((at / sides) * 2 * Math.PI))];
+/** As many straight pieces as look round. */
+function circle(x: number, y: number, radius: number): Point[] {
+  const sides = 4 * Math.ceil(3 + 1.5 * Math.sqrt(radius));
+  const angles = Array.from({ length: sides }, (_, at) => (at / sides) * 2 * Math.PI);
+  return angles.map((angle): Point => [x + Math.cos(angle) * radius, y + Math.sin(angle) * radius]);
 }
 
-/** Lines of some width with round ends along outlines, which stay open. */
-export function stroke(lines: Path, width: number): Path {
+/** A line of some width with round ends and corners. */
+export function stroke(line: readonly Point[], width: number): Path {
   const half = width / 2;
-  return lines.flatMap((line) =>
-    line.flatMap(([x, y], at) => {
-      const end = ellipse(x, y, [half, half]);
-      const [toX, toY] = line[at + 1] ?? [x, y];
-      const length = Math.hypot(toX - x, toY - y);
-      if (length === 0) return end;
-      const [acrossX, acrossY] = [(-(toY - y) / length) * half, ((toX - x) / length) * half];
-      const side: Point[] = [
-        [x - acrossX, y - acrossY],
-        [toX - acrossX, toY - acrossY],
-        [toX + acrossX, toY + acrossY],
-        [x + acrossX, y + acrossY],
-      ];
-      return [...end, side];
-    }),
-  );
+  return line.flatMap(([x, y], at) => {
+    const end = circle(x, y, half);
+    const [toX, toY] = line[at + 1] ?? [x, y];
+    const length = Math.hypot(toX - x, toY - y);
+    if (length === 0) return [end];
+    const [acrossX, acrossY] = [(-(toY - y) / length) * half, ((toX - x) / length) * half];
+    const side: Point[] = [
+      [x - acrossX, y - acrossY],
+      [toX - acrossX, toY - acrossY],
+      [toX + acrossX, toY + acrossY],
+      [x + acrossX, y + acrossY],
+    ];
+    return [end, side];
+  });
 }
 
 /** Made larger or smaller from the origin, then moved. */
@@ -278,12 +239,12 @@ interface Share {
 }
 
 /**
- * The rows of a part of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that
- * pass into each other. They are weighed by their opacity. Only one is kept at a time, however large the picture.
+ * The rows of a picture made smaller, as the mean of the pixels that become one, or larger, with colours that pass into
+ * each other. They are weighed by their opacity. Only one is kept at a time, however large the picture.
  */
-function* resampled({ width, height, data }: Raster, part: Rect, size: Size): Generator<Float32Array> {
-  const columns = sharesOf({ start: part.x, length: part.width, limit: width, count: size.width });
-  const rows = sharesOf({ start: part.y, length: part.height, limit: height, count: size.height });
+function* resampled({ width, height, data }: Raster, size: Size): Generator<Float32Array> {
+  const columns = sharesOf(width, size.width);
+  const rows = sharesOf(height, size.height);
   const sums = new Float32Array(width * 4);
   const pixels = new Float32Array(size.width * 4);
   for (const { from, weights } of rows) {
@@ -315,24 +276,14 @@ function mean(sums: Float32Array, channel: number, { from, weights }: Share): nu
   return sum;
 }
 
-interface SourceSpan {
-  /** The part of the picture, which may begin and end within a pixel. */
-  start: number;
-  length: number;
-  /** Pixels of the whole picture. */
-  limit: number;
-  /** Pixels it becomes. */
-  count: number;
-}
-
-/** Each pixel counts the more the nearer its middle is. */
-function sharesOf({ start, length, limit, count }: SourceSpan): Share[] {
+/** How `count` pixels are made of `length`: each counts the more the nearer its middle is. */
+function sharesOf(length: number, count: number): Share[] {
   const scale = length / count;
   const reach = Math.max(1, scale);
   return Array.from({ length: count }, (_, at) => {
-    const middle = start + (at + 0.5) * scale - 0.5;
-    const from = Math.min(limit - 1, Math.max(0, Math.ceil(middle - reach)));
-    const to = Math.max(from, Math.min(limit - 1, Math.floor(middle + reach)));
+    const middle = (at + 0.5) * scale - 0.5;
+    const from = Math.min(length - 1, Math.max(0, Math.ceil(middle - reach)));
+    const to = Math.max(from, Math.min(length - 1, Math.floor(middle + reach)));
     const weights = Float32Array.from({ length: to - from + 1 }, (_, nr) =>
       Math.max(1e-6, 1 - Math.abs(from + nr - middle) / reach),
     );
@@ -340,8 +291,6 @@ function sharesOf({ start, length, limit, count }: SourceSpan): Share[] {
     return { from, weights: weights.map((weight) => weight / sum) };
   });
 }
-
-/// <reference path="./opentype.d.ts" />
 
 interface Lettering {
   /** Height of the font, in pixels. */

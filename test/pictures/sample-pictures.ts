@@ -67,11 +67,11 @@ const segment = (marker: number, data: readonly number[]) =>
   Buffer.from([0xff, marker, (data.length + 2) >> 8, (data.length + 2) & 255, ...data]);
 
 /**
- * A small file that takes minutes to decode: a progressive JPEG of 36 megapixels with thousands of scans, of which each
+ * A small file that takes minutes to decode: a progressive JPEG of 16 megapixels with thousands of scans, of which each
  * goes through the whole picture and changes nothing.
  */
 export function scanBomb(scans: number): Uint8Array {
-  const side = 6000;
+  const side = 4000;
   const high = [side >> 8, side & 255];
   // One code, which stands for 16,384 and more blocks without anything in them.
   const skipMany = segment(0xc4, [0x10, 1, ...new Array(15).fill(0), 0xe0]);

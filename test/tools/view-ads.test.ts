@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { gap, gridOf, headHeight, labelHeight } from '../../src/pictures/sheet.ts';
+import { gridOf } from '../../src/pictures/pictures.ts';
 import type { Raster } from '../../src/raster/codecs.ts';
 import { decodeJpeg } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
@@ -54,7 +54,7 @@ const imageIn = ({ raw }: Result) => {
 /** The colours in the middle of the tiles of a sheet with one row of equal pictures. */
 async function shownIn(result: Result, tiles: number): Promise<(ColourName | undefined)[]> {
   const sheet = await decodeJpeg(imageIn(result).bytes);
-  const { columns, side } = gridOf(tiles);
+  const { columns, side, gap, headHeight, labelHeight } = gridOf(tiles);
   return Array.from({ length: Math.min(tiles, columns) }, (_, tile) => {
     const x = gap + tile * (side + gap) + Math.floor(side / 2);
     const at = 4 * ((headHeight + labelHeight + 30) * sheet.width + x);
@@ -148,7 +148,7 @@ test('draws a word into the sheet that stands nowhere else', async ({ start, ups
     if (Math.abs(value - (other?.data[at] ?? 0)) > 64) rows.push(Math.floor(at / 4 / one.width));
   });
   expect(rows.length).toBeGreaterThan(500);
-  expect(Math.max(...rows)).toBeLessThan(headHeight);
+  expect(Math.max(...rows)).toBeLessThan(gridOf(1).headHeight);
 });
 
 describe.each(['text', 'structured', 'both'] as const)('with the output %s', (output) => {
