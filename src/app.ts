@@ -13,7 +13,7 @@ import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
 import type { OpenPictures } from './pictures/pictures.ts';
-import type { ReplicaState } from './state/redis/replica-state.ts';
+import type { ReplicaState } from './state/store/store-state.ts';
 import { version } from './version.ts';
 
 /** What the process serves over any transport. */

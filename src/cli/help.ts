@@ -74,6 +74,8 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
   ],
   files: ['ad-library-mcp files clear --files my-ads'],
   'files clear': ['ad-library-mcp files clear --files my-ads'],
+  state: ['ad-library-mcp state accept --state-url redis://state.internal:6379'],
+  'state accept': ['ad-library-mcp state accept --state-url redis://state.internal:6379'],
   'library filters': ['ad-library-mcp library filters > filters.json'],
   'library serve': [
     'ad-library-mcp library serve --demo',

@@ -7,6 +7,7 @@ export type Job =
   | { name: 'stdio'; flags: Flags }
   | { name: 'http'; flags: Flags }
   | { name: 'files clear'; flags: Flags }
+  | { name: 'state accept'; flags: Flags }
   | { name: 'library serve'; flags: Flags }
   | { name: 'library import'; flags: Flags; files: string[] }
   | { name: 'library filters'; flags: Flags }
@@ -105,6 +106,11 @@ function addCommands(program: Command, found: (job: Job) => void): void {
     'files',
     'logLevel',
   ]).action((_, command: Command) => found({ name: 'files clear', flags: flagsOf(command.optsWithGlobals()) }));
+  const state = sub(program, 'state', 'what replicas share at AD_LIBRARY_STATE_URL');
+  withSettings(sub(state, 'accept', 'open budgets again after the state went back in time, and say what is known'), [
+    'stateUrl',
+    'logLevel',
+  ]).action((_, command: Command) => found({ name: 'state accept', flags: flagsOf(command.optsWithGlobals()) }));
   const library = sub(program, 'library', 'the local library: the same HTTP API from an embedded database');
   withSettings(
     sub(library, 'serve', 'serve the local library over HTTP'),

@@ -1,17 +1,18 @@
 import { type App, elapsed, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { createStructuredLog, type Log, logCalls, type OnCall } from '../log/log.ts';
+import { createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
 import { createAuthRateLimit, createKnownKeys, triedHere } from '../serve/http/access.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
+import { openShared } from './replica-state.ts';
 
 /** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
 export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
   const { host, port, allowedHosts, allowedOrigins } = config;
   const log = await createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
-  const shared = await openShared(config, log);
+  const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
   const knownKeys = createKnownKeys(elapsed, shared?.keys);
   const perMinute = config.authFailuresPerMinute;
@@ -56,18 +57,6 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     shared?.close();
   };
   return { ...listener, close: closeAll };
-}
-
-/** What all replicas share, if an address says where. */
-async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log) {
-  if (stateUrl === undefined) return undefined;
-  const options = { secret: stateSecret, baseUrl, log, now: Date.now };
-  if (!('engine' in stateUrl)) {
-    const { openReplicaState } = await import('../state/redis/replica-state.ts');
-    return openReplicaState({ address: stateUrl, ...options });
-  }
-  const { openPostgresState } = await import('../state/postgres/postgres-state.ts');
-  return openPostgresState({ address: stateUrl, ...options });
 }
 
 async function close(

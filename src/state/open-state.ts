@@ -6,8 +6,8 @@ import { FileTurns } from './files/file-turns.ts';
 import { exportsFolder, folderExports } from './folder-exports.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import { memoryState, NamedTurns } from './memory-state.ts';
-import type { ReplicaState } from './redis/replica-state.ts';
 import type { State, Turns } from './state.ts';
+import type { ReplicaState } from './store/store-state.ts';
 
 /** All that outlives a call, with what was read and exported. */
 export interface OpenState extends State {

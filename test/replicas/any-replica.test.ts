@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { AdService } from '../support/ad-service.ts';
 import { delays, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { goodHeaders, keepAlive } from '../support/http.ts';
@@ -19,11 +19,11 @@ async function readResource({ origin }: Replica, uri: string): Promise<string> {
 
 describeEveryServer('any replica', (server) => {
   let upstream: Upstream;
-  beforeAll(async () => {
+  // What is known of one service says nothing about another.
+  beforeEach(async () => {
     upstream = await startUpstream();
+    onTestFinished(upstream.close);
   });
-  beforeEach(() => server.clear());
-  afterAll(() => upstream?.close());
 
   async function between(ads: number, options: Partial<ReplicasOptions> = {}) {
     const service = new AdService(ads);

@@ -13,7 +13,7 @@ import type {
 import { dearest, learnPrice } from '../../src/credits/prices.ts';
 import { type Account, creditAccount } from '../../src/state/store/account.ts';
 import { Documents } from '../../src/state/store/documents.ts';
-import { beatMs, Presence } from '../../src/state/store/presence.ts';
+import { beatMs, type History, newHistory, newMs, Presence } from '../../src/state/store/presence.ts';
 import { Retries } from '../../src/state/store/retries.ts';
 import { stateUnavailable } from '../../src/state/store/state-error.ts';
 import type { Seen, Store, Swapped } from '../../src/state/store/store.ts';
@@ -219,7 +219,7 @@ class Replica {
       elapsed: () => world.time,
       wait: (ms) => world.wait(this, ms),
     });
-    this.presence = new Presence(this.documents, world.processesKey);
+    this.presence = new Presence(this.documents, world.processesKey, silent);
     this.ledger = storeLedger({
       documents: this.documents,
       presence: this.presence,
@@ -289,7 +289,11 @@ class World {
           const { version } = next;
           const { id } = replica.presence;
           if (key === this.accountKey) this.#written.push({ expected, version, account: doc, at: this.time });
-          else this.#beats.push({ id, at: (doc as Record<string, number>)[id] ?? 0, change: this.#written.length });
+          else {
+            const { processes, doubt } = doc as History;
+            assert.equal(doubt, undefined, 'the store lost nothing');
+            this.#beats.push({ id, at: processes[id]?.at ?? 0, change: this.#written.length });
+          }
           return swapped;
         }),
     };
@@ -300,6 +304,9 @@ class World {
   }
 
   async run(steps: readonly Step[]): Promise<void> {
+    // It was there before.
+    const body = Buffer.from(JSON.stringify(newHistory(1e12 - newMs)));
+    await this.#store.swap(this.processesKey, '', { version: 'before', body, ttlMs: 1e9 });
     await this.#pass(0);
     for (const one of steps) {
       await this.#happen(one);
@@ -567,6 +574,7 @@ class World {
 }
 
 let worlds = 0;
+const silent = { error: () => {}, warn: () => {}, info: () => {} };
 
 /** Lets a schedule happen to replicas that share a store, and compares them with one ledger for all. */
 export async function assertOneLedger(schedule: AccountSchedule, store: Store): Promise<void> {

@@ -15,8 +15,8 @@ import { MemoryExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';
 import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
 import { memoryState, NamedTurns } from '../../src/state/memory-state.ts';
-import type { ReplicaState } from '../../src/state/redis/replica-state.ts';
 import type { State } from '../../src/state/state.ts';
+import type { ReplicaState } from '../../src/state/store/store-state.ts';
 import {
   type DatasetView,
   GatheringBooks,

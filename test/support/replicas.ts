@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest';
+import { afterEach, expect } from 'vitest';
 import { callOf, goodHeaders, keepAlive } from './http.ts';
 import { type Served, serveHttp } from './process.ts';
 import { type Result, readResult } from './server.ts';
@@ -19,7 +19,7 @@ export interface Replicas {
   replace(index: number): Promise<void>;
 }
 
-const secret = 'a secret of at least 32 characters';
+export const replicaSecret = 'a secret of at least 32 characters';
 const running = new Set<Replica>();
 
 afterEach(async () => {
@@ -49,11 +49,14 @@ export async function startReplicas({
   minutesFast,
 }: ReplicasOptions): Promise<Replicas> {
   const start = async (index: number): Promise<Replica> => {
-    const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: secret };
+    const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret };
     const environment = minutesFast ? { ...state, ...clock(minutesFast[index] ?? 0) } : state;
     return replicaOf(await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], environment));
   };
   const all = await Promise.all(Array.from({ length: count }, (_, index) => start(index)));
+  const isNew = async (replica: Replica) => (await replica.get('/readyz')).text.includes('state is new');
+  // Budgets open once it is known that no other state was there.
+  for (const replica of all) await expect.poll(() => isNew(replica), { timeout: 10_000 }).toBe(false);
   let next = 0;
   return {
     all,

@@ -68,6 +68,8 @@ export interface StateServer {
   restart(): Promise<void>;
   /** Removes everything. */
   clear(): void;
+  /** Keeps a copy of everything; the result puts it in place of what is there then. */
+  copy(): () => void;
   /** Every name, every value as it is stored, and when it ends in milliseconds. */
   everything(): { name: string; value: string; left: number }[];
   close(): Promise<void>;
@@ -92,7 +94,12 @@ async function redisServer(): Promise<StateServer> {
         left: Number(cli('PTTL', name)),
       }));
   const clear = () => void cli('FLUSHALL');
-  return { ...{ url, kill, pause, resume, restart, close }, clear, everything };
+  const copy = () => {
+    cli('-n', '1', 'FLUSHDB');
+    for (const { name } of everything()) cli('COPY', name, name, 'DB', '1');
+    return () => void cli('SWAPDB', '0', '1');
+  };
+  return { ...{ url, kill, pause, resume, restart, close }, clear, copy, everything };
 }
 
 async function postgresServer(): Promise<StateServer> {
@@ -111,7 +118,14 @@ async function postgresServer(): Promise<StateServer> {
         TRUNCATE ad_library.documents, ad_library.collections, ad_library.items;
       END IF;
     END $$`);
-  return { ...server, clear, everything };
+  const copy = () => {
+    const tables = ['documents', 'collections', 'items'];
+    const made = tables.map((table) => `CREATE TABLE copy.${table} AS TABLE ad_library.${table};`).join('');
+    server.sql(`DROP SCHEMA IF EXISTS copy CASCADE; CREATE SCHEMA copy; ${made}`);
+    const filled = tables.map((table) => `INSERT INTO ad_library.${table} SELECT * FROM copy.${table};`).join('');
+    return () => void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${filled} COMMIT`);
+  };
+  return { ...server, clear, copy, everything };
 }
 
 /** Runs tests with a server of every kind, which is there once they run. */

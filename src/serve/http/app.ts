@@ -45,6 +45,8 @@ interface Replicas {
   tenantSecret: string;
   /** Whether the shared state can be reached. */
   isUp(): boolean;
+  /** Why it is no base for paid calls, if it is none. */
+  problem(): string | undefined;
 }
 
 interface HttpApp {
@@ -78,7 +80,8 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
     if (drain.hasBegun()) return json({ status: 'draining' }, 503);
-    return replicas?.isUp() === false ? json({ status: 'state unavailable' }, 503) : json({ status: 'ready' });
+    const problem = replicas?.problem();
+    return problem ? json({ status: problem }, 503) : json({ status: 'ready' });
   });
   if (metrics) {
     metrics.show(() => calls.counts());

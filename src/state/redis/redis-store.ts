@@ -1,11 +1,123 @@
-import { randomUUID } from 'node:crypto';
-import type { RedisArgument } from '@redis/client';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
+import { createClient, createCluster, createSentinel, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
 import type { StoreDriver } from '../store/guarded-store.ts';
 import type { StateLog } from '../store/state-log.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
-import { commandsOf, isNotNow, readTime, replyOf, script, unlessReply } from './redis-commands.ts';
-import { openDriver, type StateAddress } from './redis-driver.ts';
-import { RedisMemory } from './redis-memory.ts';
+
+/** Where the shared state is; hosts of a cluster, or Sentinels, where there are several. */
+export interface StateAddress {
+  tls: boolean;
+  hosts: readonly { host: string; port: number }[];
+  username?: string;
+  password?: string;
+  database?: number;
+  cluster?: true;
+  sentinel?: string;
+  sentinelUser?: string;
+  sentinelPassword?: string;
+}
+
+export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver => ({
+  hosts: address.hosts.map(({ host, port }) => `${host}:${port}`).join(','),
+  open: (onError) => redisStore(address, onError, log),
+});
+
+const silent: StateLog = { error: () => {}, warn: () => {}, info: () => {} };
+
+/** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
+export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog = silent): Store {
+  const driver = openDriver(address, onError);
+  const memory = new RedisMemory(() => driver.send(undefined, ['INFO']), log);
+  const run = async ({ text, sha }: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]) => {
+    const rest = [String(keys.length), ...keys, ...args];
+    try {
+      return await driver.send(keys[0], ['EVALSHA', sha, ...rest]);
+    } catch (error) {
+      if (!replyOf(error)?.startsWith('NOSCRIPT')) throw error;
+      return driver.send(keys[0], ['EVAL', text, ...rest]);
+    }
+  };
+  const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
+  let connected: Promise<unknown> | undefined;
+  return {
+    // If that takes longer, it goes on trying by itself.
+    connect: async () => {
+      connected ??= driver.connect();
+      await connected;
+      await memory.check();
+    },
+    read: async (key, known = '') => seenIn(await run(readScript, [key], [known])),
+    swap: async (key, expected, { version, body, ttlMs }) => {
+      const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
+      const reply = (await run(swapScript, [key], args)) as [number, ...unknown[]];
+      return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...seenIn(reply), isDone: false };
+    },
+    items: async (name, ids) => {
+      if (ids.length === 0) return new Map();
+      const [, bodies, order] = keysOf(name);
+      const reply = await run(itemsScript, [bodies, order], [...ids]);
+      const [found, seqs] = reply as [(Buffer | null)[], (Buffer | null)[]];
+      return new Map(
+        ids.flatMap((id, at) => (found[at] ? [[id, { seq: Number(seqs[at]), body: found[at] }] as const] : [])),
+      );
+    },
+    putItems: async (name, changes, { ttlMs, maxBytes }) => {
+      const args: RedisArgument[] = [randomUUID(), String(Math.ceil(ttlMs)), String(maxBytes)];
+      for (const { id, seq, body } of changes) args.push(id, String(seq), body);
+      return new Set(((await run(putScript, keysOf(name), args)) as Buffer[]).map(String));
+    },
+    itemsSince: async (name, after) => {
+      const limits = [after, partLimits.items, partLimits.bytes].map(String);
+      const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer[], ...Buffer[]];
+      return about.length === 0 ? undefined : partOf(pairs(about), found);
+    },
+    removeItems: async (name) => void (await driver.send(name, ['UNLINK', ...keysOf(name)])),
+    isTight: () => memory.isTight(),
+    refuses: (error) => {
+      const reply = replyOf(error);
+      return reply !== undefined && !isNotNow(reply);
+    },
+    close: async () => driver.destroy(),
+  };
+}
+
+function seenIn(reply: unknown): Seen {
+  const [now, version, body] = reply as [number, Buffer | null, Buffer | null];
+  return version ? { now, found: { version: String(version), body: body ?? undefined } } : { now };
+}
+
+function partOf(about: Map<string, string>, found: readonly Buffer[]): ItemsPart {
+  const items: ItemsPart['items'] = [];
+  for (let at = 0; at < found.length; at += 3)
+    items.push({ id: String(found[at]), seq: Number(found[at + 1]), body: found[at + 2] as Buffer });
+  const gone = [...about].flatMap(([key, count]) => (key.startsWith('gone:') ? [[key.slice(5), Number(count)]] : []));
+  const seq = Number(about.get('seq'));
+  return {
+    epoch: about.get('epoch') ?? '',
+    items,
+    floor: Number(about.get('floor')),
+    gone: Object.fromEntries(gone),
+    isLast: (items.at(-1)?.seq ?? seq) === seq,
+  };
+}
+
+function pairs(list: readonly Buffer[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (let at = 0; at < list.length; at += 2) found.set(String(list[at]), String(list[at + 1]));
+  return found;
+}
+
+/** A Lua script, which Redis runs in one step. */
+interface Script {
+  text: string;
+  sha: string;
+}
+
+const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') });
+
+/** What scripts begin with that need the time: that of Redis, so that the clocks of replicas do not matter. */
+const readTime = `local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)`;
 
 const readScript = script(`${readTime}
 local version = redis.call('HGET', KEYS[1], 'version')
@@ -51,6 +163,11 @@ redis.call('HSET', about, 'bytes', bytes)
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return refused`);
 
+/** In one script, so that each number is that of its body. KEYS: bodies, order. ARGV: ids. */
+const itemsScript = script(
+  `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
+);
+
 /** KEYS: about, bodies, order. ARGV: after which number, how many, how many bytes. */
 const sinceScript = script(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
@@ -63,104 +180,114 @@ for i = 1, #found, 2 do
 end
 return reply`);
 
-export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver => ({
-  hosts: address.hosts.map(({ host, port }) => `${host}:${port}`).join(','),
-  open: (onError) => redisStore(address, onError, log),
+/** The error that Redis stated; undefined if it did not answer. */
+const replyOf = (error: unknown): string | undefined => (error instanceof ErrorReply ? error.message : undefined);
+
+/** Redis says that this is not the time for any command. */
+const isNotNow = (reply: string): boolean => /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY|NOAUTH) /.test(reply);
+
+/** How old the last look at Redis may be, in milliseconds. */
+const goodEnoughMs = 2000;
+/** The part of the memory from which on only what is necessary is kept, and the part at which there is room again. */
+const nearlyFull = 0.8;
+const roomAgain = 0.75;
+
+/** Looks whether Redis has room, and logs once what is wrong with how it is set up. */
+class RedisMemory {
+  readonly #info: () => Promise<unknown>;
+  readonly #log: StateLog;
+  readonly #warned = new Set<string>();
+  #checkedAt = Number.NEGATIVE_INFINITY;
+  #isTight = false;
+
+  constructor(info: () => Promise<unknown>, log: StateLog) {
+    this.#info = info;
+    this.#log = log;
+  }
+
+  /** Whether what can be done without should not be kept, so that there is room for what was spent. */
+  isTight(): boolean {
+    if (performance.now() - this.#checkedAt > goodEnoughMs) void this.check().catch(() => {});
+    return this.#isTight;
+  }
+
+  async check(): Promise<void> {
+    this.#checkedAt = performance.now();
+    const lines = String(await this.#info()).split('\r\n');
+    const info = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
+    const [used, max] = [Number(info.get('used_memory') ?? 0), Number(info.get('maxmemory') ?? 0)];
+    const policy = info.get('maxmemory_policy') ?? 'noeviction';
+    if (max > 0 && policy !== 'noeviction')
+      this.#warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
+    if (info.get('aof_enabled') === '0')
+      this.#warn('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
+    const isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;
+    if (isTight && !this.#isTight)
+      this.#log.warn('the shared state is nearly full: answers and cursors are no longer kept in it', { used, max });
+    this.#isTight = isTight;
+  }
+
+  #warn(message: string, fields?: Record<string, unknown>): void {
+    if (!this.#warned.has(message)) this.#log.warn(message, fields);
+    this.#warned.add(message);
+  }
+}
+
+/** The part of the client that is the same for a server, a cluster and Sentinel. */
+interface RedisDriver {
+  connect(): Promise<unknown>;
+  /** @param key decides which node of a cluster is asked; undefined for any */
+  send(key: string | undefined, args: readonly RedisArgument[]): Promise<unknown>;
+  destroy(): void;
+}
+
+/** How long a connection may take, in milliseconds. */
+const connectTimeout = 1000;
+/** The longest wait between two attempts to reconnect, in milliseconds. */
+const maxWait = 400;
+/** Commands that wait for their answer. */
+const maxQueued = 20_000;
+
+const reconnectStrategy = (retries: number) => Math.min(maxWait, 50 * 2 ** Math.min(retries, 10)) + randomInt(50);
+const commandOptions = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
+
+/** @param onError receives every fault of a connection; without it, one would end the process */
+function openDriver(address: StateAddress, onError: (error: Error) => void): RedisDriver {
+  const { tls, hosts, database, cluster, sentinel } = address;
+  const socket = { connectTimeout, reconnectStrategy, ...(tls && { tls }) };
+  const node = {
+    ...loginOf(address.username, address.password),
+    socket,
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: maxQueued,
+  };
+  const onDatabase = { ...node, ...(database !== undefined && { database }) };
+  if (sentinel !== undefined) {
+    const client = createSentinel({
+      name: sentinel,
+      sentinelRootNodes: [...hosts],
+      commandOptions,
+      nodeClientOptions: onDatabase,
+      sentinelClientOptions: { ...loginOf(address.sentinelUser, address.sentinelPassword), socket },
+    });
+    return driverOf(client.on('error', onError), (_, args) => client.sendCommand(false, [...args]));
+  }
+  if (cluster) {
+    const rootNodes = hosts.map(({ host, port }) => ({ ...node, socket: { ...socket, host, port } }));
+    const client = createCluster({ rootNodes, defaults: node, commandOptions });
+    return driverOf(client.on('error', onError), (key, args) => client.sendCommand(key, false, [...args]));
+  }
+  const client = createClient({ ...onDatabase, commandOptions, socket: { ...socket, ...hosts[0] } });
+  return driverOf(client.on('error', onError), (_, args) => client.sendCommand(args));
+}
+
+const loginOf = (username: string | undefined, password: string | undefined) => ({
+  ...(username && { username }),
+  ...(password && { password }),
 });
 
-const probeKey = 'ad-library:probe';
-const silent: StateLog = { warn: () => {}, info: () => {} };
-
-/** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
-export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog = silent): Store {
-  const driver = openDriver(address, onError);
-  const ask = (key: string | undefined, args: readonly RedisArgument[]) =>
-    driver.send(key, args).catch((error) => {
-      memory.refused(replyOf(error) ?? '');
-      throw error;
-    });
-  const memory = new RedisMemory({
-    info: () => driver.send(undefined, ['INFO', 'memory']),
-    write: () => driver.send(probeKey, ['SET', probeKey, '', 'PX', '1']),
-    log,
-  });
-  const { send, run } = commandsOf(ask);
-  const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
-  let connected: Promise<unknown> | undefined;
-  return {
-    // If that takes longer, it goes on trying by itself.
-    connect: async () => {
-      connected ??= driver.connect();
-      await connected;
-      // While it loads its data, or follows another server, Redis answers some commands and refuses to write.
-      await driver.send(probeKey, ['DEL', probeKey]).catch(unlessReply);
-      await memory.check();
-    },
-    read: async (key, known = '') => seenIn(await run(readScript, [key], [known])),
-    swap: async (key, expected, { version, body, ttlMs }) => {
-      const args = [expected, version, body ?? '', String(Math.ceil(ttlMs))];
-      const reply = (await run(swapScript, [key], args)) as [number, ...unknown[]];
-      return reply[1] === 1 ? { now: reply[0], isDone: true } : { ...seenIn(reply), isDone: false };
-    },
-    items: async (name, ids) => {
-      if (ids.length === 0) return new Map();
-      const [, bodies, order] = keysOf(name);
-      // In one script, so that each number is that of its body.
-      const reply = await run(itemsScript, [bodies, order], [...ids]);
-      const [found, seqs] = reply as [(Buffer | null)[], (Buffer | null)[]];
-      return new Map(
-        ids.flatMap((id, at) => (found[at] ? [[id, { seq: Number(seqs[at]), body: found[at] }] as const] : [])),
-      );
-    },
-    putItems: async (name, changes, { ttlMs, maxBytes }) => {
-      const args: RedisArgument[] = [randomUUID(), String(Math.ceil(ttlMs)), String(maxBytes)];
-      for (const { id, seq, body } of changes) args.push(id, String(seq), body);
-      return new Set(((await run(putScript, keysOf(name), args)) as Buffer[]).map(String));
-    },
-    itemsSince: async (name, after) => {
-      const limits = [after, partLimits.items, partLimits.bytes].map(String);
-      const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer[], ...Buffer[]];
-      return about.length === 0 ? undefined : partOf(pairs(about), found);
-    },
-    removeItems: async (name) => void (await send(name, ['UNLINK', ...keysOf(name)])),
-    isTight: () => memory.isTight(),
-    refuses: (error) => {
-      const reply = replyOf(error);
-      return reply !== undefined && !isNotNow(reply);
-    },
-    close: async () => {
-      memory.close();
-      driver.destroy();
-    },
-  };
-}
-
-const itemsScript = script(
-  `return { redis.call('HMGET', KEYS[1], unpack(ARGV)), redis.call('ZMSCORE', KEYS[2], unpack(ARGV)) }`,
-);
-
-function seenIn(reply: unknown): Seen {
-  const [now, version, body] = reply as [number, Buffer | null, Buffer | null];
-  return version ? { now, found: { version: String(version), body: body ?? undefined } } : { now };
-}
-
-function partOf(about: Map<string, string>, found: readonly Buffer[]): ItemsPart {
-  const items: ItemsPart['items'] = [];
-  for (let at = 0; at < found.length; at += 3)
-    items.push({ id: String(found[at]), seq: Number(found[at + 1]), body: found[at + 2] as Buffer });
-  const gone = [...about].flatMap(([key, count]) => (key.startsWith('gone:') ? [[key.slice(5), Number(count)]] : []));
-  const seq = Number(about.get('seq'));
-  return {
-    epoch: about.get('epoch') ?? '',
-    items,
-    floor: Number(about.get('floor')),
-    gone: Object.fromEntries(gone),
-    isLast: (items.at(-1)?.seq ?? seq) === seq,
-  };
-}
-
-function pairs(list: readonly Buffer[]): Map<string, string> {
-  const found = new Map<string, string>();
-  for (let at = 0; at < list.length; at += 2) found.set(String(list[at]), String(list[at + 1]));
-  return found;
-}
+const driverOf = (client: Omit<RedisDriver, 'send'>, send: RedisDriver['send']): RedisDriver => ({
+  connect: () => client.connect(),
+  send,
+  destroy: () => client.destroy(),
+});

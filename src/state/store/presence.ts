@@ -1,50 +1,172 @@
 import { randomUUID } from 'node:crypto';
+import { AdLibraryError } from '../../api/errors.ts';
 import type { Documents } from './documents.ts';
+import type { StateLog } from './state-log.ts';
 
 /** How often a process says that it is alive, and after how long without that it has died, in milliseconds. */
 export const beatMs = 2000;
 const deadMs = 7500;
+/** How long budgets stay closed in a store that was found empty: whoever lives and knew another one has noticed by then. */
+export const newMs = 3000;
+/** Longer than anything is kept. */
+const keptMs = 500 * 86_400_000;
+/** How long a process is remembered that says nothing any more, in milliseconds, and how many epochs are. */
+const rememberedMs = 600_000;
+const maxReplaced = 20;
 
-/** Processes, and when they said so last. */
-type Alive = Record<string, number>;
+/** What processes say of themselves, and by what they notice that the store is not as they left it. */
+export interface History {
+  /** Another one where the store is not the one that was there before. */
+  epoch: string;
+  /** Counts up. */
+  beats: number;
+  /** When it began, by the clock of the store. */
+  since: number;
+  /** Epochs in the place of which it came, as those who knew them found. */
+  replaced: string[];
+  /** When each process said last that it is alive, and which of the beats that was. */
+  processes: Record<string, { at: number; beat: number }>;
+  /** Until somebody accepts it. */
+  doubt?: Doubt;
+}
 
-/** Which processes are alive: what a dead one held is free, and what it may have spent counts. */
+export interface Doubt {
+  at: number;
+  found: 'empty' | 'earlier';
+}
+
+export const newHistory = (now: number): History => ({
+  ...{ epoch: randomUUID(), beats: 0, since: now, replaced: [], processes: {} },
+});
+
+/** Notes in it that it did not become of what was seen. */
+function doubted(history: History, { epoch, since }: History, now: number): History {
+  const isSame = history.epoch === epoch;
+  const found = isSame || history.since < since ? 'earlier' : 'empty';
+  return {
+    ...history,
+    epoch: isSame ? randomUUID() : history.epoch,
+    replaced: [...history.replaced, epoch].slice(-maxReplaced),
+    doubt: history.doubt ?? { at: now, found },
+  };
+}
+
+/**
+ * Which processes are alive: what a dead one held is free, and what it may have spent counts. And whether the store has
+ * lost what they wrote: it stands there, so that those who start later know, until somebody accepts it.
+ */
 export class Presence {
   readonly id = randomUUID();
   readonly #documents: Documents;
   readonly #key: string;
-  /** The last beat by the clock of the store, and who was alive. */
-  #beatAt = Number.NEGATIVE_INFINITY;
-  #alive: Alive = {};
+  readonly #log: StateLog;
+  #seen: History | undefined;
+  /** The last beat: which one, and when by the clock of the store. */
+  #beat = { beat: 0, at: Number.NEGATIVE_INFINITY };
   #beating: Promise<void> | undefined;
+  #hasLost = false;
   /** Since when this process itself has said so without a gap. */
   #regularSince = 0;
 
-  constructor(documents: Documents, key: string) {
+  constructor(documents: Documents, key: string, log: StateLog) {
     this.#documents = documents;
     this.#key = key;
+    this.#log = log;
   }
 
   /** One at a time. */
   beat(): Promise<void> {
-    this.#beating ??= this.#beat().finally(() => {
+    this.#beating ??= this.#beatOnce().finally(() => {
       this.#beating = undefined;
     });
     return this.#beating;
   }
 
-  async #beat(): Promise<void> {
-    const { now, alive } = await this.#documents.update<Alive, { now: number; alive: Alive }>(
+  async #beatOnce(): Promise<void> {
+    const { now, history } = await this.#documents.update<History, { now: number; history: History }>(
       this.#key,
-      (doc = {}, now) => {
-        const alive = Object.fromEntries(Object.entries(doc).filter(([, at]) => now - at < deadMs));
-        alive[this.id] = now;
-        return { next: alive, ttlMs: 10 * deadMs, result: { now, alive } };
+      (doc, now) => {
+        const found = doc ?? newHistory(now);
+        const isLost = this.#seen && (this.#hasLost || !this.#follows(found, this.#seen, now));
+        const known = this.#seen && isLost ? doubted(found, this.#seen, now) : found;
+        const heard = Object.entries(known.processes).filter(([, { at }]) => now - at < rememberedMs);
+        const beats = known.beats + 1;
+        const processes = { ...Object.fromEntries(heard), [this.id]: { at: now, beat: beats } };
+        const history = { ...known, beats, processes };
+        return { next: history, ttlMs: keptMs, result: { now, history } };
       },
     );
-    if (now - this.#beatAt > 2.5 * beatMs) this.#regularSince = now;
-    this.#beatAt = now;
-    this.#alive = alive;
+    if (now - this.#beat.at > 2.5 * beatMs) this.#regularSince = now;
+    this.#hasLost = false;
+    this.#see(history, now);
+    this.#beat = { beat: history.beats, at: now };
+  }
+
+  /** Whether a store may be what became of the one that was seen, and of what this process wrote. */
+  #follows({ epoch, beats, replaced, processes }: History, seen: History, now: number): boolean {
+    if (epoch !== seen.epoch) return replaced.includes(seen.epoch);
+    const [own, last] = [processes[this.id], this.#beat];
+    return beats >= seen.beats && (own ? own.beat >= last.beat : now - last.at >= rememberedMs);
+  }
+
+  /** Answers overtake each other. */
+  #see(history: History, now: number): void {
+    const seen = this.#seen;
+    if (seen && !this.#follows(history, seen, now)) return;
+    this.#seen = history;
+    const { doubt, epoch, processes } = history;
+    if (epoch !== seen?.epoch) {
+      this.#beat = processes[this.id] ?? { beat: 0, at: Number.NEGATIVE_INFINITY };
+      // A store that was lost does not say who else is alive.
+      this.#regularSince = now;
+    }
+    if (doubt && !seen?.doubt) this.#log.error(`the shared state went back in time: ${consequence}`, { ...doubt });
+    if (!doubt && seen?.doubt) this.#log.info('the shared state was accepted as it is');
+  }
+
+  /**
+   * Rejects if what was spent is not known, because the store has lost it. Whoever asks once something is reserved
+   * knows that it was not reserved in a store that was emptied before.
+   */
+  async confirm(): Promise<void> {
+    const { doc, now } = await this.#documents.read<History>(this.#key);
+    if (doc && (!this.#seen || this.#follows(doc, this.#seen, now))) this.#see(doc, now);
+    else await this.#beatAgain();
+    const problem = this.problem(now);
+    if (problem) throw new AdLibraryError({ kind: 'unavailable', problem: problems[problem], sent: false });
+  }
+
+  /** Notes that something is gone which this process has seen in the store. */
+  lost(): Promise<void> {
+    this.#hasLost = true;
+    return this.#beatAgain();
+  }
+
+  /** To write is to know: what was read may be old. */
+  async #beatAgain(): Promise<void> {
+    await this.#beating?.catch(() => {});
+    await this.beat();
+  }
+
+  /** Which of the stores it is that were there. */
+  get epoch(): string {
+    return this.#seen?.epoch ?? '';
+  }
+
+  /** Why no budget is open, as far as is known. */
+  problem(now: number): keyof typeof problems | undefined {
+    if (this.#seen?.doubt) return 'state went back in time';
+    return this.#seen && now - this.#seen.since >= newMs ? undefined : 'state is new';
+  }
+
+  /** Takes the store as it is. Returns what it was before; undefined if it was never used. */
+  accept(): Promise<History | undefined> {
+    return this.#documents.update(this.#key, (doc: History | undefined) => {
+      if (doc === undefined) return { result: undefined };
+      const { doubt, beats, since, ...rest } = doc;
+      const next = { ...rest, beats: beats + 1, since: since - newMs };
+      return { ...(doubt && { next, ttlMs: keptMs }), result: doc };
+    });
   }
 
   /**
@@ -52,7 +174,17 @@ export class Presence {
    * say that it is alive, others may not have been able to either.
    */
   isDead(owner: string, aliveAt: number): boolean {
-    const isJudged = this.#beatAt - Math.max(aliveAt, this.#regularSince) > deadMs;
-    return isJudged && owner !== this.id && !(owner in this.#alive);
+    const { at } = this.#beat;
+    const isJudged = at - Math.max(aliveAt, this.#regularSince) > deadMs;
+    return isJudged && owner !== this.id && at - (this.#seen?.processes[owner]?.at ?? 0) >= deadMs;
   }
 }
+
+const consequence = 'paid calls under a budget are refused until ad-library-mcp state accept';
+
+const problems = {
+  'state went back in time':
+    'The state that all replicas of this server share is empty or an earlier copy, so that it is not known what was spent. Calls that cost credits are refused until whoever runs this server has looked and run ad-library-mcp state accept.',
+  'state is new':
+    'The state that all replicas of this server share is new. In a few seconds it is known that no other was there before.',
+};

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { CreditAccount, CreditLedger, Settlement } from '../../credits/ledger.ts';
 import type { Prices } from '../../credits/prices.ts';
 import {
@@ -17,12 +18,15 @@ import type { Documents } from './documents.ts';
 import type { Presence } from './presence.ts';
 import type { Retries } from './retries.ts';
 
+const day = 86_400_000;
+/** Of how many accounts the last lease is known, and for how long: less than the store keeps one that has paid. */
+const knownLeases = { max: 10_000, ttl: 28 * day };
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
 
 export interface StoreLedgerOptions {
   documents: Documents;
-  presence: Pick<Presence, 'id' | 'isDead'>;
+  presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm' | 'lost'>;
   retries: Pick<Retries, 'do'>;
   keyOf(tenantId: string): string;
   newId?: () => string;
@@ -43,21 +47,31 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   const { documents, presence, retries, keyOf, newId = () => randomBytes(9).toString('base64url') } = options;
   /** Leases whose calls are in progress here. One of this process that is not among them is lost. */
   const own = new Set<string>();
+  /** The numbers of the last leases, and in which store: if a later one has no higher number, that lost some. */
+  const lastLeases = new LRUCache<string, { number: number; epoch: string }>(knownLeases);
 
   /** @param work returns its result, and whether the account has to be written */
-  const change = <Result>(tenantId: string, work: (account: Account, now: number) => readonly [Result, boolean]) =>
-    documents.update<Account, { result: Result; account: Account; version: string }>(
-      keyOf(tenantId),
-      (doc, now, version) => {
-        const account = doc ?? emptyAccount();
-        const hasPassed = passTime(account, now, (id, { owner, at }) =>
-          owner === presence.id ? !own.has(id) : presence.isDead(owner, at),
-        );
-        const [result, isChanged] = work(account, now);
-        const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
-        return { ...written, result: { result, account, version } };
-      },
-    );
+  const change = async <Result>(
+    tenantId: string,
+    work: (account: Account, now: number) => readonly [Result, boolean],
+  ) => {
+    type Changed = { result: Result; account: Account; version: string; hasPaid: boolean };
+    const { epoch } = presence;
+    const changed = await documents.update<Account, Changed>(keyOf(tenantId), (doc, now, version) => {
+      const account = doc ?? emptyAccount();
+      const hasPassed = passTime(account, now, (id, { owner, at }) =>
+        owner === presence.id ? !own.has(id) : presence.isDead(owner, at),
+      );
+      const [result, isChanged] = work(account, now);
+      const written = (isChanged || hasPassed) && { next: account, ttlMs: lifetimeOf(account) };
+      return { ...written, result: { result, account, version, hasPaid: now - account.paidAt < day } };
+    });
+    const { number } = changed.account;
+    const last = lastLeases.get(tenantId);
+    const isNewer = last?.epoch !== epoch || number > last.number;
+    if (changed.hasPaid && isNewer) lastLeases.set(tenantId, { number, epoch });
+    return changed;
+  };
 
   const read = async (tenantId: string): Promise<CreditAccount> =>
     creditAccount((await change(tenantId, () => [undefined, false])).account);
@@ -79,6 +93,12 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     return retries.do(work, { giveUp });
   };
 
+  /** Rejects if the store has lost what was spent. */
+  const confirmed = async (hasLost: boolean) => {
+    if (hasLost) await presence.lost();
+    await presence.confirm();
+  };
+
   return {
     read,
     estimate: async (tenantId) => {
@@ -88,6 +108,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     reserve: async (tenantId, requestOf) => {
       const id = newId();
       own.add(id);
+      const last = lastLeases.get(tenantId);
       const reserving = change(tenantId, (account, now) => {
         const request = requestOf(creditAccount(account));
         const kind = reserve(account, request, { id, owner: presence.id, now });
@@ -101,7 +122,13 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       const { kind, request } = result;
       if (kind === 'granted') {
         const { credits, paid, line } = request;
-        const lease = { id, tenantId, credits, paid, line, number: account.leases[id]?.number ?? 0 };
+        const { number = 0 } = account.leases[id] ?? {};
+        if (paid || credits > 0)
+          await confirmed(last?.epoch === presence.epoch && number <= last.number).catch((error) => {
+            void settleOnce(tenantId, id, nothing, true);
+            throw error;
+          });
+        const lease = { id, tenantId, credits, paid, line, number };
         return { kind, lease, account: creditAccount(account) };
       }
       own.delete(id);

@@ -5,9 +5,9 @@ import { deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { AdLibraryError, type Answer, type AnswerName, type OperationName } from '../../api/call.ts';
 import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
+import type { Datasets } from '../dataset.ts';
 import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
 import { type MemoryStateOptions, memoryState, NamedTurns, tooBusy } from '../memory-state.ts';
-import type { ReplicaState } from '../redis/replica-state.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State, Turns } from '../state.ts';
 import type { Account } from './account.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
@@ -53,21 +53,29 @@ export interface StoreStateOptions {
   now(): number;
 }
 
+/** Everything that replicas share. */
+export interface ReplicaState extends ReturnType<typeof sharedKeys> {
+  /** The time for all of them. */
+  now(): number;
+  /** Whether it can be reached. */
+  isUp(): boolean;
+  /** Why it is no base for paid calls, if it is none. */
+  problem(): string | undefined;
+  state(options: MemoryStateOptions): State;
+  datasets(): Datasets;
+  exports(now: () => number): ExportStore;
+  turns(): Turns;
+  close(): void;
+}
+
 /** Everything that replicas share, over a store. */
 export async function openStoreState({ driver, secret, baseUrl, log, now }: StoreStateOptions): Promise<ReplicaState> {
-  const seal = createSeal({ secret, warn: log.warn });
-  const store = new GuardedStore(driver, log, now);
-  const documents = new Documents({
-    ...{ store, seal },
-    elapsed: () => performance.now(),
-    wait: (ms) => wait(ms, undefined, { ref: false }),
-  });
+  const { seal, store, documents, presence } = reach({ driver, secret, log, now });
   const keyOf: Shared['keyOf'] = (tenantId, kind, ...parts) => {
     const tag = seal.name('tenant', baseUrl, tenantId);
     return ['ad-library:2', `{${tag}}`, kind, ...(parts.length > 0 ? [seal.name(kind, ...parts)] : [])].join(':');
   };
   const retries = new Retries(maxWaiting);
-  const presence = new Presence(documents, keyOf('', 'replicas'));
   const removals = removalsIn(documents, keyOf);
   const shared: Shared = {
     ...{ store, seal, documents, presence, retries, keyOf },
@@ -82,10 +90,12 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
   store.onUp(tick);
   const ticks = setInterval(tick, beatMs).unref();
   await store.open(startMs);
+  if (store.isUp()) await presence.beat().catch(() => {});
   return {
     ...sharedKeys(shared),
     now: () => store.now(),
     isUp: () => store.isUp(),
+    problem: () => (store.isUp() ? presence.problem(store.now()) : 'state unavailable'),
     state: (options) => sharedState(shared, removals, options),
     datasets: () => new StoreDatasets(shared),
     exports: (clock) => sharedExports(shared, clock),
@@ -95,6 +105,30 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
       void retries.run().finally(() => store.close());
     },
   };
+}
+
+/** Takes a store that went back in time as it is. Rejects if it cannot be reached. */
+export async function acceptStoreState(options: Omit<StoreStateOptions, 'baseUrl'>) {
+  const { store, presence } = reach(options);
+  try {
+    await store.open(startMs);
+    return await presence.accept();
+  } finally {
+    await store.close();
+  }
+}
+
+function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>) {
+  const seal = createSeal({ secret, warn: log.warn });
+  const store = new GuardedStore(driver, log, now);
+  const documents = new Documents({
+    ...{ store, seal },
+    elapsed: () => performance.now(),
+    wait: (ms) => wait(ms, undefined, { ref: false }),
+  });
+  // Whatever service is behind it, the store is one.
+  const presence = new Presence(documents, `ad-library:2:{${seal.name('replicas')}}`, log);
+  return { seal, store, documents, presence };
 }
 
 type Removals = ReturnType<typeof removalsIn>;
@@ -287,15 +321,21 @@ function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): Rejec
   };
 }
 
+interface TriedKeys {
+  add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
+}
+
 /** What all replicas know of keys. */
-function sharedKeys({ documents, keyOf, seal }: Shared): Pick<ReplicaState, 'tenantSecret' | 'keys' | 'tried'> {
+function sharedKeys({ documents, keyOf, seal }: Shared) {
   /** For how long, and of how many keys, it is not asked again whether they were accepted. */
   const recent = new LRUCache<string, true>({ ttl: 2000, max: 10_000 });
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'accepted');
   return {
+    /** The secret with which tenant ids are made. */
     tenantSecret: seal.name('tenant secret'),
+    /** Keys that the service accepted lately. While the store is away, none counts as accepted. */
     keys: {
-      has: async (tenantId) => {
+      has: async (tenantId: string) => {
         if (recent.has(tenantId)) return true;
         const isAccepted = await documents.read(keyOfTenant(tenantId)).then(
           ({ doc }) => doc !== undefined,
@@ -304,16 +344,17 @@ function sharedKeys({ documents, keyOf, seal }: Shared): Pick<ReplicaState, 'ten
         if (isAccepted) recent.set(tenantId, true);
         return isAccepted;
       },
-      add: (tenantId) => {
+      add: (tenantId: string) => {
         const key = keyOfTenant(tenantId);
         documents.update(key, () => ({ next: {}, ttlMs: acceptedMs, result: undefined })).catch(() => {});
       },
-      remove: (tenantId) => {
+      remove: (tenantId: string) => {
         recent.delete(tenantId);
         documents.update(keyOfTenant(tenantId), () => ({ next: null, result: undefined })).catch(() => {});
       },
     },
-    tried: (own) => ({
+    /** Unknown keys that addresses tried. While the store is away, each replica counts its own. */
+    tried: (own: TriedKeys): TriedKeys => ({
       add: (address, more) => {
         type Tried = { tried: number; ends: number };
         return documents

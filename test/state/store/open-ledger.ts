@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CreditLedger } from '../../../src/credits/ledger.ts';
 import { Documents } from '../../../src/state/store/documents.ts';
-import { Presence } from '../../../src/state/store/presence.ts';
 import { Retries } from '../../../src/state/store/retries.ts';
 import type { Store } from '../../../src/state/store/store.ts';
 import { storeLedger } from '../../../src/state/store/store-ledger.ts';
@@ -14,7 +13,7 @@ export function openTestLedger(store: Store, prefix = randomUUID()): CreditLedge
     open: (_: string, sealed: Buffer) => sealed,
   };
   const documents = new Documents({ store, seal, elapsed: () => performance.now(), wait });
-  const presence = new Presence(documents, `{${prefix}}:processes`);
+  const presence = { id: randomUUID(), isDead: () => false, epoch: '', confirm: async () => {}, lost: async () => {} };
   const keyOf = (tenantId: string) => `{${prefix}}:${tenantId}`;
   return storeLedger({ documents, presence, retries: new Retries(1e6), keyOf });
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import type { StoreDriver } from '../../../src/state/store/guarded-store.ts';
 import type { Seen, Store } from '../../../src/state/store/store.ts';
 import { openStoreState } from '../../../src/state/store/store-state.ts';
@@ -20,7 +20,7 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
       driver: opened,
       secret: 'a secret of at least 32 characters',
       baseUrl: `http://${service}.invalid`,
-      log: { warn: ignore, info: ignore },
+      log: { error: ignore, warn: ignore, info: ignore },
       now: Date.now,
     });
     onTestFinished(() => state.close());
@@ -38,7 +38,12 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
       };
       return { answers: replica.state({ ...options, now }).answers, now, pass };
     }));
-  describe('accounts', () => ledgerSuite(async () => (await openState()).ledger));
+  describe('accounts', () =>
+    ledgerSuite(async () => {
+      const replica = await openReplica();
+      await expect.poll(replica.problem, { timeout: 10_000 }).toBeUndefined();
+      return replica.state({ ...options, now: Date.now }).ledger;
+    }));
   cursorsSuite('in it', async () => (await openState()).cursorsOf);
   cursorsSuite('of another replica', async () => {
     const service = randomUUID();

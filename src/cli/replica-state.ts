@@ -1,0 +1,53 @@
+import { SettingsError } from '../config/read-config.ts';
+import { type Config, settings } from '../config/settings.ts';
+import type { Log } from '../log/log.ts';
+import type { StoreDriver } from '../state/store/guarded-store.ts';
+import type { History } from '../state/store/presence.ts';
+
+/** What all replicas share, if an address says where. */
+export async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: Config, log: Log, now: () => number) {
+  if (stateUrl === undefined) return undefined;
+  const driver = await driverOf(stateUrl, log);
+  const { openStoreState } = await import('../state/store/store-state.ts');
+  return openStoreState({ driver, secret: stateSecret, baseUrl, log, now });
+}
+
+/** Whoever shares nothing loads no client of a store. */
+async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
+  if ('engine' in stateUrl) return (await import('../state/postgres/postgres-store.ts')).postgresDriver(stateUrl);
+  return (await import('../state/redis/redis-store.ts')).redisDriver(stateUrl, log);
+}
+
+/** Opens budgets again after the shared state went back in time, and says what is known of it. Returns the exit code. */
+export async function acceptState(
+  { stateUrl, stateSecret }: Config,
+  { log, now, print }: { log: Log; now: () => number; print: (text: string) => void },
+): Promise<number> {
+  if (stateUrl === undefined || stateSecret === undefined) {
+    const missing = [
+      stateUrl ? [] : settings.stateUrl.variable,
+      stateSecret ? [] : settings.stateSecret.variable,
+    ].flat();
+    throw new SettingsError(missing.map((name) => `${name} must be set, as it is for the replicas`));
+  }
+  const driver = await driverOf(stateUrl, log);
+  const { acceptStoreState } = await import('../state/store/store-state.ts');
+  const known = await acceptStoreState({ driver, secret: stateSecret, log, now });
+  for (const line of linesAbout(driver.hosts, known)) print(`${line}\n`);
+  return 0;
+}
+
+function* linesAbout(hosts: string, history: History | undefined): Generator<string> {
+  if (history === undefined)
+    return yield `${hosts} holds no state that was made with this secret: there is nothing to accept.`;
+  const { since, processes, doubt } = history;
+  const last = Math.max(...Object.values(processes).map(({ at }) => at));
+  yield `The state at ${hosts} began on ${dateOf(since)}. A replica wrote to it last on ${dateOf(last)}.`;
+  if (doubt === undefined) return yield 'It did not go back in time: budgets are open.';
+  yield doubt.found === 'empty'
+    ? `It was found empty on ${dateOf(doubt.at)}: what was spent before counts towards no budget.`
+    : `It was found to be an earlier copy on ${dateOf(doubt.at)}: what was spent since that copy counts towards no budget.`;
+  yield 'Budgets are open again.';
+}
+
+const dateOf = (time: number) => `${new Date(time).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
