@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { AdLibraryError } from '../../api/errors.ts';
+import { AdLibraryError } from '../../api/call.ts';
 import type { Documents } from './documents.ts';
 import type { StateLog } from './state-log.ts';
 

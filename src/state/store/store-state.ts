@@ -127,7 +127,7 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
     wait: (ms) => wait(ms, undefined, { ref: false }),
   });
   // Whatever service is behind it, the store is one.
-  const presence = new Presence(documents, `ad-library:2:{${seal.name('replicas')}}`, log);
+  const presence = new Presence(documents, `ad-library:2:{${seal.name('replicas')}}:replicas`, log);
   return { seal, store, documents, presence };
 }
 
