@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-worker.ts', import.meta.url));
 
 export default defineConfig({
-  resolve: { alias: [{ find: /^(?:\.\.\/)+workers\/start-worker\.ts$/, replacement: startBundledWorker }] },
+  resolve: { alias: [{ find: /^\.\/start-worker\.ts$/, replacement: startBundledWorker }] },
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
     include: ['test/**/*.test.ts'],

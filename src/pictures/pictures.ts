@@ -1,8 +1,7 @@
-import type { Worker } from 'node:worker_threads';
 import { raceAbort, withDeadline } from '../api/call.ts';
 import type { Chart } from '../charts/chart.ts';
 import { TenantCache } from '../state/memory-state.ts';
-import { startWorker } from '../workers/start-worker.ts';
+import { WorkerLate, WorkerPool } from '../workers/pool.ts';
 import { Turns } from '../workers/turns.ts';
 import {
   type Fetched,
@@ -125,7 +124,7 @@ export function openPictures(options: PictureOptions): OpenPictures {
   return {
     of: (tenantId) => new CallerPictures(tenantId, parts),
     close: async () => {
-      workers.close();
+      await workers.close();
       await (await opened)?.destroy();
     },
   };
@@ -327,106 +326,41 @@ interface DrawOptions {
 
 type Drawn = { jpeg: Uint8Array } | { failed: 'damaged' | 'slow' | 'ended' };
 
+const worker = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
+
 /** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
 class PictureWorkers {
-  readonly #limits: WorkerLimits;
-  readonly #turns: Turns;
-  readonly #idle = new Map<PictureWorker, NodeJS.Timeout>();
-  readonly #all = new Set<PictureWorker>();
+  readonly #drawMs: number;
+  readonly #workers: WorkerPool<DrawRequest, DrawReply>;
 
-  constructor(limits: WorkerLimits) {
-    this.#limits = limits;
-    this.#turns = new Turns({ maxRunning: limits.maxWorkers, perTenant: 1, maxWaiting: 1000, of: 'pictures' });
+  constructor({ drawMs, maxWorkers, idleMs }: WorkerLimits) {
+    this.#drawMs = drawMs;
+    this.#workers = new WorkerPool({ worker, maxWorkers, idleMs, maxWaiting: 1000, of: 'pictures' });
   }
 
-  async draw(request: DrawRequest, { tenantId, signal }: DrawOptions): Promise<Drawn> {
-    const end = await this.#turns.take(tenantId, signal);
-    // An abort does not stop the thread; its slot is freed when it ends.
-    return raceAbort(this.#draw(request).finally(end), signal);
+  draw(request: DrawRequest, { tenantId, signal }: DrawOptions): Promise<Drawn> {
+    // An abort does not stop the thread; its turn ends when it does.
+    return raceAbort(
+      this.#workers.inTurn(tenantId, signal, () => this.#draw(request)),
+      signal,
+    );
   }
 
-  close(): void {
-    for (const worker of this.#all) worker.end();
+  close(): Promise<void> {
+    return this.#workers.close();
   }
 
   async #draw(request: DrawRequest): Promise<Drawn> {
-    const worker = this.#take();
-    const reply = await worker.ask(request, this.#limits.drawMs);
-    // What a picture that cannot be decoded leaves behind is not known.
-    if (reply === undefined) worker.end();
-    if (worker.alive) this.#idle.set(worker, setTimeout(() => this.#drop(worker), this.#limits.idleMs).unref());
-    else this.#drop(worker);
-    if (reply === undefined) return { failed: 'damaged' };
-    return typeof reply === 'string' ? { failed: reply } : { jpeg: reply };
-  }
-
-  #take(): PictureWorker {
-    for (const [worker, timer] of this.#idle) {
-      clearTimeout(timer);
-      this.#idle.delete(worker);
-      if (worker.alive) return worker;
-      this.#drop(worker);
+    const worker = this.#workers.take() ?? this.#workers.start(undefined);
+    try {
+      const jpeg = await worker.ask(request, { ms: this.#drawMs });
+      // What a picture that cannot be decoded leaves behind is not known.
+      if (jpeg === undefined) void worker.end();
+      return jpeg ? { jpeg } : { failed: 'damaged' };
+    } catch (error) {
+      return { failed: error instanceof WorkerLate ? 'slow' : 'ended' };
+    } finally {
+      this.#workers.rest(worker);
     }
-    const worker = new PictureWorker();
-    this.#all.add(worker);
-    return worker;
-  }
-
-  #drop(worker: PictureWorker): void {
-    this.#idle.delete(worker);
-    this.#all.delete(worker);
-    worker.end();
-  }
-}
-
-/** Undefined where the picture cannot be decoded; `slow` and `ended` where the thread gave no answer. */
-type DrawResult = DrawReply | 'slow' | 'ended';
-
-const source = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
-
-/** Loading the thread. */
-const startMs = 20_000;
-
-/** One thread that decodes and draws: a request is answered before the next is sent. */
-class PictureWorker {
-  readonly #worker: Worker;
-  readonly #started: Promise<DrawResult>;
-  #settle: ((result: DrawResult) => void) | undefined;
-  alive = true;
-
-  constructor() {
-    this.#worker = startWorker<DrawReply>(source, {
-      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
-      onMessage: (reply) => this.#settle?.(reply),
-      onEnd: () => this.end(),
-    });
-    this.#started = this.#nextResult(startMs);
-  }
-
-  /** A thread that takes longer than it may is ended. */
-  async ask(request: DrawRequest, maxMs: number): Promise<DrawResult> {
-    await this.#started;
-    if (!this.alive) return 'ended';
-    this.#worker.postMessage(request);
-    return this.#nextResult(maxMs);
-  }
-
-  end(): void {
-    this.alive = false;
-    this.#settle?.('ended');
-    void this.#worker.terminate();
-  }
-
-  #nextResult(maxMs: number): Promise<DrawResult> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        resolve('slow');
-        this.end();
-      }, maxMs);
-      this.#settle = (result) => {
-        clearTimeout(timer);
-        resolve(result);
-      };
-    });
   }
 }

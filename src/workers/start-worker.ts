@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
-import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { Worker } from 'node:worker_threads';
 
 export interface WorkerSource {
   /** The module that starts the worker: where the paths begin. */
@@ -10,25 +10,17 @@ export interface WorkerSource {
   built: string;
 }
 
-export interface WorkerEvents<Message> extends Pick<WorkerOptions, 'workerData' | 'resourceLimits'> {
-  onMessage(message: Message): void;
-  /** May be called twice. @param cause if it failed */
-  onEnd(cause?: unknown): void;
-}
-
 /**
- * Starts a thread without an environment, arguments and standard output, which does not keep the process alive.
+ * Starts a thread with little memory, without an environment, arguments and standard output.
  *
  * The build puts the worker beside the bundle. Run from sources it is TypeScript, which Node 20 reads only after tsx was
  * registered in the worker itself.
  */
-export function startWorker<Message>(
-  { from, source, built }: WorkerSource,
-  { onMessage, onEnd, ...options }: WorkerEvents<Message>,
-): Worker {
+export function startWorker({ from, source, built }: WorkerSource, workerData: object): Worker {
   const isSource = from.endsWith('.ts');
-  const worker = new Worker(isSource ? fromSources(new URL(source, from)) : new URL(built, from), {
-    ...options,
+  return new Worker(isSource ? fromSources(new URL(source, from)) : new URL(built, from), {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
     eval: isSource,
     execArgv: [],
     argv: [],
@@ -38,12 +30,6 @@ export function startWorker<Message>(
     stdout: true,
     stderr: true,
   });
-  worker.on('message', onMessage);
-  worker.on('error', onEnd);
-  worker.on('exit', () => onEnd());
-  // Only now: whoever listens keeps the process alive.
-  worker.unref();
-  return worker;
 }
 
 function fromSources(worker: URL): string {

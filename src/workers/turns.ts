@@ -35,10 +35,6 @@ export class Turns {
     this.#limits = limits;
   }
 
-  isRunning(tenantId: string): boolean {
-    return this.#running.has(tenantId);
-  }
-
   /** Resolves, when it is the tenant's turn, to what ends it. */
   async take(tenantId: string, signal?: AbortSignal): Promise<() => void> {
     signal?.throwIfAborted();
@@ -88,22 +84,17 @@ export class Turns {
 
   #startNext(): void {
     for (;;) {
-      const next = this.#waiting
+      const [next] = this.#waiting
         .filter(({ tenantId }) => this.#mayRun(tenantId))
-        .reduce<Waiting | undefined>(
-          (first, waiting) => (first && !this.#comesBefore(waiting, first) ? first : waiting),
-          undefined,
+        .sort(
+          ({ tenantId: one }, { tenantId: other }) =>
+            this.#runningOf(one) - this.#runningOf(other) || this.#beganAt(one) - this.#beganAt(other),
         );
       if (next === undefined) return;
       this.#run(next.tenantId);
       this.#waiting.splice(this.#waiting.indexOf(next), 1);
       next.start();
     }
-  }
-
-  #comesBefore(one: Waiting, other: Waiting): boolean {
-    const fewer = this.#runningOf(one.tenantId) - this.#runningOf(other.tenantId);
-    return fewer < 0 || (fewer === 0 && this.#beganAt(one.tenantId) < this.#beganAt(other.tenantId));
   }
 
   #beganAt = (tenantId: string): number => this.#began.peek(tenantId) ?? 0;

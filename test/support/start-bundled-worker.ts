@@ -6,8 +6,7 @@ import * as startWorkers from '../../src/workers/start-worker.ts';
 export const workers = fileURLToPath(new URL('../../node_modules/.bundled-workers/', import.meta.url));
 
 /** Starts a worker of the sources as the built command starts its own. */
-export const startWorker: typeof startWorkers.startWorker = (source, events) =>
-  startWorkers.startWorker(
-    { ...source, built: basename(source.built), from: pathToFileURL(`${workers}bundle.js`).href },
-    events,
-  );
+export const startWorker: typeof startWorkers.startWorker = (source, workerData) => {
+  const from = pathToFileURL(`${workers}bundle.js`).href;
+  return startWorkers.startWorker({ ...source, built: basename(source.built), from }, workerData);
+};

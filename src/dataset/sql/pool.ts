@@ -1,6 +1,5 @@
-import type { Worker } from 'node:worker_threads';
 import { AdLibraryError } from '../../api/call.ts';
-import { startWorker } from '../../workers/start-worker.ts';
+import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { Turns } from '../../workers/turns.ts';
 import { type Cell, columnsOf, partsOf, type Row, type TableName } from '../tables.ts';
 import {
@@ -14,7 +13,6 @@ import {
   type StatementLimits,
   statementLimits,
   type WorkerRequest,
-  type WorkerSetup,
 } from './statement.ts';
 
 /** What a tenant has at one moment. Two of the same tenant and version hold the same rows. */
@@ -57,12 +55,19 @@ export interface SqlPoolOptions {
   idleMs?: number;
 }
 
-interface OpenDatabase {
+/** What a worker holds: the tables of one version of one tenant's dataset. */
+interface Tables {
+  tenantId: string;
   version: string;
   json: boolean;
-  worker: DatabaseWorker;
-  idle?: NodeJS.Timeout;
 }
+
+type DatabaseWorker = PooledWorker<WorkerRequest, Reply, Tables>;
+
+const worker = { from: import.meta.url, source: './worker.ts', built: './sql-worker.js' };
+
+/** Loading a part of the tables. */
+const loadMs = 20_000;
 
 /**
  * Answers SQL over the datasets of tenants. A worker serves one version of one tenant's dataset for as long as it lives,
@@ -70,22 +75,16 @@ interface OpenDatabase {
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
-  readonly #maxWorkers: number;
   readonly #graceMs: number;
-  readonly #idleMs: number;
-  readonly #turns: Turns;
+  readonly #workers: WorkerPool<WorkerRequest, Reply, Tables>;
   /** Exports under way, each with a worker of its own. */
   readonly #exports: Turns;
-  readonly #exporting = new Set<DatabaseWorker>();
-  /** By tenant, the one unused longest first. */
-  readonly #databases = new Map<string, OpenDatabase>();
 
   constructor({ maxWorkers = 2, maxWaiting = 16, limits, graceMs = 400, idleMs = 120_000 }: SqlPoolOptions = {}) {
     this.#limits = { ...statementLimits, ...limits };
-    this.#maxWorkers = maxWorkers;
     this.#graceMs = graceMs;
-    this.#idleMs = idleMs;
-    this.#turns = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'statements' });
+    const workerData = { limits: this.#limits };
+    this.#workers = new WorkerPool({ worker, workerData, maxWorkers, maxWaiting, of: 'statements', idleMs });
     this.#exports = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of: 'exports' });
   }
 
@@ -93,7 +92,7 @@ export class SqlPool {
   async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
     checkOptions({ sql, limit, cell });
     return await this.#withTables(snapshot, signal, async (worker): Promise<SqlResult> => {
-      const reply = await worker.ask({ type: 'query', sql, limit, cell }, signal);
+      const reply = await this.#ask(worker, { type: 'query', sql, limit, cell }, signal);
       if (reply.type !== 'result') throw new Error('The worker answered something else.');
       return reply.result;
     });
@@ -111,68 +110,46 @@ export class SqlPool {
     checkOptions({ sql, limit: resultLimits.rows, cell: resultLimits.cell });
     const { tenantId } = snapshot;
     const end = await this.#exports.take(tenantId, signal);
-    let taken: OpenDatabase | undefined;
+    let lent: DatabaseWorker | undefined;
     try {
       const first = await this.#withTables(snapshot, signal, async (worker) => {
-        const batch = await askBatch(worker, { type: 'export', sql }, signal);
-        taken = this.#takeOut(tenantId);
+        const batch = await this.#askBatch(worker, { type: 'export', sql }, signal);
+        this.#workers.lend(worker);
+        lent = worker;
         return batch;
       });
-      return await read({ columns: first.columns, rows: this.#batches(tenantId, taken, first, signal) });
+      return await read({ columns: first.columns, rows: this.#batches(tenantId, lent, first, signal) });
     } finally {
-      if (taken) await this.#giveBack(tenantId, taken);
+      if (lent?.isAlive) await this.#ask(lent, { type: 'close' }).catch(() => lent?.end());
+      if (lent) this.#workers.takeBack(lent);
       end();
     }
   }
 
-  async *#batches(tenantId: string, database: OpenDatabase | undefined, first: Batch, signal?: AbortSignal) {
+  async *#batches(tenantId: string, worker: DatabaseWorker | undefined, first: Batch, signal?: AbortSignal) {
     let batch = first;
     yield batch.rows;
-    while (database && !batch.done) {
-      batch = await this.#inTurn(tenantId, signal, () => askBatch(database.worker, { type: 'next' }, signal));
+    while (worker && !batch.done) {
+      batch = await this.#inTurn(tenantId, signal, () => this.#askBatch(worker, { type: 'next' }, signal));
       yield batch.rows;
     }
   }
 
-  #takeOut(tenantId: string): OpenDatabase | undefined {
-    const database = this.#databases.get(tenantId);
-    this.#databases.delete(tenantId);
-    if (database) this.#exporting.add(database.worker);
-    return database;
-  }
-
-  async #giveBack(tenantId: string, database: OpenDatabase): Promise<void> {
-    const { worker } = database;
-    this.#exporting.delete(worker);
-    if (worker.alive) await worker.ask({ type: 'close' });
-    if (this.#databases.has(tenantId) || this.#databases.size >= this.#maxWorkers) return worker.terminate();
-    this.#databases.set(tenantId, database);
-    this.#rest(tenantId);
-  }
-
   /** Forgets the tables of a tenant. */
-  async forget(tenantId: string): Promise<void> {
-    const database = this.#databases.get(tenantId);
-    this.#databases.delete(tenantId);
-    clearTimeout(database?.idle);
-    await database?.worker.terminate();
+  forget(tenantId: string): Promise<void> {
+    return this.#workers.end((held) => held.tenantId === tenantId);
   }
 
-  async close(): Promise<void> {
-    const exporting = [...this.#exporting].map((worker) => worker.terminate());
-    await Promise.all([...exporting, ...[...this.#databases.keys()].map((tenantId) => this.forget(tenantId))]);
+  close(): Promise<void> {
+    return this.#workers.close();
   }
 
   async #inTurn<Result>(tenantId: string, signal: AbortSignal | undefined, work: () => Promise<Result>) {
-    const end = await this.#turns.take(tenantId, signal);
-    try {
-      return await work();
-    } catch (error) {
+    return this.#workers.inTurn(tenantId, signal, work).catch((error) => {
       if (error instanceof SqlFailure) throw explainProblem(error.problem, this.#limits);
+      if (error instanceof WorkerLate) throw explainProblem({ reason: 'slow' }, this.#limits);
       throw error instanceof WorkerDied ? withoutAnswer(error) : error;
-    } finally {
-      end();
-    }
+    });
   }
 
   #withTables<Result>(
@@ -180,53 +157,69 @@ export class SqlPool {
     signal: AbortSignal | undefined,
     work: (worker: DatabaseWorker) => Promise<Result>,
   ): Promise<Result> {
-    return this.#inTurn(snapshot.tenantId, signal, async () => {
+    const attempt = async (json: boolean) => {
+      const worker = await this.#workerFor(snapshot, { json, signal });
       try {
-        return await work(await this.#workerFor(snapshot, { json: false, signal })).catch(async (error) => {
-          if (!(error instanceof SqlFailure && error.problem.reason === 'json')) throw error;
-          return await work(await this.#workerFor(snapshot, { json: true, signal }));
-        });
+        return await work(worker);
       } finally {
-        this.#rest(snapshot.tenantId);
+        this.#workers.rest(worker);
       }
-    });
+    };
+    return this.#inTurn(snapshot.tenantId, signal, () =>
+      attempt(false).catch((error) => {
+        if (error instanceof SqlFailure && error.problem.reason === 'json') return attempt(true);
+        throw error;
+      }),
+    );
   }
 
-  async #workerFor(
-    snapshot: Snapshot,
-    { json, signal }: { json: boolean; signal: AbortSignal | undefined },
-  ): Promise<DatabaseWorker> {
+  async #workerFor(snapshot: Snapshot, { json, signal }: Loading): Promise<DatabaseWorker> {
     const { tenantId, version } = snapshot;
-    const database = this.#databases.get(tenantId);
-    clearTimeout(database?.idle);
-    if (database?.worker.alive && database.version === version && (database.json || !json)) {
-      this.#databases.delete(tenantId);
-      this.#databases.set(tenantId, database);
-      return database.worker;
-    }
+    const known = this.#workers.take(
+      (held) => held.tenantId === tenantId && held.version === version && (held.json || !json),
+    );
+    if (known) return known;
     await this.forget(tenantId);
-    for (const other of this.#databases.keys()) {
-      if (this.#databases.size < this.#maxWorkers) break;
-      if (!this.#turns.isRunning(other)) await this.forget(other);
-    }
-    const worker = new DatabaseWorker({ limits: this.#limits, graceMs: this.#graceMs });
-    this.#databases.set(tenantId, { version, json, worker });
+    const worker = this.#workers.start({ tenantId, version, json });
     try {
-      await worker.ready();
-      await loadAll(worker, snapshot.tables({ json }), { json, signal });
-      await worker.ask({ type: 'seal', json }, signal);
+      // The worker loads one part while the next is made.
+      let loaded = Promise.resolve();
+      for await (const part of snapshot.tables({ json })) {
+        await loaded;
+        loaded = this.#load(worker, part, { json, signal });
+        // Avoids an unhandled rejection; the next await throws it.
+        loaded.catch(() => {});
+      }
+      await loaded;
+      await this.#ask(worker, { type: 'seal', json }, signal, loadMs);
     } catch (error) {
-      await this.forget(tenantId);
+      await worker.end();
       throw error;
     }
     return worker;
   }
 
-  #rest(tenantId: string): void {
-    const database = this.#databases.get(tenantId);
-    if (!database) return;
-    if (!database.worker.alive) this.#databases.delete(tenantId);
-    else database.idle = setTimeout(() => void this.forget(tenantId), this.#idleMs).unref();
+  async #load(worker: DatabaseWorker, { table, rows }: TableRows, { json, signal }: Loading): Promise<void> {
+    // A name that no row has stands for the column that is not wanted.
+    const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
+    for (const part of partsOf(cellsOf(rows, columns), sizeOf))
+      await this.#ask(worker, { type: 'load', table, rows: part }, signal, loadMs);
+  }
+
+  async #ask(worker: DatabaseWorker, request: WorkerRequest, signal?: AbortSignal, ms = this.#limits.statementMs) {
+    const reply = await worker.ask(request, { ms, signal, graceMs: this.#graceMs });
+    if (reply.type === 'failed') throw new SqlFailure(reply.problem);
+    return reply;
+  }
+
+  async #askBatch(
+    worker: DatabaseWorker,
+    request: Extract<WorkerRequest, { type: 'export' | 'next' }>,
+    signal: AbortSignal | undefined,
+  ): Promise<Batch> {
+    const reply = await this.#ask(worker, request, signal);
+    if (reply.type !== 'batch') throw new Error('The worker answered something else.');
+    return reply.batch;
   }
 }
 
@@ -240,151 +233,9 @@ interface Loading {
   signal: AbortSignal | undefined;
 }
 
-/** The worker loads one part while the next is made. */
-async function loadAll(worker: DatabaseWorker, tables: ReturnType<Snapshot['tables']>, how: Loading): Promise<void> {
-  let loaded = Promise.resolve();
-  for await (const part of tables) {
-    await loaded;
-    loaded = load(worker, part, how);
-    // Avoids an unhandled rejection; the next await throws it.
-    loaded.catch(() => {});
-  }
-  await loaded;
-}
-
-async function load(worker: DatabaseWorker, { table, rows }: TableRows, { json, signal }: Loading): Promise<void> {
-  // A name that no row has stands for the column that is not wanted.
-  const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
-  for (const part of partsOf(cellsOf(rows, columns), sizeOf))
-    await worker.ask({ type: 'load', table, rows: part }, signal);
-}
-
 function* cellsOf(rows: readonly object[], columns: readonly string[]): Generator<Cell[]> {
   for (const row of rows as readonly Record<string, Cell>[]) yield columns.map((name) => row[name] ?? null);
 }
 
 const sizeOf = (cells: readonly Cell[]): number =>
   cells.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0);
-
-async function askBatch(
-  worker: DatabaseWorker,
-  request: { type: 'export'; sql: string } | { type: 'next' },
-  signal: AbortSignal | undefined,
-): Promise<Batch> {
-  const reply = await worker.ask(request, signal);
-  if (reply.type !== 'batch') throw new Error('The worker answered something else.');
-  return reply.batch;
-}
-
-interface WorkerOptions {
-  limits: StatementLimits;
-  /** How long after a statement's time the worker may still take to answer; then it is ended. */
-  graceMs: number;
-}
-
-interface Waiting {
-  resolve(reply: Reply): void;
-  reject(error: Error): void;
-}
-
-/** The worker ended before it answered. */
-class WorkerDied extends Error {
-  override readonly name = 'WorkerDied';
-}
-
-/** One worker with the tables of one tenant: a request is answered before the next is sent. */
-class DatabaseWorker {
-  readonly #worker: Worker;
-  readonly #stop = new SharedArrayBuffer(4);
-  readonly #options: WorkerOptions;
-  #waiting: Waiting | undefined;
-  #ended: Error | undefined;
-
-  constructor(options: WorkerOptions) {
-    this.#options = options;
-    this.#worker = startWorker<Reply>(source, {
-      workerData: { limits: options.limits, stop: this.#stop } satisfies WorkerSetup,
-      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
-      onMessage: (reply) => this.#settle(({ resolve }) => resolve(reply)),
-      onEnd: (cause) => this.#end(new WorkerDied('The worker ended.', { cause })),
-    });
-  }
-
-  get alive(): boolean {
-    return this.#ended === undefined;
-  }
-
-  /** Resolves once the engine is loaded. */
-  async ready(): Promise<void> {
-    if (this.#ended) throw this.#ended;
-    await this.#reply(OPENING_MS);
-  }
-
-  /** A signal stops the statement; the worker lives on where the statement stops in time. */
-  async ask(request: WorkerRequest, signal?: AbortSignal): Promise<Reply> {
-    signal?.throwIfAborted();
-    if (this.#ended) throw this.#ended;
-    const { limits, graceMs } = this.#options;
-    const flag = new Int32Array(this.#stop);
-    Atomics.store(flag, 0, 0);
-    let endSoon: NodeJS.Timeout | undefined;
-    const abort = () => {
-      Atomics.store(flag, 0, 1);
-      endSoon = setTimeout(() => this.terminate(), graceMs);
-    };
-    signal?.addEventListener('abort', abort, { once: true });
-    try {
-      this.#worker.postMessage(request);
-      const filling = request.type === 'load' || request.type === 'seal';
-      const reply = await this.#reply(filling ? OPENING_MS : limits.statementMs + graceMs);
-      if (reply.type === 'failed') throw new SqlFailure(reply.problem);
-      return reply;
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    } finally {
-      clearTimeout(endSoon);
-      signal?.removeEventListener('abort', abort);
-    }
-  }
-
-  async terminate(): Promise<void> {
-    this.#end(new WorkerDied('The worker was ended.'));
-    await this.#worker.terminate();
-  }
-
-  #reply(withinMs: number): Promise<Reply> {
-    return new Promise((resolve, reject) => {
-      const late = setTimeout(() => {
-        this.#settle(({ reject: refuse }) => refuse(new SqlFailure({ reason: 'slow' })));
-        void this.terminate();
-      }, withinMs);
-      this.#waiting = {
-        resolve(reply) {
-          clearTimeout(late);
-          resolve(reply);
-        },
-        reject(error) {
-          clearTimeout(late);
-          reject(error);
-        },
-      };
-    });
-  }
-
-  #settle(how: (waiting: Waiting) => void): void {
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    if (waiting) how(waiting);
-  }
-
-  #end(error: Error): void {
-    this.#ended ??= error;
-    this.#settle(({ reject }) => reject(error));
-  }
-}
-
-const source = { from: import.meta.url, source: './worker.ts', built: './sql-worker.js' };
-
-/** Loading the engine, or a part of the tables. */
-const OPENING_MS = 20_000;

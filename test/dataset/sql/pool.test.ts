@@ -98,6 +98,24 @@ test.each([
   },
 );
 
+test('of 200 statements of two tenants at once, one that hangs loses its own answer alone', async () => {
+  const pool = newPool({ maxWaiting: 400, limits: { statementMs: 200 }, graceMs: 100 });
+  const answered: string[] = [];
+  const ask = async (at: number) => {
+    const tenant = at % 2 === 0 ? 'even' : 'odd';
+    if (at === 20) return await pool.query(snapshotOf(tenant, someAds(2)), { sql: uninterruptible });
+    const found = await countAds(pool, snapshotOf(tenant, someAds(at % 2 === 0 ? 2 : 3)));
+    answered.push(tenant);
+    return found;
+  };
+  const all = await Promise.allSettled(Array.from({ length: 200 }, (_, at) => ask(at)));
+  const expected = (at: number) => ({ status: 'fulfilled', value: at % 2 === 0 ? 2 : 3 });
+  expect(all.filter((_, at) => at !== 20)).toEqual(all.flatMap((_, at) => (at === 20 ? [] : expected(at))));
+  expect(String((all[20] as PromiseRejectedResult).reason)).toContain('stopped after 0.2 seconds');
+  // While the one hangs, the other tenant goes on.
+  expect(answered.slice(0, 100).filter((tenant) => tenant === 'odd').length).toBeGreaterThan(55);
+});
+
 test('a statement waits for the one before of its tenant; only so many wait, and a signal ends the wait', async () => {
   const pool = newPool({ maxWaiting: 4, limits: { statementMs: 60_000 } });
   const snapshot = snapshotOf('tenant', someAds(3));

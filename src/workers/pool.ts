@@ -1,0 +1,202 @@
+import type { Worker } from 'node:worker_threads';
+import { startWorker, type WorkerSource } from './start-worker.ts';
+import { type TurnLimits, Turns } from './turns.ts';
+
+export interface PoolOptions extends Pick<TurnLimits, 'maxWaiting' | 'of'> {
+  worker: WorkerSource;
+  /** What a worker is started with; `stop` is added to it, see PooledWorker. */
+  workerData?: object;
+  /** So many compute at once, each for another tenant, and so many are there, beside those that are lent. */
+  maxWorkers: number;
+  /** How long a worker without work is kept. */
+  idleMs: number;
+}
+
+/** The worker took longer than it may, and was ended. */
+export class WorkerLate extends Error {
+  override readonly name = 'WorkerLate';
+}
+
+/** The worker ended before it answered. */
+export class WorkerDied extends Error {
+  override readonly name = 'WorkerDied';
+}
+
+/**
+ * Threads for heavy work, with turns between tenants. What a worker holds is up to the pool's user, who finds it again by
+ * that: a worker with the tables of one tenant serves nobody else. One that dies ends only what was asked of it.
+ */
+export class WorkerPool<Request, Reply, Held = undefined> {
+  readonly #options: PoolOptions;
+  readonly #turns: Turns;
+  readonly #workers = new Set<PooledWorker<Request, Reply, Held>>();
+  readonly #lent = new Set<PooledWorker<Request, Reply, Held>>();
+  /** The one unused longest first. */
+  readonly #idle = new Map<PooledWorker<Request, Reply, Held>, NodeJS.Timeout>();
+
+  constructor(options: PoolOptions) {
+    const { maxWorkers, maxWaiting, of } = options;
+    this.#options = options;
+    this.#turns = new Turns({ maxRunning: maxWorkers, perTenant: 1, maxWaiting, of });
+  }
+
+  /** Does work when it is the tenant's turn. @throws AdLibraryError `busy` where too many wait */
+  async inTurn<Result>(
+    tenantId: string,
+    signal: AbortSignal | undefined,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    const end = await this.#turns.take(tenantId, signal);
+    try {
+      return await work();
+    } finally {
+      end();
+    }
+  }
+
+  /** A worker without work that holds what is looked for. Whoever takes it lets it rest afterwards. */
+  take(fits: (held: Held) => boolean = () => true): PooledWorker<Request, Reply, Held> | undefined {
+    const [worker] = [...this.#idle.keys()].filter(({ held }) => fits(held));
+    if (worker) this.#wake(worker);
+    return worker;
+  }
+
+  /** A new worker, in place of one that is unused where there would be too many. */
+  start(held: Held): PooledWorker<Request, Reply, Held> {
+    for (const unused of this.#idle.keys()) if (this.#workers.size >= this.#options.maxWorkers) void unused.end();
+    const { worker: source, workerData } = this.#options;
+    const worker = new PooledWorker<Request, Reply, Held>(held, { source, workerData }, () => {
+      this.#wake(worker);
+      this.#workers.delete(worker);
+      this.#lent.delete(worker);
+    });
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  rest(worker: PooledWorker<Request, Reply, Held>): void {
+    if (!worker.isAlive || this.#lent.has(worker)) return;
+    this.#idle.set(worker, setTimeout(() => void worker.end(), this.#options.idleMs).unref());
+  }
+
+  /** Takes a worker out for longer than a turn: another may be started in its place. */
+  lend(worker: PooledWorker<Request, Reply, Held>): void {
+    this.#workers.delete(worker);
+    this.#lent.add(worker);
+  }
+
+  takeBack(worker: PooledWorker<Request, Reply, Held>): void {
+    this.#lent.delete(worker);
+    if (this.#workers.size >= this.#options.maxWorkers) return void worker.end();
+    this.#workers.add(worker);
+    this.rest(worker);
+  }
+
+  /** Ends workers, whatever they do; those that are lent stay. */
+  async end(fits: (held: Held) => boolean): Promise<void> {
+    await Promise.all([...this.#workers].filter(({ held }) => fits(held)).map((worker) => worker.end()));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#workers, ...this.#lent].map((worker) => worker.end()));
+  }
+
+  #wake(worker: PooledWorker<Request, Reply, Held>): void {
+    clearTimeout(this.#idle.get(worker));
+    this.#idle.delete(worker);
+  }
+}
+
+interface Waiting<Reply> {
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+}
+
+interface AskOptions {
+  /** How long the worker may take; then it is ended. */
+  ms: number;
+  /** Sets `stop`; the worker lives on where it answers within the grace. */
+  signal?: AbortSignal | undefined;
+  graceMs?: number;
+}
+
+/** Loading a worker. */
+const startMs = 20_000;
+
+/**
+ * One thread: a request is answered before the next is sent, and it says once that it is ready. In its `workerData` is
+ * `stop`, one whole number, shared: not 0 once what was asked is to stop.
+ */
+export class PooledWorker<Request, Reply, Held> {
+  readonly held: Held;
+  readonly #thread: Worker;
+  readonly #stop = new Int32Array(new SharedArrayBuffer(4));
+  readonly #ready: Promise<Reply>;
+  readonly #onEnd: () => void;
+  #waiting: Waiting<Reply> | undefined;
+  #ended: Error | undefined;
+
+  constructor(
+    held: Held,
+    { source, workerData }: { source: WorkerSource; workerData?: object | undefined },
+    onEnd: () => void,
+  ) {
+    this.held = held;
+    this.#onEnd = onEnd;
+    this.#thread = startWorker(source, { ...workerData, stop: this.#stop.buffer });
+    this.#thread.on('message', (reply) => this.#waiting?.resolve(reply));
+    this.#thread.on('error', (cause) => this.end(new WorkerDied('The worker failed.', { cause })));
+    this.#thread.on('exit', () => this.end());
+    // Only now: whoever listens keeps the process alive.
+    this.#thread.unref();
+    this.#ready = this.#answer(startMs);
+    this.#ready.catch(() => {});
+  }
+
+  get isAlive(): boolean {
+    return this.#ended === undefined;
+  }
+
+  /** @throws WorkerLate, WorkerDied, or the signal's reason when that aborts */
+  async ask(request: Request, { ms, signal, graceMs = 0 }: AskOptions): Promise<Reply> {
+    signal?.throwIfAborted();
+    await this.#ready;
+    if (this.#ended) throw this.#ended;
+    Atomics.store(this.#stop, 0, 0);
+    let endSoon: NodeJS.Timeout | undefined;
+    const abort = () => {
+      Atomics.store(this.#stop, 0, 1);
+      endSoon = setTimeout(() => this.end(), graceMs);
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      this.#thread.postMessage(request);
+      return await this.#answer(ms + graceMs);
+    } finally {
+      clearTimeout(endSoon);
+      signal?.removeEventListener('abort', abort);
+      signal?.throwIfAborted();
+    }
+  }
+
+  async end(error: Error = new WorkerDied('The worker was ended.')): Promise<void> {
+    if (!this.#ended) this.#onEnd();
+    this.#ended ??= error;
+    this.#waiting?.reject(error);
+    await this.#thread.terminate();
+  }
+
+  #answer(withinMs: number): Promise<Reply> {
+    return new Promise<Reply>((resolve, reject) => {
+      const late = setTimeout(() => this.end(new WorkerLate('The worker took too long.')), withinMs);
+      const settled = <Value>(settle: (value: Value) => void) => {
+        return (value: Value) => {
+          clearTimeout(late);
+          this.#waiting = undefined;
+          settle(value);
+        };
+      };
+      this.#waiting = { resolve: settled(resolve), reject: settled(reject) };
+    });
+  }
+}
