@@ -227,7 +227,9 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     ...contexts,
     close: async (ms) => {
       await answers.close(ms);
-      await Promise.all([state.datasets.close(), contexts.close(ms), pictures.close(), network.close()]);
+      await Promise.all([state.datasets.close(), contexts.close(ms), pictures.close()]);
+      // What a dataset could not be kept for before asks once more whose it is.
+      await network.close();
     },
   };
 }

@@ -2,8 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
-import { type KeptDataset, keptDatasets, removeDataset } from '../state/files/kept-files.ts';
-import { unless } from '../state/files/segment-folder.ts';
+import { type KeptAccount, keptAccounts, removeAccount } from '../state/files/file-datasets.ts';
+import { unless } from '../state/files/file-lock.ts';
 import { exportsFolder } from '../state/folder-exports.ts';
 
 /** Deletes the datasets that are kept in files, after saying what they are. Exports stay. Returns the exit code. */
@@ -11,11 +11,11 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   if (files === undefined)
     throw new SettingsError([`${settings.files.variable} (or ${settings.files.flag}) must name the folder to clear`]);
   const folder = resolve(files);
-  const kept = await keptDatasets(folder);
+  const kept = await keptAccounts(folder);
   print(`${folder} keeps ${counted(kept.length, 'dataset')}${kept.length > 0 ? ':' : '.'}\n`);
   for (const dataset of kept) print(`  ${datasetText(dataset)}\n`);
   for (const { path } of kept)
-    print((await removeDataset(path)) ? `Deleted all but files of other programs in ${path}\n` : `Deleted ${path}\n`);
+    print((await removeAccount(path)) ? `Deleted all but files of other programs in ${path}\n` : `Deleted ${path}\n`);
   const exports = exportsFolder(folder);
   const exported = (await readdir(exports).catch(unless('ENOENT'))) ?? [];
   if (exported.length > 0)
@@ -23,8 +23,10 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   return 0;
 }
 
-function datasetText({ baseUrl, ads, pages, gatherings, bytes }: KeptDataset): string {
-  const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering'), size(bytes)];
+function datasetText({ baseUrl, ads, pages, gatherings, others, bytes }: KeptAccount): string {
+  const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
+  if (others > 0) parts.push(counted(others, 'other record'));
+  parts.push(size(bytes));
   return `${baseUrl ?? 'an unknown service'}: ${parts.join(', ')}`;
 }
 

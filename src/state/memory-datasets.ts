@@ -41,7 +41,7 @@ const USABLE = 0.8;
  */
 export class MemoryDatasets implements Datasets {
   readonly #datasets = new Map<string, MemoryDataset>();
-  readonly #unread = new UnreadAnswers((tenantId, batch) => this.apply(tenantId, recordsOf(batch)));
+  readonly #unread = new UnreadAnswers((tenantId, batch) => void this.apply(tenantId, recordsOf(batch)));
   readonly #maxBytes: number;
   readonly #maxBytesEach: number;
   readonly #now: () => number;
@@ -110,17 +110,23 @@ export class MemoryDatasets implements Datasets {
     return this.#datasets.get(tenantId);
   }
 
-  /** Changes a tenant's dataset, and makes room if it has grown. */
-  apply(tenantId: string, records: readonly DatasetRecord[]): void {
+  /** Bytes of a tenant's dataset, as they are counted. */
+  bytesOf(tenantId: string): number {
+    return this.#datasetOf(tenantId)?.bytes ?? 0;
+  }
+
+  /** Changes a tenant's dataset, and makes room if it has grown. Returns the records that changed something. */
+  apply(tenantId: string, records: readonly DatasetRecord[]): DatasetRecord[] {
     const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(`${++this.#created}`);
     const before = this.#datasets.has(tenantId) ? dataset.bytes : 0;
-    for (const record of records) dataset.apply(record);
+    const changing = records.filter((record) => dataset.apply(record));
     this.#order = Math.max(this.#order, dataset.order);
     if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - SLACK) * this.#maxBytesEach);
     this.#bytes += (dataset.isEmpty ? 0 : dataset.bytes) - before;
     if (dataset.isEmpty) this.#datasets.delete(tenantId);
     else this.#datasets.set(tenantId, dataset);
     if (this.#bytes > this.#maxBytes) this.#makeRoom();
+    return changing;
   }
 
   /** Whoever holds the most gives up what came longest ago. */
@@ -265,8 +271,11 @@ export class MemoryDataset {
     return this.#items[type].get(id);
   }
 
-  apply(record: DatasetRecord): void {
-    if (this.#apply(record)) this.#changes++;
+  /** Returns whether it changed anything. */
+  apply(record: DatasetRecord): boolean {
+    const isChange = this.#apply(record);
+    if (isChange) this.#changes++;
+    return isChange;
   }
 
   #apply(record: DatasetRecord): boolean {

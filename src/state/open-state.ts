@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
 import { type ExportStore, MemoryExports } from './exports.ts';
 import { FileDatasets } from './files/file-datasets.ts';
-import { FileTurns } from './files/file-turns.ts';
+import { FileTurns } from './files/file-lock.ts';
 import { exportsFolder, folderExports } from './folder-exports.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import { memoryState, NamedTurns } from './memory-state.ts';

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { clearFiles } from '../../src/cli/files.ts';
 import { readConfig } from '../../src/config/read-config.ts';
-import { datasetsFolder, FileDatasets } from '../../src/state/files/file-datasets.ts';
+import { FileDatasets } from '../../src/state/files/file-datasets.ts';
 import { exportsFolder, folderExports } from '../../src/state/folder-exports.ts';
 import { add } from '../state/add-items.ts';
+import { baseUrl, olderAd, writeOlder } from '../state/files/older-folder.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = temporaryFolder();
@@ -16,7 +17,7 @@ const newFolder = () => join(root, `${++folders}`);
 const datasetIn = (folder: string, userId = 'u') =>
   new FileDatasets({
     folder,
-    baseUrl: 'https://api.example.com/v2',
+    baseUrl,
     now: Date.now,
     elapsed: Date.now,
     userIdOf: async () => userId,
@@ -36,13 +37,13 @@ test('says what is kept, and deletes it', async () => {
   const folder = newFolder();
   await add(await datasetIn(folder).of(caller), 1, { id: 'x' }, { id: 'y' });
   await add(await datasetIn(folder).of(caller), 2, { id: 'x', headline: 'new' });
-  await add(await datasetIn(folder, 'other').of(caller), 2, { id: 'z' });
+  await writeOlder(folder, 'other', [olderAd(2, { id: 'z' })]);
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
   expect(printed).toContain(`${folder} keeps 2 datasets:\n`);
   expect(printed).toContain('https://api.example.com/v2: 2 ads, no pages, no gatherings, 0.0 MB');
   expect(printed.match(/^Deleted /gm)).toHaveLength(2);
-  expect(await readdir(datasetsFolder(folder))).toEqual([]);
+  expect([...(await readdir(join(folder, 'accounts'))), ...(await readdir(join(folder, 'datasets')))]).toEqual([]);
   expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
   expect((await (await datasetIn(folder).of(caller)).contents()).ads).toEqual([]);
 });
@@ -50,16 +51,16 @@ test('says what is kept, and deletes it', async () => {
 test('leaves files of others where they are', async () => {
   const folder = newFolder();
   await add(await datasetIn(folder).of(caller), 1, { id: 'x' });
-  const [name = ''] = await readdir(datasetsFolder(folder));
+  const [older = ''] = await writeOlder(folder, 'other', [olderAd(2, { id: 'z' })]);
   const theirs = [
     join(folder, 'export.csv'),
-    join(datasetsFolder(folder), 'notes.jsonl'),
-    join(datasetsFolder(folder), name, 'notes.jsonl'),
+    join(folder, 'accounts', 'notes.jsonl'),
+    join(dirname(older), 'notes.jsonl'),
   ];
   for (const file of theirs) await writeFile(file, 'mine');
   expect((await clear(folder)).printed).toContain('Deleted all but files of other programs');
   expect(theirs.every((file) => existsSync(file))).toBe(true);
-  expect(await readdir(join(datasetsFolder(folder), name))).toEqual(['notes.jsonl']);
+  expect(await readdir(dirname(older))).toEqual(['notes.jsonl']);
 });
 
 test('empties the dataset of a server that is running, which goes on', async () => {

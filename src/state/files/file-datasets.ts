@@ -1,20 +1,33 @@
 import { hash } from 'node:crypto';
+import { lstat, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
-import type { Dataset, DatasetCaller, Datasets } from '../dataset.ts';
-import { MemoryDatasets, type MemoryDatasetsOptions } from '../memory-datasets.ts';
-import { FileDataset, type FileDatasetOptions } from './file-dataset.ts';
-import { SegmentFolder } from './segment-folder.ts';
+import {
+  type Dataset,
+  type DatasetCaller,
+  type Datasets,
+  type GatheringStep,
+  type ItemBatch,
+  idKey,
+} from '../dataset.ts';
+import type { DatasetRecord } from '../dataset-record.ts';
+import { MemoryDatasets, type MemoryDatasetsOptions, recordsOf } from '../memory-datasets.ts';
+import { lineOf, recordOfLine } from '../record-lines.ts';
+import { AccountFile, headIn } from './account-file.ts';
+import { takeLock, unless } from './file-lock.ts';
+import { OlderFolder } from './older-folder.ts';
+
+type Warn = (message: string, fields: Record<string, unknown>) => void;
 
 export interface FileDatasetsOptions {
-  /** The folder for all datasets. */
+  /** The folder that a person chose. */
   folder: string;
   baseUrl: string;
   now: () => number;
   elapsed: () => number;
   /** The account of a key; undefined if the service does not say. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
-  warn: FileDatasetOptions['warn'];
+  warn: Warn;
   limits?: MemoryDatasetsOptions;
 }
 
@@ -28,13 +41,14 @@ interface KnownCaller {
   until: number;
 }
 
-const ASK_AGAIN_MS = 30_000;
+const askAgainMs = 30_000;
 
 /** Failures that are answers: the service does not say whose key it is. After any other it may say so later. */
 const finalAnswers: readonly ErrorKind[] = ['forbidden', 'not_found', 'invalid_request', 'unexpected_response'];
 
-/** Where the datasets lie in the folder that a person chose. */
-export const datasetsFolder = (files: string): string => join(files, 'datasets');
+/** Where the files of accounts lie, and where earlier versions kept their datasets. */
+const accountsFolder = (files: string): string => join(files, 'accounts');
+const olderFolder = (files: string): string => join(files, 'datasets');
 
 /**
  * Datasets that survive the process, one for each address and account, so that a new key of the same account finds it.
@@ -80,19 +94,20 @@ export class FileDatasets implements Datasets {
   }
 
   async #open(requested: KnownCaller): Promise<FileDataset | undefined> {
-    const { folder, baseUrl, now, elapsed, userIdOf, warn } = this.#options;
+    const { folder, baseUrl, elapsed, userIdOf, warn } = this.#options;
     const userId = await userIdOf(requested.caller).catch((error: unknown) => {
       requested.failure = failureOf(error);
     });
     if (userId === undefined) {
-      requested.until = elapsed() + ASK_AGAIN_MS;
+      requested.until = elapsed() + askAgainMs;
       warn('the dataset is not kept in files: the service did not say whose key this is', {});
       return;
     }
     const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);
-    const path = join(datasetsFolder(folder), name);
     const { tenantId } = requested.caller;
-    return new FileDataset({ memory: this.#memory, tenantId, folder: new SegmentFolder({ path, baseUrl, now }), warn });
+    const older = new OlderFolder(join(olderFolder(folder), name));
+    const path = join(accountsFolder(folder), `${name}.jsonl`);
+    return new FileDataset({ memory: this.#memory, tenantId, path, baseUrl, older, warn });
   }
 }
 
@@ -103,4 +118,241 @@ function failureOf(error: unknown): AdLibraryError | undefined {
   if (kind !== undefined && finalAnswers.includes(kind)) return;
   const problem = 'The service did not say whose key this is (whoami), so what is kept in files cannot be read now.';
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
+}
+
+interface FileDatasetOptions {
+  /** Holds what was read. */
+  memory: MemoryDatasets;
+  tenantId: string;
+  path: string;
+  baseUrl: string;
+  older: OlderFolder;
+  warn: Warn;
+}
+
+/** Records that wait for a disk that takes nothing; the oldest of more are only in memory. */
+const maxWaiting = 10_000;
+/** Older records that are appended at once. */
+const olderAtOnce = 1000;
+/** The file may have so many bytes more than twice what is kept before it is written anew. */
+const slackBytes = 1024 * 1024;
+
+/** A dataset in a file, as this process has read it. */
+class FileDataset implements Dataset {
+  readonly #options: FileDatasetOptions;
+  readonly #file: AccountFile;
+  /** What is in memory, and not in the file yet. */
+  #waiting: DatasetRecord[];
+  /** What an earlier version wrote, and is not in the file yet. */
+  #olderLeft: { lines: string[]; whole: string[] } | undefined;
+  #isDamageKnown = false;
+  #compactAbove = 0;
+  #isFailing = false;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(options: FileDatasetOptions) {
+    const { memory, tenantId, path, baseUrl } = options;
+    this.#options = options;
+    this.#waiting = [...memory.records(tenantId)];
+    this.#file = new AccountFile(path, baseUrl, {
+      take: (line) => this.#take(line),
+      startOver: () => memory.forget(tenantId),
+      lines: () => linesOf(memory.records(tenantId)),
+    });
+  }
+
+  async addItems(batch: ItemBatch): Promise<void> {
+    await this.#add(recordsOf({ ...batch, order: batch.order ?? (await this.order()) }));
+  }
+
+  async saveGathering(step: GatheringStep): Promise<void> {
+    await this.#add([{ ...step, kind: 'gathering' }]);
+  }
+
+  async order(): Promise<number> {
+    await this.sync();
+    return this.#options.memory.nextOrder();
+  }
+
+  item: Dataset['item'] = async (type, id) => (await this.#memory()).item(type, id);
+  contents = async () => (await this.#memory()).contents();
+  maxAds = async () => (await this.#memory()).maxAds();
+
+  /** Not while another one reads the file anew. */
+  async #memory(): Promise<Dataset> {
+    const { memory, tenantId } = this.#options;
+    await this.#turn;
+    return memory.of({ tenantId });
+  }
+
+  /** Reads what other processes brought, and writes what could not be written before. */
+  sync(): Promise<void> {
+    return this.#inTurn(() => (this.#waiting.length > 0 ? this.#write() : this.#file.follow()));
+  }
+
+  /** Ends when everything is written, if it can be. */
+  close(): Promise<void> {
+    return this.#waiting.length > 0 ? this.sync() : this.#turn;
+  }
+
+  async #add(records: readonly DatasetRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    await this.#inTurn(() => {
+      this.#waiting = [...this.#waiting, ...records].slice(-maxWaiting);
+      return this.#write();
+    });
+  }
+
+  async #write(): Promise<void> {
+    try {
+      await this.#file.append(this.#waiting.map(lineOf));
+    } finally {
+      // In memory they are behind what others had appended, as they are in the file.
+      this.#apply(this.#waiting);
+    }
+    this.#waiting = [];
+  }
+
+  /** One thing after the other. What fails is tried again next time; until then memory has it. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const { warn } = this.#options;
+    const failed = (error: unknown) => {
+      if (!this.#isFailing)
+        warn('the dataset could not be kept in files', { file: this.#file.path, error: String(error) });
+      this.#isFailing = true;
+    };
+    const whole = async () => {
+      await work();
+      await this.#takeOlder();
+      await this.#compact();
+      this.#isFailing = false;
+    };
+    this.#turn = this.#turn.then(whole).catch(failed);
+    return this.#turn;
+  }
+
+  #take(line: string): boolean {
+    const record = recordOfLine(line);
+    if (record) this.#apply([record]);
+    else if (!isOfSomeKind(line) && !this.#isDamageKnown) {
+      this.#isDamageKnown = true;
+      this.#options.warn('skipped damaged lines of a file', { file: this.#file.path });
+    }
+    return record !== undefined;
+  }
+
+  #apply(records: readonly DatasetRecord[]): DatasetRecord[] {
+    const { memory, tenantId } = this.#options;
+    return memory.apply(tenantId, records);
+  }
+
+  /** What an earlier version wrote is removed once it is in the file; what is damaged stays where it is. */
+  async #takeOlder(): Promise<void> {
+    const { older, warn } = this.#options;
+    if (this.#olderLeft === undefined) {
+      const { records, whole, damaged } = await older.read();
+      for (const file of damaged) warn('skipped damaged lines of a file', { file });
+      this.#olderLeft = { lines: this.#apply(records).map(lineOf), whole };
+    }
+    const { lines, whole } = this.#olderLeft;
+    while (lines.length > 0) {
+      await this.#file.append(lines.slice(0, olderAtOnce), true);
+      lines.splice(0, olderAtOnce);
+    }
+    if (whole.length > 0) await older.remove(whole);
+    whole.length = 0;
+  }
+
+  /** Writes the file anew when most of its lines are superseded. */
+  async #compact(): Promise<void> {
+    const { memory, tenantId } = this.#options;
+    if (this.#file.bytes <= Math.max(this.#compactAbove, 2 * memory.bytesOf(tenantId) + slackBytes)) return;
+    await this.#file.compact();
+    this.#compactAbove = 2 * this.#file.bytes;
+  }
+}
+
+function* linesOf(records: Iterable<DatasetRecord>): Generator<string> {
+  for (const record of records) yield lineOf(record);
+}
+
+/** Whether a line is a record, if of a kind that is not known here. */
+function isOfSomeKind(line: string): boolean {
+  try {
+    return typeof JSON.parse(line).kind === 'string';
+  } catch {
+    return false;
+  }
+}
+
+/** What is kept of one account. */
+export interface KeptAccount {
+  path: string;
+  baseUrl: string | undefined;
+  ads: number;
+  pages: number;
+  gatherings: number;
+  /** Records of other kinds. */
+  others: number;
+  bytes: number;
+}
+
+/** What a folder keeps, in files and as earlier versions wrote it. */
+export async function keptAccounts(files: string): Promise<KeptAccount[]> {
+  const kept = [];
+  for (const path of await pathsIn(accountsFolder(files), /^[\da-f]{32}\.jsonl$/)) {
+    const lines = String(await readFile(path))
+      .split('\n')
+      .filter((line) => line !== '');
+    const [head] = lines;
+    const about = head === undefined ? undefined : headIn(head);
+    const records = lines.slice(about ? 1 : 0).map(recordOfLine);
+    kept.push(countedAs(path, about?.baseUrl, records, (await stat(path)).size));
+  }
+  for (const path of await pathsIn(olderFolder(files), /^[\da-f]{32}(\.removed-[\da-f-]{36})?$/)) {
+    const older = new OlderFolder(path);
+    let bytes = 0;
+    for (const name of await readdir(path)) bytes += (await lstat(join(path, name))).size;
+    kept.push(countedAs(path, await older.baseUrl(), (await older.read()).records, bytes));
+  }
+  return kept;
+}
+
+function countedAs(
+  path: string,
+  baseUrl: string | undefined,
+  records: readonly (DatasetRecord | undefined)[],
+  bytes: number,
+): KeptAccount {
+  const ids = { ads: new Set<string>(), pages: new Set<string>(), gathering: new Set<string>() };
+  for (const record of records) if (record) ids[record.kind].add(record.kind === 'ads' ? idKey(record.id) : record.id);
+  return {
+    path,
+    baseUrl: baseUrl && URL.canParse(baseUrl) ? new URL(baseUrl).href : undefined,
+    ads: ids.ads.size,
+    pages: ids.pages.size,
+    gatherings: ids.gathering.size,
+    others: records.filter((record) => record === undefined).length,
+    bytes,
+  };
+}
+
+/** Deletes what is kept of an account. A server that uses it starts anew. Returns whether files of others stayed. */
+export async function removeAccount(path: string): Promise<boolean> {
+  if (path.endsWith('.jsonl')) {
+    const unlock = await takeLock(`${path}.lock`, { signal: AbortSignal.timeout(30_000), lookMs: 10 });
+    for (const file of [path, `${path}.part`]) await rm(file, { force: true });
+    unlock();
+    return false;
+  }
+  const older = new OlderFolder(path);
+  return older.remove();
+}
+
+async function pathsIn(folder: string, named: RegExp): Promise<string[]> {
+  const names = (await readdir(folder).catch(unless('ENOENT'))) ?? [];
+  return names
+    .filter((name) => named.test(name))
+    .sort()
+    .map((name) => join(folder, name));
 }

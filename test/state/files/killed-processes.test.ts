@@ -1,5 +1,5 @@
-import { appendFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
 import { FileDatasets } from '../../../src/state/files/file-datasets.ts';
 import { startChild } from '../../library/support/child.ts';
@@ -8,48 +8,61 @@ import { add } from '../add-items.ts';
 
 const folder = temporaryFolder();
 const child = new URL('adding-child.ts', import.meta.url).pathname;
+const baseUrl = 'https://api.example.com';
 
-function openHere(now = Date.now) {
+function openHere(limits = {}) {
   const warnings: string[] = [];
-  const datasets = new FileDatasets({
-    folder,
-    baseUrl: 'https://api.example.com',
-    now,
-    elapsed: now,
-    userIdOf: async () => 'u',
-    warn: (message) => warnings.push(message),
-  });
+  const warn = (message: string) => void warnings.push(message);
+  const common = { folder, baseUrl, now: Date.now, elapsed: Date.now, userIdOf: async () => 'u', ...limits };
+  const datasets = new FileDatasets({ ...common, warn });
   return { warnings, open: () => datasets.of({ tenantId: 't', apiKey: 'k' }) };
 }
 
-test('processes that are killed while they write and merge lose nothing that they had answered', async () => {
+const idsIn = async ({ open }: ReturnType<typeof openHere>) =>
+  (await (await open()).contents()).ads.map(({ id }) => id);
+
+test('processes that are killed while they append and write the file anew lose nothing that they had answered', async () => {
   const here = openHere();
   for (let at = 0; at < 60; at++) await add(await here.open(), at, { id: `here-${at}` });
   const answered = await Promise.all(
     ['first', 'second', 'third'].map(async (name, index) => {
-      const { ready, next, kill } = await startChild(child, { folder, name });
+      const { ready, next, kill } = await startChild(child, { folder, name, baseUrl });
       const ids = [ready.id];
-      for (let count = 0; count < 10 + 7 * index; count++) ids.push((await next()).id);
+      for (let count = 0; count < 40 + 17 * index; count++) ids.push((await next()).id);
       await kill();
       return ids;
     }),
   );
-  for (const { warnings, open } of [here, openHere()]) {
-    const { ads } = await (await open()).contents();
-    const ids = ads.map(({ id }) => id);
+  for (const one of [here, openHere()]) {
+    const ids = await idsIn(one);
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
     expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
-    expect(warnings).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(one.warnings).toEqual([]);
   }
 });
 
-test('what they had begun to write is removed after a while', async () => {
-  const [name = ''] = await readdir(join(folder, 'datasets'));
-  const path = join(folder, 'datasets', name);
-  const begun = `${'1'.padStart(15, '0')}-00000000-0000-4000-8000-000000000000.jsonl.tmp`;
-  await appendFile(join(path, begun), '{"kind":"ads"');
-  const { open } = openHere(() => Date.now() + 7_200_000);
-  for (let at = 0; (await readdir(path)).includes(begun) && at < 100; at++)
-    await add(await open(), at, { id: `more-${at}` });
-  expect(await readdir(path)).not.toContain(begun);
+test('a process that finds the disk full loses nothing that it wrote before, and others go on', async () => {
+  const run =
+    "const { runnerImport } = await import('vite'); await runnerImport(process.env.CHILD_FILE, { logLevel: 'error' });";
+  const limited = spawn('sh', ['-c', 'ulimit -f 1000; exec "$0" --input-type=module -e "$1"', process.execPath, run], {
+    env: { ...process.env, CHILD_FILE: child, CHILD_ARGS: JSON.stringify({ folder, name: 'full', baseUrl }) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const written: string[] = [];
+  let isFull = false;
+  for await (const line of createInterface({ input: limited.stdout })) {
+    const { id, warnings } = JSON.parse(line);
+    if (warnings.length > 0) isFull = true;
+    if (isFull) break;
+    written.push(id);
+  }
+  limited.kill('SIGKILL');
+  expect(isFull).toBe(true);
+  const here = openHere();
+  await add(await here.open(), 1, { id: 'after' });
+  for (const one of [here, openHere()]) {
+    expect(await idsIn(one)).toEqual(expect.arrayContaining([...written, 'after']));
+    expect(one.warnings).toEqual([]);
+  }
 });

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FileTurns } from '../../../src/state/files/file-turns.ts';
+import { FileTurns } from '../../../src/state/files/file-lock.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const root = temporaryFolder();
@@ -32,7 +33,7 @@ test('the turn of a process that was killed is free, and one of another machine 
   const [name = ''] = await turnsIn(folder);
   end();
   const { pid } = spawnSync(process.execPath, ['--version']);
-  for (const owner of [`${pid} killed`, `${process.pid} elsewhere`]) {
+  for (const owner of [`${pid} ${hostname()} killed`, `${pid} elsewhere silent`]) {
     await writeFile(join(folder, 'turns', name), owner);
     (await new FileTurns(folder).take('a question', never()))();
     expect(await turnsIn(folder)).toEqual([]);

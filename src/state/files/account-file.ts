@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto';
+import { constants } from 'node:fs';
+import { chmod, type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import * as z from 'zod';
+import { parsedLine } from '../record-lines.ts';
+import { takeLock, unless } from './file-lock.ts';
+
+/** Whoever follows an account file. */
+export interface LineReader {
+  /** Takes one line. Returns false for one that it does not know, which is kept as it is. */
+  take(line: string): boolean;
+  /** Forgets all lines: the file is another one, whose lines follow. */
+  startOver(): void;
+  /** What stands for all lines that it took. */
+  lines(): Iterable<string>;
+}
+
+interface Range {
+  start: number;
+  end: number;
+}
+
+/** The first line of a file. */
+const Head = z.object({ kind: z.literal('account'), format: z.number(), id: z.string(), baseUrl: z.string() });
+const format = 1;
+const maxHeadBytes = 4096;
+const chunkBytes = 256 * 1024;
+/** An answer has 8 MB at most. */
+const maxLineBytes = 64 * 1024 * 1024;
+const lockOptions = { lookMs: 10, maxMs: 30_000 };
+// Windows knows neither; a pipe would be waited for.
+const noLinks = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * The file of one account: a line of JSON for each event, in the order in which they came. Any number of processes append
+ * to it, one at a time, each after it has read what the others did. What was appended is on the disk before the call
+ * returns. A line that was cut off, because its process was killed or the disk was full, was never acknowledged.
+ */
+export class AccountFile {
+  readonly path: string;
+  readonly #baseUrl: string;
+  readonly #reader: LineReader;
+  /** Of the file that was read; each one that takes its place has another. */
+  #id = '';
+  /** Where the lines end that were read. */
+  #end = 0;
+  /** Where the lines are that the reader does not know. */
+  #others: Range[] = [];
+
+  constructor(path: string, baseUrl: string, reader: LineReader) {
+    this.path = path;
+    this.#baseUrl = baseUrl;
+    this.#reader = reader;
+  }
+
+  /** Bytes that were read. */
+  get bytes(): number {
+    return this.#end;
+  }
+
+  /** Reads what others have appended. */
+  async follow(): Promise<void> {
+    const file = await this.#open(constants.O_RDONLY);
+    if (file === undefined) return this.#startOver('');
+    await closing(file, () => this.#read(file));
+  }
+
+  /** Appends lines behind those of others, which are read first. @param isReadBack compares what then is in the file */
+  async append(lines: readonly string[], isReadBack = false): Promise<void> {
+    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+    await this.#locked(async () => {
+      // Whoever lost the lock because it was suspended may find that the file is another one now.
+      for (let isThere = false; !isThere; isThere = (await this.#idAtPath()) === this.#id) {
+        const file = (await this.#open(constants.O_RDWR | constants.O_APPEND | constants.O_CREAT)) as FileHandle;
+        await closing(file, async () => {
+          await this.#readToEnd(file);
+          const start = this.#end;
+          await file.appendFile(bytes);
+          await file.datasync();
+          if (isReadBack && !(await rangeOf(file, start, start + bytes.length)).equals(bytes))
+            throw new Error(`${this.path} does not hold what was written`);
+          const { size } = await file.stat();
+          if (size === start + bytes.length) this.#end = size;
+        });
+      }
+    });
+  }
+
+  /** Writes the file anew: the lines that nobody here knows, and what stands for the others. */
+  async compact(): Promise<void> {
+    const part = `${this.path}.part`;
+    await this.#locked(async () => {
+      const file = await this.#open(constants.O_RDWR | constants.O_APPEND);
+      if (file === undefined) return;
+      const written = await closing(file, async () => {
+        await this.#readToEnd(file);
+        const [id, others]: [string, Range[]] = [randomUUID(), []];
+        let end = 0;
+        const next = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks, 0o600);
+        await closing(next, async () => {
+          const write = async (bytes: Uint8Array) => {
+            await next.writeFile(bytes);
+            end += bytes.length;
+          };
+          await write(Buffer.from(`${this.#head(id)}\n`));
+          for (const other of this.#others) {
+            others.push({ start: end, end: end + other.end - other.start });
+            await write(await rangeOf(file, other.start, other.end));
+          }
+          let lines = '';
+          for (const line of this.#reader.lines()) {
+            lines += `${line}\n`;
+            if (lines.length < chunkBytes) continue;
+            await write(Buffer.from(lines));
+            lines = '';
+          }
+          await write(Buffer.from(lines));
+          await next.sync();
+        });
+        if ((await file.stat()).size !== this.#end) throw new Error(`${this.path} changed while it was written anew`);
+        return { id, end, others };
+      });
+      await rename(part, this.path);
+      await syncFolder(this.path);
+      this.#id = written.id;
+      this.#end = written.end;
+      this.#others = written.others;
+    });
+  }
+
+  async #locked(work: () => Promise<void>): Promise<void> {
+    const signal = AbortSignal.timeout(lockOptions.maxMs);
+    if (this.#end === 0) await ownFolder(dirname(this.path));
+    const unlock = await takeLock(`${this.path}.lock`, { ...lockOptions, signal });
+    await work().finally(unlock);
+  }
+
+  /** Undefined if it is not there. */
+  async #open(flags: number): Promise<FileHandle | undefined> {
+    const file = await open(this.path, flags | noLinks, 0o600).catch(unless('ENOENT'));
+    if (file === undefined || (await file.stat()).isFile()) return file;
+    await file.close();
+    throw new Error(`${this.path} is not a file`);
+  }
+
+  /** With the lock: nobody writes the last line any more. */
+  async #readToEnd(file: FileHandle): Promise<void> {
+    await this.#read(file);
+    const { size } = await file.stat();
+    if (size > this.#end) {
+      const isWhole = isJson(String(await rangeOf(file, this.#end, size)));
+      if (isWhole) await file.appendFile('\n');
+      else await file.truncate(this.#end);
+      if (isWhole) await this.#read(file);
+    }
+    if (this.#end > 0) return;
+    const id = randomUUID();
+    await file.appendFile(`${this.#head(id)}\n`);
+    await syncFolder(this.path);
+    await this.#read(file);
+  }
+
+  async #read(file: FileHandle): Promise<void> {
+    const { size } = await file.stat();
+    const id = size === 0 ? '' : await idOf(file, this.path);
+    if (id !== this.#id || size < this.#end) this.#startOver(id);
+    let rest: Buffer = Buffer.alloc(0);
+    // What is appended meanwhile may take the place of a line that was cut off.
+    for (let position = this.#end; position < size; ) {
+      const chunk = await rangeOf(file, position, Math.min(size, position + chunkBytes));
+      if (chunk.length === 0) return;
+      position += chunk.length;
+      rest = Buffer.concat([rest, chunk]);
+      for (let feed = rest.indexOf(10); feed !== -1; feed = rest.indexOf(10)) {
+        const [start, line] = [this.#end, rest.subarray(0, feed)];
+        this.#end += feed + 1;
+        rest = rest.subarray(feed + 1);
+        const isHead = start === 0 && id !== damaged;
+        if (feed > 0 && !isHead && !this.#reader.take(line.toString())) this.#others.push({ start, end: this.#end });
+      }
+      if (rest.length > maxLineBytes) throw new Error(`${this.path} has a line of more than ${maxLineBytes} bytes`);
+    }
+  }
+
+  #startOver(id: string): void {
+    if (this.#id !== '') this.#reader.startOver();
+    this.#id = id;
+    this.#end = 0;
+    this.#others = [];
+  }
+
+  async #idAtPath(): Promise<string | undefined> {
+    const file = await this.#open(constants.O_RDONLY);
+    return file && closing(file, () => idOf(file, this.path));
+  }
+
+  #head(id: string): string {
+    return JSON.stringify({ kind: 'account', format, id, baseUrl: this.#baseUrl });
+  }
+}
+
+const damaged = 'damaged';
+
+/** What tells a file from one that takes its place. */
+async function idOf(file: FileHandle, path: string): Promise<string> {
+  const [line = ''] = String(await rangeOf(file, 0, maxHeadBytes)).split('\n');
+  const head = headIn(line);
+  if (head !== undefined && head.format !== format)
+    throw new Error(`${path} was written by another version of this program`);
+  return head?.id ?? damaged;
+}
+
+/** What a file says of itself in its first line. */
+export const headIn = (line: string) => parsedLine(Head, line);
+
+async function rangeOf(file: FileHandle, start: number, end: number): Promise<Buffer> {
+  const bytes = Buffer.alloc(end - start);
+  let length = 0;
+  for (let bytesRead = -1; bytesRead !== 0 && length < bytes.length; length += bytesRead)
+    ({ bytesRead } = await file.read(bytes, length, bytes.length - length, start + length));
+  return bytes.subarray(0, length);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function closing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } finally {
+    await file.close();
+  }
+}
+
+/** For its owner alone. */
+async function ownFolder(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  const found = await lstat(path);
+  if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
+  if (process.getuid && found.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);
+  await chmod(path, 0o700);
+}
+
+/** So that a file is there under its name after a crash of the machine. Windows does not know it. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
+  await folder?.sync().catch(() => {});
+  await folder?.close();
+}

@@ -1,0 +1,119 @@
+import { hash, randomUUID } from 'node:crypto';
+import { readFileSync, rmSync } from 'node:fs';
+import { mkdir, open, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { NamedTurns, tooBusy } from '../memory-state.ts';
+import type { Turns } from '../state.ts';
+
+/** How long a lock whose owner is not seen any more is kept for it, and how often an owner renews its own. */
+const leaseMs = 10_000;
+const renewMs = 3000;
+
+interface LockOptions {
+  signal: AbortSignal;
+  /** How often one looks whether the lock is free, in milliseconds. */
+  lookMs: number;
+}
+
+/**
+ * Takes a lock that several processes share: a file while it lasts. That of a process that has ended is free.
+ * @returns what ends it. Rejects if it cannot be made, or if the signal aborts first
+ */
+export async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<() => void> {
+  const owner = `${process.pid} ${hostname()} ${randomUUID()}`;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  let known = '';
+  for (let unchangedMs = 0; !(await create(path, owner)); unchangedMs += lookMs) {
+    const note = noteAt(path);
+    if (note !== known) unchangedMs = 0;
+    known = note;
+    if (hasEnded(note) || unchangedMs >= leaseMs) removeIf(path, note);
+    else await wait(lookMs, undefined, { signal });
+  }
+  let renewals = 0;
+  const renewal = setInterval(() => {
+    // The file of a lock that ends meanwhile is not made anew.
+    if (noteAt(path).startsWith(owner)) void writeFile(path, `${owner} ${++renewals}`, { flag: 'r+' }).catch(() => {});
+  }, renewMs).unref();
+  return () => {
+    clearInterval(renewal);
+    removeIf(path, owner);
+  };
+}
+
+/** False if another one has it. */
+async function create(path: string, owner: string): Promise<boolean> {
+  const file = await open(path, 'wx', 0o600).catch(unless('EEXIST'));
+  if (file === undefined) return false;
+  try {
+    await file.writeFile(owner);
+    return true;
+  } catch (error) {
+    rmSync(path, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The number of the process that has the lock, its machine, a name of the lock, and how often it was renewed. */
+function noteAt(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** Unless it was renewed or changed hands meanwhile. At once, since the process may end now. */
+function removeIf(path: string, note: string): void {
+  if (noteAt(path).startsWith(note)) rmSync(path, { force: true });
+}
+
+/** Whether its process is gone from this machine; one that runs elsewhere is known by its renewals. */
+function hasEnded(note: string): boolean {
+  const [pid, host] = note.split(' ');
+  if (!/^\d+$/.test(pid ?? '') || host !== hostname()) return false;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/** Turns over all processes that use a folder. */
+export class FileTurns implements Turns {
+  readonly #folder: string;
+  /** Within this process, so that only one of its calls has to look. */
+  readonly #own = new NamedTurns();
+
+  /** @param files the folder that a person chose */
+  constructor(files: string) {
+    this.#folder = join(files, 'turns');
+  }
+
+  async take(name: string, signal: AbortSignal): Promise<() => void> {
+    const endOwn = await this.#own.take(name, signal);
+    const path = join(this.#folder, hash('sha256', name).slice(0, 32));
+    // Where nothing can be written, nothing is kept either that others could read.
+    const end = await takeLock(path, { signal, lookMs: 100 }).catch(() => undefined);
+    if (end === undefined && signal.aborted) {
+      endOwn();
+      throw tooBusy();
+    }
+    return () => {
+      end?.();
+      endOwn();
+    };
+  }
+}
+
+/** A handler for errors that are expected. */
+export const unless =
+  (...codes: readonly string[]) =>
+  (error: NodeJS.ErrnoException): undefined => {
+    if (!codes.includes(error.code ?? '')) throw error;
+  };
