@@ -30,7 +30,7 @@ function expectSound(server: TestServer, { isError, raw, text, error }: Result):
     expect(error?.kind).toBe('unexpected_response');
     expect(raw.structuredContent).toBeUndefined();
   } else expect(raw.structuredContent).toHaveProperty('receipt');
-  expect(server.logged.join('')).not.toContain('a tool failed');
+  expect(server.logged.splice(0).join('')).not.toContain('a tool failed');
 }
 
 test('any bytes as an answer give a sound result, and the next call works', async ({ upstream, server }) => {
@@ -45,43 +45,19 @@ test('any bytes as an answer give a sound result, and the next call works', asyn
       upstream.does(bytes(body));
       expectSound(server, await callIn(server, detail, tool));
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
 });
 
 /** The document's field names with anything in them, and whatever a service may add. */
-const fieldNames = [
-  ...[
-    'headline',
-    'body',
-    'startedAt',
-    'duplicates',
-    'countries',
-    'publisherPlatform',
-    'media',
-    'cards',
-    'changes',
-    'page',
-  ],
-  ...['website', 'appUrl', 'displayFormat', 'ctaType', 'endDate', 'adSpendMin', 'thumbnails', 'pageLikes', 'languages'],
-  ...[
-    'name',
-    'adCount',
-    'isOwner',
-    'usageLimit',
-    'credits',
-    'user',
-    'apiKey',
-    'receipt',
-    'notice',
-    'itemType',
-    'items',
-    '…',
-  ],
-  ...['creative', 'daysRunning', 'stillRunning', 'landingDomain', 'daysSinceSeen', 'pageName', 'firstCard', 'id'],
-  ...['periodEndsOn', 'hourlyLeft', 'dailyLeft', 'thisServer', 'seenIn', 'shown', 'cursor', 'collection'],
-  ...['__proto__', 'constructor', 'toString', 'nieuw veld', 'x\u202ey', ''],
-];
+const fieldNames = `
+  headline body startedAt duplicates countries publisherPlatform media cards changes page website
+  appUrl displayFormat ctaType endDate adSpendMin thumbnails pageLikes languages name adCount isOwner
+  usageLimit credits user apiKey receipt notice itemType items … creative daysRunning stillRunning
+  landingDomain daysSinceSeen pageName firstCard id periodEndsOn hourlyLeft dailyLeft thisServer
+  seenIn warning shown cursor collection __proto__ constructor toString
+`.match(/\S+/g) as string[];
+const oddNames = [...fieldNames, 'nieuw veld', 'x\u202ey', ''];
 const anything = fc.oneof(
   fc.jsonValue(),
   fc.string({ unit: 'binary', maxLength: 3000 }),
@@ -93,7 +69,7 @@ const anything = fc.oneof(
     { maxLength: 30 },
   ),
 );
-const extras = fc.dictionary(fc.constantFrom(...fieldNames), anything, { maxKeys: 12 });
+const extras = fc.dictionary(fc.constantFrom(...oddNames), anything, { maxKeys: 12 });
 
 test('an answer with its required fields is a result, whatever else it holds', async ({ upstream, server }) => {
   await fc.assert(
@@ -116,7 +92,7 @@ test('an answer with its required fields is a result, whatever else it holds', a
       expect(result.isError).toBe(false);
       expectSound(server, result);
     }),
-    { numRuns: 200 },
+    { numRuns: 100 },
   );
 });
 

@@ -104,7 +104,7 @@ describe('with the local library', () => {
           }
         }),
       ),
-      { numRuns: 8, endOnFailure: true },
+      { numRuns: 4, endOnFailure: true },
     );
   }, 120_000);
 
@@ -230,7 +230,7 @@ describe('by and split with another service', () => {
           expect(active.text).toMatch(/\{"active":true\}: \d+ \(.*the service decides what is active/);
         await server.close();
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     );
   }, 120_000);
 

@@ -35,38 +35,158 @@ const listsOf = <Value>(value: fc.Arbitrary<Value>) => fc.array(value, { minLeng
 const few = { numRuns: 2, endOnFailure: true };
 const inOrder = 'ORDER BY rowid';
 
-describe('numbers', () => {
-  const number = fc.oneof(
+/** A value as a service writes it, and what it means; undefined where it means nothing. */
+interface Written<Meaning> {
+  written: unknown;
+  means: Meaning | undefined;
+}
+
+const aNumber = fc
+  .oneof(
     fc.maxSafeInteger(),
     fc.integer({ min: 1e12, max: Number.MAX_SAFE_INTEGER }),
     fc.double({ noNaN: true, noDefaultInfinity: true }),
-  );
-  const id = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
+  )
+  .map((value) => value + 0);
+const anId = fc.oneof(fc.bigInt({ min: 10n ** 11n, max: 10n ** 25n }).map(String), fc.uuid());
 
-  test('whole or not, are the same in text and data, and so are ids', async ({ start, upstream }) => {
+const two = (value: number) => String(value).padStart(2, '0');
+/** A time in one of the ways services write it: UTC where it has no offset. */
+const aTime: fc.Arbitrary<Written<number>> = fc
+  .record({
+    day: fc.tuple(fc.integer({ min: 1980, max: 2060 }), fc.nat(11), fc.integer({ min: 1, max: 28 })),
+    clock: fc.tuple(fc.nat(23), fc.nat(59), fc.option(fc.nat(59), { nil: undefined })),
+    fraction: fc.option(fc.nat(999), { nil: undefined }),
+    offset: fc.option(fc.integer({ min: -14 * 60, max: 14 * 60 }), { nil: undefined }),
+    blank: fc.constantFrom('T', ' '),
+    form: fc.nat(3),
+    short: fc.boolean(),
+  })
+  .map(({ day: [year, month, day], clock: [hour, minute, second], fraction, offset, blank, form, short }) => {
+    const date = `${year}-${two(month + 1)}-${two(day)}`;
+    if (short) return { written: date, means: Date.UTC(year, month, day) };
+    const millis = second === undefined ? undefined : fraction;
+    const decimals = millis === undefined ? '' : `.${String(millis).padStart(3, '0')}`;
+    const seconds = second === undefined ? '' : `:${two(second)}${decimals}`;
+    const away = Math.abs(offset ?? 0);
+    const [hours, minutes] = [two(Math.floor(away / 60)), two(away % 60)];
+    const zones = ['Z', `${hours}:${minutes}`, `${hours}${minutes}`, away % 60 === 0 ? hours : `${hours}:${minutes}`];
+    const sign = (offset ?? 0) < 0 ? '-' : '+';
+    const zone = offset === undefined ? '' : form === 0 ? 'Z' : `${sign}${zones[form]}`;
+    const minutesAway = offset === undefined || form === 0 ? 0 : offset;
+    return {
+      written: `${date}${blank}${two(hour)}:${two(minute)}${seconds}${zone}`,
+      means: Date.UTC(year, month, day, hour, minute, second ?? 0, millis ?? 0) - minutesAway * 60_000,
+    };
+  });
+const noTime: fc.Arbitrary<Written<number>> = fc
+  .oneof(fc.jsonValue(), fc.string(), fc.constantFrom('soon', '+012025-01-01T00:00:00Z', '0', '99'))
+  .map((written) => ({ written, means: undefined }));
+
+/** An address as a browser reads it, with what would mislead a simpler reader. */
+const anAddress: fc.Arbitrary<Written<URL>> = fc
+  .record({
+    scheme: fc.constantFrom('https:', 'HTTP:', ' \u0001https:', 'ht\ttps:'),
+    slashes: fc.constantFrom('', '/', '//', '///', '\\', '\\\\', '/\\', '\n//'),
+    user: fc.constantFrom('', 'paypal.com@', 'www.paypal.com@', 'user:secret@'),
+    host: fc.constantFrom('evil.example', 'WWW.Evil.example', 'evil.example.', 'bücher.example', '192.0.2.7'),
+    inside: fc.constantFrom('', '\t', '\n', '\r'),
+    port: fc.constantFrom('', ':8443', ':443'),
+    rest: fc.constantFrom(
+      '',
+      '/',
+      '\\@paypal.com/login',
+      '/@paypal.com',
+      '?@paypal.com',
+      '#@paypal.com',
+      '/a b/%5C%2f',
+    ),
+  })
+  .map(({ scheme, slashes, user, host, inside, port, rest }) => {
+    const written = `${scheme}${slashes}${user}${host.slice(0, 3)}${inside}${host.slice(3)}${port}${rest}`;
+    return { written, means: new URL(written) };
+  });
+const noWebsite: fc.Arbitrary<Written<URL>> = fc
+  .constantFrom(
+    ...['intent://evil.example/#Intent;scheme=https;end', 'javascript:open("//evil.example")//paypal.com'],
+    ...['https://evil.example:99999/', 'https://evil example/', 'evil', 'mailto:a@evil.example'],
+  )
+  .map((written) => ({ written, means: undefined }));
+
+const anAd = fc.record({
+  ...{ number: aNumber, id: anId },
+  time: fc.oneof(aTime, noTime),
+  address: fc.oneof(anAddress, noWebsite),
+  media: fc.option(fc.array(fc.constantFrom('VID', 'THUMB', 'PA_PP', 'CARD_THUMB'), { maxLength: 2 }), {
+    nil: undefined,
+  }),
+});
+type Ad = typeof anAd extends fc.Arbitrary<infer Value> ? Value : never;
+
+test('numbers, ids, times, addresses and media are the same in text and data, in SQL and in the views', async ({
+  start,
+  upstream,
+}) => {
+  const { TZ } = process.env;
+  const zones = ['Asia/Tokyo', 'America/Los_Angeles', 'Asia/Kolkata', 'UTC'];
+  const all = fc.tuple(listsOf(anAd), anAddress).map(([some, address]) => [...some, { ...some[0], address }] as Ad[]);
+  try {
     await fc.assert(
-      fc.asyncProperty(listsOf(fc.tuple(number, id)), async (all) => {
-        const fields = all.map(([audienceReach, pageId]) => ({ audienceReach, pageId }));
-        const sql = `SELECT audienceReach, pageId FROM ads ${inOrder}`;
-        const { rows, cells } = await rowsOf({ start, upstream, fields, sql });
-        expect(rows).toEqual(all.map(([value, page]) => [value + 0, page]));
-        for (const [index, [value, page]] of cells.entries()) {
-          expect(Number(value)).toBe((all[index]?.[0] ?? 0) + 0);
-          expect(page).toBe(all[index]?.[1]);
-          if (Number.isSafeInteger(rows[index]?.[0])) expect(value).toMatch(/^-?\d+$/);
-        }
-      }),
-      few,
-    );
-  });
+      fc.asyncProperty(all, async (ads) => {
+        process.env.TZ = zones.shift();
+        const fields = ads.map(({ number, id, time, address, media }, index) => ({
+          ...{ audienceReach: number, pageId: id, startedAt: time.written, offerLink: address.written },
+          // A time elsewhere is a text.
+          ...(time.means !== undefined && { lastSeenAt: time.written, page: { pageName: time.written } }),
+          ...(address.means === undefined && { displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }),
+          media:
+            index === ads.length - 1
+              ? [{ type: 'THUMB', url: address.written }]
+              : media?.map((type, nr) => ({ type, nr, url: `https://m.example/${nr}` })),
+        }));
+        const sql = `SELECT audienceReach, pageId, startedAt, startedMonth, daysRunning, landingDomain, videoCount, imageCount
+          FROM ads ${inOrder}`;
+        const { rows, cells, items, listed, last } = await rowsOf({ start, upstream, fields, sql });
+        for (const [index, { number, id, time, address, media = [] }] of ads.entries()) {
+          const [reach, pageId, startedAt, month, days, domain, videos, images] = rows[index] ?? [];
+          expect([reach, pageId, Number(cells[index]?.[0]), cells[index]?.[1]]).toEqual([number, id, number, id]);
+          if (Number.isSafeInteger(number)) expect(cells[index]?.[0]).toMatch(/^-?\d+$/);
 
-  test('are quoted as texts where one text of the column is', async ({ start, upstream }) => {
-    const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
-    const fields = names.map((pageName) => ({ page: { pageName } }));
-    const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
-    const { lines } = await rowsOf({ start, upstream, fields, sql });
-    expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
-  });
+          const utc = time.means === undefined ? undefined : new Date(time.means).toISOString();
+          const isTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
+          if (utc === undefined) expect(startedAt ?? '2026-01-01T00:00:00.000Z').toEqual(isTime);
+          else {
+            expect([startedAt, month, days]).toEqual([utc, utc.slice(0, 7), 0]);
+            expect(items[index]?.startedAt).toBe(time.written);
+            expect(listed).toContain(`${utc.slice(0, 10)}–${utc.slice(0, 10)} (0 days`);
+          }
+
+          const opened = address.means?.hostname.replace(/^www\.|\.$/g, '');
+          expect([domain, items[index]?.landingDomain]).toEqual([opened ?? null, opened]);
+          if (index === ads.length - 1) break;
+          const came = media.some((type) => type !== 'PA_PP');
+          expect([videos !== null, images !== null]).toEqual([came, came]);
+          if (came) expect(videos).toBe(media.filter((type) => type === 'VID').length);
+        }
+        const { landingUrl, mediaLinks = [] } = last as { landingUrl?: string; mediaLinks?: { url: string }[] };
+        const { host, href, username } = (ads.at(-1) as Ad).address.means as URL;
+        expect(new URL(landingUrl ?? '').host).toBe(host);
+        expect(mediaLinks.map(({ url }) => url)).toEqual(username === '' ? [href] : []);
+      }),
+      { ...few, numRuns: 4 },
+    );
+  } finally {
+    process.env.TZ = TZ;
+    if (TZ === undefined) delete process.env.TZ;
+  }
+});
+
+test('values are quoted as texts where one text of the column is', async ({ start, upstream }) => {
+  const names = ['Praktika', 'EWA: Learn Languages', 'null', '7', 'Wispr Flow'];
+  const fields = names.map((pageName) => ({ page: { pageName } }));
+  const sql = `SELECT pageName, NULL, 1, displayFormat FROM ads ${inOrder}`;
+  const { lines } = await rowsOf({ start, upstream, fields, sql });
+  expect(lines).toEqual(names.map((name, at) => `"${name}" | null | 1 | ${at % 2 === 0 ? 'VIDEO' : 'IMAGE'}`));
 });
 
 describe('names', () => {
@@ -123,27 +243,6 @@ describe('names', () => {
       few,
     );
   });
-});
-
-test('videos and pictures are counted only where media came', async ({ start, upstream }) => {
-  const media = fc.option(fc.array(fc.constantFrom('VID', 'THUMB', 'PA_PP', 'CARD_THUMB'), { maxLength: 2 }), {
-    nil: undefined,
-  });
-  await fc.assert(
-    fc.asyncProperty(listsOf(media), async (all) => {
-      const fields = all.map((types) => ({
-        media: types?.map((type, nr) => ({ type, nr, url: `https://m.example/${nr}` })),
-      }));
-      const sql = `SELECT videoCount, imageCount FROM ads ${inOrder}`;
-      const { rows } = await rowsOf({ start, upstream, fields, sql });
-      for (const [index, types = []] of all.entries()) {
-        const came = types.some((type) => type !== 'PA_PP');
-        expect(rows[index]?.map((count) => count !== null)).toEqual([came, came]);
-        if (came) expect(rows[index]?.[0]).toBe(types.filter((type) => type === 'VID').length);
-      }
-    }),
-    few,
-  );
 });
 
 describe('a table for spreadsheets', () => {
@@ -206,128 +305,6 @@ describe('a table for spreadsheets', () => {
   });
 });
 
-describe('times', () => {
-  const two = (value: number) => String(value).padStart(2, '0');
-  const clock = fc.tuple(fc.nat(23), fc.nat(59), fc.option(fc.nat(59), { nil: undefined }));
-  const part = { day: fc.tuple(fc.integer({ min: 1980, max: 2060 }), fc.nat(11), fc.integer({ min: 1, max: 28 })) };
-  const fraction = fc.option(fc.nat(999), { nil: undefined });
-  const offset = fc.option(fc.integer({ min: -14 * 60, max: 14 * 60 }), { nil: undefined });
-  /** A time in one of the ways services write it, and when it is. */
-  const written = fc
-    .record({
-      ...part,
-      clock,
-      fraction,
-      offset,
-      blank: fc.constantFrom('T', ' '),
-      form: fc.nat(3),
-      short: fc.boolean(),
-    })
-    .map(({ day: [year, month, day], clock: [hour, minute, second], fraction, offset, blank, form, short }) => {
-      const date = `${year}-${two(month + 1)}-${two(day)}`;
-      if (short) return { text: date, time: Date.UTC(year, month, day) };
-      const millis = second === undefined ? undefined : fraction;
-      const seconds =
-        second === undefined
-          ? ''
-          : `:${two(second)}${millis === undefined ? '' : `.${String(millis).padStart(3, '0')}`}`;
-      const away = Math.abs(offset ?? 0);
-      const [hours, minutes] = [two(Math.floor(away / 60)), two(away % 60)];
-      const zones = ['Z', `${hours}:${minutes}`, `${hours}${minutes}`, away % 60 === 0 ? hours : `${hours}:${minutes}`];
-      const sign = (offset ?? 0) < 0 ? '-' : '+';
-      const zone = offset === undefined ? '' : form === 0 ? 'Z' : `${sign}${zones[form]}`;
-      const minutesAway = offset === undefined || form === 0 ? 0 : offset;
-      return {
-        text: `${date}${blank}${two(hour)}:${two(minute)}${seconds}${zone}`,
-        time: Date.UTC(year, month, day, hour, minute, second ?? 0, millis ?? 0) - minutesAway * 60_000,
-      };
-    });
-
-  test('are UTC where they have no offset, on every machine, and compare as texts in SQL', async ({
-    start,
-    upstream,
-  }) => {
-    const { TZ } = process.env;
-    const zones = ['Asia/Tokyo', 'America/Los_Angeles'];
-    try {
-      await fc.assert(
-        fc.asyncProperty(listsOf(written), async (all) => {
-          process.env.TZ = zones.shift();
-          const fields = all.map(({ text }) => ({ startedAt: text, lastSeenAt: text, page: { pageName: text } }));
-          const sql = `SELECT startedAt, startedMonth, daysRunning FROM ads ${inOrder}`;
-          const { rows, items, listed } = await rowsOf({ start, upstream, fields, sql });
-          const times = all.map(({ time }) => new Date(time).toISOString());
-          expect(rows).toEqual(times.map((time) => [time, time.slice(0, 7), 0]));
-          expect(items.map(({ startedAt }) => startedAt)).toEqual(all.map(({ text }) => text));
-          for (const time of times) expect(listed).toContain(`${time.slice(0, 10)}–${time.slice(0, 10)} (0 days`);
-        }),
-        few,
-      );
-    } finally {
-      process.env.TZ = TZ;
-      if (TZ === undefined) delete process.env.TZ;
-    }
-  });
-
-  test('that are none are null, whatever stands there', async ({ start, upstream }) => {
-    const value = fc.oneof(fc.jsonValue(), fc.string(), fc.constantFrom('soon', '+012025-01-01T00:00:00Z', '0', '99'));
-    await fc.assert(
-      fc.asyncProperty(listsOf(value), async (all) => {
-        const fields = all.map((startedAt) => ({ startedAt }));
-        const { rows } = await rowsOf({ start, upstream, fields, sql: `SELECT startedAt FROM ads ${inOrder}` });
-        for (const [time] of rows) expect(time ?? '2026-01-01T00:00:00.000Z').toMatch(/^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
-      }),
-      few,
-    );
-  });
-});
-
-describe('addresses', () => {
-  const host = fc.constantFrom('evil.example', 'WWW.Evil.example', 'evil.example.', 'bücher.example', '192.0.2.7');
-  const other = fc.constantFrom('paypal.com', 'www.paypal.com', 'user:secret');
-  const address = fc
-    .record({
-      scheme: fc.constantFrom('https:', 'HTTP:', ' \u0001https:', 'ht\ttps:'),
-      slashes: fc.constantFrom('', '/', '//', '///', '\\', '\\\\', '/\\', '\n//'),
-      user: fc.option(other, { nil: undefined }),
-      host,
-      inside: fc.constantFrom('', '\t', '\n', '\r'),
-      port: fc.constantFrom('', ':8443', ':443'),
-      rest: fc.constantFrom(
-        '',
-        '/',
-        '\\@paypal.com/login',
-        '/@paypal.com',
-        '?@paypal.com',
-        '#@paypal.com',
-        '/a b/%5C%2f',
-      ),
-    })
-    .map(({ scheme, slashes, user, host, inside, port, rest }) => {
-      const at = user === undefined ? '' : `${user}@`;
-      return `${scheme}${slashes}${at}${host.slice(0, 3)}${inside}${host.slice(3)}${port}${rest}`;
-    });
-
-  test('lead where a browser goes, in the list, in SQL and in the link', async ({ start, upstream }) => {
-    await fc.assert(
-      fc.asyncProperty(listsOf(address), async (all) => {
-        const fields = all.map((offerLink) => ({ offerLink, media: [{ type: 'THUMB', url: offerLink }] }));
-        const sql = `SELECT landingDomain FROM ads ${inOrder}`;
-        const { items, last, rows } = await rowsOf({ start, upstream, fields, sql });
-        const opened = all.map((text) => new URL(text));
-        const domains = opened.map(({ hostname }) => hostname.replace(/^www\.|\.$/g, ''));
-        expect(rows).toEqual(domains.map((domain) => [domain]));
-        expect(items.map(({ landingDomain }) => landingDomain)).toEqual(domains);
-        const { landingUrl, mediaLinks = [] } = last as { landingUrl?: string; mediaLinks?: { url: string }[] };
-        const { host, href, username } = opened.at(-1) ?? new URL('https://none.example');
-        expect(new URL(landingUrl ?? '').host).toBe(host);
-        expect(mediaLinks.map(({ url }) => url)).toEqual(username === '' ? [href] : []);
-      }),
-      few,
-    );
-  });
-});
-
 describe('whole numbers beyond what JavaScript reads exactly', () => {
   const digits = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }).map(String);
   const near = fc.bigInt({ min: 2n ** 53n - 50n, max: 2n ** 53n + 50n }).map(String);
@@ -371,28 +348,7 @@ describe('whole numbers beyond what JavaScript reads exactly', () => {
         }
         await server.stop();
       }),
-      { numRuns: 8, endOnFailure: true },
-    );
-  });
-
-  test('that no browser opens lead nowhere, whatever the ad displays', async ({ start, upstream }) => {
-    const noWebsite = fc.constantFrom(
-      'intent://evil.example/#Intent;scheme=https;end',
-      'javascript:open("//evil.example")//paypal.com',
-      'https://evil.example:99999/',
-      'https://evil example/',
-      'evil',
-      'mailto:a@evil.example',
-    );
-    await fc.assert(
-      fc.asyncProperty(listsOf(noWebsite), async (all) => {
-        const fields = all.map((offerLink) => ({ offerLink, displayUrl: 'PAYPAL.COM', ctaType: 'LOGIN' }));
-        const sql = `SELECT landingDomain FROM ads ${inOrder}`;
-        const { items, rows } = await rowsOf({ start, upstream, fields, sql });
-        expect(rows).toEqual(all.map(() => [null]));
-        expect(items.map(({ landingDomain }) => landingDomain)).toEqual(all.map(() => undefined));
-      }),
-      few,
+      { numRuns: 3, endOnFailure: true },
     );
   });
 });

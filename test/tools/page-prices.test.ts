@@ -156,7 +156,7 @@ describe('whatever was read before, at whatever price', () => {
       const isAsked: Price = { credits: 1, perItems: 1, fee: 0, least: 0, isByAsked: true, isEmptyFree: false };
       const plain: Omit<Case, 'price' | 'ads'> = { usual: 20, earlier: [], cacheSeconds: 900, parts: undefined };
       await fc.assert(fc.asyncProperty(cases, check), {
-        numRuns: 60,
+        numRuns: 30,
         examples: [
           [{ ...plain, price: isAsked, ads: 146 }],
           [{ ...plain, price: isAsked, ads: 0 }],
