@@ -1,9 +1,11 @@
-import { test as base, expect } from 'vitest';
+import { expect } from 'vitest';
+import { documented } from '../../support/faulty-upstream.ts';
+import { test as base } from '../../support/fixtures.ts';
 import { callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from '../../support/http.ts';
 
-// biome-ignore lint/correctness/noEmptyPattern: Vitest reads there what a fixture depends on
-const test = base.extend('server', { scope: 'file' }, async ({}, { onCleanup }) => {
-  const server = await startHttp({ demo: true });
+const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
+  upstream.does(documented);
+  const server = await startHttp({ baseUrl: upstream.baseUrl });
   onCleanup(() => server.close(0));
   return server;
 });
@@ -40,10 +42,11 @@ test.for([
 });
 
 test('a page of the origin that a request was sent to may call, where only this machine reaches the server', async ({
+  upstream: { baseUrl },
   server,
   onTestFinished,
 }) => {
-  const open = await startHttp({ demo: true, host: '0.0.0.0', allowedHosts: ['127.0.0.1', 'ads.example'] });
+  const open = await startHttp({ baseUrl, host: '0.0.0.0', allowedHosts: ['127.0.0.1', 'ads.example'] });
   onTestFinished(() => open.close(0));
   const statusOf = async ({ origin, port }: HttpServer, from: string, host = `127.0.0.1:${port}`) => {
     const headers = { ...goodHeaders(), host, origin: from };

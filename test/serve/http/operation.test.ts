@@ -1,99 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { Hono } from 'hono';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Config } from '../../../src/config/settings.ts';
-import { answering, type Behaviour, delays, startUpstream } from '../../support/faulty-upstream.ts';
+import { createMetrics } from '../../../src/serve/http/metrics.ts';
+import { answering, type Behaviour, delays, documented, startUpstream } from '../../support/faulty-upstream.ts';
+import { freePort } from '../../support/free-port.ts';
 import { gateOf } from '../../support/gate.ts';
-import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
-import { serveHttp } from '../../support/process.ts';
+import { bareSocket, callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 
-const identity = { authenticated: true, authSource: 'api_key' };
-const identifies = answering(() => identity);
-
-async function between(behaviour: Behaviour, config: Partial<Config> = {}) {
+async function serve(behaviour: Behaviour, config: Partial<Config> = {}) {
   const upstream = await startUpstream(behaviour);
   onTestFinished(upstream.close);
   const server = await startHttp({ baseUrl: upstream.baseUrl, ...config });
   onTestFinished(() => server.close(0));
-  return { upstream, server };
+  /** Over a connection of its own. */
+  const post = (key: string, body: object = callOf('whoami')) =>
+    keepAlive(server.origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
+  const get = (path: string, headers = {}) => keepAlive(server.origin).send({ method: 'GET', path, headers });
+  return { upstream, server, post, get };
 }
 
-const post = (origin: string, key: string, body: object = callOf('whoami')) =>
-  keepAlive(origin).send({ headers: goodHeaders(key), body: JSON.stringify(body) });
+const heldBy = (gate: ReturnType<typeof gateOf>) =>
+  answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
 
 describe('calls at once', () => {
   test('wait for their turn, and past the limit get an error with the time to retry', async () => {
     const gate = gateOf();
     const limits = { callsAtOnce: 3, callsPerKey: 2, callsWaiting: 16 };
-    const { upstream, server } = await between(
-      answering(() => gate.opened.then(() => identity)),
-      limits,
-    );
-    const calls = Array.from({ length: 6 }, () => post(server.origin, 'svc_live_eager'));
-    await until(() => upstream.requests.length === 2);
-    const settled = Promise.race(calls);
-    const { json } = await settled;
-    expect(json).toMatchObject({
-      result: {
-        isError: true,
-        _meta: {
-          'ad-library/error': { kind: 'busy', retryable: true, details: { retryAfterSeconds: expect.any(Number) } },
-        },
-      },
+    const { upstream, post } = await serve(heldBy(gate), limits);
+    const calls = Array.from({ length: 6 }, () => post('svc_live_eager'));
+    await upstream.reached(2);
+    const busy = { kind: 'busy', retryable: true, details: { retryAfterSeconds: expect.any(Number) } };
+    expect((await Promise.race(calls)).json).toMatchObject({
+      result: { isError: true, _meta: { 'ad-library/error': busy } },
     });
     // Another key is not held up by this one.
-    const other = post(server.origin, 'svc_live_other');
+    const other = post('svc_live_other');
     await until(() => upstream.requests.some(({ key }) => key === 'svc_live_other'));
     gate.open();
     expect((await other).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
     expect((await Promise.all(calls)).filter(({ json }) => json.result.isError)).toHaveLength(2);
   });
-});
 
-test('a refused call is logged without the tool name its caller made up', async () => {
-  const { upstream, server } = await between(delays.hangs, { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 });
-  const hanging = post(server.origin, 'svc_live_a').catch(() => {});
-  await until(() => upstream.requests.length === 1);
-  const { text } = await post(server.origin, 'svc_live_b', callOf('made_up_by_a_caller'));
-  expect(text).toContain('"busy"');
-  expect(server.logged.join('')).toContain('"unknown"');
-  expect(server.logged.join('')).not.toContain('made_up');
-  await server.close(0);
-  await hanging;
+  test('that are refused are logged without the tool name that the caller made up', async () => {
+    const limits = { callsAtOnce: 1, callsPerKey: 1, callsWaiting: 0 };
+    const { upstream, server, post } = await serve(delays.hangs, limits);
+    const hanging = post('svc_live_a').catch(() => {});
+    await upstream.reached(1);
+    const { text } = await post('svc_live_b', callOf('made_up_by_a_caller'));
+    expect(text).toContain('"busy"');
+    expect(server.logged.join('')).toContain('"unknown"');
+    expect(server.logged.join('')).not.toContain('made_up');
+    await server.close(0);
+    await hanging;
+  });
 });
 
 describe('operation', () => {
-  test('answers health and readiness, and metrics only where they are on', async () => {
-    const { server } = await between(identifies);
-    const connection = keepAlive(server.origin);
-    const get = (path: string) => connection.send({ method: 'GET', path });
+  test('health and readiness are answered, metrics only where they are on', async () => {
+    const { get } = await serve(documented);
     expect((await get('/healthz')).json).toMatchObject({ status: 'ok' });
-    expect((await get('/readyz')).json).toMatchObject({ status: 'ready' });
+    expect((await get('/readyz')).json).toEqual({ status: 'ready' });
     expect((await get('/metrics')).status).toBe(404);
   });
 
   test('metrics count tools, outcomes, times, credits and answers', async () => {
-    const { server } = await between(identifies, { metrics: true });
-    await post(server.origin, 'svc_live_a');
-    await post(server.origin, 'svc_live_a', callOf('made_up_by_a_caller'));
-    await post(server.origin, 'wrong');
-    const { text, headers } = await keepAlive(server.origin).send({ method: 'GET', path: '/metrics' });
+    const { get, post } = await serve(documented, { metrics: true });
+    for (const body of [callOf('whoami'), callOf('search_ads'), callOf('made_up_by_a_caller')])
+      await post('svc_live_a', body);
+    await post('wrong');
+    const { text, headers } = await get('/metrics');
     expect(headers['content-type']).toContain('text/plain');
-    expect(text).toContain('ad_library_call_seconds_count{tool="whoami",outcome="ok"} 1');
-    expect(text).toContain('ad_library_call_seconds_count{tool="unknown",outcome="invalid_request"} 1');
-    expect(text).toContain('ad_library_http_answers_total{status="401"} 1');
-    expect(text).toContain('ad_library_calls_running 0');
+    for (const line of [
+      'ad_library_call_seconds_count{tool="whoami",outcome="ok"} 1',
+      'ad_library_call_seconds_count{tool="unknown",outcome="invalid_request"} 1',
+      'ad_library_credits_charged_total{tool="search_ads"} 1',
+      'ad_library_http_answers_total{status="401"} 1',
+      'ad_library_calls_running 0',
+    ])
+      expect(text).toContain(line);
     expect(text).not.toContain('made_up');
-    const foreign = { ...goodHeaders(), host: 'evil.example' };
-    expect((await keepAlive(server.origin).send({ method: 'GET', path: '/metrics', headers: foreign })).status).toBe(
-      403,
-    );
+    expect((await get('/metrics', { host: 'evil.example' })).status).toBe(403);
+  });
+
+  test('docs/replicas.md lists every metric of this server, and no other', async () => {
+    const metrics = createMetrics();
+    metrics.show(() => ({ running: 0, waiting: 0 }));
+    metrics.showState(() => true);
+    const page = await (await new Hono().get('/', metrics.page).request('/')).text();
+    const served = [...page.matchAll(/^# TYPE (ad_library_\w+)/gm)].map(([, name]) => name);
+    const text = readFileSync(new URL('../../../docs/replicas.md', import.meta.url), 'utf8');
+    const listed = [...text.slice(text.indexOf('| metric |')).matchAll(/ad_library_\w+/g)].map(([name]) => name);
+    expect(served.length).toBeGreaterThan(4);
+    expect([...new Set(listed)].toSorted()).toEqual(served.toSorted());
   });
 
   test('every call is a line of JSON, without its arguments or its key', async () => {
-    const { server } = await between(identifies, { logLevel: 'info' });
-    await post(server.origin, 'svc_live_one', callOf('whoami'));
-    await post(server.origin, 'svc_live_one', callOf('search_ads', { filters: { query: 'secret plans' } }));
-    const lines = server.logged.map((line) => JSON.parse(line));
-    expect(lines).toMatchObject([
+    const { server, post } = await serve(
+      answering(() => ({ authenticated: true, authSource: 'api_key' })),
+      { logLevel: 'info' },
+    );
+    await post('svc_live_one', callOf('whoami'));
+    await post('svc_live_one', callOf('search_ads', { filters: { query: 'secret plans' } }));
+    expect(server.logged.map((line) => JSON.parse(line))).toMatchObject([
       { level: 'info', msg: 'call', tool: 'whoami', ms: expect.any(Number), requestId: 'caller one' },
       { level: 'info', msg: 'call', tool: 'search_ads', kind: 'unexpected_response' },
     ]);
@@ -101,42 +110,76 @@ describe('operation', () => {
   });
 });
 
-describe('SIGTERM', () => {
-  test('finishes calls in flight, refuses new ones, and exits with 0', async () => {
+describe('a server that is closed', () => {
+  test('delivers what is under way, and refuses what is new on connections that are open', async () => {
     const gate = gateOf();
-    const upstream = await startUpstream(answering(() => gate.opened.then(() => identity)));
-    onTestFinished(upstream.close);
-    const served = await serveHttp(['--base-url', upstream.baseUrl]);
-    const ready = () => keepAlive(served.origin).send({ method: 'GET', path: '/readyz' });
-    expect((await ready()).status).toBe(200);
-    const underWay = post(served.origin, 'svc_live_a');
-    await until(() => upstream.requests.length === 1);
-
-    const ended = served.close();
-    while ((await ready()).status === 200) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect((await ready()).json).toMatchObject({ status: 'draining' });
-    const late = await post(served.origin, 'svc_live_b');
-    expect(late.status).toBe(503);
-    expect(late.headers).toMatchObject({ connection: 'close', 'retry-after': '1' });
+    const { upstream, server, post } = await serve(heldBy(gate));
+    const other = keepAlive(server.origin);
+    const ready = () => other.send({ method: 'GET', path: '/readyz' });
+    expect((await ready()).json).toEqual({ status: 'ready' });
+    const underWay = post('svc_live_a');
+    await upstream.reached(1);
+    const closed = server.close(5000);
+    expect(await ready()).toMatchObject({ status: 503, json: { status: 'draining' } });
+    const late = await other.call('whoami');
+    expect(late).toMatchObject({ status: 503, headers: { connection: 'close', 'retry-after': '1' } });
+    expect(late.text).toContain('This server is shutting down.');
     gate.open();
-    const delivered = await underWay;
-    expect(delivered.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-    expect(delivered.headers.connection).toBe('close');
-    const { code, stderr } = await ended;
-    expect({ code, stderr }).toEqual({
-      code: 0,
-      stderr: expect.stringMatching(/^ad-library-mcp: listening on \S+\n$/),
-    });
+    expect((await underWay).json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+    expect((await underWay).headers.connection).toBe('close');
+    await closed;
+    other.close();
   });
 
   test('waits for a service that hangs until the deadline, and no longer', async () => {
-    const { server, upstream } = await between(delays.hangs);
-    const hanging = post(server.origin, 'svc_live_a').catch((error) => error);
-    await until(() => upstream.requests.length === 1);
+    const { server, upstream, post } = await serve(delays.hangs);
+    const hanging = post('svc_live_a').catch((error) => error);
+    await upstream.reached(1);
     const asked = performance.now();
     await server.close(300);
     expect(performance.now() - asked).toBeLessThan(1500);
     expect(await hanging).toBeInstanceOf(Error);
-    await until(() => upstream.requests[0]?.aborted === true);
+    await upstream.requests[0]?.left;
   });
+});
+
+describe('an address', () => {
+  test.each([
+    ['::1', undefined, '[::1]'],
+    ['0.0.0.0', ['ads.example'], 'ads.example'],
+    ['0.0.0.0', ['[2001:db8::1]'], '[2001:db8::1]'],
+  ])('of %s for %j is where pictures of the demo are', async (host, allowedHosts, name) => {
+    const port = await freePort();
+    const server = await startHttp({ demo: true, host, port, allowedHosts });
+    onTestFinished(() => server.close(0));
+    const headers = { ...goodHeaders(), host: `${name}:${port}` };
+    const send = async (tool: string, args: object) =>
+      (await keepAlive(server.origin).send({ headers, body: JSON.stringify(callOf(tool, args)) })).text;
+    const [adId] = /(?<="id":")[\da-f-]{36}/.exec(await send('search_ads', { limit: 1 })) ?? [];
+    expect(await send('get_ad', { adId })).toContain(`http://${name}:${port}/media/ads/${adId}/`);
+  });
+
+  // macOS has one address of this kind only.
+  test.skipIf(process.platform === 'darwin')('of this machine other than the usual one is served', async () => {
+    expect((await (await serve(documented, { host: '127.0.0.2' })).post('svc_live_a')).status).toBe(200);
+  });
+
+  test('of the service that is missing is named, and the key of the caller goes nowhere', async () => {
+    const { post } = await serve(documented, { baseUrl: undefined });
+    const { status, text } = await post('svc_live_lost');
+    expect(status).toBe(200);
+    expect(text).toContain('Missing: AD_LIBRARY_BASE_URL');
+    expect(text).not.toContain('svc_live_lost');
+  });
+});
+
+test('a request that states no length holds no message', async () => {
+  const { server } = await serve(documented);
+  const { socket, closed } = bareSocket(server.port);
+  const fields = { host: 'localhost', connection: 'close', ...goodHeaders() };
+  const head = Object.entries(fields).map((pair) => pair.join(': '));
+  socket.write(`POST /mcp HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+  const answer = await closed;
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toContain('The body is not JSON.');
 });

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAuthRateLimit, createKnownKeys } from '../../../src/serve/http/access.ts';
-import { answering, json, refusal, startUpstream } from '../../support/faulty-upstream.ts';
+import { documented, json, refusal, startUpstream } from '../../support/faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
-import { startService } from '../../support/service.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
 async function serve(baseUrl: string, authFailuresPerMinute: number) {
@@ -38,22 +37,24 @@ test('guessed keys are counted when they arrive, not when they are refused', asy
 });
 
 test('keys that the service refused are counted, and accepted keys always pass', async () => {
-  const service = await startService();
-  onTestFinished(service.close);
-  const { post } = await serve(service.baseUrl, 2);
-  const good = [service.apiKey, service.createKey(), service.createKey(), service.createKey()];
+  const upstream = await startUpstream((request, response) => {
+    const isGood = request.headers.authorization?.includes('good');
+    (isGood ? documented : refusal(401))(request, response);
+  });
+  onTestFinished(upstream.close);
+  const { post } = await serve(upstream.baseUrl, 2);
+  const good = [1, 2, 3, 4].map((number) => `svc_live_good.${number}`);
   for (const key of good) expect((await post(key)).status).toBe(200);
-  expect((await post('svc_live_guess.1')).status).toBe(200);
-  expect((await post('svc_live_guess.2')).status).toBe(200);
+  for (const number of [1, 2]) expect((await post(`svc_live_guess.${number}`)).status).toBe(200);
   const refused = await post('svc_live_guess.3');
   expect(refused).toMatchObject({ status: 429, json: { error: { message: expect.stringContaining('unknown keys') } } });
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-  expect((await post(service.createKey())).status).toBe(429);
+  expect((await post('svc_live_good.5')).status).toBe(429);
   for (const key of good) expect((await post(key)).status).toBe(200);
 });
 
 test('requests without a key or a call are not counted', async () => {
-  const upstream = await startUpstream(answering(() => ({ authenticated: true, authSource: 'api_key' })));
+  const upstream = await startUpstream(documented);
   onTestFinished(upstream.close);
   const { post, send } = await serve(upstream.baseUrl, 1);
   const body = JSON.stringify(callOf('whoami'));
@@ -110,6 +111,36 @@ test.for([402, 403, 404, 422, 429])(
     expect((await post('svc_live_service')).status).toBe(200);
   },
 );
+
+test('tools that need no call serve only keys that the service accepted, and ask it once', async () => {
+  const upstream = await startUpstream((request, response) => {
+    const isKnown = request.headers.authorization === 'Bearer svc_live_good';
+    (isKnown ? documented : refusal(401))(request, response);
+  });
+  onTestFinished(upstream.close);
+  const { post } = await serve(upstream.baseUrl, 60);
+  const query = callOf('query_ads', { sql: 'SELECT count(*) AS ads FROM ads' });
+  for (const body of [query, callOf('view_ads', { adIds: ['x'] })])
+    expect((await post('svc_live_made_up', body)).json).toMatchObject({
+      result: { isError: true, _meta: { 'ad-library/error': { kind: 'unauthorized' } } },
+    });
+  const before = upstream.requests.length;
+  for (const _ of [1, 2])
+    expect((await post('svc_live_good', query)).json).toMatchObject({
+      result: { structuredContent: { rows: [[0]], receipt: { charged: 0 } } },
+    });
+  expect(upstream.requests.slice(before).map(({ path }) => path)).toEqual(['/v1/whoami']);
+});
+
+test('a key that was made up counts as a try when it reads the page of the board', async () => {
+  const { baseUrl } = await startHolding();
+  const { post } = await serve(baseUrl, 5);
+  const read = { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: 'ui://ad-library/board' } };
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, index) => post(`svc_live_guess.${index}`, read)));
+  const statuses = answers.map(({ status }) => status).toSorted();
+  expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
+  expect((await post('svc_live_guess.99')).status).toBe(429);
+});
 
 test('a key is known for 15 minutes, a guess is counted for one', async () => {
   let time = 1_000_000;

@@ -1,0 +1,262 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js';
+import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
+import { describe, expect, test, vi } from 'vitest';
+import { allTools } from '../../../src/board/board.ts';
+import { versionKey } from '../../../src/mcp/protocol.ts';
+import { answering, delays } from '../../support/faulty-upstream.ts';
+import { gateOf } from '../../support/gate.ts';
+import { until } from '../../support/http.ts';
+import { type Answer, envelope, initialize, openSession, request } from './session.ts';
+
+const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', arguments: {} });
+const ping = (id: number | string = 1) => request(id, 'ping');
+
+/** Identifies the caller once the gate is open. */
+const heldBy = (gate: ReturnType<typeof gateOf>) =>
+  answering(() => gate.opened.then(() => ({ authenticated: true, authSource: 'api_key' })));
+
+describe('messages', () => {
+  test('may come in any pieces, several at once, with any line ends, and the last one without', async () => {
+    const { stdin, lines, ended } = await openSession();
+    for (const byte of Buffer.from(`${JSON.stringify(ping('Grüße 👋🏽'))}\r\n`)) stdin.write(Buffer.from([byte]));
+    stdin.write(`\n${JSON.stringify(ping(1))}\n${JSON.stringify(ping(2))}\n`);
+    stdin.end(JSON.stringify(ping(3)));
+    await ended;
+    expect(lines).toMatchObject(['Grüße 👋🏽', 1, 2, 3].map((id) => ({ id, result: {} })));
+  });
+
+  test.each([
+    ['not json', -32_700, null],
+    ['{"jsonrpc":"2.0"', -32_700, null],
+    ['42', -32_600, null],
+    ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32_600, 7],
+    ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
+  ])('that are none, such as %s, are answered and logged, and the session goes on', async (line, code, id) => {
+    const { stdin, lines, logged, ended } = await openSession();
+    stdin.end(`${line}\n${JSON.stringify(ping())}\n${line}`);
+    await ended;
+    const refused = { jsonrpc: '2.0', id, error: { code } };
+    expect(lines).toMatchObject([refused, { id: 1, result: {} }, refused]);
+    expect(logged.filter((text) => text.includes('stdio'))).toHaveLength(2);
+  });
+
+  test('past the limit are refused without being kept', async () => {
+    const { stdin, lines } = await openSession();
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    for (let megabyte = 0; megabyte < 11; megabyte++) stdin.write(piece);
+    stdin.write(`\n${JSON.stringify(ping())}\n`);
+    await until(() => lines.length === 2);
+    const refused = { code: -32_700, message: expect.stringContaining('10 MB') };
+    expect(lines).toMatchObject([{ error: refused }, { id: 1, result: {} }]);
+  });
+});
+
+describe('a client', () => {
+  const modern = (id: number, method: string) => request(id, method, { _meta: envelope });
+
+  test('that opens with an earlier revision stays with it', async () => {
+    const { ask, send } = await openSession({ revision: '' });
+    const opened = { result: { protocolVersion: LATEST_PROTOCOL_VERSION } };
+    expect(await ask(initialize(LATEST_PROTOCOL_VERSION))).toMatchObject(opened);
+    send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    expect((await ask(request(2, 'tools/list'))).result?.tools).toHaveLength(allTools.length);
+    expect(await ask(ping(3))).toMatchObject({ result: {} });
+  });
+
+  test('that opens with the newest revision stays with it', async () => {
+    // The mark of that revision is the one its SDK knows.
+    expect([versionKey in envelope, versionKey]).toEqual([true, PROTOCOL_VERSION_META_KEY]);
+    const { ask } = await openSession({ revision: '' });
+    const first = (await ask(modern(1, 'tools/list'))).result?.tools;
+    expect(first).toHaveLength(allTools.length);
+    expect((await ask(modern(2, 'tools/list'))).result?.tools).toEqual(first);
+    expect(await ask(request(3, 'tools/list'))).toHaveProperty('error');
+  });
+
+  test('that only discovers has chosen nothing yet', async () => {
+    const { ask } = await openSession({ revision: '' });
+    const supported = { result: { supportedVersions: expect.arrayContaining(['2026-07-28']) } };
+    expect(await ask(modern(7, 'server/discover'))).toMatchObject(supported);
+    expect(await ask(modern(8, 'server/discover'))).toHaveProperty('result');
+    const opened = { result: { protocolVersion: LATEST_PROTOCOL_VERSION } };
+    expect(await ask(initialize(LATEST_PROTOCOL_VERSION))).toMatchObject(opened);
+  });
+});
+
+describe('calls at once', () => {
+  test('are limited to 32 with 256 waiting, and more are busy', async () => {
+    const gate = gateOf();
+    const { upstream, send, lines } = await openSession({ behaviour: heldBy(gate) });
+    send(...Array.from({ length: 300 }, (_, id) => whoami(id + 1)));
+    await until(() => lines.length === 300 - 32 - 256);
+    for (const line of lines)
+      expect(line).toMatchObject({ result: { _meta: { 'ad-library/error': { kind: 'busy' } } } });
+    await upstream.reached(32);
+    gate.open();
+    await until(() => lines.length === 300);
+    expect(lines.filter((line) => !Array.isArray(line) && line.result?.isError !== true)).toHaveLength(288);
+  });
+
+  test('have waited as a part of the time they have', async () => {
+    const gate = gateOf();
+    let late = 0;
+    const now = () => Date.now() + late;
+    const { upstream, send, lines } = await openSession({ behaviour: heldBy(gate), now });
+    send(...Array.from({ length: 33 }, (_, id) => whoami(id + 1)));
+    await upstream.reached(32);
+    upstream.does(delays.hangs);
+    late = 45_000;
+    gate.open();
+    await until(() => lines.length === 33);
+    expect(lines.at(-1)).toMatchObject({ id: 33, result: { _meta: { 'ad-library/error': { kind: 'timeout' } } } });
+  });
+
+  test('are not read while their answers are unread', async () => {
+    const { send, stdin, stdout, ask, lines } = await openSession();
+    // The first one asks the service for its filters.
+    await ask(request(0, 'tools/list'));
+    lines.length = 0;
+    stdout.pause();
+    const lists = Array.from({ length: 600 }, (_, id) => request(id + 1, 'tools/list'));
+    send(...lists);
+    // All that can happen without a reader happens in these turns.
+    for (let turn = 0; turn < 500; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const held = stdout.readableLength + stdout.writableLength;
+    stdout.resume();
+    stdin.end();
+    await until(() => lines.length === lists.length);
+    expect(held).toBeLessThan(JSON.stringify(lines).length / 10);
+  });
+});
+
+test.each([
+  ['one by one', '2025-11-25', 12],
+  ['in batches of ten', '2025-03-26', 4],
+])(
+  'reads of large files, %s, are made no faster than they are read, and each is answered',
+  { timeout: 120_000 },
+  async (_, revision, requests) => {
+    const { send, stdout, ask, lines } = await openSession({ revision });
+    const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 10000)
+      SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
+    const exported = await ask(request(1, 'tools/call', { name: 'export_ads', arguments: { sql } }));
+    const { uri, bytes } = Object(exported.result?.structuredContent) as { uri: string; bytes: number };
+    lines.length = 0;
+    stdout.pause();
+    const isBatch = revision === '2025-03-26';
+    let id = 10;
+    const read = () => request(++id, 'resources/read', { uri });
+    send(...Array.from({ length: requests }, () => (isBatch ? Array.from({ length: 10 }, read) : read())));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const held = stdout.readableLength + stdout.writableLength;
+    stdout.resume();
+    await vi.waitUntil(() => lines.length === requests, { timeout: 100_000 });
+    const answers = lines.flat();
+    const whole = answers.filter((answer) => answer.result?.contents?.[0]?.text.length === bytes - 2);
+    expect(held).toBeLessThan(6 * bytes);
+    expect(answers).toHaveLength(isBatch ? 10 * requests : requests);
+    // Of a batch, what there was room for.
+    expect(whole.length).toBeGreaterThanOrEqual(requests);
+    for (const { error } of answers)
+      if (error) expect(error.message).toContain('no room for all of this in one answer');
+  },
+);
+
+describe('a batch of revision 2025-03-26', () => {
+  const revision = '2025-03-26';
+
+  test('is answered in one line, malformed requests included; of notifications alone there is no answer', async () => {
+    const { send, lines } = await openSession({ revision });
+    const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const malformed = request(4, 'tools/call', { name: 5 });
+    send([notification]);
+    send([whoami(1), notification, ping(2), request(3, 'none'), malformed]);
+    await until(() => lines.length === 1);
+    const [answers] = lines as [Answer[]];
+    expect(answers.toSorted((a, b) => Number(a.id) - Number(b.id))).toMatchObject([
+      { id: 1, result: { structuredContent: { authenticated: true } } },
+      { id: 2, result: {} },
+      { id: 3, error: { code: -32_601 } },
+      { id: 4, error: { code: -32_602 } },
+    ]);
+  });
+
+  test('is answered as a whole, whatever is cancelled in it', async () => {
+    const gate = gateOf();
+    const { upstream, send, lines } = await openSession({ revision, behaviour: heldBy(gate) });
+    send([whoami(1), ping(2)]);
+    await upstream.reached(1);
+    send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, ping(3));
+    await until(() => lines.length === 1);
+    gate.open();
+    await until(() => lines.length === 2);
+    expect(lines[1]).toMatchObject([{ id: 2 }, { id: 1, result: { structuredContent: { authenticated: true } } }]);
+  });
+
+  test.each<[string, string, unknown[]]>([
+    ['under another revision', '2025-06-18', [ping()]],
+    ['of no message', revision, []],
+    ['of eleven messages', revision, Array.from({ length: 11 }, (_, id) => ping(id))],
+    ['with an id twice', revision, [ping(), ping()]],
+    ['that holds no messages', revision, [1, 2]],
+  ])('is refused %s', async (_, opened, batch) => {
+    const { send, lines } = await openSession({ revision: opened });
+    send(batch, ping(99));
+    await until(() => lines.length === 2);
+    expect(lines).toMatchObject([
+      { id: null, error: { code: -32_600 } },
+      { id: 99, result: {} },
+    ]);
+  });
+});
+
+describe('at the end of input', () => {
+  test.for([
+    ['2025-11-25', {}],
+    ['2026-07-28', { _meta: envelope }],
+  ] as const)('all that came before is answered, of revision %s', async ([revision, meta]) => {
+    // A list of tools waits for the filters of a service on this machine.
+    const slow = () => after(200, { status: 404, headers: { get: () => null }, text: async () => '' });
+    const isModern = revision === '2026-07-28';
+    const { stdin, lines, ended } = await openSession({ fetch: slow, ...(isModern && { revision: '' }) });
+    const calls = ['query_ads', 'view_ads', 'get_credits'].map(
+      (name) => ['tools/call', { name, arguments: {} }] as const,
+    );
+    const asked = [['tools/list'], ...calls, ['prompts/list'], ['resources/list'], ...calls] as const;
+    stdin.end(
+      asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
+    );
+    await ended;
+    expect(new Set(lines.flat().map(({ id }) => id))).toEqual(new Set(asked.keys()));
+  });
+
+  test('calls under way are answered', async () => {
+    const gate = gateOf();
+    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: heldBy(gate) });
+    send(whoami(1), whoami(2));
+    stdin.end();
+    await upstream.reached(2);
+    gate.open();
+    await ended;
+    expect(lines).toHaveLength(2);
+  });
+
+  test('calls are aborted that take longer than the drain', async () => {
+    const { upstream, send, stdin, lines, ended } = await openSession({ behaviour: delays.hangs, drainMs: 200 });
+    send(whoami(1));
+    stdin.end();
+    await ended;
+    await upstream.requests[0]?.left;
+    expect(lines).toEqual([]);
+  });
+
+  test('the session ends at once when the output is closed', async () => {
+    const { upstream, send, stdout, ended } = await openSession({ behaviour: delays.hangs, drainMs: 600_000 });
+    send(whoami(1));
+    await upstream.reached(1);
+    stdout.destroy(Object.assign(new Error('EPIPE'), { code: 'EPIPE' }));
+    await ended;
+    await upstream.requests[0]?.left;
+  });
+});

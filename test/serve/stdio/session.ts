@@ -1,0 +1,83 @@
+import { PassThrough } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import { openApp } from '../../../src/app.ts';
+import { readConfig } from '../../../src/config/read-config.ts';
+import { createLog, logCalls } from '../../../src/log/log.ts';
+import { serveStdio } from '../../../src/serve/stdio.ts';
+import { documented, startUpstream } from '../../support/faulty-upstream.ts';
+
+export interface Answer {
+  id: number | string | null;
+  result?: {
+    tools?: object[];
+    contents?: { text: string }[];
+    isError?: boolean;
+    structuredContent?: object;
+    _meta?: Record<string, { kind: string }>;
+  };
+  error?: { code: number; message: string };
+}
+
+/** What a message of revision 2026-07-28 says of itself. */
+export const envelope = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+export const request = (id: number | string, method: string, params?: unknown) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+
+export const initialize = (protocolVersion: string) =>
+  request(0, 'initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'test', version: '1' } });
+
+/**
+ * A session over two streams, in this process, in front of a service that behaves as a test says. With an empty
+ * revision, nothing is said yet.
+ */
+export async function openSession({
+  behaviour = documented,
+  revision = '2025-11-25',
+  drainMs = 2000,
+  now = Date.now,
+  fetch = undefined as Parameters<typeof openApp>[0]['fetch'],
+} = {}) {
+  const upstream = await startUpstream(behaviour);
+  onTestFinished(upstream.close);
+  const logged: string[] = [];
+  const log = createLog('debug', (line) => logged.push(line));
+  const config = { ...readConfig({ AD_LIBRARY_API_KEY: 'svc_live_one' }), baseUrl: upstream.baseUrl };
+  const app = await openApp({ config, log, now, elapsed: now, random: Math.random, ...(fetch && { fetch }) });
+  onTestFinished(() => app.close());
+  const stdin = new PassThrough();
+  const stdout = new PassThrough();
+  const { catalog, credentials } = app;
+  const streams = { stdin, stdout, stopRequested: new Promise<void>(() => {}), drainMs };
+  const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
+  onTestFinished(() => void stdin.end());
+  const lines: (Answer | Answer[])[] = [];
+  const waiting = new Map<unknown, (answer: Answer) => void>();
+  let text = '';
+  stdout.on('data', (more) => {
+    const parts = (text + more).split('\n');
+    text = parts.pop() ?? '';
+    for (const line of parts.map((part) => JSON.parse(part))) {
+      lines.push(line);
+      waiting.get(line.id)?.(line);
+    }
+  });
+  const send = (...values: object[]) => stdin.write(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
+  /** Sends a request, and waits for its answer. */
+  const ask = (message: ReturnType<typeof request>) =>
+    new Promise<Answer>((resolve) => {
+      waiting.set(message.id, resolve);
+      send(message);
+    });
+  if (revision) await ask(initialize(revision));
+  lines.length = 0;
+  return { upstream, stdin, stdout, send, ask, lines, logged, ended };
+}
