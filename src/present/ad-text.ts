@@ -143,16 +143,24 @@ interface AdList extends ListFrame {
   items: readonly AdView[];
   /** Maximum tokens of a full item. */
   budget?: number;
+  /** A page is written about three times to find how many of its ads fit, and each ad but once. */
+  written?: WrittenAds;
 }
 
 /**
  * Brief ads stand in the service's order, under their advertiser. Facts that all ads of the list, or ads of an advertiser
  * in a row, share appear once, on the line above them.
  */
-export function adListText({ items, detail = 'brief', budget = fullTokens, ...frame }: AdList): string {
+export function adListText({
+  items,
+  detail = 'brief',
+  budget = fullTokens,
+  written = new Map(),
+  ...frame
+}: AdList): string {
   if (detail === 'full')
     return framed({ ...frame, noun: 'ad', shown: items.length, body: fullBlocks(items, budget, frame.from) });
-  const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writtenOf(ad, frame.asOf) }));
+  const rows = items.map((ad, index) => ({ number: index + (frame.from ?? 1), ...writtenOf(ad, frame.asOf, written) }));
   const common = sharedBy(rows);
   const groups = byAdvertiser(rows);
   const isCut = items.some(({ bodyHash }) => bodyHash !== undefined);
@@ -186,14 +194,13 @@ interface Row extends WrittenAd {
   number: number;
 }
 
-/** A page is written about three times to find how many of its ads fit, and each ad but once. */
-const written = new WeakMap<AdView, WrittenAd & { asOf: string | undefined }>();
+export type WrittenAds = Map<AdView, WrittenAd>;
 
-function writtenOf(ad: AdView, asOf: string | undefined): WrittenAd {
+function writtenOf(ad: AdView, asOf: string | undefined, written: WrittenAds): WrittenAd {
   const known = written.get(ad);
-  if (known && known.asOf === asOf) return known;
+  if (known) return known;
   const advertiser = JSON.stringify([ad.pageId, ad.pageName]);
-  const made = { ad, advertiser, facts: factsOf(ad, asOf), copy: copyText(ad), asOf };
+  const made = { ad, advertiser, facts: factsOf(ad, asOf), copy: copyText(ad) };
   written.set(ad, made);
   return made;
 }

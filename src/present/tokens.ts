@@ -151,14 +151,27 @@ const maxWordLength = 64;
 const isLetter = (code: number) => ((code | 32) - 97) >>> 0 < 26;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
+/** The code units of the text that was read last, and their bytes. */
+let units = new Uint16Array(0);
+let bytes = Buffer.alloc(0);
+
 /**
- * Reads every character of every result. The engine caches `charCodeAt` by the internal form of the string (joined,
- * sliced, one or two bytes a character), and gives up on too many forms. Taken from the prototype, it stays fast.
+ * Copies a text to where its characters are read. Reading them from the string is fast only as long as few forms of
+ * strings (joined, sliced, one or two bytes a character) come by, and every result is read here.
  */
+function copyUnits(text: string): Uint16Array {
+  if (units.length < text.length) {
+    units = new Uint16Array(Math.max(2 * text.length, 1 << 15));
+    bytes = Buffer.from(units.buffer);
+  }
+  bytes.write(text, 0, 2 * text.length, 'utf16le');
+  return units;
+}
+
 function scan(text: string, limit: number): { tokens: number; end: number } {
   tables ??= fillTables();
   const { kindOf, pairCost, wordCost } = tables;
-  const unitAt = String.prototype.charCodeAt;
+  const units = copyUnits(text);
   let tokens = 0;
   let i = 0;
   let last = -1;
@@ -166,13 +179,13 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
   const { length } = text;
   while (i < length) {
     const start = i;
-    const code = unitAt.call(text, i++);
+    const code = units[i++] as number;
     let cost: number;
     if (isLetter(code)) {
       let pairs = 0;
       let before = code;
       for (const end = Math.min(length, start + maxWordLength); i < end; i++) {
-        const letter = unitAt.call(text, i);
+        const letter = units[i] as number;
         if (!isLetter(letter)) break;
         pairs += pairCost[pairOf(before, letter)] ?? 0;
         before = letter;
@@ -181,8 +194,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       if (last === 1 || last === 2 || last === vietnamese) cost -= 0.82;
       last = -1;
     } else if (code === spaceCode) {
-      // Reading beyond the end even once makes every later read slower.
-      cost = spaceCost(i < length ? unitAt.call(text, i) : 0, kindOf);
+      cost = spaceCost(i < length ? (units[i] as number) : 0, kindOf);
       last = -1;
     } else if (code >= 128) {
       const point = code >= 0xd800 && code < 0xdc00 ? (text.codePointAt(start) ?? code) : code;
@@ -192,7 +204,7 @@ function scan(text: string, limit: number): { tokens: number; end: number } {
       last = kind;
       cost = kindCosts[3 * kind + (run === 0 ? 0 : run < longWord ? 1 : 2)] ?? 4;
     } else if (isDigit(code)) {
-      while (i < length && i - start < 3 && isDigit(unitAt.call(text, i))) i++;
+      while (i < length && i - start < 3 && isDigit(units[i] as number)) i++;
       cost = 1;
       last = -1;
     } else if (code > spaceCode) {

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import * as z from 'zod';
 import { type AdView, viewAd } from '../present/ad.ts';
-import { adListText } from '../present/ad-text.ts';
+import { adListText, type WrittenAds } from '../present/ad-text.ts';
 import { appUrlPattern, type ListFrame, notesText, type Price, serviceNotes } from '../present/list-text.ts';
 import { type PageView, pageListText, viewPage } from '../present/page.ts';
 import { fit } from '../present/tokens.ts';
@@ -246,14 +246,18 @@ interface ViewOptions {
 export function adViews(detail: Detail, { now, resultTokens }: ViewOptions): ItemViews<AdView> {
   const asOf = dayOf(now);
   const today: SharedFacts = asOf === undefined ? {} : { asOf };
+  const written: WrittenAds = new Map();
   return {
     name: `ads ${detail} ${asOf}`,
     view: (ad) => viewAd(ad, { detail, now, budget: itemTokens(resultTokens) }),
     shared: (ads) => (detail === 'full' ? today : { ...today, ...linkForm(ads, 'id') }),
-    text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens) }),
-    ...(detail === 'full' && { atATime: 4 }),
+    text: (list) => adListText({ ...list, detail, budget: itemTokens(resultTokens), written }),
+    atATime: detail === 'full' ? 4 : Math.ceil(resultTokens / fewTokens),
   };
 }
+
+/** Of a brief ad with little copy. More than fit of these need not be condensed. */
+const fewTokens = 170;
 
 export function pageViews(detail: Detail, { resultTokens }: ViewOptions): ItemViews<PageView> {
   return {
