@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/call.ts';
+import { count } from '../present/list-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey, type StoredItem } from '../state/dataset.ts';
+import { isoTime } from './tables.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -161,6 +163,39 @@ export function foundInParts(gathering: Gathering, contents: DatasetContents): s
   if (totals.length === 0) return;
   const sum = totals.reduce((all, total) => all + total, 0);
   return `${sum} found in ${totals.length} of ${gathering.parts.length} parts`;
+}
+
+/** What somebody who reads an answer should know of a gathering behind it. */
+export interface GatheringFacts {
+  question: string;
+  /** In ISO text. */
+  gatheredAt: string;
+  found: number | null;
+  read: number;
+  complete: boolean;
+  /** Credits; null where that is not known. */
+  charged: number | null;
+}
+
+export const factsOf = (gathering: Gathering, contents: DatasetContents): GatheringFacts => ({
+  question: questionText(gathering),
+  gatheredAt: isoTime(gathering.gatheredAt),
+  found: foundBy(gathering, contents),
+  read: adIdsOf(gathering, contents).size,
+  complete: isComplete(gathering, contents),
+  charged: chargedFor(gathering, contents),
+});
+
+/** `countries: US; active: true`, and into how many parts it was split. */
+function questionText({ filters, collectionId, parts }: Gathering): string {
+  if (collectionId !== null) return `collection ${collectionId}`;
+  const each = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${valueText(value)}`);
+  return `${each.join('; ') || 'all ads'}${parts.length > 0 ? ` (in ${count(parts.length, 'part')})` : ''}`;
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return value.map(valueText).join(', ');
+  return typeof value === 'object' && value !== null ? canonical(value) : String(value);
 }
 
 /** How a gathering differs from an earlier one. */

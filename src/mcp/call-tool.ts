@@ -149,6 +149,7 @@ async function answered(server: CallingContext, call: ToolCall, receipts: Receip
       clock: () => now + server.elapsed() - began,
       deadline: now + ms,
       signal,
+      isDemo: server.notice !== undefined,
       isDraining: () => server.draining.aborted || server.closing.aborted,
       adFilters: tool.severalCalls ? await server.adFilters() : [],
       resultTokens: server.resultTokens - RECEIPT_TOKENS,

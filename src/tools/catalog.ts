@@ -14,6 +14,7 @@ import { searchPages } from './search-pages.ts';
 import type { Tool } from './tool.ts';
 import { viewAds } from './view-ads.ts';
 import { whoami } from './whoami.ts';
+import { writeReport } from './write-report.ts';
 
 /** In the order that hosts list them, the most useful first: one tool for each operation of the API, then those for many ads. */
 export const tools: readonly Tool[] = [
@@ -26,6 +27,7 @@ export const tools: readonly Tool[] = [
   queryAds,
   viewAds,
   exportAds,
+  writeReport,
   listCollections,
   listCollectionItems,
   addCollectionItem,

@@ -3,11 +3,11 @@ import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { type ExportCounts, type ExportFormat, everyAdSql, methodsNote, writeExport } from '../dataset/export.ts';
 import type { RunStatement } from '../dataset/typed-export.ts';
 import { count } from '../present/list-text.ts';
-import { quote, word } from '../present/safe-text.ts';
+import { word } from '../present/safe-text.ts';
 import { dayOf } from '../present/values.ts';
 import { idKey } from '../state/dataset.ts';
 import type { ExportedFile } from '../state/exports.ts';
-import { defineListTool, type ResourceLink } from './tool.ts';
+import { defineListTool, fileName, linkTo, locationText } from './tool.ts';
 
 /** As registered at IANA. */
 const mimeTypes: Record<ExportFormat, string> = {
@@ -31,11 +31,7 @@ export const exportAds = defineListTool({
   input: z.strictObject({
     sql: z.string().optional().describe('as in query_ads; default: every ad, all columns but json; SELECT * brings it'),
     format: z.enum(['csv', 'jsonl', 'xlsx', 'parquet']).optional().describe('default csv'),
-    name: z
-      .string()
-      .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
-      .optional()
-      .describe('of the file, without its ending'),
+    name: fileName,
   }),
   output: z.looseObject({ uri: z.string(), file: z.string().optional(), rows: z.number(), bytes: z.number() }),
   async run({ sql = everyAdSql, format = 'csv', name: chosen }, context) {
@@ -80,19 +76,5 @@ export const exportAds = defineListTool({
   },
 });
 
-function exportText(file: ExportedFile, note: ExportedFile, rows: number): string {
-  const readable = `can be read for an hour as ${file.uri}, and how the ads were gathered as ${note.uri}`;
-  const location =
-    file.path === undefined
-      ? `It ${readable}`
-      : `It is in ${quote(file.path)}, with ${word(note.name)} beside it, and ${readable}`;
-  return `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${location}.\n`;
-}
-
-const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({
-  type: 'resource_link',
-  uri,
-  name,
-  mimeType,
-  size: bytes,
-});
+const exportText = (file: ExportedFile, note: ExportedFile, rows: number): string =>
+  `${word(file.name)}: ${count(rows, 'row')}, ${file.bytes} bytes. ${locationText(file, note)}, and how the ads were gathered as ${note.uri}.\n`;

@@ -10,9 +10,9 @@ import type { IsCached } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import type { Price } from '../present/list-text.ts';
-import { isUuid } from '../present/safe-text.ts';
+import { isUuid, quote, word } from '../present/safe-text.ts';
 import type { Dataset } from '../state/dataset.ts';
-import type { Exports } from '../state/exports.ts';
+import type { ExportedFile, Exports } from '../state/exports.ts';
 import type { Cursors } from './cursor.ts';
 
 /** All four tool annotations of MCP (specification, *Tools*). */
@@ -121,6 +121,21 @@ export interface ResourceLink {
   size: number;
 }
 
+export const linkTo = ({ uri, name, mimeType, bytes }: ExportedFile): ResourceLink => ({
+  type: 'resource_link',
+  uri,
+  name,
+  mimeType,
+  size: bytes,
+});
+
+/** Where a written file is, and another that lies beside it. */
+export function locationText({ uri, path }: ExportedFile, beside?: ExportedFile): string {
+  const readable = `can be read for an hour as ${uri}`;
+  if (path === undefined) return `It ${readable}`;
+  return `It is in ${quote(path)}${beside ? `, with ${word(beside.name)} beside it` : ''}, and ${readable}`;
+}
+
 export type Tool = ItemTool | ListTool;
 
 export const defineTool = <Input extends z.ZodObject, Data extends object>(tool: ItemTool<Input, Data>) => tool;
@@ -166,6 +181,8 @@ export interface ToolContext extends CallerContext {
   deadline: number;
   /** Aborts when the caller leaves or at the deadline. */
   signal: AbortSignal;
+  /** Whether all data is made up. */
+  isDemo: boolean;
   /** Whether the process is asked to end. */
   isDraining(): boolean;
   /** Present if the client asked for progress. */
@@ -217,6 +234,11 @@ export const cursor = z.string().optional().describe('cursor of the previous res
 export const filters = z.looseObject({}).optional().describe('Filter keys, sent to the service unchanged');
 export const adFilters = z.looseObject({}).optional().describe('as in search_ads');
 export const split = z.array(z.looseObject({})).min(1).max(30).optional().describe('each laid over filters');
+export const fileName = z
+  .string()
+  .regex(/^[A-Za-z0-9][\w -]{0,79}$/, 'must be 1 to 80 letters, digits, spaces, - or _, without an ending')
+  .optional()
+  .describe('of the file, without its ending');
 /** The document gives no bounds for searches, so the service judges. */
 export const searchLimit = z.int().min(1).optional().describe('Items per page');
 export const itemsLimit = z.int().min(1).max(100).optional().describe('Items per page, default 50');

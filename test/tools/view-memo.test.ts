@@ -33,6 +33,7 @@ async function openContext(service: TestService, cacheSeconds = 900): Promise<To
     explain,
     resultTokens: 7840,
     toolName,
+    isDemo: false,
     offers: () => true,
   };
 }

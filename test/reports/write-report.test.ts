@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { encodeJpeg } from '../../src/raster/codecs.ts';
+import { jpegOf } from '../pictures/sample-pictures.ts';
+import { inChromium } from '../support/board/in-chromium.ts';
+import { launchChromium } from '../support/board/launch-chromium.ts';
+import { ad, json } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import { startPictureHost } from '../support/picture-host.ts';
+import type { TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const host = await startPictureHost();
+afterAll(() => host.close());
+const mediaHosts = { public: true, listed: [host.host] };
+const test = upstreamTest({ config: { mediaHosts }, resolve: async () => [] });
+
+const hostile = [
+  '"><script>window.broken = true</script><img src=x onerror="window.broken = true">',
+  '</style></title><svg onload="broken = true"><a href="javascript:broken = true">x</a>',
+  '<meta http-equiv="refresh" content="0;url=https://evil.example"><base href="https://evil.example/">',
+  '{{constructor.constructor("broken = true")()}} &lt;b&gt; url(https://evil.example/x)',
+  'מבצע \u202e\u2066 hidden \u{e0041}',
+  `${'W'.repeat(5000)}\n\n${'👩‍👩‍👧‍👦'.repeat(300)}`,
+];
+
+interface Parts {
+  server: TestServer;
+  upstream: { does(behaviour: ReturnType<typeof json>): void; requests: unknown[] };
+}
+let ads = 0;
+async function gathered({ server, upstream }: Parts, ...fields: object[]): Promise<string[]> {
+  const items = fields.map((field) => ({ ...ad, id: uuidOf(`report ${ads++}`), media: [], cards: [], ...field }));
+  upstream.does(json({ items, cursor: null, hasMore: false }));
+  await server.call('search_ads', { fresh: true });
+  return items.map(({ id }) => id);
+}
+
+async function report({ server }: Parts, args: object) {
+  const result = await server.call('write_report', { title: 'Report', ...args });
+  const { contents } = await server.client.readResource({ uri: result.data.uri as string });
+  const [page] = contents as { mimeType: string; text: string }[];
+  expect(page?.mimeType).toBe('text/html');
+  return { ...result, html: page?.text ?? '' };
+}
+
+/** What hostile advertisers, and a model that they fooled, could bring into a report. */
+async function hostileReport(parts: Parts) {
+  const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
+  const ids = await gathered(
+    parts,
+    ...hostile.map((text, index) => ({
+      page: { pageName: text },
+      pageId: `${index}`,
+      headline: text,
+      body: text,
+      displayFormat: text.slice(0, 80),
+      offerLink: 'javascript:broken = true',
+      duplicates: 1e300,
+      startedAt: '0001-01-01T00:00:00Z',
+      media: index === 0 ? [{ type: 'THUMB', url: image, nr: 0 }] : [],
+    })),
+  );
+  const headings = hostile.map((text) => text.slice(0, 200));
+  return await report(parts, {
+    title: headings[0],
+    sections: [
+      { heading: headings[1], text: hostile.join('\n\n'), adIds: ids },
+      {
+        heading: headings[2],
+        sql: 'SELECT pageName AS "</th><script>broken = true</script>", count(*) AS n, headline, body FROM ads GROUP BY pageName',
+        chart: 'bar',
+      },
+      { heading: headings[3], sql: "SELECT * FROM '</code><script>broken = true</script>'", adIds: [headings[0]] },
+    ],
+  });
+}
+
+describe('a report', () => {
+  test('has the text, the table, the chart and the ads in the order asked, and how they came about', async ({
+    server,
+    upstream,
+  }) => {
+    const parts = { server, upstream };
+    const image = host.serve(await jpegOf({ width: 500, height: 300, colour: [200, 60, 30] }));
+    const gone = host.serve((response) => response.writeHead(410).end());
+    const [shown = '', missing = ''] = await gathered(
+      parts,
+      { pageId: 'a', page: { pageName: 'Brew & Leaf' }, duplicates: 3, media: [{ type: 'THUMB', url: image, nr: 0 }] },
+      { pageId: 'b', page: { pageName: 'Other' }, media: [{ type: 'THUMB', url: gone, nr: 0 }] },
+    );
+    const before = parts.upstream.requests.length;
+    const { html, data, text } = await report(parts, {
+      sections: [
+        { heading: 'First', text: 'One.\n\nTwo,\nthree.' },
+        { heading: 'Second', sql: `SELECT pageName, 12345.5 AS n FROM ads WHERE id = '${shown}'`, chart: 'bar' },
+        { heading: 'Third', adIds: [missing, shown.toUpperCase(), 'unknown'] },
+      ],
+    });
+    expect(parts.upstream.requests.length).toBe(before);
+    expect(data.sections).toEqual([
+      { heading: 'First' },
+      { heading: 'Second', rows: 1 },
+      { heading: 'Third', ads: 2, problem: 'unknown is not in the dataset.' },
+    ]);
+    const order = [
+      'One.',
+      'Two,\nthree.',
+      '<svg',
+      '12,345.5',
+      `id">${missing}`,
+      `id">${shown}`,
+      'How these numbers',
+      'SELECT pageName',
+    ];
+    expect(order.map((part) => html.lastIndexOf(part))).toEqual(
+      order.map((part) => html.lastIndexOf(part)).toSorted(ascending),
+    );
+    expect(html).toContain('<bdi>Brew &#38; Leaf</bdi>');
+    expect(html.match(/<img src="data:image\/jpeg;base64,\/9j/g)).toHaveLength(1);
+    expect(html).toContain('No picture: ');
+    expect(text).toContain('1 picture could not be shown');
+    expect(html).not.toContain('Demo data');
+    expect(html).not.toContain('svc_live');
+    expect(html).not.toContain(host.host.host);
+  });
+
+  test('says in its place what could not be done, and the other sections stand', async ({ server, upstream }) => {
+    const parts = { server, upstream };
+    await gathered(parts, {});
+    const { html, data } = await report(parts, {
+      sections: [
+        { heading: 'Wrong', sql: 'SELECT nothing FROM ads' },
+        { heading: 'No numbers', sql: 'SELECT id, headline FROM ads', chart: 'line' },
+        { heading: 'Only a chart', chart: 'bar' },
+        {
+          heading: 'Long',
+          sql: 'SELECT i FROM (WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 300) SELECT i FROM n)',
+        },
+        { heading: 'Empty', sql: "SELECT id FROM ads WHERE id = ''", adIds: [] },
+      ],
+    });
+    expect(data.sections).toMatchObject([
+      { problem: expect.stringContaining('nothing') },
+      { problem: expect.stringMatching(/^There is no chart: no column after the first/) },
+      { problem: 'A chart needs sql, whose rows it draws.' },
+      { rows: 300 },
+      { rows: 0 },
+    ]);
+    expect(html).toContain('100 more rows are not shown.');
+    expect(html.match(/class="problem"/g)).toHaveLength(3);
+  });
+
+  test('stays under 5 MB, with fewer pictures before none', async ({ server, upstream }) => {
+    const parts = { server, upstream };
+    const noise = await encodeJpeg(
+      { width: 800, height: 800, data: new Uint8ClampedArray(randomBytes(800 * 800 * 4)) },
+      90,
+    );
+    const media = () => [{ type: 'THUMB', url: host.serve(noise), nr: 0 }];
+    const ids = await gathered(parts, ...Array.from({ length: 60 }, () => ({ media: media() })));
+    const sections = Array.from({ length: 20 }, (_, index) => ({
+      heading: `Section ${index}`,
+      adIds: Array.from({ length: 12 }, (_, at) => ids[(index * 3 + at) % ids.length]),
+    }));
+    const { html, data } = await report(parts, { sections });
+    expect(data.bytes).toBeLessThan(5_000_000);
+    expect(html.match(/<img /g)?.length).toBeGreaterThan(20);
+    const wide = Array.from({ length: 60 }, (_, index) => `printf('%.*c', 300, 'x') AS c${index}`);
+    const sql = `WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 200) SELECT ${wide} FROM n`;
+    const large = Array.from({ length: 20 }, () => ({ heading: 'Large', sql }));
+    const refused = await parts.server.call('write_report', { title: 'Large', sections: large });
+    expect(refused.error).toMatchObject({ kind: 'invalid_request' });
+    expect(refused.text).toContain('at most 5000000 are allowed');
+  });
+
+  test('holds no markup but its own', async ({ server, upstream }) => {
+    const parts = { server, upstream };
+    const { html } = await hostileReport(parts);
+    const bare = html.replace(/="[^"]*"/g, (value) => (value.startsWith('="#') ? '' : '=""'));
+    expect(
+      bare.match(/<[a-z][^>]*>/g)?.filter((tag) => /^<(?:script|base|iframe|link|form)|\s(?:on\w+|href)=/.test(tag)),
+    ).toEqual([]);
+    expect(html).not.toContain('http-equiv="refresh"');
+    expect(html).not.toMatch(/[\u202e\u2066\u{e0041}]/u);
+  });
+});
+
+inChromium('a report in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  test('asks nothing of anybody, fits 360 pixels, is accessible, and prints', async ({ server, upstream }) => {
+    const parts = { server, upstream };
+    const { html } = await hostileReport(parts);
+    for (const [width, colorScheme] of [
+      [360, 'light'],
+      [1100, 'dark'],
+    ] as const) {
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      const asked: string[] = [];
+      await page.route('**', (route) => {
+        asked.push(route.request().url());
+        return route.fulfill({ contentType: 'text/html', body: html });
+      });
+      await page.goto('https://report.example/');
+      expect(asked).toEqual(['https://report.example/']);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+      expect(await page.evaluate("'broken' in window")).toBe(false);
+      expect(await page.evaluate('[...document.images].map(({ naturalWidth }) => naturalWidth)')).toEqual([400]);
+      // The page allows no script, so that the check comes from outside.
+      const violations = await page.evaluate(async (source) => {
+        const axeOf = new Function(`${source}; return axe`);
+        const { violations: found } = await axeOf().run({ resultTypes: ['violations'] });
+        return found.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) => [id, nodes[0]?.html]);
+      }, axe);
+      expect(violations).toEqual([]);
+      expect((await page.pdf({ format: 'A4' })).length).toBeGreaterThan(10_000);
+      await page.close();
+    }
+  });
+});
+
+const ascending = (left: number, right: number) => left - right;
