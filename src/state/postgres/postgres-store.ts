@@ -12,6 +12,8 @@ const maxConnections = 10;
 /** How often what has ended is deleted, in milliseconds, and how much of it at once. */
 const sweepMs = 60_000;
 const sweptAtOnce = 1000;
+/** What collections of all keys together may take before each of them gets less, in bytes. */
+const enough = 4 * 1024 ** 3;
 
 /**
  * What the tables are, in steps: a server makes those that are missing, and one of an earlier version goes on with
@@ -98,7 +100,7 @@ export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
 export function postgresStore(
   address: PostgresAddress,
   onError: (error: Error) => void,
-  { sweepEvery = sweepMs } = {},
+  { sweepEvery = sweepMs, maxBytes = enough } = {},
 ): Store {
   const { host, port, user, password = '', database, ssl } = address;
   const pool = new pg.Pool({
@@ -111,6 +113,7 @@ export function postgresStore(
     allowExitOnIdle: true,
   }).on('error', onError);
   const query = async (text: string, values: unknown[]) => (await pool.query(text, values)).rows;
+  let isTight = false;
   const sweep = setInterval(() => {
     const ended = (table: string, key: string) =>
       query(
@@ -120,6 +123,12 @@ export function postgresStore(
       ).catch(() => {});
     void ended('documents', 'key');
     void ended('collections', 'name');
+    void query('SELECT sum(bytes)::float8 > $1 AS is FROM ad_library.collections', [maxBytes]).then(
+      ([row]) => {
+        isTight = row?.is === true;
+      },
+      () => {},
+    );
   }, sweepEvery).unref();
 
   const read = async (key: string, known = ''): Promise<Seen> => {
@@ -196,7 +205,7 @@ export function postgresStore(
       return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
     },
     removeItems: async (name) => void (await query('DELETE FROM ad_library.collections WHERE name = $1', [name])),
-    isTight: () => false,
+    isTight: () => isTight,
     // Not that a connection is gone or cannot be had, or that it only reads.
     refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),
     close: async () => {

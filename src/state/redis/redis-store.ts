@@ -221,10 +221,7 @@ class RedisMemory {
       this.#warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
     if (info.get('aof_enabled') === '0')
       this.#warn('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
-    const isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;
-    if (isTight && !this.#isTight)
-      this.#log.warn('the shared state is nearly full: answers and cursors are no longer kept in it', { used, max });
-    this.#isTight = isTight;
+    this.#isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;
   }
 
   #warn(message: string, fields?: Record<string, unknown>): void {

@@ -37,6 +37,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   #store: Store | undefined;
   #isUp = false;
   #isClosed = false;
+  #isTight = false;
   #reaching: Promise<void> | undefined;
   /** When it last answered. */
   #answeredAt = 0;
@@ -56,7 +57,10 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   }
 
   isTight(): boolean {
-    return this.#store?.isTight() ?? false;
+    const isTight = this.#store?.isTight() ?? false;
+    if (isTight && !this.#isTight) this.#log.warn('the shared state is nearly full: less is kept of each key');
+    this.#isTight = isTight;
+    return isTight;
   }
 
   /** The time of the store, which goes on by itself while that is away. */

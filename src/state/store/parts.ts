@@ -3,6 +3,7 @@ import type { GuardedStore } from './guarded-store.ts';
 import type { Presence } from './presence.ts';
 import type { Retries } from './retries.ts';
 import type { Seal } from './seal.ts';
+import type { ItemLimits } from './store.ts';
 
 /** What all that is shared is made of. */
 export interface Shared {
@@ -17,3 +18,7 @@ export interface Shared {
   stampOf(tenantId: string, group?: string): Promise<string>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
+
+/** Where all keys together take nearly all the room, each has an eighth of it. */
+export const roomIn = (store: Pick<GuardedStore, 'isTight'>, limits: ItemLimits): ItemLimits =>
+  store.isTight() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;

@@ -7,7 +7,7 @@ import { type Dataset, type DatasetCaller, type Datasets, idKey } from '../datas
 import type { DatasetRecord } from '../dataset-record.ts';
 import { MemoryDataset, recordsOf } from '../memory-datasets.ts';
 import { lineFeed, linesOf, recordsIn } from '../record-lines.ts';
-import type { Shared } from './parts.ts';
+import { roomIn, type Shared } from './parts.ts';
 import type { Item, ItemChange } from './store.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
@@ -117,7 +117,7 @@ export class StoreDatasets implements Datasets {
         return { id, seq: before?.seq ?? 0, body: await closeItem(name, id, one.records(), this.#shared) };
       });
       const changes = (await Promise.all(merged)).filter((one) => one !== undefined);
-      ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, limits))];
+      ids = changes.length === 0 ? [] : [...(await store.putItems(name, changes, roomIn(store, limits)))];
     }
   }
 }

@@ -23,6 +23,9 @@ const day = 86_400_000;
 const knownLeases = { max: 10_000, ttl: 28 * day };
 /** How old an account may be that estimates are made from, in milliseconds: a tool call asks several times. */
 const goodEnoughMs = 200;
+/** The same for what an answer says that cost nothing, and how long it takes until it is counted; of how many tenants. */
+const writtenBehindMs = 1000;
+const maxWrittenBehind = 10_000;
 
 export interface StoreLedgerOptions {
   documents: Documents;
@@ -73,9 +76,33 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     return changed;
   };
 
+  /** Answers that cost nothing, which the store does not know of yet. */
+  const saved = new Map<string, { calls: number; credits: number }>();
+  const withSaved = (tenantId: string, account?: Account): CreditAccount => {
+    const { savedCalls, savedCredits, ...rest } = creditAccount(account);
+    const { calls = 0, credits = 0 } = (account && !isUnknown(account) && saved.get(tenantId)) || {};
+    return { ...rest, savedCalls: savedCalls + calls, savedCredits: savedCredits + credits };
+  };
+  const writeSaved = async () => {
+    for (const [tenantId, { calls, credits }] of saved) {
+      saved.delete(tenantId);
+      await change(tenantId, (account) => {
+        // Keys that somebody made up take no room.
+        if (isUnknown(account)) return [undefined, false];
+        account.savedCalls += calls;
+        account.savedCredits += credits;
+        return [undefined, true];
+      }).catch(() => {});
+    }
+  };
+
   const read = async (tenantId: string): Promise<CreditAccount> =>
-    creditAccount((await change(tenantId, () => [undefined, false])).account);
-  const knownAccount = (tenantId: string) => creditAccount(documents.known<Account>(keyOf(tenantId))?.doc);
+    withSaved(tenantId, (await change(tenantId, () => [undefined, false])).account);
+  const knownAccount = (tenantId: string) => withSaved(tenantId, documents.known<Account>(keyOf(tenantId))?.doc);
+  const estimate = async (tenantId: string, ms = goodEnoughMs) => {
+    const age = documents.known(keyOf(tenantId))?.ageMs ?? Infinity;
+    return age < ms ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
+  };
 
   /**
    * A lease that is not there is written, too: then the account was as it was read, and a reservation or a settlement
@@ -101,10 +128,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
 
   return {
     read,
-    estimate: async (tenantId) => {
-      const age = documents.known(keyOf(tenantId))?.ageMs ?? Infinity;
-      return age < goodEnoughMs ? knownAccount(tenantId) : read(tenantId).catch(() => knownAccount(tenantId));
-    },
+    estimate: (tenantId) => estimate(tenantId),
     reserve: async (tenantId, requestOf) => {
       const id = newId();
       own.add(id);
@@ -143,17 +167,11 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
       await settleOnce(tenantId, id, settlement, lease !== undefined);
     },
     saved: async (tenantId, credits) => {
-      const saved = change(tenantId, (account) => {
-        // Keys that somebody made up take no room here either.
-        if (isUnknown(account)) return [undefined, false];
-        account.savedCalls++;
-        account.savedCredits += credits;
-        return [undefined, true];
-      });
-      return saved.then(
-        ({ account }) => creditAccount(account),
-        () => knownAccount(tenantId),
-      );
+      const before = saved.get(tenantId) ?? { calls: 0, credits: 0 };
+      if (saved.size === 0) setTimeout(writeSaved, writtenBehindMs).unref();
+      if (saved.size < maxWrittenBehind)
+        saved.set(tenantId, { calls: before.calls + 1, credits: before.credits + credits });
+      return estimate(tenantId, writtenBehindMs);
     },
     readBalance: async (tenantId, credits) =>
       change(tenantId, (account, now) => [readBalance(account, credits, now), true]).then(

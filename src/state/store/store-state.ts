@@ -13,7 +13,7 @@ import type { Account } from './account.ts';
 import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { Documents } from './documents.ts';
 import { GuardedStore, type StoreDriver } from './guarded-store.ts';
-import type { Shared } from './parts.ts';
+import { roomIn, type Shared } from './parts.ts';
 import { beatMs, Presence } from './presence.ts';
 import { Retries } from './retries.ts';
 import { createSeal } from './seal.ts';
@@ -449,7 +449,7 @@ function sharedExports({ store, documents, seal, keyOf }: Shared, clock: () => n
               const partId = partOf(id, parts++);
               const packed = await compress(some.subarray(start, start + exportPartBytes));
               const body = seal.close(`${name} ${partId}`, packed);
-              await store.putItems(name, [{ id: partId, seq: 0, body }], exportLimits);
+              await store.putItems(name, [{ id: partId, seq: 0, body }], roomIn(store, exportLimits));
             }
             bytes += some.length;
           });

@@ -326,6 +326,20 @@ describeEveryStore('replicas', (_, { driver }) => {
       20_000,
     );
 
+    test('take less room where there is little for all, and what came last stays', async () => {
+      const one = await join();
+      const many = Array.from({ length: 120 }, (_, at) => ({ id: `${at}`, body: noise(200_000) }));
+      for (let at = 0; at < 120; at += 40) await add(await one.dataset(), at, ...many.slice(at, at + 40));
+      expect(await idsIn(await one.dataset())).toHaveLength(120);
+      one.network.isTight = true;
+      await add(await one.dataset(), 120, { id: 'last' });
+      const { ads, letGo } = await (await one.dataset()).contents();
+      expect(ads.length).toBeLessThan(90);
+      expect(ads.at(-1)?.id).toBe('last');
+      expect(ads.length + letGo.ads).toBe(121);
+      expect(one.warned).toContain('the shared state is nearly full: less is kept of each key');
+    });
+
     test('of a store that stays away are lost beyond what there is memory for, and that is said', async () => {
       const one = await join();
       await one.during('away', async () => {
