@@ -1,7 +1,6 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
 import { createClient, createCluster, createSentinel, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
-import type { StoreDriver } from '../store/guarded-store.ts';
-import type { StateLog } from '../store/state-log.ts';
+import type { StateLog, StoreDriver } from '../store/guarded-store.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
 
 /** Where the shared state is; hosts of a cluster, or Sentinels, where there are several. */

@@ -1,7 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { later, soon } from './soon.ts';
-import { stateUnavailable } from './state-error.ts';
-import type { StateLog } from './state-log.ts';
+import { AdLibraryError } from '../../api/call.ts';
 import type { Store } from './store.ts';
 
 /** How long the store may answer nobody, in milliseconds, and how long one waits where it answers others. */
@@ -220,4 +218,47 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     this.#store?.close().catch(() => {});
     this.#store = undefined;
   }
+}
+
+/** What a caller reads while the shared state cannot be reached: nothing was sent, and it heals by itself. */
+export const stateUnavailable = (cause?: unknown): AdLibraryError =>
+  new AdLibraryError(
+    {
+      kind: 'unavailable',
+      problem: 'The state that all replicas of this server share cannot be reached at the moment.',
+      sent: false,
+    },
+    { cause },
+  );
+
+/** Logs what an operator should know. No text contains the address's password. */
+export interface StateLog {
+  error(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+}
+
+/**
+ * Calls back after so many milliseconds, unless it is stopped before. Answers that have arrived while this process was
+ * busy are read first: timers come at the beginning of a turn of the event loop.
+ */
+function later(ms: number, callback: () => void): () => void {
+  let isStopped = false;
+  const end = () => {
+    if (!isStopped) callback();
+  };
+  const timer = setTimeout(() => setImmediate(() => setImmediate(end)), ms);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}
+
+/** Settles like the promise; rejects if that takes too long. */
+function soon<Value>(promise: Promise<Value> | undefined, ms: number): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = later(ms, () => reject(new Error(`no answer within ${ms} ms`)));
+    if (promise === undefined) reject(new Error('not connected'));
+    promise?.then(resolve, reject).finally(stop);
+  });
 }

@@ -1,7 +1,8 @@
+import { AdLibraryError, type Answer, type OperationName } from '../../api/call.ts';
+import { responseSchemas } from '../../api/client.ts';
 import type { Documents } from './documents.ts';
 import type { GuardedStore } from './guarded-store.ts';
 import type { Presence } from './presence.ts';
-import type { Retries } from './retries.ts';
 import type { Seal } from './seal.ts';
 import type { ItemLimits } from './store.ts';
 
@@ -22,3 +23,68 @@ export interface Shared {
 /** Where all keys together take nearly all the room, each has an eighth of it. */
 export const roomIn = (store: Pick<GuardedStore, 'isTight'>, limits: ItemLimits): ItemLimits =>
   store.isTight() ? { ...limits, maxBytes: limits.maxBytes / 8 } : limits;
+
+interface Waiting {
+  work: () => Promise<unknown>;
+  giveUp: (error: unknown) => void;
+  bytes: number;
+}
+
+/** What the store has to hear of although it does not answer: tried again until it does, in bounded memory. */
+export class Retries {
+  readonly #waiting = new Set<Waiting>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+  #running: Promise<void> | undefined;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /**
+   * Does it now, or whenever it works. Work that was done although it seemed to fail is done again: it has to mind.
+   * @param giveUp runs if it is in vain to try again, or there is no room for that
+   */
+  async do(work: () => Promise<unknown>, { bytes = 1000, giveUp = (_: unknown) => {} } = {}): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!isAway(error) || this.#bytes + bytes > this.#maxBytes) return giveUp(error);
+      this.#bytes += bytes;
+      this.#waiting.add({ work, giveUp, bytes });
+    }
+  }
+
+  /** Tries all that waits, the first to come first, until something fails. */
+  run(): Promise<void> {
+    this.#running ??= this.#runAll().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #runAll(): Promise<void> {
+    for (const one of this.#waiting) {
+      try {
+        await one.work();
+      } catch (error) {
+        if (isAway(error)) return;
+        one.giveUp(error);
+      }
+      this.#waiting.delete(one);
+      this.#bytes -= one.bytes;
+    }
+  }
+}
+
+const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+
+/** An answer without what its schema makes of it. */
+export type WrittenAnswer = Omit<Answer, 'value'>;
+
+export const writeAnswer = ({ value, ...rest }: Answer): WrittenAnswer => rest;
+
+export const readAnswer = (operation: OperationName, answer: WrittenAnswer): Answer => ({
+  ...answer,
+  value: responseSchemas[operation].parse(answer.raw),
+});

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { AdLibraryError } from '../../api/call.ts';
 import type { Documents } from './documents.ts';
-import type { StateLog } from './state-log.ts';
+import type { StateLog } from './guarded-store.ts';
 
 /** How often a process says that it is alive, and after how long without that it has died, in milliseconds. */
 export const beatMs = 2000;

@@ -10,9 +10,8 @@ import {
 } from '../../api/call.ts';
 import { memoryOf } from '../memory-state.ts';
 import type { CallClaims, CallOutcome, Claim, OnLost } from '../state.ts';
-import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
-import type { Shared } from './parts.ts';
-import { stateUnavailable } from './state-error.ts';
+import { stateUnavailable } from './guarded-store.ts';
+import { readAnswer, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
 
 /** A call in progress, if any, and for a while how those before it ended. */
 interface KeptClaim {

@@ -15,8 +15,8 @@ import {
   writePrices,
 } from './account.ts';
 import type { Documents } from './documents.ts';
+import type { Retries } from './parts.ts';
 import type { Presence } from './presence.ts';
-import type { Retries } from './retries.ts';
 
 const day = 86_400_000;
 /** Of how many accounts the last lease is known, and for how long: less than the store keeps one that has paid. */

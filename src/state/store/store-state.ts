@@ -10,15 +10,11 @@ import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '
 import { type MemoryStateOptions, memoryState, NamedTurns, tooBusy } from '../memory-state.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State, Turns } from '../state.ts';
 import type { Account } from './account.ts';
-import { readAnswer, type WrittenAnswer, writeAnswer } from './answer-codec.ts';
 import { Documents } from './documents.ts';
-import { GuardedStore, type StoreDriver } from './guarded-store.ts';
-import { roomIn, type Shared } from './parts.ts';
+import { GuardedStore, type StateLog, type StoreDriver, stateUnavailable } from './guarded-store.ts';
+import { Retries, readAnswer, roomIn, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
 import { beatMs, Presence } from './presence.ts';
-import { Retries } from './retries.ts';
 import { createSeal } from './seal.ts';
-import { stateUnavailable } from './state-error.ts';
-import type { StateLog } from './state-log.ts';
 import { storeClaims } from './store-claims.ts';
 import { StoreDatasets } from './store-datasets.ts';
 import { storeLedger } from './store-ledger.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CreditLedger } from '../../../src/credits/ledger.ts';
 import { Documents } from '../../../src/state/store/documents.ts';
-import { Retries } from '../../../src/state/store/retries.ts';
+import { Retries } from '../../../src/state/store/parts.ts';
 import type { Store } from '../../../src/state/store/store.ts';
 import { storeLedger } from '../../../src/state/store/store-ledger.ts';
 
