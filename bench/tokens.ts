@@ -186,7 +186,7 @@ function toolList(): void {
   limit('of those, the tools of the ten operations', read(true, ofOperations), 2000);
   say(`  all that is listed, output schemas too: ${tokens(JSON.stringify(list(false)))}`);
   say(`  the same in demo mode: ${tokens(JSON.stringify(list(true)))}`);
-  say(`  instructions: ${tokens(instructions({ offered: tools, keepsAnswers: true }))}`);
+  say(`  instructions: ${tokens(instructions({ offered: tools, cachesAnswers: true }))}`);
 }
 
 /** From source to text and to structured content: every fact an ad has is said of it. */

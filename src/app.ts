@@ -104,7 +104,7 @@ export async function openApp({
     onCall,
     resultTokens: config.resultTokens,
     timeoutMs: config.timeoutMs,
-    keepsAnswers: config.cacheSeconds > 0,
+    cachesAnswers: config.cacheSeconds > 0,
     output: config.output,
     notice: upstream.notice,
     draining: draining.signal,

@@ -98,15 +98,15 @@ export interface Call {
   tenantId: string;
   /** Aborts when the caller leaves or at the deadline. */
   signal: AbortSignal;
-  /** Asks the service even if there is a kept answer. */
+  /** Asks the service even if the answer is cached. */
   fresh?: boolean | undefined;
-  /** Accepts a kept copy of the ad from a list. */
+  /** Accepts a copy of the ad from a list. */
   seen?: boolean | undefined;
   /** Goes on with a list that was begun without a limit: its pages have the service's own size. */
   usualSize?: boolean | undefined;
   /** Costs credits: its operation is gated, or has charged although the document does not say so. */
   paid?: boolean;
-  /** Whether a request of the call may be aborted. */
+  /** How far its request has come. */
   transit?: Transit;
   /** What the tool call that makes it may spend. */
   allowance?: Allowance | undefined;
@@ -119,8 +119,9 @@ export interface Allowance {
   readonly maxCredits: number;
 }
 
-/** Whether a request that did not fail has left: the service carries it out, or has done so. */
+/** How far a request has come. */
 export interface Transit {
+  /** Whether it has left, so that the service may carry it out. */
   sent: boolean;
   /** Whether a caller still waits for the answer. */
   isWanted?(): boolean;

@@ -198,10 +198,10 @@ function withAllDigits(json: string): string {
     else if (!isDigit(json, at)) at++;
     else {
       let end = at + 1;
-      while (NUMBER.has(json.charAt(end))) end++;
+      while (inNumbers.has(json.charAt(end))) end++;
       const from = json[at - 1] === '-' ? at - 1 : at;
       const number = json.slice(from, end);
-      if (end - at >= minDigits && WHOLE.test(number) && String(Number(number)) !== number) {
+      if (end - at >= minDigits && wholeNumber.test(number) && String(Number(number)) !== number) {
         parts.push(json.slice(copied, from), `"${number}"`);
         copied = end;
       }
@@ -211,8 +211,8 @@ function withAllDigits(json: string): string {
   return parts.join('') + json.slice(copied);
 }
 
-const NUMBER = new Set('0123456789.eE+-');
-const WHOLE = /^-?\d+$/;
+const inNumbers = new Set('0123456789.eE+-');
+const wholeNumber = /^-?\d+$/;
 
 const isDigit = (json: string, at: number): boolean => {
   const code = json.charCodeAt(at);

@@ -1,4 +1,3 @@
-import type { OptionValues } from 'commander';
 import { SettingsError } from '../config/read-config.ts';
 import type { Config } from '../config/settings.ts';
 import {
@@ -63,7 +62,7 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       print(`${JSON.stringify(describedFilters(), null, 2)}\n`);
       return 0;
     case 'library key create':
-      print(`${(await createKey(target, keyOptions(job.options))).key}\n`);
+      print(`${(await createKey(target, checked(job.options))).key}\n`);
       return 0;
     case 'library key list':
       print(`${keysText(await listKeys(target))}\n`);
@@ -125,29 +124,7 @@ async function serve(
   return lost ? 1 : 0;
 }
 
-/** Turns the texts of flags into options. */
-function keyOptions({
-  name,
-  scopes,
-  credits,
-  hourlyLimit,
-  dailyLimit,
-  subscription,
-  unmetered,
-}: OptionValues): KeyOptions {
-  const options = {
-    ...(name !== undefined && { name: String(name) }),
-    ...(scopes !== undefined && {
-      scopes: String(scopes)
-        .split(',')
-        .map((scope) => scope.trim()),
-    }),
-    ...(credits !== undefined && { credits: Number(credits) }),
-    ...(hourlyLimit !== undefined && { hourlyLimit: Number(hourlyLimit) }),
-    ...(dailyLimit !== undefined && { dailyLimit: Number(dailyLimit) }),
-    ...(subscription === false && { subscription: false }),
-    ...(unmetered === true && { unmetered: true }),
-  };
+function checked(options: KeyOptions): KeyOptions {
   const wrong = wrongOption(options)?.replace(/^(credits|hourlyLimit|dailyLimit)\b/, flagOf);
   if (wrong) throw new SettingsError([wrong]);
   return options;

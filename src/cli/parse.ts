@@ -4,47 +4,91 @@ import { addHelp, everyCommand, importHelp, problemText, style } from './help.ts
 
 /** The command to run, with the settings from its flags. */
 export type Job =
-  | { name: 'stdio'; flags: Flags }
-  | { name: 'http'; flags: Flags }
-  | { name: 'files clear'; flags: Flags }
-  | { name: 'state accept'; flags: Flags }
-  | { name: 'library serve'; flags: Flags }
+  | { [Name in Plain]: { name: Name; flags: Flags } }[Plain]
   | { name: 'library import'; flags: Flags; files: string[] }
-  | { name: 'library filters'; flags: Flags }
   | { name: 'library key create'; flags: Flags; options: OptionValues }
-  | { name: 'library key list'; flags: Flags }
   | { name: 'library key revoke'; flags: Flags; key: string };
 
-const service: SettingName[] = [
-  'baseUrl',
-  'demo',
-  'creditBudget',
-  'cacheSeconds',
-  'resultTokens',
-  'output',
-  'tools',
-  'readOnly',
-  'timeoutMs',
-  'searchFilters',
-  'mediaHosts',
-  'logLevel',
-];
-const stdio: SettingName[] = [...service, 'files'];
-const listening: SettingName[] = [
-  'host',
-  'port',
-  'allowedHosts',
-  'allowedOrigins',
-  'callsAtOnce',
-  'callsPerKey',
-  'callsWaiting',
-  'authFailuresPerMinute',
-  'metrics',
-  'stateUrl',
-];
+type Plain =
+  | 'stdio'
+  | 'http'
+  | 'files clear'
+  | 'state accept'
+  | 'library serve'
+  | 'library filters'
+  | 'library key list';
 
-const database: SettingName[] = ['database', 'logLevel'];
-const ofDatabase: Partial<Flags> = { database: 'File of the local library (default: ad-library.db)' };
+interface CommandLine {
+  does: string;
+  /** The settings whose flags it takes; none for a group of commands. */
+  settings?: SettingName[];
+  /** Help of a flag that means something else here. */
+  texts?: Partial<Flags>;
+  /** What its words are, and their help. */
+  words?: { as: 'files' | 'key'; form: string; help: string };
+  /** Options that are no settings: their form, their help, and what reads their value. */
+  options?: readonly (readonly [form: string, help: string, read?: (text: string) => unknown])[];
+  after?: string;
+}
+
+/** The settings that a server of this kind takes. */
+const settingsOf = (kind: 'stdio' | 'http') =>
+  Object.entries(settings).flatMap(([name, { only }]: [string, Setting]) =>
+    only === undefined || only === kind ? [name as SettingName] : [],
+  );
+
+const ofDatabase: Pick<CommandLine, 'settings' | 'texts'> = {
+  settings: ['database', 'logLevel'],
+  texts: { database: 'File of the local library (default: ad-library.db)' },
+};
+
+const namesIn = (text: string): string[] => text.split(',').map((name) => name.trim());
+
+/** A group stands before its commands. */
+const commands: Readonly<Record<string, CommandLine>> = {
+  stdio: { does: 'serve MCP over stdio, as without a command', settings: settingsOf('stdio') },
+  http: { does: 'serve MCP over streamable HTTP at POST /mcp', settings: settingsOf('http') },
+  files: { does: 'what AD_LIBRARY_FILES keeps' },
+  'files clear': { does: 'delete the kept datasets, after saying what they are', settings: ['files', 'logLevel'] },
+  state: { does: 'what replicas share at AD_LIBRARY_STATE_URL' },
+  'state accept': {
+    does: 'open budgets again after the state went back in time, and say what is known',
+    settings: ['stateUrl', 'logLevel'],
+  },
+  library: { does: 'the local library: the same HTTP API from an embedded database' },
+  'library serve': {
+    does: 'serve the local library over HTTP',
+    settings: ['database', 'demo', 'host', 'port', 'allowedHosts', 'logLevel'],
+    texts: { demo: 'Serve generated demo data from memory, and print a key for it' },
+  },
+  'library import': {
+    does: 'load ads and pages into the database',
+    ...ofDatabase,
+    words: { as: 'files', form: '<files...>', help: 'files to load; - for standard input' },
+    after: importHelp,
+  },
+  'library filters': { does: 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them', settings: ['logLevel'] },
+  'library key': { does: 'API keys of the local library' },
+  'library key create': {
+    does: 'create a key and print it once',
+    ...ofDatabase,
+    options: [
+      ['--name <name>', 'what the key is for'],
+      ['--scopes <scopes>', 'comma-separated, for example ads:read,pages:read (default: all)', namesIn],
+      ['--credits <number>', 'credits of the account per month', Number],
+      ['--hourly-limit <number>', 'credits per hour', Number],
+      ['--daily-limit <number>', 'credits per day', Number],
+      ['--unmetered', 'calls with the key cost no credits and meet no limits, as for an archive of your own'],
+      ['--no-subscription', 'create the account without a subscription'],
+    ],
+  },
+  'library key list': { does: 'list the keys, without their secret part', ...ofDatabase },
+  'library key revoke': {
+    does: 'revoke a key',
+    ...ofDatabase,
+    words: { as: 'key', form: '<key>', help: 'the key, its id or its prefix, as list shows it' },
+  },
+};
 
 /**
  * Reads a command line. Prints help and the version to standard output, and what is wrong to standard error. Returns
@@ -59,8 +103,8 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
     .description('MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.')
     .configureOutput({ outputError: (text, write) => write(problemText(text, program)) })
     .configureHelp(style);
-  withSettings(program, stdio);
-  addCommands(program, found);
+  addSettings(program, settingsOf('stdio'));
+  for (const [name, line] of Object.entries(commands)) addCommand(program, name, { line, found });
   for (const command of everyCommand(program)) addHelp(command, version);
   const words = asksVersion(argv) ? ['--version'] : withHelpLast(program, argv);
   try {
@@ -94,69 +138,34 @@ function withHelpLast(program: Command, argv: readonly string[]): string[] {
   return commandOf(words) ? [...words, '--help'] : words;
 }
 
-function addCommands(program: Command, found: (job: Job) => void): void {
-  withSettings(sub(program, 'stdio', 'serve MCP over stdio, as without a command'), stdio).action(
-    (_, command: Command) => found({ name: 'stdio', flags: flagsOf(command.optsWithGlobals()) }),
-  );
-  withSettings(sub(program, 'http', 'serve MCP over streamable HTTP at POST /mcp'), [...service, ...listening]).action(
-    (_, command: Command) => found({ name: 'http', flags: flagsOf(command.optsWithGlobals()) }),
-  );
-  const files = sub(program, 'files', 'what AD_LIBRARY_FILES keeps');
-  withSettings(sub(files, 'clear', 'delete the kept datasets, after saying what they are'), [
-    'files',
-    'logLevel',
-  ]).action((_, command: Command) => found({ name: 'files clear', flags: flagsOf(command.optsWithGlobals()) }));
-  const state = sub(program, 'state', 'what replicas share at AD_LIBRARY_STATE_URL');
-  withSettings(sub(state, 'accept', 'open budgets again after the state went back in time, and say what is known'), [
-    'stateUrl',
-    'logLevel',
-  ]).action((_, command: Command) => found({ name: 'state accept', flags: flagsOf(command.optsWithGlobals()) }));
-  const library = sub(program, 'library', 'the local library: the same HTTP API from an embedded database');
-  withSettings(
-    sub(library, 'serve', 'serve the local library over HTTP'),
-    ['database', 'demo', 'host', 'port', 'allowedHosts', 'logLevel'],
-    { demo: 'Serve generated demo data from memory, and print a key for it' },
-  ).action((_, command: Command) => found({ name: 'library serve', flags: flagsOf(command.optsWithGlobals()) }));
-  withSettings(sub(library, 'import', 'load ads and pages into the database'), database, ofDatabase)
-    .argument('<files...>', 'files to load; - for standard input')
-    .addHelpText('after', importHelp)
-    .action((files: string[], _, command: Command) =>
-      found({ name: 'library import', flags: flagsOf(command.optsWithGlobals()), files }),
-    );
-  withSettings(sub(library, 'filters', 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them'), [
-    'logLevel',
-  ]).action((_, command: Command) => found({ name: 'library filters', flags: flagsOf(command.optsWithGlobals()) }));
-  addKeyCommands(library, found);
+function addCommand(
+  program: Command,
+  name: string,
+  { line, found }: { line: CommandLine; found: (job: Job) => void },
+): void {
+  const { does, settings: names, texts, words, options = [], after } = line;
+  const path = name.split(' ');
+  const last = path.pop() ?? '';
+  const parent = path.reduce((group, word) => group.commands.find((one) => one.name() === word) ?? group, program);
+  const command = parent.command(last).description(does);
+  if (names === undefined) return;
+  addSettings(command, names, texts);
+  for (const [form, help, read = (text: string): unknown => text] of options) command.option(form, help, read);
+  if (words) command.argument(words.form, words.help);
+  if (after) command.addHelpText('after', after);
+  command.action(() => {
+    const own = Object.entries(command.opts()).filter(([attribute]) => !settingOf.has(attribute));
+    found({
+      name,
+      flags: flagsOf(command.optsWithGlobals()),
+      ...(words?.as === 'files' && { files: command.args }),
+      ...(words?.as === 'key' && { key: command.args[0] }),
+      ...(line.options && { options: Object.fromEntries(own) }),
+    } as Job);
+  });
 }
 
-function addKeyCommands(library: Command, found: (job: Job) => void): void {
-  const key = sub(library, 'key', 'API keys of the local library');
-  withSettings(sub(key, 'create', 'create a key and print it once'), database, ofDatabase)
-    .option('--name <name>', 'what the key is for')
-    .option('--scopes <scopes>', 'comma-separated, for example ads:read,pages:read (default: all)')
-    .option('--credits <number>', 'credits of the account per month')
-    .option('--hourly-limit <number>', 'credits per hour')
-    .option('--daily-limit <number>', 'credits per day')
-    .option('--unmetered', 'calls with the key cost no credits and meet no limits, as for an archive of your own')
-    .option('--no-subscription', 'create the account without a subscription')
-    .action((_, command: Command) => {
-      const { name, scopes, credits, hourlyLimit, dailyLimit, subscription, unmetered } = command.opts();
-      const options = { name, scopes, credits, hourlyLimit, dailyLimit, subscription, unmetered };
-      found({ name: 'library key create', flags: flagsOf(command.optsWithGlobals()), options });
-    });
-  withSettings(sub(key, 'list', 'list the keys, without their secret part'), database, ofDatabase).action(
-    (_, command: Command) => found({ name: 'library key list', flags: flagsOf(command.optsWithGlobals()) }),
-  );
-  withSettings(sub(key, 'revoke', 'revoke a key'), database, ofDatabase)
-    .argument('<key>', 'the key, its id or its prefix, as list shows it')
-    .action((which: string, _, command: Command) =>
-      found({ name: 'library key revoke', flags: flagsOf(command.optsWithGlobals()), key: which }),
-    );
-}
-
-const sub = (parent: Command, name: string, description: string) => parent.command(name).description(description);
-
-function withSettings(command: Command, names: readonly SettingName[], texts: Partial<Flags> = {}): Command {
+function addSettings(command: Command, names: readonly SettingName[], texts: Partial<Flags> = {}): void {
   for (const name of names) {
     const { flag, value, help, schema } = settings[name] as Setting;
     const fallback = value && schema.safeParse(undefined).data;
@@ -164,7 +173,6 @@ function withSettings(command: Command, names: readonly SettingName[], texts: Pa
     const shown = ['string', 'number'].includes(typeof fallback) ? `${text} (default: ${fallback})` : text;
     if (flag) command.option(value ? `${flag} <${value}>` : flag, shown);
   }
-  return command;
 }
 
 /** The setting of each flag, by the name under which Commander returns its value. */

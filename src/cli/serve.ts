@@ -2,7 +2,7 @@ import { type App, elapsed, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import { createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
-import { createAuthRateLimit, createKnownKeys, triedHere } from '../serve/http/access.ts';
+import { createCallerKeys, triedHere } from '../serve/http/access.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
 import { openShared } from './replica-state.ts';
@@ -14,15 +14,13 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
-  const knownKeys = createKnownKeys(elapsed, shared?.keys);
-  const perMinute = config.authFailuresPerMinute;
-  const authRateLimit = createAuthRateLimit({
-    knownKeys,
-    tried: shared?.tried(triedHere(elapsed)),
-    perMinute,
+  const keys = createCallerKeys({
+    perMinute: config.authFailuresPerMinute,
     now: elapsed,
+    known: shared?.keys,
+    tried: shared?.tried(triedHere(elapsed)),
   });
-  const listeners = [logCalls(log), metrics?.onCall, knownKeys.onCall, authRateLimit.onCall];
+  const listeners = [logCalls(log), metrics?.onCall, keys.onCall];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
   };
@@ -30,7 +28,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     config,
     log,
     onCall,
-    isKnownKey: knownKeys.has,
+    isKnownKey: keys.isKnown,
     now,
     elapsed,
     random: Math.random,
@@ -43,7 +41,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     now: elapsed,
     onCall,
     allowed: { host, allowedHosts, allowedOrigins },
-    callers: config.demo ? { demo: app.credentials } : { authRateLimit },
+    callers: config.demo ? { demo: app.credentials } : { keys },
     pictures: app.pictures,
     limits: limitsOf(config),
     metrics,

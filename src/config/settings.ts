@@ -21,6 +21,8 @@ export interface Setting<Schema extends z.ZodType = z.ZodType> {
   secret?: true;
   /** The name of the value in help, `--base-url <url>`. Without it, the flag is a switch. */
   value?: string;
+  /** The only kind of command that takes its flag; without it, every MCP server does. */
+  only?: 'stdio' | 'http' | 'library';
   /** The label of the field in a desktop host's form, for settings that the form offers. */
   title?: string;
   help: string;
@@ -58,6 +60,7 @@ export const settings = {
   host: setting({
     variable: 'AD_LIBRARY_HOST',
     flag: '--host',
+    only: 'http',
     schema: hostName.default('127.0.0.1'),
     value: 'name',
     help: 'Host on which http and library serve listen',
@@ -65,6 +68,7 @@ export const settings = {
   port: setting({
     variable: 'AD_LIBRARY_PORT',
     flag: '--port',
+    only: 'http',
     schema: wholeNumber(0, 65_535).default(3000),
     value: 'number',
     help: 'Port on which http and library serve listen; 0 picks a free one',
@@ -72,6 +76,7 @@ export const settings = {
   allowedHosts: setting({
     variable: 'AD_LIBRARY_ALLOWED_HOSTS',
     flag: '--allowed-hosts',
+    only: 'http',
     schema: hostNames.optional(),
     value: 'names',
     help: 'Host names that requests may use; required unless the host is loopback (default: loopback names)',
@@ -79,6 +84,7 @@ export const settings = {
   allowedOrigins: setting({
     variable: 'AD_LIBRARY_ALLOWED_ORIGINS',
     flag: '--allowed-origins',
+    only: 'http',
     schema: hostNames.default([]),
     value: 'names',
     help: 'Host names of the browser origins allowed to call; none by default',
@@ -86,12 +92,14 @@ export const settings = {
   metrics: setting({
     variable: 'AD_LIBRARY_METRICS',
     flag: '--metrics',
+    only: 'http',
     schema: onOff.default(false),
     help: 'Serve Prometheus metrics at GET /metrics (http only)',
   }),
   callsAtOnce: setting({
     variable: 'AD_LIBRARY_CALLS_AT_ONCE',
     flag: '--calls-at-once',
+    only: 'http',
     schema: wholeNumber(1, 10_000).default(256),
     value: 'calls',
     help: 'Maximum concurrent tool calls (http only)',
@@ -99,6 +107,7 @@ export const settings = {
   callsPerKey: setting({
     variable: 'AD_LIBRARY_CALLS_PER_KEY',
     flag: '--calls-per-key',
+    only: 'http',
     schema: wholeNumber(1, 10_000).default(16),
     value: 'calls',
     help: 'Maximum concurrent tool calls per key (http only)',
@@ -106,6 +115,7 @@ export const settings = {
   callsWaiting: setting({
     variable: 'AD_LIBRARY_CALLS_WAITING',
     flag: '--calls-waiting',
+    only: 'http',
     schema: wholeNumber(0, 100_000).default(1024),
     value: 'calls',
     help: 'Maximum tool calls in the queue; one key may hold an eighth of it (http only)',
@@ -113,6 +123,7 @@ export const settings = {
   authFailuresPerMinute: setting({
     variable: 'AD_LIBRARY_REFUSALS_PER_MINUTE',
     flag: '--refusals-per-minute',
+    only: 'http',
     schema: wholeNumber(0, 1_000_000).default(300),
     value: 'keys',
     help: 'Unknown keys that one address may try per minute; 0 for no limit, behind a proxy that has its own (http only)',
@@ -177,6 +188,7 @@ export const settings = {
   database: setting({
     variable: 'AD_LIBRARY_DATABASE',
     flag: '--database',
+    only: 'library',
     schema: z.string().optional(),
     value: 'file',
     help: 'File of the local library (default: in memory with --demo, else ad-library.db)',
@@ -184,6 +196,7 @@ export const settings = {
   files: setting({
     variable: 'AD_LIBRARY_FILES',
     flag: '--files',
+    only: 'stdio',
     title: 'Folder for files',
     schema: z.string().optional(),
     value: 'folder',
@@ -200,6 +213,7 @@ export const settings = {
   stateUrl: setting({
     variable: 'AD_LIBRARY_STATE_URL',
     flag: '--state-url',
+    only: 'http',
     schema: stateAddress.optional(),
     value: 'url',
     help: 'Store that all replicas share: Redis 7 or Valkey at redis:// or rediss://, several hosts with ?cluster or ?sentinel=NAME, or PostgreSQL 15 at postgres:// or postgresql:// (http only; default: state is kept in the process)',

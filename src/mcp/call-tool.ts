@@ -43,7 +43,7 @@ import type { DescribedTool, ReceiptView } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
 
 /** Tokens reserved for the notice and the credits line around a tool's text. */
-const RECEIPT_TOKENS = 160;
+const receiptTokens = 160;
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
 
@@ -63,7 +63,7 @@ export interface ServerContext {
   resultTokens: number;
   timeoutMs: number;
   /** Whether paid answers are cached. */
-  keepsAnswers: boolean;
+  cachesAnswers: boolean;
   output: 'both' | 'text' | 'structured';
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
@@ -109,7 +109,7 @@ export interface CallingContext extends ServerContext, OpenCalls {
 
 export async function callTool(server: CallingContext, call: ToolCall): Promise<ToolResult> {
   const started = server.elapsed();
-  const receipts = collectReceipts();
+  const receipts = new Receipts();
   const { result, facts } = await answered(server, call, receipts).catch((thrown) =>
     failed(server, call, { thrown, receipts }),
   );
@@ -152,23 +152,19 @@ async function answered(server: CallingContext, call: ToolCall, receipts: Receip
       isDemo: server.notice !== undefined,
       isDraining: () => server.draining.aborted || server.closing.aborted,
       adFilters: tool.severalCalls ? await server.adFilters() : [],
-      resultTokens: server.resultTokens - RECEIPT_TOKENS,
+      resultTokens: server.resultTokens - receiptTokens,
       toolName,
       offers: (name) => server.tools.has(name),
-      explain: (thrown) => explained(thrown, server),
+      explain: (thrown) => {
+        const { text, error } = explainError(thrown, toolsForModels(server));
+        return { kind: error.kind, text };
+      },
       ...(onProgress && { onProgress }),
     });
     const rendered = takeLinks.has(call.client ?? '') ? made : withoutLinks(made);
-    const cost = costShown(tool, receipts);
-    return {
-      result: withBoardMeta(resultOf(server, rendered, cost), {
-        tool,
-        rendered,
-        receipt: cost.receipt,
-        notice: server.notice,
-      }),
-      facts: { ...cost.receipt, ...(isChecked && { cached: false }) },
-    };
+    const cost = receipts.costOf(tool);
+    const result = resultOf(server, { tool, rendered }, cost);
+    return { result, facts: { ...cost.receipt, ...(isChecked && { cached: false }) } };
   });
 }
 
@@ -184,65 +180,32 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
   return { data, text: clampLines(tool.render(data, input, context), context.resultTokens) };
 }
 
-/** What a tool call cost, as data and as a line of text. */
-interface Cost {
-  receipt: ReceiptView;
-  line: string;
-}
-
-function costShown({ operations, severalCalls }: Tool, receipts: Receipts): Cost {
-  if (severalCalls) return costOfSeveral(receipts);
-  const isFree = operations.length === 0 && (receipts.last()?.charged ?? null) === null;
-  return costOfOne(isFree ? nothingSent : receipts.last());
-}
-
-function costOfOne(received: Receipt | undefined): Cost {
-  const receipt = viewReceipt(received);
-  return { receipt, line: receiptText(receipt, received?.age) };
-}
-
-function costOfSeveral(receipts: Receipts): Cost {
-  const receipt = receipts.sum();
-  return { receipt, line: receiptSumText(receipt, receipts.atLeast()) };
-}
-
-/** Adds the receipt and the notice to data and text. */
+/**
+ * Adds the receipt and the notice to data and text, and what the board reads, which is the same in every output mode.
+ * Some clients hand that to their model: it is small, ids and numbers, except for what the page of the board asks for.
+ */
 function resultOf(
   { notice, output }: ServerContext,
-  { data, text, attached = [] }: Rendered,
+  { tool, rendered }: { tool: Tool; rendered: Rendered },
   { receipt, line }: Cost,
 ): ToolResult {
-  const structured = { ...data, receipt, ...(notice && { notice }) };
-  const whole = [notice, text, line].filter(Boolean).join('\n');
-  if (output === 'text') return { content: [{ type: 'text', text: whole }, ...attached] };
-  const shown = output === 'both' ? whole : 'The result is in structuredContent.';
-  return { content: [{ type: 'text', text: shown }, ...attached], structuredContent: structured };
-}
-
-interface ToolOutcome {
-  tool: Tool;
-  rendered: Rendered;
-  receipt: ReceiptView;
-  notice: string | undefined;
-}
-
-/**
- * Adds what the board reads, the same in every output mode. Some clients hand it to their model: it is small, ids and
- * numbers, except for what the page of the board asks for.
- */
-function withBoardMeta(result: ToolResult, { tool, rendered, receipt, notice }: ToolOutcome): ToolResult {
-  const { data, text } = rendered;
+  const { data, text, attached = [] } = rendered;
+  const about = { receipt, ...(notice && { notice }) };
   const marked = notice && { isDemo: true };
+  const withData = (structuredContent: Record<string, unknown>) => output !== 'text' && { structuredContent };
   if (tool.onlyForBoard)
     return {
       content: [{ type: 'text', text }],
-      ...(result.structuredContent && { structuredContent: { receipt, ...(notice && { notice }) } }),
+      ...withData(about),
       _meta: { [boardKey]: { ...data, ...marked } },
     };
-  if (tool.forBoard === undefined) return result;
+  const whole = [notice, text, line].filter(Boolean).join('\n');
+  const shown = output === 'structured' ? 'The result is in structuredContent.' : whole;
+  const forBoard = tool.forBoard && { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked };
   return {
-    ...result,
-    _meta: { [boardKey]: { tool: tool.name, ...tool.forBoard(data, rendered), receipt, ...marked } },
+    content: [{ type: 'text', text: shown }, ...attached],
+    ...withData({ ...data, ...about }),
+    ...(forBoard && { _meta: { [boardKey]: forBoard } }),
   };
 }
 
@@ -257,7 +220,7 @@ function failed(
       tool: loggedName(server, call),
       error: keyMasker(call.apiKey)(stackOf(thrown)),
     });
-  const { result, error } = errorResult(server, thrown, earlierCostText(receipts));
+  const { result, error } = errorResult(server, thrown, receipts.earlierText());
   const { status, requestId } = error;
   // A cancelled call is not a network failure.
   const kind = call.signal.aborted ? 'cancelled' : error.kind;
@@ -274,12 +237,6 @@ export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 't
     _meta: { 'ad-library/error': error },
   };
   return { result, error };
-}
-
-/** For a result that holds what was read before a call failed. */
-function explained(thrown: unknown, { tools }: Pick<ServerContext, 'tools'>) {
-  const { text, error } = explainError(thrown, toolsForModels({ tools }));
-  return { kind: error.kind, text };
 }
 
 /** The tools that a text for a model may name. */
@@ -451,15 +408,78 @@ async function cachedTotal(
   return totals.sort((left, right) => right.order - left.order)[0];
 }
 
-const viewReceipt = (receipt: Receipt | undefined): ReceiptView => ({
-  charged: receipt?.charged ?? null,
-  remaining: receipt?.remaining ?? null,
-  cached: receipt?.cached ?? false,
-  requestId: receipt?.requestId ? untrustedId(receipt.requestId) : null,
-});
+/** What a tool call cost, as data and as a line of text. */
+interface Cost {
+  receipt: ReceiptView;
+  line: string;
+}
+
+/** The receipts of one tool call. */
+class Receipts {
+  readonly #all: Receipt[] = [];
+
+  readonly add = (receipt: Receipt): void => void this.#all.push(receipt);
+
+  /** A failed call costs what the service stated; if it stated nothing, that is nothing or unknown. */
+  readonly addFailure = (failure: Failure): void => {
+    const { charged, requestId = null, paid, sent } = failure;
+    const unknown = paid && mayBeCharged(failure) ? null : 0;
+    if (sent !== false) this.add({ charged: charged ?? unknown, remaining: null, cached: false, requestId });
+  };
+
+  costOf({ operations, severalCalls }: Tool): Cost {
+    if (severalCalls) return this.#costOfSeveral();
+    const last = this.#all.at(-1);
+    const isFree = operations.length === 0 && (last?.charged ?? null) === null;
+    return costOfOne(isFree ? nothingSent : last);
+  }
+
+  /** What is known to have been charged, where some of it is not. */
+  atLeast(): number {
+    const charged = this.#sent().reduce((sum, receipt) => sum + (receipt.charged ?? 0), 0);
+    return Math.round(charged * 1e6) / 1e6;
+  }
+
+  /** What the calls before a failed one cost, if anything. */
+  earlierText(): string {
+    return this.#sent().length > 1 && this.atLeast() > 0 ? this.#costOfSeveral().line : '';
+  }
+
+  #sent = (): Receipt[] => this.#all.filter(({ cached }) => !cached);
+
+  #costOfSeveral(): Cost {
+    const sent = this.#sent();
+    const atLeast = this.atLeast();
+    const charged = sent.some((receipt) => receipt.charged === null) ? null : atLeast;
+    const remaining = this.#all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
+    const requestId = shownId(sent.at(-1));
+    const calls = sent.length;
+    const spent = `${charged === null ? 'at least ' : ''}${formatCredits(atLeast)} charged`;
+    const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
+    const receipt = { charged, remaining, cached: calls === 0, requestId, calls };
+    return { receipt, line: creditsLine(made, receipt, 'Last request') };
+  }
+}
 
 /** Of a tool that needed no call. */
 const nothingSent: Receipt = { charged: 0, remaining: null, cached: true, requestId: null };
+
+function costOfOne(received: Receipt | undefined): Cost {
+  const { charged = null, remaining = null, cached = false, age } = received ?? {};
+  const requestId = shownId(received);
+  const receipt = { charged, remaining, cached, requestId };
+  const shared = requestId === null ? '' : ' (shared with an identical call)';
+  const how = age === undefined ? shared : ` (cached ${ageText(age)})`;
+  const spent = charged === null ? 'not reported for this call' : `${formatCredits(charged)} charged`;
+  return { receipt, line: creditsLine(cached ? `nothing charged${how}` : spent, receipt, 'Request') };
+}
+
+const shownId = (receipt: Receipt | undefined) => (receipt?.requestId ? untrustedId(receipt.requestId) : null);
+
+function creditsLine(spent: string, { remaining, requestId }: ReceiptView, request: string): string {
+  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
+  return `Credits: ${spent}${left}${requestId === null ? '' : `. ${request} ${word(requestId)}`}`;
+}
 
 // Created when first needed: the first one takes a good part of the time in which a process starts.
 let numberFormat: Intl.NumberFormat | undefined;
@@ -469,83 +489,9 @@ function formatCredits(credits: number): string {
   return numberFormat.format(credits);
 }
 
-/** The credits line of a result. */
-function receiptText({ charged, remaining, cached, requestId }: ReceiptView, age: number | undefined): string {
-  const spent = cached
-    ? `nothing charged${sourceText(age, requestId)}`
-    : charged === null
-      ? 'not reported for this call'
-      : `${formatCredits(charged)} charged`;
-  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
-  return `Credits: ${spent}${left}${requestId === null ? '' : `. Request ${word(requestId)}`}`;
-}
-
-/** The credits line of a tool that makes several calls. */
-function receiptSumText(receipt: ReceiptView & { calls: number }, atLeast: number): string {
-  const { charged, remaining, requestId, calls } = receipt;
-  const spent = charged === null ? `at least ${formatCredits(atLeast)} charged` : `${formatCredits(charged)} charged`;
-  const made = calls === 0 ? 'nothing charged, no calls' : `${spent} for ${calls} ${calls === 1 ? 'call' : 'calls'}`;
-  const left = remaining === null ? '' : `, ${formatCredits(remaining)} left`;
-  return `Credits: ${made}${left}${requestId === null ? '' : `. Last request ${word(requestId)}`}`;
-}
-
-/** The same for one that failed, if the calls before had a cost. */
-function earlierCostText(receipts: Receipts): string {
-  const [sum, atLeast] = [receipts.sum(), receipts.atLeast()];
-  return sum.calls > 1 && atLeast > 0 ? receiptSumText(sum, atLeast) : '';
-}
-
-function sourceText(age: number | undefined, requestId: string | null): string {
-  if (age !== undefined) return ` (cached ${ageText(age)})`;
-  return requestId === null ? '' : ' (shared with an identical call)';
-}
-
 function ageText(ms: number): string {
   if (ms < 1000) return 'just now';
   if (ms < 120_000) return `${Math.round(ms / 1000)} s ago`;
   if (ms < 7_200_000) return `${Math.round(ms / 60_000)} min ago`;
   return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h ago` : `${Math.round(ms / 86_400_000)} days ago`;
 }
-
-/** The receipts of one tool call. */
-interface Receipts {
-  add(receipt: Receipt): void;
-  /** A failed call costs what the service stated, which is nothing or unknown if it stated nothing. */
-  addFailure(failure: Failure): void;
-  /** The last one, for a tool that makes one call. */
-  last(): Receipt | undefined;
-  /** All of them in one, for a tool that makes several calls. */
-  sum(): ReceiptView & { calls: number };
-  /** What is known to have been charged, where some of it is not. */
-  atLeast(): number;
-}
-
-function collectReceipts(): Receipts {
-  const all: Receipt[] = [];
-  const sent = () => all.filter(({ cached }) => !cached);
-  const atLeast = () => rounded(sent().reduce((sum, { charged }) => sum + (charged ?? 0), 0));
-  return {
-    add: (receipt) => void all.push(receipt),
-    addFailure: (failure) => {
-      if (failure.sent !== false) all.push(receiptOf(failure));
-    },
-    last: () => all.at(-1),
-    atLeast,
-    sum: () => {
-      const calls = sent();
-      const isUnknown = calls.some(({ charged }) => charged === null);
-      const { requestId } = viewReceipt(calls.at(-1));
-      const remaining = all.findLast((receipt) => receipt.remaining !== null)?.remaining ?? null;
-      const charged = isUnknown ? null : atLeast();
-      return { charged, remaining, cached: calls.length === 0, requestId, calls: calls.length };
-    },
-  };
-}
-
-function receiptOf(failure: Failure): Receipt {
-  const { charged, requestId = null, paid } = failure;
-  const unknown = paid && mayBeCharged(failure) ? null : 0;
-  return { charged: charged ?? unknown, remaining: null, cached: false, requestId };
-}
-
-const rounded = (credits: number) => Math.round(credits * 1e6) / 1e6;

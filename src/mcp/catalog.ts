@@ -129,7 +129,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     // The lists never change, so `listChanged` is not announced.
     capabilities: { tools: {}, prompts: {}, resources: {} },
     instructions: [
-      instructions({ offered: [...server.tools.values()], keepsAnswers: server.keepsAnswers }),
+      instructions({ offered: [...server.tools.values()], cachesAnswers: server.cachesAnswers }),
       server.notice,
     ]
       .filter(Boolean)
@@ -218,18 +218,18 @@ const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d
 interface InstructionsOptions {
   offered: readonly ToolDescription[];
   /** Whether paid answers are cached. */
-  keepsAnswers: boolean;
+  cachesAnswers: boolean;
 }
 
 /** The instructions that a host gives its model once, when it connects (MCP specification, *Lifecycle*). */
 export const instructions = ({
   offered,
-  keepsAnswers,
+  cachesAnswers,
 }: InstructionsOptions): string => `Ad Library searches ads, the advertiser pages behind them, and the member's collections.
 
-Cost: ${costText(offered.filter(isGated))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${repeats(keepsAnswers, namesIn(offered))}
+Cost: ${costText(offered.filter(isGated))} Every result ends with its cost and the credits left. Search narrowly, read the list first, and open only what you need: a list already shows dates, format, call to action, copies and the start of the copy. ${repeats(cachesAnswers, namesIn(offered))}
 
-${economy(offered)}Paging: to continue, pass a result's cursor back unchanged, with the same filters. A result that was cut to fit continues from its cursor${keepsAnswers ? ' at no charge' : ', and its page is charged again'}.
+${economy(offered)}Paging: to continue, pass a result's cursor back unchanged, with the same filters. A result that was cut to fit continues from its cursor${cachesAnswers ? ' at no charge' : ', and its page is charged again'}.
 
 Numbers are the service's; its document does not define them. duplicates: copies, the ad itself included; reach: people reached; est.: a range, no exact sum; trend and performance: its own scores, on no stated scale; VIDEO (media: image): it calls the ad a video but sent an image. What is not shown is unknown, not zero.
 
@@ -244,15 +244,15 @@ function economy(offered: readonly ToolDescription[]): string {
 const namesIn = (tools: readonly ToolDescription[]): string[] => tools.map(({ name }) => name);
 
 /** What repeating a call costs, and where the balance stands. */
-function repeats(keepsAnswers: boolean, offered: readonly string[]): string {
+function repeats(cachesAnswers: boolean, offered: readonly string[]): string {
   const opens = offered.includes('get_ad');
   const seen = 'get_ad with seen: true';
   const lists = 'for an ad that a list showed';
   return [
-    keepsAnswers
+    cachesAnswers
       ? `Repeating a call within a few minutes is free${opens ? `, and so is ${seen} ${lists}` : ''}.`
       : 'This server caches no answers: repeating a call is charged again.',
-    !keepsAnswers && opens && `${seen} costs nothing ${lists}.`,
+    !cachesAnswers && opens && `${seen} costs nothing ${lists}.`,
     offered.includes('get_credits') && 'get_credits shows the balance and the usage windows.',
   ]
     .filter(Boolean)

@@ -24,7 +24,7 @@ export const isWork = (message: Message): boolean => isToolCall(message) || mess
 export const versionKey = 'io.modelcontextprotocol/protocolVersion';
 
 /** Whether a message says that it is of revision 2026-07-28. */
-export function claimsModern(message: unknown): boolean {
+export function isLatestRevision(message: unknown): boolean {
   const meta = (message as Partial<Message> | null)?.params?._meta;
   return typeof meta === 'object' && meta !== null && versionKey in meta;
 }
@@ -116,7 +116,7 @@ export function progressReporter(
     if (waiting === undefined) return;
     const sent = notify({ progressToken, ...waiting });
     waiting = undefined;
-    // Of a reader that has left, the call learns by its signal.
+    // If the reader has left, the call's signal aborts.
     void sent.then(sendNext, sendNext);
   };
   return {

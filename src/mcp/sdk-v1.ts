@@ -44,7 +44,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   }));
   server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal, requestId }) => {
     const errors = {
-      notFound: (problem: string) => new McpError(RESOURCE_NOT_FOUND, problem),
+      notFound: (problem: string) => new McpError(resourceNotFound, problem),
       refused: (problem: string) => new McpError(refusedRead, problem),
     };
     return catalog.readResource({ tenantId, uri, signal, answer: answerOf?.(requestId), errors });
@@ -53,7 +53,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
 }
 
 /** Revisions up to 2025-11-25 have a code of their own for it; the SDK has no name for that. */
-const RESOURCE_NOT_FOUND = -32_002;
+const resourceNotFound = -32_002;
 
 /** Validates forms that a user fills in, and this server shows none. Without one, each server would build its own. */
 const noValidator = {

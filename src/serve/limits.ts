@@ -110,34 +110,24 @@ export class Limits {
   }
 
   async #work<Result>(work: Work<Result>): Promise<Result> {
-    const { atOnce, perKey, waiting, waitingPerKey } = this.#options.limits;
-    const own = this.#byTenant.get(work.tenantId);
-    const ofKey = own ? own.taken + own.waiting : 0;
-    if (ofKey >= perKey + waitingPerKey || this.#inside >= atOnce + waiting) {
-      return work.refuse(this.#busy(Math.max(ofKey / perKey, this.#inside / atOnce)));
+    const { limits, now, answers } = this.#options;
+    const { tenantId, signal, answer } = work;
+    const own = this.#byTenant.get(tenantId) ?? new Places(limits.perKey);
+    const ofKey = own.taken + own.waiting;
+    if (ofKey >= limits.perKey + limits.waitingPerKey || this.#inside >= limits.atOnce + limits.waiting) {
+      return work.refuse(this.#busy(Math.max(ofKey / limits.perKey, this.#inside / limits.atOnce)));
     }
     this.#inside++;
-    try {
-      return await this.#inTurn(work);
-    } finally {
-      this.#inside--;
-      if (this.#inside === 0) this.#emptied();
-    }
-  }
-
-  /** Work may begin late, but not after the time it has. */
-  async #inTurn<Result>(work: Work<Result>): Promise<Result> {
-    const { now, answers } = this.#options;
-    const { tenantId } = work;
+    this.#byTenant.set(tenantId, own);
     const arrived = now();
+    // Work may begin late, but not after the time it has.
     const waiting = new AbortController();
     const timer = setTimeout(() => waiting.abort(tooLate), this.#inner.timeoutMs);
-    const leave = follow(waiting, [work.signal]);
-    const own = this.#byTenant.get(tenantId) ?? new Places(this.#options.limits.perKey);
-    this.#byTenant.set(tenantId, own);
+    const leave = follow(waiting, [signal]);
     try {
       return await own.with(waiting.signal, async () => {
-        await this.#reserve(work, waiting.signal);
+        // While a key waits here for its own answers to be read, it takes no place of others.
+        if (!(await answers.reserve(answer, tenantId, await work.bytes(), waiting.signal))) throw tooMuch();
         return this.#all.with(waiting.signal, async () => {
           clearTimeout(timer);
           const started = now();
@@ -155,14 +145,10 @@ export class Limits {
       leave();
       if (own.taken + own.waiting === 0) this.#byTenant.delete(tenantId);
       // Nobody waits for the answer, so none is made.
-      if (work.signal.aborted) answers.left(work.answer);
+      if (signal.aborted) answers.left(answer);
+      this.#inside--;
+      if (this.#inside === 0) this.#emptied();
     }
-  }
-
-  /** While a key waits here for its own answers to be read, it takes no place of others. */
-  async #reserve({ answer, tenantId, bytes: bytesOf }: Work<unknown>, signal: AbortSignal): Promise<void> {
-    const { answers } = this.#options;
-    if (!(await answers.reserve(answer, tenantId, await bytesOf(), signal))) throw tooMuch();
   }
 
   #busy(turns: number): AdLibraryError {

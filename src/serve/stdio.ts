@@ -9,7 +9,7 @@ import {
   batchProblem,
   cancelNoticesIn,
   checkRequest,
-  claimsModern,
+  isLatestRevision,
   messagesIn,
   type RequestSchemas,
   withoutNulls,
@@ -83,11 +83,11 @@ interface Session {
  */
 function openRevisions(catalog: Catalog, session: Session) {
   let settled: RevisionTransport | undefined;
-  let modern: RevisionTransport | undefined;
+  let latest: RevisionTransport | undefined;
   const credentialsOf = ({ answerOf }: RevisionTransport) => ({ ...session.credentials, answerOf });
-  const opened = () => [...new Set([settled, modern])].filter((transport) => transport !== undefined);
+  const opened = () => [...new Set([settled, latest])].filter((transport) => transport !== undefined);
 
-  const openModern = async () => {
+  const openLatest = async () => {
     const [{ bindV2, requestsV2 }, { serveStdio }] = await Promise.all([
       import('../mcp/sdk-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
@@ -96,7 +96,7 @@ function openRevisions(catalog: Catalog, session: Session) {
     serveStdio(() => bindV2(catalog, credentialsOf(transport)), { transport, legacy: 'reject' });
     return transport;
   };
-  const openLegacy = async () => {
+  const openEarlier = async () => {
     const transport = new RevisionTransport(session, requestsV1);
     await bindV1(catalog, credentialsOf(transport)).connect(transport);
     return transport;
@@ -105,13 +105,13 @@ function openRevisions(catalog: Catalog, session: Session) {
   return {
     async transportFor(message: JSONRPCMessage): Promise<RevisionTransport> {
       if (settled) return settled;
-      if (!claimsModern(message)) {
-        settled = await openLegacy();
+      if (!isLatestRevision(message)) {
+        settled = await openEarlier();
         return settled;
       }
-      modern ??= await openModern();
-      if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = modern;
-      return modern;
+      latest ??= await openLatest();
+      if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = latest;
+      return latest;
     },
     /** The one that the session stays with, once that is known. */
     settled: () => settled,

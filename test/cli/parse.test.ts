@@ -54,7 +54,7 @@ describe('a command line', () => {
       {
         name: 'library key create',
         flags: { database: 'x.db' },
-        options: { name: 'Ci', scopes: 'ads:read', credits: '5', subscription: false },
+        options: { name: 'Ci', scopes: ['ads:read'], credits: 5, subscription: false },
       },
     ],
     ['library filters', { name: 'library filters', flags: {} }],

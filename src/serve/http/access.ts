@@ -100,61 +100,20 @@ export const corsFor = (allowedOrigins: readonly string[]): MiddlewareHandler =>
     maxAge: 600,
   });
 
-/** Keys that the service accepted recently, by tenant id. */
-interface KnownKeys {
-  has(tenantId: string): Promise<boolean>;
+/** Keys that the service accepted lately, and how many others each address may try in a minute. */
+export interface CallerKeys {
+  isKnown(tenantId: string): Promise<boolean>;
+  /** Counts a key that is not known yet; returns the seconds to wait if the address has tried too many. */
+  admit(tenantId: string, address: string): Promise<number | undefined>;
+  /** Learns whether a key is accepted, and takes it off the count if it was not rejected. */
   onCall(event: CallEvent): void;
 }
 
-/** What is known of keys, in this process or shared by all replicas. */
-interface KeyStore {
+/** Accepted keys by tenant id, in this process or shared by all replicas. */
+interface KnownKeys {
   has(tenantId: string): Promise<boolean>;
   add(tenantId: string): void;
   remove(tenantId: string): void;
-}
-
-/** How long accepted keys are remembered, in milliseconds, and how many; the least used go first. */
-const ttl = 15 * 60_000;
-const maxKeys = 10_000;
-
-export function createKnownKeys(now: () => number, keys: KeyStore = memoryKeys(now)): KnownKeys {
-  return {
-    has: (tenantId) => keys.has(tenantId),
-    onCall(event) {
-      if (isAccepted(event)) keys.add(event.tenantId);
-      else if (isRefused(event)) keys.remove(event.tenantId);
-    },
-  };
-}
-
-function memoryKeys(now: () => number): KeyStore {
-  const accepted = new LRUCache<string, true>({ max: maxKeys, ttl, ttlResolution: 0, perf: { now } });
-  return {
-    has: async (tenantId) => accepted.has(tenantId),
-    add: (tenantId) => void accepted.set(tenantId, true),
-    remove: (tenantId) => void accepted.delete(tenantId),
-  };
-}
-
-/** The document's errors about the account or what was asked for: the service checks the key before. */
-const authenticated = [402, 403, 404, 422, 429];
-
-/**
- * An answer of the service to a good key: a success that is no kept answer, or an error. Only the service gives its
- * errors a request id: a gateway that answers 403 or 429 has not seen the key, and neither has a service that this
- * server did not ask.
- */
-const isAccepted = ({ kind, cached, status = 0, requestId }: CallEvent): boolean =>
-  kind === undefined ? cached !== true : authenticated.includes(status) && Boolean(requestId);
-
-const isRefused = ({ kind }: CallEvent): boolean => kind === 'unauthorized';
-
-/** Limits how many unknown keys one address may try in a minute. */
-export interface AuthRateLimit {
-  /** Counts a key that is not known yet; returns the seconds to wait if the address has tried too many. */
-  admit(tenantId: string, address: string): Promise<number | undefined>;
-  /** Takes a key off the count if the service was asked and did not reject it. */
-  onCall(event: CallEvent): void;
 }
 
 /** How many unknown keys addresses have tried, in this process or at all replicas. */
@@ -163,26 +122,30 @@ interface TriedKeys {
   add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
 }
 
-interface AuthRateLimitOptions {
-  knownKeys: KnownKeys;
-  tried?: TriedKeys | undefined;
+interface CallerKeysOptions {
   /** 0 for no limit. */
   perMinute: number;
   /** A clock that only goes on. */
   now: () => number;
+  known?: KnownKeys | undefined;
+  tried?: TriedKeys | undefined;
 }
 
+/** How long accepted keys are remembered, in milliseconds, and how many; the least used go first. */
+const knownMs = 15 * 60_000;
+const maxKnown = 10_000;
 const minute = 60_000;
 const maxAddresses = 10_000;
 /** Keys that wait for their first answer; until it comes, they are not counted again. */
 const maxPending = 10_000;
 
-export function createAuthRateLimit(options: AuthRateLimitOptions): AuthRateLimit {
-  const { knownKeys, perMinute, now, tried = triedHere(now) } = options;
+export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
+  const { perMinute, now, known = knownHere(now), tried = triedHere(now) } = options;
   const pending = new LRUCache<string, string>({ max: maxPending, ...forAMinute(now) });
   return {
+    isKnown: (tenantId) => known.has(tenantId),
     async admit(tenantId, address) {
-      if (perMinute === 0 || pending.has(tenantId) || (await knownKeys.has(tenantId))) return undefined;
+      if (perMinute === 0 || pending.has(tenantId) || (await known.has(tenantId))) return undefined;
       // Concurrent calls with one key count once.
       if (pending.has(tenantId)) return undefined;
       pending.set(tenantId, address);
@@ -193,11 +156,23 @@ export function createAuthRateLimit(options: AuthRateLimitOptions): AuthRateLimi
       return Math.max(1, Math.ceil(count.msLeft / 1000));
     },
     onCall(event) {
-      const address = pending.get(event.tenantId);
+      const { tenantId } = event;
+      if (isAccepted(event)) known.add(tenantId);
+      else if (isRefused(event)) known.remove(tenantId);
+      const address = pending.get(tenantId);
       if (address === undefined || !tellsOfKey(event)) return;
-      pending.delete(event.tenantId);
+      pending.delete(tenantId);
       if (!isRefused(event)) void tried.add(address, -1);
     },
+  };
+}
+
+function knownHere(now: () => number): KnownKeys {
+  const accepted = new LRUCache<string, true>({ max: maxKnown, ttl: knownMs, ttlResolution: 0, perf: { now } });
+  return {
+    has: async (tenantId) => accepted.has(tenantId),
+    add: (tenantId) => void accepted.set(tenantId, true),
+    remove: (tenantId) => void accepted.delete(tenantId),
   };
 }
 
@@ -214,6 +189,19 @@ export function triedHere(now: () => number): TriedKeys {
 }
 
 const forAMinute = (now: () => number) => ({ ttl: minute, ttlResolution: 0, noUpdateTTL: true, perf: { now } });
+
+/** The document's errors about the account or what was asked for: the service checks the key before. */
+const authenticated = [402, 403, 404, 422, 429];
+
+/**
+ * An answer of the service to a good key: a success that is not from the cache, or an error. Only the service gives its
+ * errors a request id: a gateway that answers 403 or 429 has not seen the key, and neither has a service that this
+ * server did not ask.
+ */
+const isAccepted = ({ kind, cached, status = 0, requestId }: CallEvent): boolean =>
+  kind === undefined ? cached !== true : authenticated.includes(status) && Boolean(requestId);
+
+const isRefused = ({ kind }: CallEvent): boolean => kind === 'unauthorized';
 
 /** Whether a call shows if its key is valid: not if it never reached the service, or if its caller left. */
 const tellsOfKey = ({ kind = '', status }: CallEvent): boolean =>

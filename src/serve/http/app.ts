@@ -12,7 +12,7 @@ import { type Answers, Limits, Places, type WorkLimits } from '../limits.ts';
 import {
   type AllowedNames,
   type Authenticated,
-  type AuthRateLimit,
+  type CallerKeys,
   corsFor,
   createTenantIds,
   refuse,
@@ -31,7 +31,7 @@ export interface HttpOptions {
   onCall: OnCall;
   allowed: AllowedNames;
   /** Whose key a call is made with: the caller's own, or in demo mode one for all. */
-  callers: { authRateLimit: AuthRateLimit } | { demo: Credentials };
+  callers: { keys: CallerKeys } | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   limits: WorkLimits;
@@ -53,7 +53,7 @@ interface HttpApp {
   /** The memory that its answers take. */
   answers: Answers<ServerResponse>;
   fetch: Hono<Authenticated>['fetch'];
-  /** Refuses new requests; resolves when the running ones are answered. */
+  /** Refuses new requests; resolves when no call is running or waiting. */
   drain(): Promise<void>;
 }
 
@@ -72,14 +72,20 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const lists = new Places(listsAtOnce);
   const calls = new Limits(catalog, { ...options, answers, resultBytes });
   const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
-  const drain = createDrain();
+  let isDraining = false;
+  const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
+    if (isDraining) context.header('Retry-After', '1');
+    const refused = isDraining ? refuse(context, 503, 'This server is shutting down.') : await next();
+    if (isDraining) context.header('Connection', 'close');
+    return refused;
+  };
   const validate = validateHostAndOrigin(allowed);
 
   const app = new Hono<Authenticated>();
   for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHostUnlessAddress(allowed));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
-    if (drain.hasBegun()) return json({ status: 'draining' }, 503);
+    if (isDraining) return json({ status: 'draining' }, 503);
     const problem = replicas?.problem();
     return problem ? json({ status: problem }, 503) : json({ status: 'ready' });
   });
@@ -89,10 +95,10 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     app.get('/metrics', validate, metrics.page);
     app.use('/mcp', metrics.answers);
   }
-  if (pictures) app.get('/media/*', validate, drain.middleware, ({ req }) => pictures(new Request(req.url)));
-  app.use('/mcp', validate, drain.middleware);
+  if (pictures) app.get('/media/*', validate, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
+  app.use('/mcp', validate, refuseWhenDraining);
   if (allowed.allowedOrigins.length > 0) app.use('/mcp', corsFor(allowed.allowedOrigins));
-  if ('authRateLimit' in callers) app.post('/mcp', requireApiKey(createTenantIds(replicas?.tenantSecret)));
+  if ('keys' in callers) app.post('/mcp', requireApiKey(createTenantIds(replicas?.tenantSecret)));
   app.post('/mcp', async (context) => {
     const body = await readJson(context);
     if (body instanceof Response) return body;
@@ -100,16 +106,16 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const answer = (context.env as HttpBindings).outgoing;
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
     if (!messagesIn(body.value).some(isWork)) return lists.with(undefined, () => nextTurn().then(answered));
-    const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers.authRateLimit);
+    const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers.keys);
     return refused ?? answered();
   });
   answerErrors(app, log);
   return {
     answers,
     fetch: app.fetch,
-    drain: async () => {
-      await drain.begin();
-      await calls.idle();
+    drain: () => {
+      isDraining = true;
+      return calls.idle();
     },
   };
 }
@@ -121,12 +127,9 @@ const listsAtOnce = 8;
 const maxResultBytes = 256 * 1024;
 
 /** Work is what a key that somebody makes up must not get for nothing: each new one counts until the service accepts it. */
-async function tooManyKeys(
-  context: Context<Authenticated>,
-  authRateLimit: AuthRateLimit,
-): Promise<Response | undefined> {
+async function tooManyKeys(context: Context<Authenticated>, keys: CallerKeys): Promise<Response | undefined> {
   const address = getConnInfo(context).remote.address ?? '';
-  const seconds = await authRateLimit.admit(context.get('credentials').tenantId, address);
+  const seconds = await keys.admit(context.get('credentials').tenantId, address);
   if (seconds === undefined) return undefined;
   context.header('Retry-After', String(seconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');
@@ -142,44 +145,6 @@ function answerErrors(app: Hono<Authenticated>, log: Log): void {
     log.error('a request failed', { error: error.stack ?? error.message });
     return refuse(context, 500, 'Internal server error; see the server log.');
   });
-}
-
-/** Counts running requests, and refuses new ones once the server is shutting down. */
-interface Drain {
-  middleware: MiddlewareHandler;
-  hasBegun(): boolean;
-  /** Resolves when every running request is answered. */
-  begin(): Promise<void>;
-}
-
-function createDrain(): Drain {
-  let underWay = 0;
-  let begun = false;
-  let emptied = () => {};
-  return {
-    middleware: async (context, next) => {
-      if (begun) {
-        context.header('Connection', 'close');
-        context.header('Retry-After', '1');
-        return refuse(context, 503, 'This server is shutting down.');
-      }
-      underWay++;
-      try {
-        await next();
-      } finally {
-        underWay--;
-        if (underWay === 0) emptied();
-      }
-      if (begun) context.header('Connection', 'close');
-    },
-    hasBegun: () => begun,
-    begin: () =>
-      new Promise((resolve) => {
-        begun = true;
-        emptied = resolve;
-        if (underWay === 0) resolve();
-      }),
-  };
 }
 
 /** Arguments of a call are ids and filters: no real call needs a larger body. */

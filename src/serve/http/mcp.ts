@@ -5,7 +5,7 @@ import type { Catalog } from '../../mcp/catalog.ts';
 import {
   cancelNoticesIn,
   checkRequest,
-  claimsModern,
+  isLatestRevision,
   isToolCall,
   type Message,
   messagesIn,
@@ -29,12 +29,12 @@ type Serve = (call: HttpCall) => Promise<Response>;
 
 /** Answers each request with the SDK for its revision. */
 export function serveAllRevisions(catalog: Catalog, onerror: (error: Error) => void): Serve {
-  const legacy = earlierRevisions(catalog);
-  const modern = latestRevision(catalog, onerror);
+  const earlier = earlierRevisions(catalog);
+  const latest = latestRevision(catalog, onerror);
   return async (call) => {
     const { request, body } = call;
-    const isModern = messagesIn(body).some(claimsModern) || !(await isLegacyRequest(request, body));
-    return isModern ? modern(call) : legacy(call);
+    const isLatest = messagesIn(body).some(isLatestRevision) || !(await isLegacyRequest(request, body));
+    return isLatest ? latest(call) : earlier(call);
   };
 }
 

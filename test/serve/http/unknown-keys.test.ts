@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
-import { createAuthRateLimit, createKnownKeys } from '../../../src/serve/http/access.ts';
+import { createCallerKeys } from '../../../src/serve/http/access.ts';
 import { documented, json, refusal, startUpstream } from '../../support/faulty-upstream.ts';
 import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
@@ -145,38 +145,32 @@ test('a key that was made up counts as a try when it reads the page of the board
 test('a key is known for 15 minutes, a guess is counted for one', async () => {
   let time = 1_000_000;
   const now = () => time;
-  const knownKeys = createKnownKeys(now);
-  const limit = createAuthRateLimit({ knownKeys, perMinute: 1, now });
-  const ended = (tenantId: string, kind?: string) => {
-    const event = { tool: 'whoami', tenantId, ms: 1, kind };
-    knownKeys.onCall(event);
-    limit.onCall(event);
-  };
-  expect(await limit.admit('good', 'here')).toBeUndefined();
+  const keys = createCallerKeys({ perMinute: 1, now });
+  const ended = (tenantId: string, kind?: string) => keys.onCall({ tool: 'whoami', tenantId, ms: 1, kind });
+  expect(await keys.admit('good', 'here')).toBeUndefined();
   ended('good');
-  expect(await limit.admit('guess', 'here')).toBeUndefined();
+  expect(await keys.admit('guess', 'here')).toBeUndefined();
   ended('guess', 'unauthorized');
-  expect(await limit.admit('another', 'here')).toBe(60);
-  expect(await limit.admit('another', 'elsewhere')).toBeUndefined();
-  expect(await limit.admit('good', 'here')).toBeUndefined();
+  expect(await keys.admit('another', 'here')).toBe(60);
+  expect(await keys.admit('another', 'elsewhere')).toBeUndefined();
+  expect(await keys.admit('good', 'here')).toBeUndefined();
   time += 60_001;
-  expect(await limit.admit('third', 'here')).toBeUndefined();
-  expect(await knownKeys.has('good')).toBe(true);
+  expect(await keys.admit('third', 'here')).toBeUndefined();
+  expect(await keys.isKnown('good')).toBe(true);
   time += 14 * 60_000;
-  expect(await knownKeys.has('good')).toBe(false);
+  expect(await keys.isKnown('good')).toBe(false);
 });
 
 test('the process remembers 10,000 addresses and as many keys, and forgets the least used', async () => {
   const now = () => 1_000_000;
-  const knownKeys = createKnownKeys(now);
-  const limit = createAuthRateLimit({ knownKeys, perMinute: 1, now });
-  knownKeys.onCall({ tool: 'whoami', tenantId: 'first', ms: 1 });
-  await limit.admit('guess', 'first');
-  expect(await limit.admit('another', 'first')).toBe(60);
+  const keys = createCallerKeys({ perMinute: 1, now });
+  keys.onCall({ tool: 'whoami', tenantId: 'first', ms: 1 });
+  await keys.admit('guess', 'first');
+  expect(await keys.admit('another', 'first')).toBe(60);
   for (let other = 0; other < 10_000; other++) {
-    knownKeys.onCall({ tool: 'whoami', tenantId: `tenant ${other}`, ms: 1 });
-    await limit.admit(`guess ${other}`, `address ${other}`);
+    keys.onCall({ tool: 'whoami', tenantId: `tenant ${other}`, ms: 1 });
+    await keys.admit(`guess ${other}`, `address ${other}`);
   }
-  expect(await knownKeys.has('first')).toBe(false);
-  expect(await limit.admit('another', 'first')).toBeUndefined();
+  expect(await keys.isKnown('first')).toBe(false);
+  expect(await keys.admit('another', 'first')).toBeUndefined();
 });
