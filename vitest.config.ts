@@ -1,7 +1,28 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 const startBundledWorker = fileURLToPath(new URL('test/support/start-bundled-worker.ts', import.meta.url));
+
+/** What takes longest, mostly waiting: begun first, it ends beside the others and not after them. */
+const longest = [
+  'replicas/killed',
+  'scripts/rebuild',
+  'library/lock',
+  'replicas/any',
+  'store/account',
+  'replicas/paid',
+];
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const placeOf = ({ moduleId }: TestSpecification) => {
+      const place = longest.findIndex((name) => moduleId.includes(name));
+      return place === -1 ? longest.length : place;
+    };
+    return (await super.sort(files)).sort((left, right) => placeOf(left) - placeOf(right));
+  }
+}
 
 export default defineConfig({
   resolve: { alias: [{ find: /^\.\/start-worker\.ts$/, replacement: startBundledWorker }] },
@@ -12,8 +33,9 @@ export default defineConfig({
     isolate: false,
     setupFiles: ['test/support/seed.ts'],
     // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.
-    maxWorkers: 4,
-    // A test waits for what it waits for: these are for what hangs, on a machine that is busy with three other files.
+    maxWorkers: 5,
+    sequence: { sequencer: LongestFirst },
+    // A test waits for what it waits for: these are for what hangs, on a machine that is busy with four other files.
     testTimeout: 90_000,
     hookTimeout: 90_000,
     coverage: {

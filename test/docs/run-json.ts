@@ -23,7 +23,16 @@ export async function runJson(text: string, stage: Stage): Promise<void> {
   if (text.includes('.tgz')) await stage.pack();
   const servers: ServerEntry[] = Object.values(value.mcpServers ?? value.servers ?? { it: value });
   expect(servers).not.toEqual([]);
-  for (const server of servers) await answers(await connect(server, stage));
+  for (const server of servers) await answersOnce(server, stage);
+}
+
+/** Hosts write the same server in different forms: each is started once. */
+const answered = new Map<string, Promise<void>>();
+function answersOnce(server: ServerEntry, stage: Stage): Promise<void> {
+  const key = JSON.stringify(server);
+  const answer = answered.get(key) ?? connect(server, stage).then(answers);
+  answered.set(key, answer);
+  return answer;
 }
 
 export async function answers(client: TestClient): Promise<void> {

@@ -102,26 +102,24 @@ test('with nothing entered it starts, and names the fields to fill in', async ()
   await client.close();
 });
 
-test.each(['2.5', 'null', '-1', 'viel'])(
-  'with the budget %s it starts, calls nothing, and says why',
-  async (budget) => {
-    const client = await startedByHost({ demo: 'true', credit_budget: budget });
-    expect(await client.listTools()).toHaveLength(allTools.length);
-    for (const tool of ['search_ads', 'whoami']) {
-      const { text, isError } = await client.call(tool);
-      expect(isError).toBe(true);
-      expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET must be a whole number from 0 to 1000000000');
-      expect(text).toContain(`"${form.credit_budget?.title}"`);
-    }
-    await client.close();
-  },
-);
+test('with a wrong budget it starts, calls nothing, and says why', async () => {
+  const client = await startedByHost({ demo: 'true', credit_budget: '2.5' });
+  expect(await client.listTools()).toHaveLength(allTools.length);
+  for (const tool of ['search_ads', 'whoami']) {
+    const { text, isError } = await client.call(tool);
+    expect(isError).toBe(true);
+    expect(text).toContain('AD_LIBRARY_CREDIT_BUDGET must be a whole number from 0 to 1000000000');
+    expect(text).toContain(`"${form.credit_budget?.title}"`);
+  }
+  await client.close();
+});
 
-test.each(['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'])(
-  '%s is no privacy policy',
-  async (policy) => {
-    const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
-    const packed = promisify(execFile)(process.execPath, ['--import', 'tsx', script, 'https://example.com/ok', policy]);
-    await expect(packed).rejects.toMatchObject({ code: 2, stderr: expect.stringContaining(JSON.stringify(policy)) });
-  },
-);
+test('what is no address of a privacy policy is refused, each by itself', async () => {
+  const script = fileURLToPath(new URL('../../scripts/write-bundle.ts', import.meta.url));
+  const wrong = ['not-a-url', 'http://example.com/privacy', 'javascript:alert(1)'];
+  const packed = promisify(execFile)(process.execPath, ['--import', 'tsx', script, 'https://example.com/ok', ...wrong]);
+  const { code, stderr } = await packed.then(() => ({ code: 0, stderr: '' })).catch((error) => error);
+  expect(code).toBe(2);
+  const lines = stderr.trim().split('\n');
+  expect(lines).toEqual(wrong.map((policy) => expect.stringContaining(JSON.stringify(policy))));
+});
