@@ -65,9 +65,7 @@ function readRows(kind: ChartKind, { columns, rows }: ChartRows): ChartData | { 
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));
   if (numbers.length === 0)
-    return {
-      problem: `no column after the first (${columns[0]}) holds numbers alone; select one, such as count(*)`,
-    };
+    return { problem: `no column after the first (${columns[0]}) holds numbers alone; select one, such as count(*)` };
   if (numbers.length > maxSeries)
     return { problem: `${numbers.length} columns hold numbers, and a chart shows at most ${maxSeries}; select fewer` };
   const x = kindOf(rows.map(([cell]) => cell));
@@ -113,9 +111,8 @@ function sideways({ title, series, points, min, max }: ChartData): Chart {
   const shapes: Shape[] = [];
   const top = head(shapes, title, series);
   const nameWidth = Math.min(380, Math.max(...points.map(({ name }) => textWidth(name, size))));
-  const numberWidth = Math.max(
-    ...points.flatMap(({ values }) => values.map((value) => textWidth(shortNumber(value), size))),
-  );
+  const numbers = points.flatMap(({ values }) => values.map(shortNumber));
+  const numberWidth = Math.max(...numbers.map((number) => textWidth(number, size)));
   const left = margin + nameWidth + 14;
   // A bar below zero has its number on its left.
   const before = min < 0 ? numberWidth + 8 : 0;
@@ -134,16 +131,10 @@ function sideways({ title, series, points, min, max }: ChartData): Chart {
       const box = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: bar - 2 };
       shapes.push({ is: 'rect', ...box, colour: number });
       const small = Math.min(size, bar - 2);
-      const isBelow = (value ?? 0) < 0;
-      const at = { x: isBelow ? from - 8 : to + 8, y: y1 + bar / 2 + small * 0.3 };
-      shapes.push({
-        is: 'text',
-        text: shortNumber(value),
-        ...at,
-        size: small,
-        anchor: isBelow ? 'end' : 'start',
-        colour: 'soft',
-      });
+      const place = { y: y1 + bar / 2 + small * 0.3, size: small, colour: 'soft' } as const;
+      const beside =
+        (value ?? 0) < 0 ? ({ x: from - 8, anchor: 'end' } as const) : ({ x: to + 8, anchor: 'start' } as const);
+      shapes.push({ is: 'text', text: shortNumber(value), ...place, ...beside });
     });
   });
   return { width, height: Math.round(top + points.length * step + margin - 8), shapes };
@@ -161,14 +152,8 @@ function upright({ title, x, series, points, min, max }: ChartData, kind: ChartK
   const right = width - margin;
   const up = (value: number) => bottom - (bottom - top) * ((value - low) / (high - low || 1));
   for (const tick of ticks) {
-    shapes.push({
-      is: 'rect',
-      x: left,
-      y: up(tick),
-      width: right - left,
-      height: 1,
-      colour: tick === 0 ? 'soft' : 'grid',
-    });
+    const line = { x: left, y: up(tick), width: right - left, height: 1 };
+    shapes.push({ is: 'rect', ...line, colour: tick === 0 ? 'soft' : 'grid' });
     const at = { x: left - 12, y: up(tick) + size * 0.36 };
     shapes.push({ is: 'text', text: shortNumber(tick), ...at, size, anchor: 'end', colour: 'soft' });
   }
@@ -182,12 +167,10 @@ function upright({ title, x, series, points, min, max }: ChartData, kind: ChartK
   const middles = points.map(({ at }, index) => across(at, index));
   series.forEach((_, number) => {
     const values = points.map((point) => point.values[number] ?? null);
+    const at = (value: number | null, index: number) =>
+      value === null ? undefined : ([middles[index] ?? 0, up(value)] as const);
     if (kind === 'line') {
-      drawLine(
-        shapes,
-        values.map((value, index) => (value === null ? undefined : ([middles[index] ?? 0, up(value)] as const))),
-        number,
-      );
+      drawLine(shapes, values.map(at), number);
       return;
     }
     const bar = Math.min(60, slot * 0.78) / series.length;
@@ -195,21 +178,13 @@ function upright({ title, x, series, points, min, max }: ChartData, kind: ChartK
       if (value === null) return;
       const x1 = (middles[index] ?? 0) + (number - series.length / 2) * bar;
       const [y1, y2] = [up(Math.max(0, value)), up(Math.min(0, value))];
-      shapes.push({
-        is: 'rect',
-        x: x1,
-        y: y1,
-        width: Math.max(1, bar - 1),
-        height: Math.max(1, y2 - y1),
-        colour: number,
-      });
+      const box = { x: x1, y: y1, width: Math.max(1, bar - 1), height: Math.max(1, y2 - y1) };
+      shapes.push({ is: 'rect', ...box, colour: number });
     });
   });
-  const names = points.map(({ name, row }, index) => ({
-    name: x === 'dates' ? dayText(name) : name,
-    row,
-    middle: middles[index] ?? 0,
-  }));
+  // A date without the time of midnight.
+  const nameOf = (name: string) => (x === 'dates' ? name.replace(/T.*$/, '') : name);
+  const names = points.map(({ name, row }, index) => ({ name: nameOf(name), row, middle: middles[index] ?? 0 }));
   drawNames(shapes, names, { y: bottom + lineHeight - 4, left: margin, right });
   return { width, height, shapes };
 }
@@ -230,18 +205,10 @@ function drawLine(shapes: Shape[], values: readonly (Point | undefined)[], colou
 /** The title and, of several series, what their colours mean. Returns where the chart begins. */
 function head(shapes: Shape[], title: string, series: readonly string[]): number {
   const room = width - 2 * margin;
+  const lettering = { anchor: 'start', colour: 'ink' } as const;
   let y = margin + headSize - 4;
-  shapes.push({
-    is: 'text',
-    text: cutInside(title, room, headSize),
-    instead: '',
-    x: margin,
-    y,
-    size: headSize,
-    anchor: 'start',
-    colour: 'ink',
-    bold: true,
-  });
+  const heading = { text: cutInside(title, room, headSize), instead: '', size: headSize, bold: true };
+  shapes.push({ is: 'text', ...heading, x: margin, y, ...lettering });
   y += lineHeight - 4;
   if (series.length === 1) return y;
   let x = margin;
@@ -253,16 +220,7 @@ function head(shapes: Shape[], title: string, series: readonly string[]): number
       y += lineHeight;
     }
     shapes.push({ is: 'rect', x, y: y - 2, width: 14, height: 14, colour: number });
-    shapes.push({
-      is: 'text',
-      text,
-      instead: `column ${number + 2}`,
-      x: x + 22,
-      y: y + 11,
-      size,
-      anchor: 'start',
-      colour: 'ink',
-    });
+    shapes.push({ is: 'text', text, instead: `column ${number + 2}`, x: x + 22, y: y + 11, size, ...lettering });
     x += needed;
   });
   return y + lineHeight + 8;
@@ -294,9 +252,6 @@ function drawNames(
     free = x + half + 14;
   });
 }
-
-/** Without the time of midnight, and with a month of which no day is told. */
-const dayText = (iso: string) => iso.replace(/T.*$/, '');
 
 /** Round numbers that `min` and `max` lie between, about five. */
 function ticksOf(min: number, max: number): number[] {
