@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { count, framed, type ListFrame } from './list-text.ts';
+import { count, framed, joined, type ListFrame } from './list-text.ts';
 import { quote, word } from './safe-text.ts';
 import { dayOf, type Fields, fullView, idOf, isNumber, isObject, type Kept, keep } from './values.ts';
 
@@ -85,7 +85,7 @@ export function identityText(identity: Fields): string {
   ]);
 }
 
-const lines = (parts: string[]) => parts.filter((part) => part).join('\n');
+const lines = (parts: string[]) => joined(parts, '\n');
 
 const labelled = (label: string, value: unknown, otherwise?: string): string =>
   value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
@@ -126,10 +126,10 @@ export function collectionText(collection: CollectionView): string {
     adCount !== undefined && count(adCount, 'ad'),
     pageCount !== undefined && count(pageCount, 'page'),
     type !== undefined && `type ${word(type)}`,
-    isDefault ? `default${defaultType === undefined ? '' : ` ${word(defaultType)}`}` : false,
+    isDefault === true && `default${defaultType === undefined ? '' : ` ${word(defaultType)}`}`,
     isOwner !== undefined && (isOwner ? 'yours' : "someone else's"),
   ];
-  return `${name === undefined ? '' : `${quote(name)} `}${word(id)} ${facts.filter((fact) => fact).join(', ')}`.trimEnd();
+  return `${name === undefined ? '' : `${quote(name)} `}${word(id)} ${joined(facts, ', ')}`.trimEnd();
 }
 
 export const collectionListText = ({ items, ...frame }: ListFrame & { items: readonly CollectionView[] }): string =>

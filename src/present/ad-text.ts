@@ -9,7 +9,7 @@ import {
   type SameAs,
 } from './ad-media.ts';
 import { adFields } from './fields.ts';
-import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
+import { copies, count, countryPattern, framed, joined, type ListFrame } from './list-text.ts';
 import { codes, constant, listed, quote, quoteLines, word } from './safe-text.ts';
 import { fitsWithin, truncated } from './tokens.ts';
 import {
@@ -27,7 +27,7 @@ import {
 /** A single ad: the advertiser, the facts, then the copy on lines of its own. */
 export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(ad, budget);
-  return [
+  const lines = [
     `Ad ${word(ad.id)}`,
     advertiserLine(ad),
     factsOf(ad).join(', '),
@@ -43,9 +43,8 @@ export function adText(ad: AdView, detail: Detail = 'standard', budget = fullTok
     ad.moreMedia &&
       `and ${ad.moreMedia} more ${ad.moreMedia === 1 ? 'picture or video' : 'pictures or videos'}, only with detail full`,
     ad.onlyInFull && `Only with detail full: ${quote(ad.onlyInFull.join(', '))}`,
-  ]
-    .filter((line) => line)
-    .join('\n');
+  ];
+  return joined(lines, '\n');
 }
 
 function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: AdView): string {
@@ -55,7 +54,7 @@ function advertiserLine({ pageName, pageId, adsAmount, sourcePageExternalId }: A
     sourcePageExternalId && `external id ${word(sourcePageExternalId)}`,
     adsAmount !== undefined && count(adsAmount, 'ad'),
   ];
-  return parts.filter((part) => part).join(', ');
+  return joined(parts, ', ');
 }
 
 function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdView): string {
@@ -63,7 +62,7 @@ function detailLine({ isStorePlatformBestSeller: best, productCreatedAt }: AdVie
     best !== undefined && `${best ? '' : 'not '}a best seller on its store platform`,
     productCreatedAt && `product created ${word(productCreatedAt)}`,
   ];
-  return parts.filter((part) => part).join(', ');
+  return joined(parts, ', ');
 }
 
 const labelled = (label: string, text: string | undefined) => (text === undefined ? '' : `${label}: ${quote(text)}`);
@@ -118,7 +117,7 @@ function cardLine({ card, title, body, linkDescription, ctaType, landingUrl, sam
     phrase('link', landingUrl),
     ...repeats(sameAs ?? {}),
   ];
-  return `${card}. ${parts.filter((part) => part).join('; ') || 'without text or link'}`;
+  return `${card}. ${joined(parts, '; ') || 'without text or link'}`;
 }
 
 /** `title, text and link as card 1`. */
@@ -301,7 +300,7 @@ const simpleFactsOf = simpleFacts(adFields);
 /** What is known about an ad besides its copy: one short phrase for each fact, the most useful first. */
 export function factsOf(ad: AdView, asOf?: string): string[] {
   return [
-    [ad.displayFormat && constant(ad.displayFormat), ad.creative].filter((part) => part).join(' '),
+    joined([ad.displayFormat && constant(ad.displayFormat), ad.creative], ' '),
     runFact(ad, asOf),
     ad.duplicates === undefined ? undefined : copies(ad.duplicates),
     ...simpleFactsOf(ad),
@@ -323,25 +322,23 @@ function runFact(ad: AdView, asOf: string | undefined): string | undefined {
   const since = ad.daysSinceSeen ?? (seen && asOf ? daysBetween(seen, asOf) : undefined);
   const end = dayOf(ad.endDate);
   const state = [
-    ad.daysRunning === undefined ? undefined : count(ad.daysRunning, 'day'),
-    ad.stillRunning === undefined ? undefined : ad.stillRunning ? 'running' : 'ended',
-    since === undefined || ad.stillRunning !== undefined ? undefined : `seen ${count(since, 'day')} ago`,
-    end !== undefined && seen !== undefined && seen !== end ? `last seen ${seen}` : undefined,
-  ].filter((part) => part !== undefined);
+    ad.daysRunning !== undefined && count(ad.daysRunning, 'day'),
+    ad.stillRunning !== undefined && (ad.stillRunning ? 'running' : 'ended'),
+    since !== undefined && ad.stillRunning === undefined && `seen ${count(since, 'day')} ago`,
+    end !== undefined && seen !== undefined && seen !== end && `last seen ${seen}`,
+  ];
   const last = end ?? seen;
   const dates =
     from && last ? `${from}–${last}` : from ? `since ${from}` : last && `${end ? 'ended' : 'last seen'} ${last}`;
-  if (!dates) return;
-  return state.length > 0 ? `${dates} (${state.join(', ')})` : dates;
+  const known = joined(state, ', ');
+  return dates && known ? `${dates} (${known})` : dates;
 }
 
-type Range = [min: number | undefined, max: number | undefined];
-
-function range(label: string, [min, max]: Range, ad: AdView): string | undefined {
+function range(label: string, [min, max]: [number | undefined, number | undefined], ad: AdView): string | undefined {
   if (min === undefined && max === undefined) return;
-  if (min === undefined) return `${label} up to ${max}${currencyOf(ad)}`;
-  if (max === undefined) return `${label} from ${min}${currencyOf(ad)}`;
-  return `${label} ${min === max ? min : `${min}–${max}`}${currencyOf(ad)}`;
+  const amount =
+    min === undefined ? `up to ${max}` : max === undefined ? `from ${min}` : min === max ? min : `${min}–${max}`;
+  return `${label} ${amount}${currencyOf(ad)}`;
 }
 
 /** ` EUR`. The document names no currency, but imported ads have one. */
@@ -359,7 +356,7 @@ function actionFact({ ctaType, landingDomain, displayUrl }: AdView): string | un
   const action = ctaType === undefined ? '' : constant(ctaType);
   const domain = landingDomain === undefined ? '' : `${action ? '→' : 'lands on'} ${word(landingDomain)}`;
   const shown = displayUrl === undefined ? '' : `shown as ${word(displayUrl)}`;
-  return [action, domain, shown].filter((part) => part).join(' ') || undefined;
+  return joined([action, domain, shown], ' ') || undefined;
 }
 
 /** An ad on a sheet of pictures: what a reader needs to know it by, and what the picture is. */
@@ -410,7 +407,7 @@ export function tileText({ number, id, pageName, headline, firstCard, picture, r
   const parts = [word(id), pageName === undefined ? '' : quote(pageName), ...factsOf({ id, ...facts })];
   const notes = [reason === undefined ? picture : `not shown: ${reason}`].filter((text) => text !== undefined);
   return [
-    `${number}. ${parts.filter(Boolean).join(', ')}`,
+    `${number}. ${joined(parts, ', ')}`,
     headline === undefined ? '' : `: ${quote(headline)}`,
     firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`,
     notes.length > 0 ? ` (${notes.join()})` : '',

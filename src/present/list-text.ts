@@ -42,7 +42,7 @@ export function framed({ noun, shown, notes = [], body, ...frame }: FramedList):
   const cutShort = of !== undefined && of > shown ? positionText({ noun, from, shown, of }) : count(shown, noun);
   const head = [total === undefined ? cutShort : `${cutShort}, ${total} found in all`, ...notes];
   if (appUrlPattern) head.push(`In the app: "${appUrlPattern}"`);
-  return `${head.filter((note) => note).join('. ')}.\n${body}${end}`;
+  return `${joined(head, '. ')}.\n${body}${end}`;
 }
 
 /** `12 of 50 ads shown`, `13 to 24 of 50 ads shown`, `ad 25 of 50 shown`. */
@@ -50,6 +50,10 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
   if (from === 1) return `${shown} of ${of} ${noun}s shown`;
   return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
 }
+
+/** What there is of some parts. */
+export const joined = (parts: readonly (string | number | false | undefined)[], between: string): string =>
+  parts.filter((part) => part).join(between);
 
 /** `DE`: the form of a country for `codes`. */
 export const countryPattern = /^[A-Z]{2}$/;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { pageFields, type ShownWith } from './fields.ts';
-import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
+import { copies, count, countryPattern, framed, joined, type ListFrame } from './list-text.ts';
 import { codes, quote, word } from './safe-text.ts';
 import {
   add,
@@ -50,8 +50,7 @@ function kindsOf(thumbnails: unknown): string | undefined {
   const all = objects(thumbnails);
   const videos = all.filter(({ isVideo }) => isVideo === true).length;
   const images = all.filter(({ isVideo }) => isVideo === false).length;
-  const kinds = [videos > 0 && count(videos, 'video'), images > 0 && count(images, 'image')];
-  return kinds.filter((kind) => kind).join(', ') || undefined;
+  return joined([videos > 0 && count(videos, 'video'), images > 0 && count(images, 'image')], ', ') || undefined;
 }
 
 export interface PageList extends ListFrame {
@@ -74,19 +73,13 @@ export const pageListText = ({ items, detail = 'brief', budget = fullTokens, ...
         : items.map((page, index) => lineOf(page, index + (frame.from ?? 1))).join('\n'),
   });
 
-const lineOf = (page: PageView, number: number) => `${number}. ${headOf(page)} ${factsOf(page).join(', ')}`.trimEnd();
+const lineOf = (page: PageView, number: number) => `${number}. ${headOf(page)} ${factsOf(page)}`.trimEnd();
 
 /** A single page. */
 export function pageText(page: PageView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(page, budget);
-  return [
-    `Page ${headOf(page)}`,
-    factsOf(page).join(', '),
-    hasSum(page) ? `(${sums})` : '',
-    page.appUrl === undefined ? '' : `in the app: ${quote(page.appUrl)}`,
-  ]
-    .filter((line) => line)
-    .join('\n');
+  const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;
+  return joined([`Page ${headOf(page)}`, factsOf(page), hasSum(page) && `(${sums})`, link], '\n');
 }
 
 const sums = 'Copies and avg leave out ads without a count';
@@ -102,15 +95,15 @@ const language = /^[a-z]{2}(?:-[A-Z]{2})?$/;
 
 const simpleFactsOf = simpleFacts(pageFields);
 
-function factsOf(page: PageView): string[] {
-  const number = (value: number | undefined, label: string) => (value === undefined ? undefined : `${value} ${label}`);
+function factsOf(page: PageView): string {
+  const { adsAmount, adsTotalDuplicates, averageDuplicates, pageLikes, pageIgFollowers, detailsEstimated } = page;
   const day = (label: string, date: string | undefined) => date && `${label} ${dayOf(date) ?? word(date)}`;
-  return [
-    page.adsAmount === undefined ? undefined : count(page.adsAmount, 'ad'),
-    page.adsTotalDuplicates === undefined ? undefined : copies(page.adsTotalDuplicates),
-    page.averageDuplicates === undefined ? undefined : `avg ${page.averageDuplicates}`,
-    number(page.pageLikes, 'likes'),
-    number(page.pageIgFollowers, 'IG followers'),
+  const facts = [
+    adsAmount !== undefined && count(adsAmount, 'ad'),
+    adsTotalDuplicates !== undefined && copies(adsTotalDuplicates),
+    averageDuplicates !== undefined && `avg ${averageDuplicates}`,
+    pageLikes !== undefined && `${pageLikes} likes`,
+    pageIgFollowers !== undefined && `${pageIgFollowers} IG followers`,
     ...simpleFactsOf(page),
     page.thumbnailKinds && `shows ${page.thumbnailKinds}`,
     page.countries && codes(page.countries, countryPattern),
@@ -118,7 +111,8 @@ function factsOf(page: PageView): string[] {
     page.technologySlugs && `technology ${quote(page.technologySlugs.join(' '))}`,
     day('page since', page.pageCreatedAt),
     day('known since', page.createdAt),
-    page.detailsEstimated === undefined ? undefined : `details ${page.detailsEstimated ? '' : 'not '}estimated`,
-    page.sourcePageExternalId === undefined ? undefined : `external id ${word(page.sourcePageExternalId)}`,
-  ].filter((fact): fact is string => fact !== undefined && fact !== '');
+    detailsEstimated !== undefined && `details ${detailsEstimated ? '' : 'not '}estimated`,
+    page.sourcePageExternalId !== undefined && `external id ${word(page.sourcePageExternalId)}`,
+  ];
+  return joined(facts, ', ');
 }

@@ -75,7 +75,7 @@ inChromium('what can be done on the board', () => {
     await shown.page.evaluate('window.refusing = { "ui/message": "Not now.", "ui/open-link": "Not allowed." }');
     await shown.board.getByLabel('Select: Offer 1').check();
     await button(shown, 'Ask about them').click();
-    await status(shown, 'The conversation did not take them: Not now.');
+    await status(shown, 'The conversation did not take the message: Not now.');
   });
 
   test('a call that was cancelled says so', async () => {

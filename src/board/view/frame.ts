@@ -1,4 +1,4 @@
-import { isWord } from '../../present/safe-text.ts';
+import { isWord, sanitizeLine } from '../../present/safe-text.ts';
 import type { BoardContext, BoardEstimate } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { type Problem, problemOf, type SortName, sortNames, sortTitle, type View, wholeOf } from './state.ts';
@@ -105,6 +105,7 @@ function subtitle({ state }: View): string {
   return parts.filter(Boolean).join(' · ');
 }
 
+/** A model may have copied what it searches for from an ad. */
 function filterWords(filters: unknown): string[] {
   if (typeof filters !== 'object' || filters === null) return [];
   const { query, ...others } = filters as Record<string, unknown>;
@@ -112,12 +113,12 @@ function filterWords(filters: unknown): string[] {
     .filter(([, value]) => value !== undefined)
     .slice(0, 6)
     .map(([key, value]) =>
-      key === 'query'
-        ? `“${String(value).replaceAll('"', '')}”`
-        : `${key} ${Array.isArray(value) ? value.join(', ') : value}`,
+      key === 'query' ? `“${textOf(value).replaceAll('"', '')}”` : `${key} ${[value].flat().map(textOf).join(', ')}`,
     )
-    .map((text) => text.slice(0, 80));
+    .map((text) => sanitizeLine(text.slice(0, 80)));
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** The next page of a search. It takes a second click, on a button that names the price. */
 export function createMore(view: View): { buttons(): HTMLElement[] } {
@@ -181,34 +182,34 @@ function paidText(receipt: { charged: number | null; remaining: number | null } 
 
 const block = (text: string) => [{ type: 'text', text }];
 
+/** Writes into the conversation, and says on the board whether that was taken. */
+async function write(view: View, text: string, done: string): Promise<void> {
+  try {
+    const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
+    if (isError === true) throw new Error('The host refused.');
+    view.update({ status: done });
+  } catch (error) {
+    view.update({ status: `The conversation did not take the message: ${problemOf(error)}` });
+  }
+}
+
 /** Hands ads to the conversation: our own words, and ids that hold no sentence; nothing that an advertiser wrote. */
 export async function askAbout(view: View, all: readonly string[]): Promise<void> {
   const ids = all.filter(isWord);
   if (ids.length === 0) return view.update({ status: 'The conversation does not take the ids of these ads.' });
   const left = all.length - ids.length;
   const text = `Tell me about ${ids.length === 1 ? 'this ad' : `these ${ids.length} ads`} from the board: ${ids.join(', ')}`;
-  try {
-    const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
-    if (isError === true) throw new Error('The host refused.');
-    const without = left === 0 ? '' : `, without ${number(left)} whose ids it does not take`;
-    view.update({ status: `${count(ids.length, 'ad')} handed to the conversation${without}.` });
-  } catch (error) {
-    view.update({ status: `The conversation did not take them: ${problemOf(error)}` });
-  }
+  const without = left === 0 ? '' : `, without ${number(left)} whose ids it does not take`;
+  await write(view, text, `${count(ids.length, 'ad')} handed to the conversation${without}.`);
 }
 
 /** Asks the conversation to repeat a call that failed: only there is the answer read as well, and a price agreed to. */
-export async function askToTryAgain(view: View): Promise<void> {
-  const text =
-    'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.';
-  try {
-    const { isError } = await view.host.request('ui/message', { role: 'user', content: block(text) });
-    if (isError === true) throw new Error('The host refused.');
-    view.update({ status: 'The conversation was asked to try again.' });
-  } catch (error) {
-    view.update({ status: `The conversation did not take it: ${problemOf(error)}` });
-  }
-}
+export const askToTryAgain = (view: View): Promise<void> =>
+  write(
+    view,
+    'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.',
+    'The conversation was asked to try again.',
+  );
 
 /** Lets the model know what is selected, for its next turn. */
 export function reportSelection(view: View): void {
