@@ -131,10 +131,10 @@ function sideways({ title, series, points, min, max }: ChartData): Chart {
       const box = { x: from, y: y1, width: Math.max(value ? 2 : 0, to - from), height: bar - 2 };
       shapes.push({ is: 'rect', ...box, colour: number });
       const small = Math.min(size, bar - 2);
-      const place = { y: y1 + bar / 2 + small * 0.3, size: small, colour: 'soft' } as const;
+      const label = { y: y1 + bar / 2 + small * 0.3, size: small, colour: 'soft' } as const;
       const beside =
         (value ?? 0) < 0 ? ({ x: from - 8, anchor: 'end' } as const) : ({ x: to + 8, anchor: 'start' } as const);
-      shapes.push({ is: 'text', text: shortNumber(value), ...place, ...beside });
+      shapes.push({ is: 'text', text: shortNumber(value), ...label, ...beside });
     });
   });
   return { width, height: Math.round(top + points.length * step + margin - 8), shapes };

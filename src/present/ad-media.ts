@@ -9,6 +9,7 @@ import {
   type Fields,
   isNumber,
   isObject,
+  isVisible,
   objects,
   textOf,
 } from './values.ts';
@@ -169,21 +170,22 @@ interface Cards {
 export function viewCards(ad: Fields): Cards {
   const ofCards = mediaOfCards(ad);
   const shown = Math.min(ofCards.length, maxCards);
-  const cards = objects(ad.cards).slice(0, shown);
-  const views: CardView[] = Array.from({ length: shown }, (_, index) => ({ card: index + 1 }));
-  const texts = textsOf(cards);
-  const fitting = fittedTexts([...texts.values()].filter(({ field, text }) => text !== ownText(ad, field)));
-  for (const known of texts.values()) {
-    const { field, text, cards: numbers } = known;
-    const [first = 0, ...others] = numbers;
-    if (text === ownText(ad, field)) {
+  const views = Array.from({ length: shown }, (_, index): CardView => ({ card: index + 1 }));
+  const own = { ...ad, title: undefined, landingUrl: cleanAddress(ad.offerLink, linkTokens) } as Fields;
+  const first = new Map<string, CardText>();
+  const repeats: [view: CardView, field: CardField, source: number | 'ad'][] = [];
+  for (const [index, view] of views.entries())
+    for (const [field, text] of textsOf(objects(ad.cards)[index])) {
+      const known = first.get(`${field} ${text}`);
       // The ad's facts name its call to action already.
-      if (field !== 'ctaType') for (const number of numbers) sameAs(views[number - 1], field, 'ad');
-    } else if (fitting.get(known) !== undefined) {
-      add(views[first - 1] ?? {}, { [field]: fitting.get(known) });
-      for (const number of others) sameAs(views[number - 1], field, first);
+      if (text === own[field] && field === 'ctaType') continue;
+      if (text === own[field]) repeats.push([view, field, 'ad']);
+      else if (known) repeats.push([view, field, known.view.card]);
+      else first.set(`${field} ${text}`, { view, field, text });
     }
-  }
+  const fitted = fittedCopy([...first.values()]);
+  for (const [known, text] of fitted) add(known.view, { [known.field]: text });
+  for (const [view, field, source] of repeats) view.sameAs = { ...view.sameAs, [field]: source };
   return { views, media: ofCards.slice(0, shown), more: ofCards.length - shown };
 }
 
@@ -193,62 +195,40 @@ export function mediaOfCards(ad: Fields): Fields[][] {
   return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
 }
 
-function sameAs(view: CardView | undefined, field: CardField, source: number | 'ad'): void {
-  if (view) view.sameAs = { ...view.sameAs, [field]: source };
-}
-
-/** What the ad itself says in a field that cards have, too. A title is the card's own. */
-function ownText(ad: Fields, field: CardField): unknown {
-  if (field === 'title') return undefined;
-  return field === 'landingUrl' ? cleanAddress(ad.offerLink, linkTokens) : ad[field];
-}
-
-/** A text, uncut, and the numbers of the cards that have it. */
+/** A text, uncut, and the first card that has it. */
 interface CardText {
+  view: CardView;
   field: CardField;
   text: string;
-  cards: number[];
 }
 
-function textsOf(cards: Fields[]): Map<string, CardText> {
-  const all = new Map<string, CardText>();
-  for (const [index, card] of cards.entries()) {
-    const texts = {
-      title: cardField(card, 'title'),
-      body: cardField(card, 'body'),
-      linkDescription: cardField(card, 'linkDescription'),
-      ctaType: cardField(card, 'ctaType'),
-      landingUrl: cleanAddress(linkOf(card), linkTokens),
-    };
-    for (const [name, text] of Object.entries(texts)) {
-      if (text === undefined) continue;
-      const field = name as CardField;
-      const known = all.get(`${field} ${text}`);
-      if (known) known.cards.push(index + 1);
-      else all.set(`${field} ${text}`, { field, text, cards: [index + 1] });
-    }
-  }
-  return all;
+function textsOf(card: Fields | undefined): [CardField, string][] {
+  const texts: [CardField, string | undefined][] = [
+    ['title', cardField(card, 'title')],
+    ['body', cardField(card, 'body')],
+    ['linkDescription', cardField(card, 'linkDescription')],
+    ['ctaType', cardField(card, 'ctaType')],
+    ['landingUrl', cleanAddress(linkOf(card), linkTokens)],
+  ];
+  return texts.filter((text): text is [CardField, string] => isVisible(text[1]));
 }
 
-/** All texts share this budget: what short ones leave over goes to long ones. */
+/** All copy shares this budget: what short texts leave over goes to long ones. */
 const copyTokens = 600;
 const minTokens = 14;
 const ctaTokens = 12;
 
-function fittedTexts(all: CardText[]): Map<CardText, string | undefined> {
+function fittedCopy(all: CardText[]): Map<CardText, string | undefined> {
   const fitted = new Map<CardText, string | undefined>();
-  const copy: { text: CardText; cost: number }[] = [];
-  for (const text of all) {
-    if (text.field === 'landingUrl') fitted.set(text, text.text);
-    else if (text.field === 'ctaType') fitted.set(text, textOf(text.text, ctaTokens));
-    else copy.push({ text, cost: estimateTokens(text.text.slice(0, copyTokens * 8)) });
-  }
+  for (const known of all) fitted.set(known, known.field === 'ctaType' ? textOf(known.text, ctaTokens) : known.text);
+  const copy = all
+    .filter(({ field }) => field !== 'ctaType' && field !== 'landingUrl')
+    .map((known) => ({ known, cost: estimateTokens(known.text.slice(0, copyTokens * 8)) }))
+    .sort((a, b) => a.cost - b.cost);
   let left = copyTokens;
-  let waiting = copy.length;
-  for (const { text, cost } of copy.toSorted((a, b) => a.cost - b.cost)) {
-    const share = Math.max(minTokens, left / waiting--);
-    fitted.set(text, textOf(text.text, share));
+  for (const [index, { known, cost }] of copy.entries()) {
+    const share = Math.max(minTokens, left / (copy.length - index));
+    fitted.set(known, textOf(known.text, share));
     left -= Math.min(cost, share);
   }
   return fitted;

@@ -104,6 +104,14 @@ inChromium('copy that means harm', { timeout: 60_000 }, () => {
       .waitFor();
   });
 
+  test('is shown as text where a model searched for it', async () => {
+    const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
+    const shown = await boards.show({ tool: 'search_ads', args: { filters } });
+    await shown.board.getByRole('alert').waitFor();
+    const subtitle = await shown.board.locator('#subtitle').textContent();
+    expect(subtitle).toBe('“evil <b>x” · countries US, DE · more {"toString":1}');
+  });
+
   test('reaches the conversation by no way', async () => {
     const shown = await boards.show(shownAds);
     await shown.board.locator('.card input').first().check();
