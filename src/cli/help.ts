@@ -58,7 +58,7 @@ function environmentHelp(command: Command): string[] {
   ];
 }
 
-/** Examples in the help of each command, by its words. Tests run them all. */
+/** Examples in the help of each command, by its words. Tests read them all, and run one of each command. */
 export const examples: Readonly<Record<string, readonly string[]>> = {
   '': ['ad-library-mcp --demo', 'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example'],
   stdio: ['ad-library-mcp stdio --demo', 'ad-library-mcp stdio --tools search_ads,get_ad --read-only'],

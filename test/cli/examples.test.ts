@@ -1,15 +1,16 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { examples } from '../../src/cli/help.ts';
 import { command } from '../support/process.ts';
 import { runLine } from '../support/run-line.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'examples-'));
-afterAll(() => rmSync(folder, { recursive: true }));
-
+const folder = temporaryFolder();
 const run = (line: string) => runLine(line, { cwd: folder, programs: folder });
+
+/** One line of each command is run; `parse.test.ts` reads them all, and `test/replicas` runs those for a shared state. */
+const lines = new Set(Object.values(examples).flatMap(([first = '']) => (/revoke|state/.test(first) ? [] : [first])));
 
 // The examples are written for the shells of Unix.
 describe.skipIf(process.platform === 'win32')('the examples in help', () => {
@@ -20,11 +21,6 @@ describe.skipIf(process.platform === 'win32')('the examples in help', () => {
     writeFileSync(join(folder, 'ads.jsonl'), '{"id":"11111111-1111-4111-8111-111111111111"}\n');
     writeFileSync(join(folder, 'pages.jsonl'), '{"pageId":"p","pageName":"P"}\n');
   });
-
-  const lines = new Set(Object.values(examples).flat());
-  lines.delete('ad-library-mcp library key revoke svc_live_1a2b3c4d');
-  // test/replicas runs it with a state that it reaches.
-  lines.delete('ad-library-mcp state accept --state-url redis://state.internal:6379');
 
   test.each([...lines])('%s', async (line) => {
     // Any port, as the usual ones may be taken on this machine; a flag that comes later counts.

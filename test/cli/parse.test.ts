@@ -21,14 +21,15 @@ const read = (line: string) => readCommand(line.split(' ').filter(Boolean), '1.2
 /** Flags that only other commands take. */
 const ofOthers = ['--files', '--database'];
 
-test.each(
-  Object.entries(settings).flatMap(([name, setting]) =>
-    'flag' in setting && !ofOthers.includes(setting.flag) ? [{ ...setting, name }] : [],
-  ),
-)('http takes $flag for its setting', ({ name, flag, ...setting }) => {
-  const isSwitch = !('value' in setting);
-  const flags = { [name]: isSwitch ? 'true' : '1' };
-  expect(read(`http ${flag}${isSwitch ? '' : ' 1'}`)).toEqual({ name: 'http', flags });
+test('http takes every flag for its setting, and every flag is called as its variable', () => {
+  for (const [name, setting] of Object.entries(settings)) {
+    if (!('flag' in setting)) continue;
+    expect(setting.variable).toBe(`AD_LIBRARY${setting.flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
+    if (ofOthers.includes(setting.flag)) continue;
+    const isSwitch = !('value' in setting);
+    const flags = { [name]: isSwitch ? 'true' : '1' };
+    expect(read(`http ${setting.flag}${isSwitch ? '' : ' 1'}`)).toEqual({ name: 'http', flags });
+  }
 });
 
 describe('a command line', () => {
@@ -140,23 +141,32 @@ const commands = [
   'library key revoke',
 ];
 
-test.each(commands.flatMap((line) => ['--help', '-h', 'help'].map((word) => [line, word])))(
-  '"%s %s" prints help with examples and exits 0',
-  (line, word) => {
+const forget = () => {
+  written.stdout = '';
+};
+
+test.each(commands)('"%s" has help with examples that are understood, no line of it longer than 80 columns', (line) => {
+  for (const word of ['--help', '-h', 'help']) {
+    forget();
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written.stdout).toContain(`Usage: ad-library-mcp ${line}`.trim());
     expect(written.stdout).toContain(`\nExamples:\n  ${examples[line]?.[0]}\n`);
-    expect(written.stderr).toBe('');
-  },
-);
-
-test.each([...commands.flatMap((line) => [`${line} --version`, `${line} -V`]), '-v', 'version'])(
-  '"%s" prints the version',
-  (line) => {
-    expect(read(line)).toEqual({ exit: 0 });
+    expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
+  }
+  for (const word of ['--version', '-V']) {
+    forget();
+    expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written.stdout).toBe('1.2.3\n');
-  },
-);
+  }
+  for (const example of examples[line] ?? [])
+    expect(read(example.replace(/^.*?ad-library-mcp| >.*/g, ''))).not.toHaveProperty('exit');
+  expect(written.stderr).toBe('');
+});
+
+test.each(['-v', 'version'])('"%s" prints the version', (line) => {
+  expect(read(line)).toEqual({ exit: 0 });
+  expect(written.stdout).toBe('1.2.3\n');
+});
 
 test('"help" takes the command it is about', () => {
   expect(read('help http')).toEqual({ exit: 0 });
@@ -186,19 +196,8 @@ test('help of the import names its formats', () => {
     expect(written.stdout).toContain(format);
 });
 
-test.each(commands)('no line of the help of "%s" is longer than 80 columns', (line) => {
-  read(`${line} --help`);
-  expect(written.stdout.split('\n').filter((text) => [...text].length > 80)).toEqual([]);
-});
-
 test('help names every setting: by its flag, or else by its variable', () => {
   for (const line of commands) read(`${line} --help`);
   for (const setting of Object.values(settings))
     expect(written.stdout).toContain('flag' in setting ? `${setting.flag} ` : setting.variable);
-});
-
-test('every flag is called as its variable', () => {
-  for (const setting of Object.values(settings))
-    if ('flag' in setting)
-      expect(setting.variable).toBe(`AD_LIBRARY${setting.flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
 });

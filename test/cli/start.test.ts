@@ -1,47 +1,64 @@
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { allTools } from '../../src/board/board.ts';
 import { answering, startUpstream } from '../support/faulty-upstream.ts';
 import { gateOf } from '../support/gate.ts';
-import { callOf, keepAlive, until } from '../support/http.ts';
+import { callOf, keepAlive } from '../support/http.ts';
 import { run, serveHttp, start } from '../support/process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const address = 'https://api.example.com';
+const folder = temporaryFolder();
 
 const opening = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
-const session = [{ jsonrpc: '2.0', id: 0, method: 'initialize', params: opening }, callOf('whoami')]
+const session = [
+  { jsonrpc: '2.0', id: 0, method: 'initialize', params: opening },
+  { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+  callOf('whoami'),
+]
   .map((message) => JSON.stringify(message))
   .join('\n');
 
-/** The result of one call over stdio, and what the process said. Its last line has no line break. */
+/** The tools and the result of one call over stdio, and what the process said. Its last line has no line break. */
 async function callOnce(args: string[], env: Record<string, string>) {
   const { code, stdout, stderr } = await run(args, { env, input: session });
-  const { result } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
-  return { code, stderr, text: result.content[0].text as string, isError: result.isError === true };
+  const answers = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const resultOf = (id: number) => answers.find((answer) => answer.id === id)?.result;
+  const { content, isError } = resultOf(1);
+  return { code, stderr, text: content[0].text as string, isError: isError === true, tools: resultOf(2).tools };
 }
 
 describe('over stdio', () => {
   test('what is missing is named at the start and in results, by variable and by the form of the host', async () => {
-    const { code, stderr, text, isError } = await callOnce([], {});
+    const { code, stderr, text, isError, tools } = await callOnce([], {});
     expect([code, isError]).toEqual([0, true]);
+    expect(tools).toHaveLength(allTools.length);
     for (const told of [stderr, text]) {
       expect(told).toContain('AD_LIBRARY_API_KEY (in the host\'s form: "API key")');
       expect(told).toContain('AD_LIBRARY_BASE_URL (in the host\'s form: "API address")');
     }
+    expect(text).toContain('AD_LIBRARY_DEMO');
     expect(stderr).toMatch(/^ad-library-mcp: [^\n]+\n$/);
     const keyed = await run([], { env: { AD_LIBRARY_API_KEY: 'svc_live_one' } });
     expect(keyed.stderr).not.toContain('AD_LIBRARY_API_KEY');
-    expect((await run(['--demo'])).stderr).toBe('');
+    // A process that is started by hand says so only to a terminal.
+    expect(await run(['--demo'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
   test('wrong variables are all named at the start and in results, and no escape reaches the terminal', async () => {
     const env = {
       AD_LIBRARY_CREDIT_BUDGET: '2.5',
       AD_LIBRARY_TOOLS: 'a\u001b[2J\nad-library-mcp: fine,b\u009b',
-      AD_LIBRARY_API_KEY: 'svc_live_CANARY x',
+      AD_LIBRARY_API_KEY: 'svc_live_CANARY x\u00e9',
     };
     const { code, stderr, text, isError } = await callOnce([], env);
     expect([code, isError]).toEqual([2, true]);
     for (const told of [stderr, text]) {
       for (const name of Object.keys(env)) expect(told).toContain(name);
+      expect(told).toContain('AD_LIBRARY_API_KEY must be the key');
       expect(told).not.toMatch(/[^\n\P{Cc}]|CANARY/u);
     }
     expect(text).toContain('Ask the user to correct them');
@@ -59,12 +76,78 @@ describe('over stdio', () => {
   });
 });
 
-test('http without an address refuses to start, and names the settings', async () => {
+test('http without an address, or with a folder, refuses to start and names the settings', async () => {
   const { code, stderr } = await run(['http'], { env: { AD_LIBRARY_FILES: 'kept' } });
   expect(code).toBe(2);
   expect(stderr).toMatch(/AD_LIBRARY_BASE_URL \(or --base-url\) must be set[^\n]*--demo\n/);
   expect(stderr).toContain('AD_LIBRARY_FILES must be left out');
   expect((await run(['http', '--base-url', address, '--files', 'kept'])).stderr).toContain('--files must be left out');
+});
+
+test('a port that is in use stops a server with one sentence', async () => {
+  const { port, close } = await serveHttp(['--base-url', address]);
+  const database = join(folder, 'unused.db');
+  for (const words of [
+    ['http', '--base-url', address],
+    ['library', 'serve', '--database', database],
+  ]) {
+    const { code, stdout, stderr } = await run([...words, '--port', String(port)]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    const problem = `ad-library-mcp: port ${port} of 127.0.0.1 is in use: choose another one with --port\n`;
+    expect(stderr.endsWith(problem)).toBe(true);
+  }
+  await close();
+});
+
+test('a server says on which host it listens, a library also which file that is and what it holds', async () => {
+  const database = join(folder, 'ads.db');
+  /** What a server says once it is ready. */
+  const served = async (words: string[], host: string) => {
+    const serving = start([...words, '--allowed-hosts', 'a.example', '--host', host, '--port', '0']);
+    await serving.says(/ on http:\/\/\S+\n$/);
+    serving.child.kill();
+    return (await serving.ended).stderr.replace(/:\d+(\/mcp)?\n$/, ':PORT$1');
+  };
+  const library = ['library', 'serve', '--database', database];
+  const isEmpty = `ad-library-mcp: ${database} is empty; "library import" loads ads and pages into it\n`;
+  expect(await served(library, '0.0.0.0')).toBe(`${isEmpty}ad-library-mcp: library on http://0.0.0.0:PORT`);
+  const input =
+    '{"id":"11111111-1111-4111-8111-111111111111"}\n{"pageId":"p","pageName":"P"}\n{"pageId":"q","pageName":"Q"}\n';
+  await run(['library', 'import', '-', '--database', database], { input });
+  const holds = `ad-library-mcp: ${database} holds 1 ad and 2 pages\n`;
+  expect(await served(library, '::1')).toBe(`${holds}ad-library-mcp: library on http://[::1]:PORT`);
+  for (const [host, named] of Object.entries({ '0.0.0.0': '0.0.0.0', '127.0.0.1': '127.0.0.1', '::1': '[::1]' }))
+    expect(await served(['http', '--base-url', address], host)).toBe(
+      `ad-library-mcp: listening on http://${named}:PORT/mcp`,
+    );
+});
+
+describe('variables that look like settings', () => {
+  const warnings = async (env: Record<string, string>) => (await run(['library', 'filters'], { env })).stderr;
+
+  test('are named with the setting that may have been meant, and their values are not shown', async () => {
+    const stderr = await warnings({
+      AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
+      AD_LIBRARY_KEY: 'svc_live_CANARY',
+      AD_LIBRARY_XQZW: '1',
+      // Neither those of other programs, nor settings that are empty.
+      ...{ AD_LIBRARIES: '1', MY_AD_LIBRARY_KEY: '1', AD_LIBRARY_TOOLS: '' },
+    });
+    expect(stderr.split('\n')).toEqual([
+      'ad-library-mcp: AD_LIBRARY_CREDITS_BUDGET is not a setting and has no effect; did you mean AD_LIBRARY_CREDIT_BUDGET?',
+      'ad-library-mcp: AD_LIBRARY_KEY is not a setting and has no effect; did you mean AD_LIBRARY_API_KEY?',
+      'ad-library-mcp: AD_LIBRARY_XQZW is not a setting and has no effect',
+      '',
+    ]);
+  });
+
+  test('are counted where there are many, and shown as plain text', async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `AD_LIBRARY_\u001b[2J${at}${'x'.repeat(10_000)}`);
+    const stderr = await warnings(Object.fromEntries(names.map((name) => [name, ''])));
+    expect(stderr.length).toBeLessThan(1000);
+    expect(stderr).not.toMatch(/[^\n\P{Cc}]/u);
+    expect(stderr).toContain('ad-library-mcp: 35 more variables that begin with AD_LIBRARY_ are not settings\n');
+  });
 });
 
 // Signals are not sent on Windows: processes just end there.
@@ -77,7 +160,7 @@ describe.skipIf(process.platform === 'win32')('a server that finishes a call aft
     const client = keepAlive(origin);
     onTestFinished(() => void client.close());
     const answer = client.call('whoami').catch(() => undefined);
-    await until(() => upstream.requests.length === 1);
+    await upstream.reached(1);
     const probe = keepAlive(origin);
     onTestFinished(() => void probe.close());
     // A connection that is open already is still answered.
@@ -93,7 +176,9 @@ describe.skipIf(process.platform === 'win32')('a server that finishes a call aft
     running.child.kill('SIGTERM');
     gate.open();
     expect((await answer)?.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
-    expect((await running.ended).code).toBe(0);
+    const { code, stderr } = await running.ended;
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^ad-library-mcp: listening on \S+\n$/);
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)('ends at once at a SIGINT that comes later than %s', async (signal) => {
@@ -104,10 +189,4 @@ describe.skipIf(process.platform === 'win32')('a server that finishes a call aft
     expect(code).toBe(130);
     expect(await answer).toBeUndefined();
   });
-});
-
-test('a process that is started by hand says so only to a terminal', async () => {
-  const running = start(['--demo']);
-  running.child.stdin?.end();
-  expect(await running.ended).toEqual({ code: 0, stdout: '', stderr: '' });
 });
