@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readConfig, SettingsError } from '../../src/config/read-config.ts';
+import { readConfig, SettingsError, unknownVariables } from '../../src/config/read-config.ts';
 import { type Flags, settings } from '../../src/config/settings.ts';
 
 /** What a server that listens would be told. */
@@ -40,10 +40,10 @@ test('without settings the documented defaults hold', () => {
   });
 });
 
-test.each(Object.values(settings).map(({ variable }) => variable))('%s left empty counts as absent', (variable) => {
-  for (const text of ['', '   ', '${user_config.value}', '${}', ' ${API_KEY} ']) {
-    expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
-  }
+test('a variable that is left empty, or was never filled in, counts as absent', () => {
+  for (const { variable } of Object.values(settings))
+    for (const text of ['', '   ', '${user_config.value}', '${}', ' ${API_KEY} '])
+      expect(readConfig({ [variable]: text })).toEqual(readConfig({}));
 });
 
 test('a flag overrides its variable, and the key has no flag', () => {
@@ -52,17 +52,12 @@ test('a flag overrides its variable, and the key has no flag', () => {
   expect(settings.apiKey).not.toHaveProperty('flag');
 });
 
-test.each([
-  ['true', true],
-  ['1', true],
-  ['YES', true],
-  ['on', true],
-  ['false', false],
-  ['0', false],
-  ['no', false],
-  ['Off', false],
-])('a switch set to %s is %s', (text, value) => {
-  expect(readConfig({ AD_LIBRARY_DEMO: text }).demo).toBe(value);
+test('a switch is on or off in the usual words', () => {
+  for (const [words, value] of [
+    [['true', '1', 'YES', 'on'], true],
+    [['false', '0', 'no', 'Off'], false],
+  ] as const)
+    for (const text of words) expect(readConfig({ AD_LIBRARY_DEMO: text }).demo).toBe(value);
 });
 
 describe('the base address', () => {
@@ -172,11 +167,9 @@ test('host names are read in any case, and are names alone', () => {
     ]);
 });
 
-test('settings of the listener are ignored where nothing listens', () => {
-  expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
-});
-
 test('listening beyond loopback requires allowed hosts', () => {
+  // Where nothing listens, it is ignored.
+  expect(readConfig({ AD_LIBRARY_HOST: '0.0.0.0' }).host).toBe('0.0.0.0');
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([expect.stringContaining('AD_LIBRARY_ALLOWED_HOSTS')]);
   expect(problemsOf({ AD_LIBRARY_HOST: '::', AD_LIBRARY_ALLOWED_HOSTS: ' , ' })).toHaveLength(1);
   expect(problemsOf({ AD_LIBRARY_HOST: '0.0.0.0', AD_LIBRARY_ALLOWED_HOSTS: 'ads.example.com' })).toEqual([]);
@@ -184,14 +177,11 @@ test('listening beyond loopback requires allowed hosts', () => {
     expect(problemsOf({ AD_LIBRARY_HOST: host })).toEqual([]);
 });
 
-test('lists are separated by commas, with spaces and empty ones left out', () => {
+test('lists are separated by commas, with spaces and empty ones left out; one without a name is a slip', () => {
   expect(readConfig({ AD_LIBRARY_TOOLS: ' search_ads, get_ad ,,' }).tools).toEqual(['search_ads', 'get_ad']);
+  for (const variable of ['AD_LIBRARY_TOOLS', 'AD_LIBRARY_ALLOWED_HOSTS', 'AD_LIBRARY_ALLOWED_ORIGINS'])
+    expect(problemsOf({ [variable]: ' , ' })).toEqual([expect.stringContaining('at least one name')]);
 });
-
-test.each(['AD_LIBRARY_TOOLS', 'AD_LIBRARY_ALLOWED_HOSTS', 'AD_LIBRARY_ALLOWED_ORIGINS'])(
-  '%s without a name is a slip, not an empty list',
-  (variable) => expect(problemsOf({ [variable]: ' , ' })).toEqual([expect.stringContaining('at least one name')]),
-);
 
 test('many unknown tools do not drown the rest', () => {
   const [problem = ''] = problemsOf({}, { tools: 'nope,'.repeat(100_000) });
@@ -221,5 +211,26 @@ test('no problem shows the key', () => {
       const key = `svc_live_CANARY ${secret}`;
       for (const problem of problemsOf({ AD_LIBRARY_API_KEY: key })) expect(problem).not.toContain('CANARY');
     }),
+  );
+});
+
+/** One slip of the hand: a letter left out, typed twice, or two in each other's place. */
+const slips = [
+  (name: string, at: number) => name.slice(0, at) + name.slice(at + 1),
+  (name: string, at: number) => name.slice(0, at + 1) + name.slice(at),
+  (name: string, at: number) => name.slice(0, at) + name.charAt(at + 1) + name.charAt(at) + name.slice(at + 2),
+];
+
+test('a variable with one slip in it is taken for the setting that was meant', () => {
+  const variables = Object.values(settings).map(({ variable }) => variable);
+  const prefix = 'AD_LIBRARY_';
+  fc.assert(
+    fc.property(fc.constantFrom(...variables), fc.constantFrom(...slips), fc.nat(), (variable, slip, number) => {
+      const name = variable.slice(prefix.length);
+      const written = prefix + slip(name, number % (name.length - 1));
+      fc.pre(!variables.includes(written));
+      expect(unknownVariables({ [written]: '1' })).toEqual([expect.stringMatching(`did you mean ${variable}\\?$`)]);
+    }),
+    { numRuns: 300 },
   );
 });

@@ -34,14 +34,9 @@ describe('an argument', () => {
     await expectRefused('whoami', { verbose: true }, 'Unknown argument: verbose. This tool takes no arguments');
   });
 
-  test.for(['x', 'x ', '\u202e', '®', '"', '\n'])(
-    'whose name is %j a million times does not fill the answer',
-    async (piece, { expectRefused }) => {
+  test('does not fill the answer by its name, nor do ten thousand of them', async ({ expectRefused }) => {
+    for (const piece of ['x', 'x ', '\u202e', '®', '"', '\n'])
       await expectRefused('whoami', { [piece.repeat(1_000_000)]: 1 }, /^.{0,1500}$/s);
-    },
-  );
-
-  test('list of ten thousand unknown names does not fill the answer', async ({ expectRefused }) => {
     const many = Array.from({ length: 10_000 }, (_, nr) => [`name ${nr}`, 1]);
     await expectRefused('whoami', Object.fromEntries(many), /^.{0,1500}$/s);
   });
@@ -122,25 +117,17 @@ describe('an argument', () => {
     expectRefused(tool, args, word),
   );
 
-  test.for([
-    '',
-    'x',
-    '..',
-    '../..',
-    '4711',
-    ad.id.slice(1),
-    `${ad.id}0`,
-    ad.id.replaceAll('-', ''),
-    ` ${ad.id}`,
-    `{${ad.id}}`,
-  ])('that should be a UUID and is %j is refused', async (id, { expectRefused }) => {
+  test('that should be a UUID and is none is refused', async ({ expectRefused }) => {
     const wrong = (name: string) =>
       new RegExp(`^${name}: must be a UUID .* from (?:a search|list_collections)\\b`, 'm');
-    await expectRefused('get_ad', { adId: id }, wrong('adId'));
-    await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
     const saving = { collectionId: ad.id, itemType: 'ads', itemId: ad.id };
-    await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
-    if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
+    const near = [ad.id.slice(1), `${ad.id}0`, ad.id.replaceAll('-', ''), ` ${ad.id}`, `{${ad.id}}`];
+    for (const id of ['', 'x', '..', '../..', '4711', ...near]) {
+      await expectRefused('get_ad', { adId: id }, wrong('adId'));
+      await expectRefused('list_collection_items', { collectionId: id, itemType: 'ads' }, wrong('collectionId'));
+      await expectRefused('add_collection_item', { ...saving, collectionId: id }, wrong('collectionId'));
+      if (id !== '') await expectRefused('add_collection_item', { ...saving, itemId: id }, wrong('itemId'));
+    }
   });
 
   test('that is a UUID of any version is sent in lower case, one of a page as it is', async ({ upstream, server }) => {
@@ -196,22 +183,8 @@ test('an unknown tool is an error that names the known ones', async ({ server })
 test('any JSON as the arguments of any tool gives a result of the right form, and never an internal error', async ({
   server,
 }) => {
-  const names = fc.constantFrom(
-    'filters',
-    'limit',
-    'cursor',
-    'detail',
-    'fresh',
-    'seen',
-    'adId',
-    'pageId',
-    'collectionId',
-    'itemType',
-    'itemId',
-    '__proto__',
-    'constructor',
-    '',
-  );
+  const known = 'filters limit cursor detail fresh seen adId pageId collectionId itemType itemId __proto__ constructor';
+  const names = fc.constantFrom('', ...known.split(' '));
   const values = fc.oneof(
     fc.jsonValue(),
     fc.constantFrom('ads', 'pages', 'full', 'brief', '@1/-.aaaaaaaa', '[', '{"limit":1}', 1e21, -0),
@@ -226,7 +199,7 @@ test('any JSON as the arguments of any tool gives a result of the right form, an
       expect(['invalid_request', 'unexpected_response', 'not_found']).toContain(result.error?.kind);
       expect(result.text.length).toBeLessThan(4000);
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
   expect(server.logged.join('')).not.toContain('a tool failed');
 });

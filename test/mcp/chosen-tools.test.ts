@@ -16,7 +16,7 @@ const withSomeTools = (look: (server: TestServer, tools: string[]) => Promise<vo
       await look(server, tools);
       await server.close();
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   );
 
 test('the first tool that takes filters of ads describes them, whichever are chosen', () =>

@@ -1,26 +1,33 @@
-import fc from 'fast-check';
 import { expect } from 'vitest';
-import { serviceTest } from '../support/fixtures.ts';
+import { documented } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
 import { callOf, goodHeaders, keepAlive, startHttp } from '../support/http.ts';
 
-const test = serviceTest();
+const test = upstreamTest();
+test.beforeEach(({ upstream }) => upstream.does(documented));
 
 const known = ['claude-code', 'mcp-inspector', 'inspector-cli'];
 /** LangChain's adapter among them, which ends an agent's run at a link. */
-const others = ['langchain-mcp-adapter', 'claude-ai', 'ai-sdk-mcp-client', 'mcp', 'Claude-Code', '', 'constructor'];
+const others = [
+  'langchain-mcp-adapter',
+  'claude-ai',
+  'ai-sdk-mcp-client',
+  'mcp',
+  'Claude-Code',
+  '',
+  'constructor',
+  '__proto__',
+  'claude-code ',
+];
 
 interface Block {
   type: string;
   uri?: string;
 }
 
-test('links to exports go to clients that are known to take them, and the addresses to all', async ({
-  server,
-  service,
-}) => {
-  const key = service.createKey();
+test('links to exports go to clients that are known to take them, and the addresses to all', async ({ server }) => {
   const exportsOf = async (name: string) => {
-    const { call, client } = await server.as(key, name);
+    const { call, client } = await server.as('svc_live_links', name);
     const { raw, text, data } = await call('export_ads', { sql: 'SELECT 1 AS one' });
     for (const address of [data.uri, data.methods]) expect(text).toContain(address);
     await client.close();
@@ -28,17 +35,10 @@ test('links to exports go to clients that are known to take them, and the addres
   };
   for (const name of known) expect(await exportsOf(name), name).toHaveLength(2);
   for (const name of others) expect(await exportsOf(name), name).toEqual([]);
-  const unknown = fc.string().filter((name) => !known.includes(name));
-  await fc.assert(
-    fc.asyncProperty(unknown, async (name) => {
-      expect(await exportsOf(name)).toEqual([]);
-    }),
-    { numRuns: 20 },
-  );
 });
 
-test('over HTTP, links go where the request names its client', async () => {
-  const server = await startHttp({ demo: true });
+test('over HTTP, links go where the request names its client', async ({ upstream }) => {
+  const server = await startHttp({ baseUrl: upstream.baseUrl });
   const { send, close } = keepAlive(server.origin);
   const call = callOf('export_ads', { sql: 'SELECT 1 AS one' });
   const linksIn = async (headers: Record<string, string>, meta: object = {}) => {

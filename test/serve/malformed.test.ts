@@ -1,7 +1,7 @@
-import { describe, expect } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { documented } from '../support/faulty-upstream.ts';
 import { test as withUpstream } from '../support/fixtures.ts';
-import { goodHeaders, keepAlive, startHttp } from '../support/http.ts';
+import { goodHeaders, keepAlive, startHttp, until } from '../support/http.ts';
 import { envelope, openSession, request } from './stdio/session.ts';
 
 interface Asked {
@@ -23,6 +23,11 @@ const base = withUpstream.extend('server', { scope: 'file' }, async ({ upstream 
   onCleanup(() => server.close(0));
   return server;
 });
+
+const nestedJson = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}`;
+const nested = (levels: number) => JSON.parse(nestedJson(levels));
+const listJson = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
+const list = (levels: number) => JSON.parse(listJson(levels));
 
 /** Every way in: both transports, both SDKs. */
 const ways = [
@@ -82,4 +87,38 @@ describe.each(ways)('over %s, revision 2026-07-28: %s', (transport, isModern) =>
       expect(error?.message).toMatch(/^Invalid params: .{1,200}\.$/);
     }
   });
+
+  test('arguments may be nested 32 levels deep, and deeper ones are refused by name, with nothing sent', async ({
+    upstream,
+    ask,
+  }) => {
+    upstream.does(documented);
+    const call = (args: object) => ask({ method: 'tools/call', params: { name: 'search_ads', arguments: args } });
+    for (const [name, args] of [
+      ['filters', { filters: nested(33) }],
+      ['filters', { filters: nestedJson(5000) }],
+      ['filters', { filters: { countries: list(50), more: 1 } }],
+      ['limit', { limit: list(50) }],
+      ['surprise', { surprise: nested(50) }],
+    ] as const) {
+      const { isError, content, _meta } = Object((await call(args)).result);
+      expect([isError, _meta['ad-library/error']]).toEqual([true, { kind: 'invalid_request', retryable: false }]);
+      expect(content[0].text).toContain(`${name}: nested too deeply, at most 32 levels of objects and lists`);
+      expect(content[0].text).toContain('Nothing was sent, nothing was charged.');
+    }
+    expect(upstream.requests).toEqual([]);
+    expect(await call({ filters: nested(32), fresh: true })).not.toHaveProperty('result.isError');
+    if (transport === 'HTTP') expect(upstream.requests.map(({ body }) => JSON.parse(body))).toEqual([nested(32)]);
+  });
+});
+
+/** Deeper than a client of the SDKs can write; over HTTP no message may be. */
+test.for([5000, 100_000])('a call nested %i levels deep over stdio is refused in words', async (levels) => {
+  const { stdin, lines } = await openSession();
+  const call = request(1, 'tools/call', { name: 'search_ads', arguments: { filters: '?' } });
+  stdin.write(`${JSON.stringify(call).replace('"?"', `{"a":${listJson(levels)}}`)}\n`);
+  await until(() => lines.length === 1);
+  const text = JSON.stringify(lines);
+  expect(text).toContain('"kind":"invalid_request"');
+  expect(text).toContain('filters: nested too deeply, at most 32 levels of objects and lists are allowed.');
 });
