@@ -10,8 +10,14 @@ import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/list-text.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
 import { add, addressOf, type Fields } from '../present/values.ts';
-import { type Dataset, type DatasetContents, type Gathering, idKey, type StoredItem } from '../state/dataset.ts';
-import { objectOf } from '../state/item-history.ts';
+import {
+  type Dataset,
+  type DatasetContents,
+  type Gathering,
+  idKey,
+  objectOf,
+  type StoredItem,
+} from '../state/dataset.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
 import { readPage } from './board-resource.ts';

@@ -6,8 +6,7 @@ import { landingDomainOf } from '../present/ad.ts';
 import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
 import { adFields } from '../present/fields.ts';
 import { type Fields, isObject, objects, runOf } from '../present/values.ts';
-import { type DatasetContents, idKey, type StoredItem } from '../state/dataset.ts';
-import { objectOf } from '../state/item-history.ts';
+import { type DatasetContents, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
 import { NamedTurns } from '../state/memory-state.ts';
 import {
   type AdRow,

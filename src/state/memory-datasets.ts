@@ -4,16 +4,19 @@ import {
   type Dataset,
   type DatasetCaller,
   type DatasetContents,
+  type DatasetRecord,
   type Datasets,
+  firstVersion,
   type Gathering,
   type GatheringState,
   type GatheringStep,
   type ItemBatch,
+  type ItemRecord,
   idKey,
+  jsonBytes,
   type StoredItem,
+  withVersion,
 } from './dataset.ts';
-import type { DatasetRecord } from './dataset-record.ts';
-import { firstVersion, type ItemRecord, jsonBytes, withVersion } from './item-history.ts';
 
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
@@ -235,12 +238,8 @@ export class MemoryDataset {
   /** What was removed where the dataset is kept, beside what was here. */
   goneElsewhere: DatasetContents['letGo'] = { ads: 0, pages: 0, gatherings: 0 };
 
-  /** @param letGo what was removed before */
-  constructor(name: string, letGo?: DatasetContents['letGo']) {
+  constructor(name: string) {
     this.name = name;
-    this.#items.ads.letGo = letGo?.ads ?? 0;
-    this.#items.pages.letGo = letGo?.pages ?? 0;
-    this.#gatherings.letGo = letGo?.gatherings ?? 0;
   }
 
   /** Its estimated memory. */
@@ -509,8 +508,7 @@ class GatheringTable {
   }
 
   /** Takes a step in, in whatever order steps come; the same one twice changes nothing. Returns whether it did. */
-  save({ adIds, ...record }: GatheringStep): boolean {
-    const state = stateOf(record);
+  save({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
     const known = this.#entries.get(state.id);
     const ids = new Set(known?.adIds);
     for (const id of adIds) ids.add(idKey(id));
@@ -550,14 +548,6 @@ class GatheringTable {
     }
     return false;
   }
-}
-
-/** Without what else a record holds, and with what one of an earlier version lacks. */
-function stateOf(record: Omit<GatheringStep, 'adIds'>): GatheringState {
-  const { id, question, filters, collectionId, parts, found, ended, cursor, startedAt, gatheredAt } = record;
-  const { fresh = false, listed = 0, charged = null, order = startedAt, step = 0, answerOrder = gatheredAt } = record;
-  const about = { id, question, filters, collectionId, fresh, parts };
-  return { ...about, found, listed, charged, ended, cursor, order, step, answerOrder, startedAt, gatheredAt };
 }
 
 /** One that ended is not opened again by a step that another process made at the same time. */

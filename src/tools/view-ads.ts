@@ -4,8 +4,7 @@ import { type AdPicture, type PictureChoice, pictureOf } from '../present/ad-med
 import { type AdTile, tileOf, tilesWithin, tileText } from '../present/ad-text.ts';
 import { clampLines } from '../present/tokens.ts';
 import { dataPerText, idOf } from '../present/values.ts';
-import type { StoredItem } from '../state/dataset.ts';
-import { objectOf } from '../state/item-history.ts';
+import { objectOf, type StoredItem } from '../state/dataset.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */

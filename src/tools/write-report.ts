@@ -10,8 +10,7 @@ import { count } from '../present/list-text.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
 import { dayOf, type Fields, textOf } from '../present/values.ts';
 import { maxTableRows, type Report, type ReportAd, type ReportSection, reportHtml } from '../reports/report.ts';
-import { type DatasetContents, idKey, type StoredItem } from '../state/dataset.ts';
-import { objectOf } from '../state/item-history.ts';
+import { type DatasetContents, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
 import { defineListTool, fileName, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({

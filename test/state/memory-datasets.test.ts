@@ -1,10 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Dataset } from '../../src/state/dataset.ts';
-import { objectOf } from '../../src/state/item-history.ts';
+import { type Dataset, objectOf } from '../../src/state/dataset.ts';
 import { MemoryDataset, MemoryDatasets, recordsOf } from '../../src/state/memory-datasets.ts';
-import { about, add } from './add-items.ts';
+import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
 
 datasetSuite('in memory', async () => new MemoryDatasets());
@@ -30,49 +28,38 @@ test('has what a plain list of all answers would give', async () => {
   );
 });
 
-test('comes to the same, in whatever order and however often answers come, and whatever their clocks say', () => {
+test('that comes late, or again, is an earlier version, adds what nothing newer has, and takes nothing away', () => {
   const whole = fc.record({ id: fc.constantFrom('a', 'b'), headline: fc.constantFrom('x', 'y', 'z') });
-  const contents = (answers: readonly (readonly [number, object])[]) => {
-    const dataset = new MemoryDataset('d');
-    for (const [order, ad] of answers)
-      for (const record of recordsOf({ ...about(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] }))
-        dataset.apply(record);
-    const { ads } = dataset.contents();
-    return Object.fromEntries(
-      ads.map((ad) => [ad.id, { at: ad.at, firstAt: ad.firstAt, texts: [...ad.versions, ad].map(objectOf) }]),
-    );
-  };
-  const clocks = fc.sample(fc.nat({ max: 5 }), 10);
+  const fieldOf = (order: number) => `only ${order}`;
   fc.assert(
     fc.property(
-      fc.array(whole, { maxLength: 10 }).map((ads) => ads.map((ad, at) => [at, ad] as const)),
+      fc.array(whole, { maxLength: 10 }),
+      fc.array(fc.nat({ max: 5 }), { minLength: 10, maxLength: 10 }),
       fc.infiniteStream(fc.nat()),
-      (answers, numbers) => {
-        const shuffled = [...answers, ...answers]
+      (answers, clocks, numbers) => {
+        const dataset = new MemoryDataset('d');
+        const came = answers.map((ad, order) => ({ order, ad: { ...ad, [fieldOf(order)]: true } }));
+        const shuffled = [...came, ...came]
           .map((answer) => ({ answer, place: numbers.next().value }))
-          .sort((left, right) => left.place - right.place)
-          .map(({ answer }) => answer);
-        expect(contents(shuffled)).toEqual(contents(answers));
+          .sort((left, right) => left.place - right.place);
+        for (const { answer } of shuffled) {
+          const { order, ad } = answer;
+          const batch = { ...about(clocks[order] ?? 0), order, type: 'ads', items: () => [ad] } as const;
+          for (const record of recordsOf(batch)) dataset.apply(record);
+        }
+        const { ads, version } = dataset.contents();
+        for (const item of ads) {
+          const own = came.filter(({ ad }) => ad.id === item.id);
+          expect(item).toMatchObject({ order: own.at(-1)?.order, firstOrder: own[0]?.order });
+          expect(objectOf(item)).toEqual(Object.assign({}, ...own.map(({ ad }) => ad)));
+          expect(item.versions).toHaveLength(own.length - 1);
+          expect(item.versions.every((one, at) => one.order < (item.versions[at + 1] ?? item).order)).toBe(true);
+        }
+        for (const record of [...dataset.records()]) dataset.apply(record);
+        expect(dataset.contents().version).toBe(version);
       },
     ),
   );
-});
-
-test('takes no answer apart before somebody reads, unless very many wait', async () => {
-  const datasets = new MemoryDatasets();
-  const dataset = await datasets.of({ tenantId: 't' });
-  let taken = 0;
-  const items = () => [{ id: `ad-${taken++}` }];
-  const answer = (at: number, size: number) => dataset.addItems({ ...about(at), type: 'ads', items, size });
-  for (let at = 0; at < 10; at++) await answer(at, 100_000);
-  await setImmediate();
-  expect(taken).toBe(0);
-  expect((await dataset.contents()).ads).toHaveLength(10);
-  for (let at = 10; at < 500; at++) await answer(at, 100_000);
-  await setImmediate();
-  expect(taken).toBeGreaterThan(300);
-  expect(taken).toBeLessThan(400);
-  expect((await dataset.contents()).ads).toHaveLength(500);
 });
 
 describe('the room', () => {
@@ -129,19 +116,17 @@ describe('the room', () => {
     for (let at = 0; at < 60; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
     const promised = await dataset.maxAds();
     expect(promised).toBeGreaterThan(100);
-    const state = { id: 'g', question: 'q', filters: {}, collectionId: null, parts: [], found: null, cursor: null };
     for (let at = 60; at < 60 + promised; at++) {
       await add(dataset, at, { id: `new-${at}`, body: text });
-      await dataset.saveGathering({ ...state, ended: true, startedAt: 0, gatheredAt: at, adIds: [`new-${at}`] });
+      await dataset.saveGathering(lastStep([`new-${at}`], { gatheredAt: at }));
     }
     expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
   });
 
   test('that is too little for a gathering leaves it incomplete', async () => {
     const dataset = await new MemoryDatasets(limits).of({ tenantId: 't' });
-    const state = { id: 'g', question: 'q', filters: {}, collectionId: null, parts: [], found: 1, cursor: null };
     await add(dataset, 0, { id: 'first' });
-    await dataset.saveGathering({ ...state, ended: true, startedAt: 0, gatheredAt: 0, adIds: ['first'] });
+    await dataset.saveGathering(lastStep(['first']));
     expect((await dataset.contents()).gatherings[0]?.complete).toBe(true);
     for (let at = 1; at < 300; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
     expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 1, complete: false }]);
@@ -149,10 +134,9 @@ describe('the room', () => {
 
   test('for versions of one ad and for gatherings is bounded, too', async () => {
     const dataset = await new MemoryDatasets().of({ tenantId: 't' });
-    const state = { question: 'q', filters: {}, collectionId: null, parts: [], found: 1, ended: true, cursor: null };
     for (let at = 0; at < 600; at++) {
       await add(dataset, at, { id: 'a', headline: `${at}` });
-      await dataset.saveGathering({ ...state, id: `g${at}`, startedAt: at, gatheredAt: at, adIds: [] });
+      await dataset.saveGathering(lastStep([], { id: `g${at}`, order: at, gatheredAt: at }));
     }
     const { ads, gatherings, letGo } = await dataset.contents();
     expect(ads[0]?.versions.map((version) => objectOf(version).headline)).toEqual(

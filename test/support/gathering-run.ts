@@ -7,6 +7,7 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { type App, openApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { AdRowReader } from '../../src/dataset/ad-rows.ts';
+import { newGathering } from '../../src/dataset/gatherings.ts';
 import { snapshotOf } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
@@ -41,8 +42,8 @@ const mostGatherings = 500;
 
 /** A gathering of another question, which was complete. */
 const otherGathering = {
-  ...{ filters: {}, collectionId: null, parts: [], found: 0, ended: true, cursor: null, adIds: [] },
-  ...{ startedAt: 0, gatheredAt: 0 },
+  ...newGathering({}, 0),
+  ...{ found: 0, ended: true, adIds: [] },
 };
 
 /** What belongs to one schedule. */

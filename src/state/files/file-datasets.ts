@@ -5,12 +5,12 @@ import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
 import {
   type Dataset,
   type DatasetCaller,
+  type DatasetRecord,
   type Datasets,
   type GatheringStep,
   type ItemBatch,
   idKey,
 } from '../dataset.ts';
-import type { DatasetRecord } from '../dataset-record.ts';
 import { MemoryDatasets, type MemoryDatasetsOptions, recordsOf } from '../memory-datasets.ts';
 import { lineOf, recordOfLine } from '../record-lines.ts';
 import { AccountFile, headIn } from './account-file.ts';

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open, readdir, readFile, rm, rmdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import * as z from 'zod';
-import type { DatasetRecord } from '../dataset-record.ts';
+import type { DatasetRecord } from '../dataset.ts';
 import { parsedLine, recordOfLine } from '../record-lines.ts';
 import { unless } from './file-lock.ts';
 

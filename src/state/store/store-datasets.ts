@@ -3,10 +3,9 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { type Dataset, type DatasetCaller, type Datasets, idKey } from '../dataset.ts';
-import type { DatasetRecord } from '../dataset-record.ts';
+import { type Dataset, type DatasetCaller, type DatasetRecord, type Datasets, idKey } from '../dataset.ts';
 import { MemoryDataset, recordsOf } from '../memory-datasets.ts';
-import { lineFeed, linesOf, recordsIn } from '../record-lines.ts';
+import { lineOf, recordOfLine } from '../record-lines.ts';
 import { roomIn, type Shared } from './parts.ts';
 import type { Item, ItemChange } from './store.ts';
 
@@ -137,15 +136,17 @@ async function closeItem(
   records: Iterable<DatasetRecord>,
   { seal }: Shared,
 ): Promise<Buffer> {
-  const lines = [...records].flatMap(linesOf).flatMap((line) => [line, lineFeed]);
-  return seal.close(`${name} ${id}`, await compress(Buffer.concat(lines)));
+  const lines = [...records].map(lineOf).join('\n');
+  return seal.close(`${name} ${id}`, await compress(lines));
 }
 
 /** What is damaged, or of a version of this program that writes otherwise, is left out. */
 async function openItem(name: string, id: string, { body }: Item, { seal }: Shared): Promise<DatasetRecord[]> {
   const opened = seal.open(`${name} ${id}`, body);
   const lines = opened && (await decompress(opened, { maxOutputLength: maxItemBytes }).catch(() => undefined));
-  return lines ? [...recordsIn(lines)].filter((record) => record !== undefined) : [];
+  return String(lines ?? '')
+    .split('\n')
+    .flatMap((line) => recordOfLine(line) ?? []);
 }
 
 /** What is known of an item of the store: when it changed, and what it is. */

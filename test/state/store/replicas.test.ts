@@ -8,7 +8,7 @@ import type { Store } from '../../../src/state/store/store.ts';
 import { openStoreState } from '../../../src/state/store/store-state.ts';
 import { until } from '../../support/http.ts';
 import { describeEveryStore } from '../../support/stores.ts';
-import { add } from '../add-items.ts';
+import { add, lastStep } from '../add-items.ts';
 
 /** What becomes of what a replica asks of its store. */
 class Network {
@@ -58,11 +58,6 @@ const unavailable = { failure: { kind: 'unavailable' } };
 const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
 const idsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(({ id }) => id).toSorted();
 const never = () => new AbortController().signal;
-
-const step = (adIds: string[]) => ({
-  ...{ id: 'g', question: 'q', filters: {}, collectionId: null, parts: [], found: 2, ended: true, cursor: null },
-  ...{ startedAt: 1, gatheredAt: 2, adIds },
-});
 
 function granted(claim: Claim) {
   if (claim.kind !== 'granted') throw new Error(`the claim is ${claim.kind}`);
@@ -278,7 +273,7 @@ describeEveryStore('replicas', (_, { driver }) => {
       await add(await one.dataset(), 1, { id: 'x', headline: 'one' });
       expect(await idsIn(await other.dataset())).toEqual(['x']);
       await add(await other.dataset(), 2, { id: 'x', headline: 'two' }, { id: 'y' });
-      await (await other.dataset()).saveGathering(step(['x', 'y']));
+      await (await other.dataset()).saveGathering(lastStep(['x', 'y']));
       const { version: _, ...expected } = await (await one.dataset()).contents();
       expect(expected).toMatchObject({ gatherings: [{ complete: true }], ads: [{ versions: [{}] }, { versions: [] }] });
       for (const replica of [other, await join({ service })])
@@ -312,7 +307,7 @@ describeEveryStore('replicas', (_, { driver }) => {
         await one.during(what, async () => {
           const during = await one.dataset();
           await expect(add(during, 2, { id: 'during' })).rejects.toMatchObject(unavailable);
-          await expect(during.saveGathering(step(['during']))).rejects.toMatchObject(unavailable);
+          await expect(during.saveGathering(lastStep(['during']))).rejects.toMatchObject(unavailable);
           await expect(during.contents()).rejects.toMatchObject(unavailable);
           await expect(during.item('ads', 'before')).rejects.toMatchObject(unavailable);
           await expect(during.maxAds()).rejects.toMatchObject(unavailable);
