@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { withExamples } from './examples.ts';
+import { withHosts } from './hosts-table.ts';
 import { iconPng, iconSvg } from './icon.ts';
 import { withInstallLinks } from './install-links.ts';
 import { withCatalog } from './manifest.ts';
@@ -26,6 +27,7 @@ await rewrite('README.md', (readme) => {
 });
 await rewrite('docs/tools.md', (page) => withExamples(withToolsInFull(page)));
 await rewrite('docs/settings.md', withSettings);
+await rewrite('docs/hosts.md', withHosts);
 await rewrite(
   'manifest.json',
   json((manifest) => withManifestPublisher(withCatalog(manifest), publisher)),

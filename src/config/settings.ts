@@ -153,9 +153,9 @@ export const settings = {
   output: setting({
     variable: 'AD_LIBRARY_OUTPUT',
     flag: '--output',
-    schema: z.enum(['both', 'text', 'structured'], 'must be both, text or structured').default('both'),
+    schema: z.enum(['auto', 'both', 'text', 'structured'], 'must be auto, both, text or structured').default('auto'),
     value: 'form',
-    help: 'both, text (no output schemas, no structuredContent) or structured (the text block is one line)',
+    help: 'auto (what the host is known to read), both, text (no output schemas, no structuredContent) or structured (the text block is one line)',
   }),
   tools: setting({
     variable: 'AD_LIBRARY_TOOLS',

@@ -41,14 +41,12 @@ import type {
 } from '../tools/tool.ts';
 import type { DescribedTool, ReceiptView } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
+import { formFor, type OutputForm } from './hosts.ts';
 
 /** Tokens reserved for the notice and the credits line around a tool's text. */
 const receiptTokens = 160;
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
-
-/** Clients that are known to take links to resources in results, by the names they give; others may fail on one. */
-const takeLinks = new Set(['claude-code', 'mcp-inspector', 'inspector-cli']);
 
 /** What all calls of this process share. */
 export interface ServerContext {
@@ -64,7 +62,7 @@ export interface ServerContext {
   timeoutMs: number;
   /** Whether paid answers are cached. */
   cachesAnswers: boolean;
-  output: 'both' | 'text' | 'structured';
+  output: OutputForm | 'auto';
   /** A sentence added to every result, in its text and in its data. */
   notice?: string | undefined;
   /** Aborted when the process is asked to end: long calls return what they have. */
@@ -129,6 +127,7 @@ async function answered(server: CallingContext, call: ToolCall, receipts: Receip
   const input = readArguments(tool.input, call.arguments);
   const signals = [call.signal, server.closing];
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
+  const form = formFor(call.client, server);
   return withDeadline({ signals, ms }, async (signal) => {
     const { apiKey, tenantId, onProgress } = call;
     const context = server.callsOf({
@@ -152,7 +151,7 @@ async function answered(server: CallingContext, call: ToolCall, receipts: Receip
       isDemo: server.notice !== undefined,
       isDraining: () => server.draining.aborted || server.closing.aborted,
       adFilters: tool.severalCalls ? await server.adFilters() : [],
-      resultTokens: server.resultTokens - receiptTokens,
+      resultTokens: form.resultTokens - receiptTokens,
       toolName,
       offers: (name) => server.tools.has(name),
       explain: (thrown) => {
@@ -161,9 +160,9 @@ async function answered(server: CallingContext, call: ToolCall, receipts: Receip
       },
       ...(onProgress && { onProgress }),
     });
-    const rendered = takeLinks.has(call.client ?? '') ? made : withoutLinks(made);
+    const rendered = form.links ? made : withoutLinks(made);
     const cost = receipts.costOf(tool);
-    const result = resultOf(server, { tool, rendered }, cost);
+    const result = resultOf({ notice: server.notice, output: form.output }, { tool, rendered }, cost);
     return { result, facts: { ...cost.receipt, ...(isChecked && { cached: false }) } };
   });
 }
@@ -185,7 +184,7 @@ async function runTool(tool: Tool, input: Record<string, unknown>, context: Tool
  * Some clients hand that to their model: it is small, ids and numbers, except for what the page of the board asks for.
  */
 function resultOf(
-  { notice, output }: ServerContext,
+  { notice, output }: { notice: string | undefined; output: OutputForm },
   { tool, rendered }: { tool: Tool; rendered: Rendered },
   { receipt, line }: Cost,
 ): ToolResult {

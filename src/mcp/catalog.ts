@@ -8,6 +8,7 @@ import type { ToolDescription } from '../tools/tool.ts';
 import { isGated, namesOf } from '../tools/tool-names.ts';
 import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
+import { formFor } from './hosts.ts';
 import { type ListedTool, listTools } from './list-tools.ts';
 import {
   getPrompt,
@@ -25,7 +26,8 @@ export interface Catalog {
   instructions: string;
   hasTool(name: string): boolean;
   /** The same at every call, once the service has answered which filters it takes. */
-  tools(): Promise<ListedTool[]>;
+  /** @param client the name of the client, whose form decides whether output schemas are listed */
+  tools(client?: string): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
   /** A call's whole time in milliseconds, waiting for its turn included. */
   timeoutMs: number;
@@ -123,7 +125,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
     return filters;
   };
   const adFilters = async () => (await searchFilters())?.ads ?? [];
-  let listed: { filters: SearchFilters | undefined; tools: ListedTool[] } | undefined;
+  let listed: { filters?: SearchFilters | undefined; tools: Map<boolean, ListedTool[]> } = { tools: new Map() };
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
@@ -135,14 +137,13 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
       .filter(Boolean)
       .join('\n'),
     hasTool: (name) => server.tools.has(name),
-    tools: async () => {
+    tools: async (client) => {
       const filters = await searchFilters();
-      if (listed?.filters !== filters) listed = undefined;
-      listed ??= {
-        filters,
-        tools: listTools(server.tools.values(), { withOutput: server.output !== 'text', filters }),
-      };
-      return listed.tools;
+      if (listed.filters !== filters) listed = { filters, tools: new Map() };
+      const withOutput = formFor(client, server).output !== 'text';
+      const tools = listed.tools.get(withOutput) ?? listTools(server.tools.values(), { withOutput, filters });
+      listed.tools.set(withOutput, tools);
+      return tools;
     },
     prompts: listPrompts(prompts),
     timeoutMs: server.timeoutMs,

@@ -21,7 +21,9 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const { apiKey, tenantId, answerOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
-  server.setRequestHandler(ListToolsRequestSchema, async () => ({ tools: await catalog.tools() }));
+  server.setRequestHandler(ListToolsRequestSchema, async () => ({
+    tools: await catalog.tools(server.getClientVersion()?.name),
+  }));
   server.setRequestHandler(CallToolRequestSchema, ({ params }, { signal, requestId, _meta, sendNotification }) => {
     const reporter = progressReporter(_meta?.progressToken, (progress) =>
       sendNotification({ method: 'notifications/progress', params: { ...progress } }),

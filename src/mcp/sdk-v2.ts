@@ -17,7 +17,9 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
   const { apiKey, tenantId, answerOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
-  server.setRequestHandler('tools/list', async () => ({ tools: await catalog.tools() }));
+  server.setRequestHandler('tools/list', async () => ({
+    tools: await catalog.tools(server.getClientVersion()?.name),
+  }));
   server.setRequestHandler('tools/call', ({ params }, { mcpReq }) => {
     const { id, signal, _meta } = mcpReq;
     const reporter = progressReporter(_meta?.progressToken, (progress) =>

@@ -49,7 +49,7 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   const prices = { rest: cacheId === undefined ? price : free, next: answer.value.cursor === null ? undefined : price };
   const write = () => ({ ...fitPage({ answer, listing, views, prices }, context), price });
   // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
-  const name = () => `${views.name} ${JSON.stringify([listing, price])}`;
+  const name = () => `${views.name} ${JSON.stringify([listing, price, context.resultTokens])}`;
   const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
   const { cursor } = page.data;
   if (cursor !== null && page.next) await rememberCursor(cursor, page.next, cursors);

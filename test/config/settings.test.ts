@@ -26,7 +26,7 @@ test('without settings the documented defaults hold', () => {
     creditBudget: undefined,
     cacheSeconds: 900,
     resultTokens: 8000,
-    output: 'both',
+    output: 'auto',
     tools: undefined,
     readOnly: false,
     timeoutMs: 45_000,

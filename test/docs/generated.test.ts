@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { withExamples } from '../../scripts/docs/examples.ts';
+import { withHosts } from '../../scripts/docs/hosts-table.ts';
 import { withInstallLinks } from '../../scripts/docs/install-links.ts';
 import { replaceMarked } from '../../scripts/docs/marked.ts';
 import { withQuestions } from '../../scripts/docs/questions.ts';
@@ -28,6 +29,11 @@ test('README has as many whole sentences of a description as fit', () => {
   expect(firstSentences('One. Two.')).toBe('One. Two.');
   expect(firstSentences(`One. ${'x'.repeat(160)}.`)).toBe('One.');
   expect(firstSentences(`${'x'.repeat(200)}. Two.`)).toBe(`${'x'.repeat(200)}.`);
+});
+
+test('the hosts are listed as the code knows them', () => {
+  const page = read('docs/hosts.md');
+  expect(withHosts(page)).toBe(page);
 });
 
 test('the settings are listed as the code has them', () => {
