@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { prompts } from '../../src/mcp/prompts.ts';
-import { startServer, type TestServer } from '../support/server.ts';
+import { startServer } from '../support/server.ts';
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startServer({});
-});
+const server = await startServer({});
 afterAll(() => server.close());
 
 const write = async (name: string, args: Record<string, string>) => {

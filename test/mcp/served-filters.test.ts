@@ -1,31 +1,36 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { filtersExtension } from '../../src/api/search-filters.ts';
 import { allTools } from '../../src/board/board.ts';
 import { version } from '../../src/version.ts';
 import { startServer } from '../support/server.ts';
 import { startService } from '../support/service.ts';
 
-/** What a model reads of the searches' arguments, and the requests that this took, when it lists the tools twice. */
-async function listedWith(answer: RequestListener, searchFilters?: object) {
-  const requests: IncomingMessage[] = [];
+/** A service below a prefix, whose description is what a test says, and the requests for it. */
+async function describer(answer: RequestListener) {
+  const described = { answer, requests: [] as IncomingMessage[], baseUrl: '' };
   const upstream = createServer((request, response) => {
-    requests.push(request);
-    answer(request, response);
+    if (!request.url?.endsWith('/openapi.json')) return void response.writeHead(404).end();
+    described.requests.push(request);
+    described.answer(request, response);
   });
   await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  const { port } = upstream.address() as AddressInfo;
-  const config = { baseUrl: `http://127.0.0.1:${port}/prefix`, apiKey: 'svc_live_listed', ...searchFilters };
-  const server = await startServer({ config });
-  try {
-    const { tools } = await server.client.listTools();
-    return { tools, text: JSON.stringify(tools), requests };
-  } finally {
-    await server.close();
+  onTestFinished(() => {
     upstream.closeAllConnections();
     upstream.close();
-  }
+  });
+  described.baseUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/prefix`;
+  return described;
+}
+
+/** What a model reads of the searches' arguments, and the requests that this took, when it lists the tools twice. */
+async function listedWith(answer: RequestListener, searchFilters?: object) {
+  const { baseUrl, requests } = await describer(answer);
+  const { client, close } = await startServer({ config: { baseUrl, apiKey: 'svc_live_listed', ...searchFilters } });
+  const { tools } = await client.listTools();
+  await close();
+  return { tools, text: JSON.stringify(tools), requests };
 }
 
 const document =
@@ -79,27 +84,18 @@ test.each<[string, RequestListener]>([
   ['is still starting', (_, response) => void response.writeHead(503).end()],
 ])('a library that %s is asked again, by later lists and calls, but not by each', async (_, atFirst) => {
   let time = 0;
-  let answer = atFirst;
-  let asked = 0;
-  const upstream = createServer((request, response) => {
-    if (request.url !== '/openapi.json') return void response.writeHead(404).end();
-    asked++;
-    answer(request, response);
-  });
-  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
-  const { port } = upstream.address() as AddressInfo;
-  const config = { baseUrl: `http://127.0.0.1:${port}`, apiKey: 'svc_live_listed' };
+  const service = await describer(atFirst);
+  const config = { baseUrl: service.baseUrl, apiKey: 'svc_live_listed' };
   const server = await startServer({ config, now: () => 1_800_000_000_000 + time, elapsed: () => time });
   const listed = async () => JSON.stringify((await server.client.listTools()).tools);
   for (let index = 0; index < 3; index++) expect(await listed()).toContain(unknown);
-  expect(asked).toBe(1);
-  answer = described([{ key: 'colour', type: 'strings', values: ['RED'] }]);
+  expect(service.requests).toHaveLength(1);
+  service.answer = described([{ key: 'colour', type: 'strings', values: ['RED'] }]);
   time = 5000;
   expect((await server.call('count_ads', { by: 'shape' })).text).toContain('by: takes one of colour');
   for (let index = 0; index < 3; index++) expect(await listed()).toContain('Keys: colour (list: RED).');
-  expect(asked).toBe(2);
+  expect(service.requests).toHaveLength(2);
   await server.close();
-  upstream.close();
 });
 
 test('a file that is named is used, and nobody is asked', async () => {

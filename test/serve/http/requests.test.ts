@@ -1,13 +1,17 @@
 import { Readable } from 'node:stream';
 import { describe, expect } from 'vitest';
+import { documented } from '../../support/faulty-upstream.ts';
 import { test as base } from '../../support/fixtures.ts';
-import { bareSocket, callOf, goodHeaders, keepAlive, startHttp } from '../../support/http.ts';
+import { bareSocket, callOf, goodHeaders, type HttpServer, keepAlive, startHttp } from '../../support/http.ts';
+import { envelope } from '../stdio/session.ts';
 
-const test = base.extend('server', { scope: 'file' }, async ({ service }, { onCleanup }) => {
-  const server = await startHttp({ baseUrl: service.baseUrl, authFailuresPerMinute: 0 });
-  onCleanup(server.close);
+const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
+  upstream.does(documented);
+  const server = await startHttp({ baseUrl: upstream.baseUrl, authFailuresPerMinute: 0 });
+  onCleanup(() => server.close(0));
   return server;
 });
+const good = 'svc_live_good';
 
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const batch = (size: number, message: object) =>
@@ -74,12 +78,10 @@ const bad: Record<string, Bad> = {
     body: whoami.replace('{}', `{"filters":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`),
   },
   'of 1,000 messages': { status: 400, body: batch(1000, { jsonrpc: '2.0', method: 'ping' }) },
-  'of 1,000 calls': { status: 400, body: batch(1000, callOf('whoami')) },
   'of 11 messages': { status: 400, body: batch(11, { jsonrpc: '2.0', method: 'tools/list' }) },
   'of no message at all': { status: 400, body: '[]' },
   'of two messages under a revision before batches': withRevision('2024-11-05', { status: 400, body: twoPings }),
   'of two messages under a revision after batches': withRevision('2025-06-18', { status: 400, body: twoPings }),
-  'of two messages under the last revision but one': withRevision('2025-11-25', { status: 400, body: twoPings }),
   'of two messages under the newest revision': withRevision('2026-07-28', { status: 400, body: twoPings }),
   'of an unknown revision': { status: 400, headers: { ...goodHeaders(), 'mcp-protocol-version': '1999-01-01' } },
   'of an unknown modern revision': {
@@ -98,7 +100,7 @@ const bad: Record<string, Bad> = {
 describe('a request', () => {
   test.for(Object.entries(bad))(
     '%s is refused, and the next one on the connection is answered',
-    async ([_, request], { service, server }) => {
+    async ([_, request], { server }) => {
       const connection = keepAlive(server.origin);
       const { status, ...options } = request;
       const hasBody = options.method === undefined;
@@ -108,14 +110,14 @@ describe('a request', () => {
       expect(refused.text).not.toContain('svc_live_a');
       if (status === 401) expect(refused.headers['www-authenticate']).toMatch(/^Bearer /);
 
-      const good = await connection.call('whoami', {}, service.apiKey);
-      expect(good.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
+      const next = await connection.call('whoami', {}, good);
+      expect(next.json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
       expect(connection.connections()).toBe(1);
       await connection.close();
     },
   );
 
-  test('larger than a megabyte ends its connection, with and without a stated length', async ({ service, server }) => {
+  test('larger than a megabyte ends its connection, with and without a stated length', async ({ server }) => {
     const large = Buffer.alloc(1024 * 1024 + 1, ' ');
     const stated = await keepAlive(server.origin).send({ body: large });
     const streamed = await keepAlive(server.origin).send({
@@ -125,20 +127,20 @@ describe('a request', () => {
       expect(status).toBe(413);
       expect(headers.connection).toBe('close');
     }
-    expect((await keepAlive(server.origin).call('whoami', {}, service.apiKey)).status).toBe(200);
+    expect((await keepAlive(server.origin).call('whoami', {}, good)).status).toBe(200);
   });
 
-  test('without a length is read', async ({ service, server }) => {
+  test('without a length is read', async ({ server }) => {
     const { json } = await keepAlive(server.origin).send({
-      headers: goodHeaders(service.apiKey),
+      headers: goodHeaders(good),
       body: Readable.from([Buffer.from(whoami.slice(0, 10)), Buffer.from(whoami.slice(10))]),
     });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   });
 
-  test('with JSON nested in a JSON string gets an answer', async ({ service, server }) => {
+  test('with JSON nested in a JSON string gets an answer', async ({ server }) => {
     const filters = `{"a":${nested(200_000)}}`;
-    const { json } = await keepAlive(server.origin).call('search_ads', { filters }, service.apiKey);
+    const { json } = await keepAlive(server.origin).call('search_ads', { filters }, good);
     expect(json).toMatchObject({ result: { isError: true } });
   });
 
@@ -155,29 +157,21 @@ describe('a request', () => {
   });
 });
 
-test('an unknown method is refused as its revision prescribes, and the next request is served', async ({
-  service,
-  server,
-}) => {
+test('an unknown method is refused as its revision prescribes, and the next request is served', async ({ server }) => {
   const revision = '2026-07-28';
-  const _meta = {
-    'io.modelcontextprotocol/protocolVersion': revision,
-    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
-    'io.modelcontextprotocol/clientCapabilities': {},
-  };
   const connection = keepAlive(server.origin);
   const method = 'tools/forget';
   const ask = (headers: Record<string, string>, params: object) =>
     connection.send({
-      headers: { ...goodHeaders(service.apiKey), ...headers },
+      headers: { ...goodHeaders(good), ...headers },
       body: JSON.stringify({ jsonrpc: '2.0', id: 5, method, params }),
     });
   for (let round = 0; round < 2; round++) {
     const legacy = await ask({}, {});
     expect(legacy).toMatchObject({ status: 200, json: { id: 5, error: { code: -32_601 } } });
-    const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta });
+    const modern = await ask({ 'mcp-protocol-version': revision, 'mcp-method': method }, { _meta: envelope });
     expect(modern).toMatchObject({ status: 404, json: { id: 5, error: { code: -32_601 } } });
-    const { json } = await connection.send({ headers: goodHeaders(service.apiKey), body: whoami });
+    const { json } = await connection.send({ headers: goodHeaders(good), body: whoami });
     expect(json).toMatchObject({ result: { structuredContent: { authenticated: true } } });
   }
   await connection.close();
@@ -188,27 +182,26 @@ test.for([
   ['no header, which means the same', {}],
 ] as const)(
   'a batch of revision 2025-03-26 with %s is answered, each call in its place',
-  async ([_, header], { service, server }) => {
+  async ([_, header], { server }) => {
     const body = JSON.stringify([
       callOf('whoami', {}, 'a'),
       callOf('get_credits', {}, 'b'),
       { jsonrpc: '2.0', method: 'notifications/initialized' },
     ]);
-    const headers = { ...goodHeaders(service.apiKey), ...header };
+    const headers = { ...goodHeaders(good), ...header };
     const { json } = await keepAlive(server.origin).send({ headers, body });
     expect(json).toMatchObject([
       { id: 'a', result: { structuredContent: { authenticated: true } } },
-      { id: 'b', result: { structuredContent: { credits: 10_000 } } },
+      { id: 'b', result: { structuredContent: { credits: 90 } } },
     ]);
   },
 );
 
 test('a call cancelled in its own batch leaves nobody waiting, and ids that come twice are refused', async ({
-  service,
   server,
 }) => {
   const send = (messages: object[]) =>
-    keepAlive(server.origin).send({ headers: goodHeaders(service.apiKey), body: JSON.stringify(messages) });
+    keepAlive(server.origin).send({ headers: goodHeaders(good), body: JSON.stringify(messages) });
   const notice = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
   expect((await send([callOf('whoami'), notice])).json).toMatchObject({ id: 1, result: {} });
   expect(await send([callOf('whoami'), callOf('get_credits')])).toMatchObject({
@@ -217,8 +210,8 @@ test('a call cancelled in its own batch leaves nobody waiting, and ids that come
   });
 });
 
-test('pages of allowed origins may call, after a preflight', async ({ service }) => {
-  const open = await startHttp({ baseUrl: service.baseUrl, allowedOrigins: ['app.example'] });
+test('pages of allowed origins may call, after a preflight', async ({ upstream: { baseUrl } }) => {
+  const open = await startHttp({ baseUrl, allowedOrigins: ['app.example'] });
   const connection = keepAlive(open.origin);
   const origin = 'https://app.example';
   const asked = await connection.send({
@@ -227,10 +220,65 @@ test('pages of allowed origins may call, after a preflight', async ({ service })
   });
   expect(asked.status).toBe(204);
   expect(asked.headers).toMatchObject({ 'access-control-allow-origin': origin });
-  const called = await connection.send({ headers: { ...goodHeaders(service.apiKey), origin }, body: whoami });
+  const called = await connection.send({ headers: { ...goodHeaders(good), origin }, body: whoami });
   expect(called.headers).toMatchObject({ 'access-control-allow-origin': origin });
   const foreign = await connection.send({ method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
   expect(foreign.status).toBe(403);
   await connection.close();
   await open.close();
+});
+
+const get = (server: HttpServer, path: string, host: string) =>
+  keepAlive(server.origin).send({ method: 'GET', path, headers: { host } });
+
+test.for(['/healthz', '/readyz'])(
+  '%s answers probes that use an address, and no foreign name',
+  async (path, { server }) => {
+    for (const host of ['10.1.2.3:3000', '127.0.0.1', '[::1]:3000', '[2001:db8::1]', 'localhost:3000']) {
+      expect((await get(server, path, host)).status, host).toBe(200);
+    }
+    for (const host of ['evil.example', '10.1.2.3.evil.example', 'localhost.evil.example:3000']) {
+      expect((await get(server, path, host)).status, host).toBe(403);
+    }
+  },
+);
+
+test('an IP address is not an allowed host of the endpoint', async ({ server }) => {
+  const headers = { ...goodHeaders(), host: '10.1.2.3' };
+  const { status } = await keepAlive(server.origin).send({ headers, body: JSON.stringify(callOf('whoami')) });
+  expect(status).toBe(403);
+});
+
+test.for([
+  ['AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)', { host: 'evil.example' }],
+  ['AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)', { origin: 'http://localhost' }],
+] as const)('a refusal names %s, and nothing that came with the request', async ([setting, header], { server }) => {
+  const { status, text } = await keepAlive(server.origin).send({ headers: { ...goodHeaders(), ...header } });
+  expect(status).toBe(403);
+  expect(text).toContain(setting);
+  expect(text).not.toContain('evil');
+});
+
+test('a page of the origin that a request was sent to may call, where only this machine reaches the server', async ({
+  upstream: { baseUrl },
+  server,
+  onTestFinished,
+}) => {
+  const open = await startHttp({ baseUrl, host: '0.0.0.0', allowedHosts: ['127.0.0.1', 'ads.example'] });
+  onTestFinished(() => open.close(0));
+  const statusOf = async ({ origin, port }: HttpServer, from: string, host = `127.0.0.1:${port}`) => {
+    const headers = { ...goodHeaders(), host, origin: from };
+    return (await keepAlive(origin).send({ headers, body: JSON.stringify(callOf('whoami')) })).status;
+  };
+  for (const name of ['127.0.0.1', 'localhost', '[::1]']) {
+    const own = `${name}:${server.port}`;
+    expect(await statusOf(server, `http://${own}`, own), name).toBe(200);
+    expect(await statusOf(server, `https://${own}`, own), name).toBe(403);
+    expect(await statusOf(server, `http://${name}:${server.port + 1}`, own), name).toBe(403);
+    expect(await statusOf(server, `http://${name}`, own), name).toBe(403);
+  }
+  expect(await statusOf(server, 'null')).toBe(403);
+  expect(await statusOf(server, 'http://evil.example', 'evil.example')).toBe(403);
+  expect(await statusOf(open, `http://127.0.0.1:${open.port}`)).toBe(403);
+  expect(await statusOf(open, 'http://ads.example', 'ads.example')).toBe(403);
 });
