@@ -1,31 +1,36 @@
 /**
- * Whether replicas and their Redis come to rest: long mixed traffic, each call of which goes to the next replica.
- * Needs `redis-server`. `npm run soak:replicas -- --seconds 600 --replicas 3`
+ * Whether replicas and their store come to rest: long mixed traffic, each call of which goes to the next replica.
+ * Needs `redis-server` or PostgreSQL. `npm run soak:replicas -- --seconds 600 --replicas 3 --store PostgreSQL`
  */
 import { parseArgs } from 'node:util';
 import { serveHttp } from '../test/support/process.ts';
-import { startRedis } from '../test/support/redis-server.ts';
+import { type StateServer, stateServers } from '../test/support/stores.ts';
 import { startChild } from './child.ts';
 import { attach, debuggerAddress, inspected } from './debugger.ts';
 import { megabytes, residentMegabytes } from './memory.ts';
-import { bytesByKind, usedMemory } from './redis-memory.ts';
 import { type HttpCaller, httpCaller, type Outcome } from './requests.ts';
 import type { SoakOptions } from './soak-http.ts';
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '600' }, replicas: { type: 'string', default: '3' } },
+  options: {
+    seconds: { type: 'string', default: '600' },
+    replicas: { type: 'string', default: '3' },
+    store: { type: 'string', default: 'Redis' },
+  },
 });
 const callers = 32;
 const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
 const turns = 5;
-/** How much the heap of a replica and Redis may grow after the third turn. */
-const maxGrowth = { heap: 16 * 1024 * 1024, redis: 1.5 };
+/** How much the heap of a replica and the store may grow after the third turn. */
+const maxGrowth = { heap: 16 * 1024 * 1024, store: 1.5 };
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const redis = await startRedis();
+const kind = stateServers.find(({ name }) => name === values.store);
+if (kind === undefined) throw new Error(`there is no store named ${values.store}`);
+const store = await kind.start();
 const library = await startChild<Pick<SoakOptions, 'baseUrl' | 'callers'>>('soak-library.ts', String(callers));
 const state = {
-  AD_LIBRARY_STATE_URL: redis.url,
+  AD_LIBRARY_STATE_URL: store.url,
   AD_LIBRARY_STATE_SECRET: 'a secret of the soak, long enough to be one',
 };
 const replicas = await Promise.all(
@@ -37,11 +42,11 @@ const replicas = await Promise.all(
 );
 const origins = replicas.map(({ server }) => server.origin);
 const all = library.ready.callers.map((caller, number) => httpCaller(origins, caller, number));
-const redisBytes: number[] = [];
+const storeBytes: number[] = [];
 const complaints: string[] = [];
 let requests = 0;
 let rss: number[] = [];
-let kinds: ReturnType<typeof bytesByKind> = [];
+let kinds: ReturnType<StateServer['bytes']>['kinds'] = [];
 try {
   for (let turn = 0; turn < turns; turn++) await oneTurn((1000 * Number(values.seconds)) / turns);
 } finally {
@@ -51,7 +56,7 @@ try {
     await server.close();
   }
   library.process.kill();
-  await redis.close();
+  await store.close();
 }
 report();
 
@@ -66,9 +71,11 @@ async function oneTurn(ms: number): Promise<void> {
   };
   await Promise.all(all.map(ask));
   for (const { inside, heaps } of replicas) heaps.push(await inside.heapUsed());
-  redisBytes.push(usedMemory(redis));
+  const held = store.bytes();
+  kinds = held.kinds;
+  // The tables of PostgreSQL keep the room of rows that have ended.
+  storeBytes.push(kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
   rss = replicas.map(({ server }) => residentMegabytes(server.process.child.pid));
-  kinds = bytesByKind(redis);
 }
 
 function report(): void {
@@ -76,12 +83,12 @@ function report(): void {
   for (const [index, { heaps }] of replicas.entries())
     say(`  heap ${heaps.map(megabytes).join(', ')} MB; RSS ${rss[index]} MB`);
   say(
-    `  Redis ${redisBytes.map(megabytes).join(', ')} MB: ${kinds.map(([kind, bytes]) => `${kind} ${megabytes(bytes)}`).join(', ')}`,
+    `  ${values.store} ${storeBytes.map(megabytes).join(', ')} MB: ${kinds.map(([kind, bytes]) => `${kind} ${megabytes(bytes)}`).join(', ')}`,
   );
   for (const complaint of complaints) say(`WRONG ${complaint}`);
   const heapsRest = replicas.every(({ heaps }) => (heaps.at(-1) ?? 0) - (heaps[2] ?? 0) <= maxGrowth.heap);
-  const redisRests = (redisBytes.at(-1) ?? 0) <= maxGrowth.redis * (redisBytes[2] ?? 0);
-  const isFine = heapsRest && redisRests && complaints.length === 0;
+  const storeRests = (storeBytes.at(-1) ?? 0) <= maxGrowth.store * (storeBytes[2] ?? 0);
+  const isFine = heapsRest && storeRests && complaints.length === 0;
   say(isFine ? 'at rest' : 'NOT AT REST, or answers were wrong');
   process.exitCode = isFine ? 0 : 1;
 }

@@ -72,6 +72,8 @@ export interface StateServer {
   copy(): () => void;
   /** Every name, every value as it is stored, and when it ends in milliseconds. */
   everything(): { name: string; value: string; left: number }[];
+  /** What all of it takes, in bytes, and what each kind of it, the most first. */
+  bytes(): { all: number; kinds: [kind: string, bytes: number][] };
   close(): Promise<void>;
 }
 
@@ -99,7 +101,18 @@ async function redisServer(): Promise<StateServer> {
     for (const { name } of everything()) cli('COPY', name, name, 'DB', '1');
     return () => void cli('SWAPDB', '0', '1');
   };
-  return { ...{ url, kill, pause, resume, restart, close }, clear, copy, everything };
+  const sums = `local sums, answer = {}, {}
+    for _, key in ipairs(redis.call('KEYS', '*')) do
+      local kind = string.match(key, '}:([^:]+)') or 'other'
+      sums[kind] = (sums[kind] or 0) + redis.call('MEMORY', 'USAGE', key, 'SAMPLES', 0)
+    end
+    for kind, bytes in pairs(sums) do answer[#answer + 1] = kind .. ' ' .. bytes end
+    return answer`;
+  const bytes = () => ({
+    all: Number(/used_memory:(\d+)/.exec(cli('INFO', 'memory'))?.[1]),
+    kinds: mostFirst(cli('EVAL', sums, '0').split('\n').filter(Boolean)),
+  });
+  return { ...{ url, kill, pause, resume, restart, close }, clear, copy, everything, bytes };
 }
 
 async function postgresServer(): Promise<StateServer> {
@@ -125,15 +138,31 @@ async function postgresServer(): Promise<StateServer> {
     const filled = tables.map((table) => `INSERT INTO ad_library.${table} SELECT * FROM copy.${table};`).join('');
     return () => void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${filled} COMMIT`);
   };
-  return { ...server, clear, copy, everything };
+  const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
+      SELECT key AS name, length(body) AS bytes FROM ad_library.documents
+      UNION ALL SELECT name, bytes FROM ad_library.collections) AS one GROUP BY substring(name from '}:([^:]+)')`;
+  // What the tables take grows before rows that have ended make room in them.
+  const bytes = () => ({
+    all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
+    kinds: mostFirst(server.sql(kinds).split('\n').filter(Boolean)),
+  });
+  return { ...server, clear, copy, everything, bytes };
 }
+
+/** From lines of a kind and its bytes. */
+const mostFirst = (lines: string[]) =>
+  lines
+    .map((line): [string, number] => [line.split(' ')[0] ?? '', Number(line.split(' ')[1])])
+    .toSorted(([, left], [, right]) => right - left);
+
+export const stateServers = [
+  { name: 'Redis', isInstalled: hasRedis, describe: describeWithRedis, start: redisServer },
+  { name: 'PostgreSQL', isInstalled: hasPostgres, describe: describeWithPostgres, start: postgresServer },
+];
 
 /** Runs tests with a server of every kind, which is there once they run. */
 export function describeEveryServer(name: string, tests: (server: StateServer) => void): void {
-  for (const [kind, describeWith, start] of [
-    ['Redis', describeWithRedis, redisServer],
-    ['PostgreSQL', describeWithPostgres, postgresServer],
-  ] as const)
+  for (const { name: kind, describe: describeWith, start } of stateServers)
     describeWith(`${name}, with ${kind}`, () => {
       const server = {} as StateServer;
       beforeAll(async () => void Object.assign(server, await start()));
