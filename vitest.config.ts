@@ -14,6 +14,11 @@ const longest = [
   'replicas/paid',
 ];
 
+/** What weighs the memory of its own process. */
+const weighing = ['state/memory-of', 'library/import-broken', 'api/faults', 'dataset/sql/attacks'].map(
+  (name) => `test/${name}.test.ts`,
+);
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const placeOf = ({ moduleId }: TestSpecification) => {
@@ -28,9 +33,11 @@ export default defineConfig({
   resolve: { alias: [{ find: /^\.\/start-worker\.ts$/, replacement: startBundledWorker }] },
   test: {
     globalSetup: ['test/support/bundle-workers.ts'],
-    include: ['test/**/*.test.ts'],
-    // Files share what their process has loaded: to load it for each would take as long as many of them run.
-    isolate: false,
+    projects: [
+      // Files share what their process has loaded: to load it for each would take as long as many of them run.
+      { extends: true, test: { name: 'sharing', include: ['test/**/*.test.ts'], exclude: weighing, isolate: false } },
+      { extends: true, test: { name: 'weighing', include: weighing } },
+    ],
     setupFiles: ['test/support/seed.ts'],
     // Most files wait for processes that they start, so that more of them than there are cores keep the cores busy.
     maxWorkers: 5,

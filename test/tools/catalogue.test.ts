@@ -1,0 +1,200 @@
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { describe, expect } from 'vitest';
+import { operations } from '../../src/api/call.ts';
+import { allTools } from '../../src/board/board.ts';
+import { toolName, tools } from '../../src/tools/catalog.ts';
+import { isGated, namesOf } from '../../src/tools/tool-names.ts';
+import { everyFact, somePage } from '../present/sample-ads.ts';
+import { makeDemoCalls } from '../support/demo-calls.ts';
+import { everyTool } from '../support/every-tool.ts';
+import { bytes, creditStatus, json, paid } from '../support/faulty-upstream.ts';
+import { upstreamTest } from '../support/fixtures.ts';
+import type { Result, TestServer } from '../support/server.ts';
+
+/** What is promised of every tool there is, by the catalogue. */
+type Listed = Awaited<ReturnType<TestServer['client']['listTools']>>['tools'][number];
+
+const test = upstreamTest({ config: { cacheSeconds: 0 } })
+  .extend('listed', { scope: 'file' }, async ({ server }) => (await server.client.listTools()).tools)
+  .extend(
+    'named',
+    ({ listed }) =>
+      (name: string) =>
+        listed.find((tool) => tool.name === name) as Listed,
+  );
+
+const names = allTools.map(({ name }) => name);
+
+/** What a host gets, committed. Here it is written anew, for a reader of the change; in CI it must be the same. */
+const folder = new URL('../wire/', import.meta.url);
+
+test('the tools are listed in the order of the catalogue, each with a committed definition', ({ listed }) => {
+  expect(listed.map(({ name }) => name)).toEqual(names);
+  const files = names.map((name) => `${name}.json`);
+  const others = readdirSync(folder).filter((file) => !files.includes(file));
+  if (!process.env.CI) for (const file of others) rmSync(new URL(file, folder));
+  else expect(others).toEqual([]);
+});
+
+test('each operation of the API has a tool', () => {
+  const called = everyTool.map(({ tool }) => tool);
+  expect(called).toEqual(expect.arrayContaining(Object.keys(operations).map(toolName)));
+});
+
+/** Every schema within a schema, with where it stands. */
+function* schemasIn(schema: unknown, path = ''): Generator<[string, Record<string, unknown>]> {
+  if (typeof schema !== 'object' || schema === null) return;
+  // The names of arguments are no words of JSON Schema.
+  if (!Array.isArray(schema) && !path.endsWith('/properties')) yield [path, schema as Record<string, unknown>];
+  for (const [key, inner] of Object.entries(schema)) yield* schemasIn(inner, `${path}/${key}`);
+}
+
+/** Words of JSON Schema that some host does not know. */
+const unknownWords =
+  'anyOf oneOf allOf not $ref $defs exclusiveMinimum exclusiveMaximum propertyNames const format $schema'.split(' ');
+
+describe.each(names)('%s', (name) => {
+  test('matches its committed definition', ({ named }) => {
+    const file = new URL(`${name}.json`, folder);
+    const definition = `${JSON.stringify(named(name), null, 2)}\n`;
+    if (!process.env.CI) writeFileSync(file, definition);
+    expect(readFileSync(file, 'utf8')).toBe(definition);
+  });
+
+  test('has a title, a description that says whether it costs credits, and all four hints', ({ named }) => {
+    const { title, description, annotations } = named(name);
+    expect(title).toMatch(/^[A-Z]/);
+    expect(description).toMatch(/Costs credits; the result says how many\.|Not gated by credits\./);
+    const hint = expect.any(Boolean);
+    const hints = { readOnlyHint: hint, destructiveHint: hint, idempotentHint: hint, openWorldHint: hint };
+    expect(annotations).toEqual({ title, ...hints });
+    const { operations: called = [] } = allTools.find((one) => one.name === name) ?? {};
+    const writes = called.some((operation) => operations[operation].writes);
+    if (annotations?.readOnlyHint) expect([annotations.destructiveHint, writes]).toEqual([false, false]);
+    if (called.length > 0) expect(annotations?.openWorldHint).toBe(true);
+  });
+
+  test('takes flat arguments that every host knows, and gives results in which new fields may come', ({ named }) => {
+    const { inputSchema, outputSchema } = named(name);
+    expect(inputSchema).toMatchObject({ type: 'object', additionalProperties: false });
+    for (const [path, schema] of schemasIn(inputSchema)) {
+      expect(
+        unknownWords.filter((word) => word in schema),
+        path,
+      ).toEqual([]);
+      expect(Array.isArray(schema.type), path).toBe(false);
+    }
+    for (const [path, schema] of schemasIn(outputSchema)) {
+      expect(
+        ['enum', 'const'].filter((word) => word in schema),
+        path,
+      ).toEqual([]);
+      if (schema.type === 'object') expect([undefined, true], path).toContain(schema.additionalProperties);
+    }
+    expect(outputSchema?.required).toContain('receipt');
+  });
+});
+
+test('a read-only server lists no tool that writes at the service, and does not know it', async ({ start }) => {
+  const reader = await start({ readOnly: true });
+  const left = (await reader.client.listTools()).tools.map(({ name }) => name);
+  const writing = allTools.filter((tool) => tool.operations.some((operation) => operations[operation].writes));
+  expect(writing.length).toBeGreaterThan(0);
+  expect(left).toEqual(names.filter((name) => writing.every((tool) => tool.name !== name)));
+  for (const { name } of writing) expect((await reader.call(name, {})).text).toContain('There is no tool');
+});
+
+describe('what a model reads has the names of tools, never those of operations', () => {
+  const operationIds = Object.keys(operations).filter((name) => !names.includes(name));
+  const ids = new RegExp(`\\b(?:${operationIds.join('|')})\\b`);
+  const expectToolNames = ({ raw }: Pick<Result, 'raw'>) => expect(JSON.stringify(raw)).not.toMatch(ids);
+
+  test('in results, prices among them, in the list of tools and in the instructions', async ({ start }) => {
+    const server = await start({ demo: true });
+    for (const { result } of await makeDemoCalls(server.call)) expectToolNames(result);
+    const { data } = await server.call('get_credits');
+    expect(Object.keys(data.thisServer.prices)).toContain('list_collection_items');
+    const [found] = (await server.call('search_ads', { limit: 1 })).data.items;
+    expectToolNames(await server.call('get_ad', { adId: found?.id, seen: true }));
+    expect(JSON.stringify(await server.client.listTools())).not.toMatch(ids);
+    expect(server.client.getInstructions()).not.toMatch(ids);
+  });
+
+  test('in errors of answers, budgets and cursors', async ({ upstream, start }) => {
+    const server = await start({ creditBudget: 3 });
+    upstream.does(json({ items: 1 }));
+    for (const { tool, args } of everyTool) expectToolNames(await server.call(tool, args));
+    upstream.does(json({ items: [{ id: 'a' }], cursor: 'b', hasMore: true, id: 'a' }, { headers: paid(2) }));
+    for (const { tool, args } of everyTool) expectToolNames(await server.call(tool, args));
+    const { error, ...refused } = await server.call('search_ads', { limit: 50 });
+    expect(error?.kind).toBe('credit_budget');
+    expectToolNames(refused);
+    expectToolNames(await server.call('search_ads', { cursor: '@50.abcdefghijk' }));
+  });
+
+  test('and of those that are offered alone, where credits are used up', async ({ upstream, start }) => {
+    upstream.does(json({ error: { code: 'c', message: 'm', requestId: 'r' } }, { status: 402 }));
+    const ungated = namesOf(tools.filter((tool) => !isGated(tool)));
+    for (const [offered, working] of [
+      [undefined, `${ungated}, and cached answers.`],
+      [['search_ads', 'whoami'], 'whoami, and cached answers.'],
+      [['search_ads'], 'cached answers.'],
+    ] as const) {
+      const { call, client } = await start(offered && { tools: [...offered] });
+      expect((await call('search_ads')).text).toContain(`Still working: ${working}`);
+      expect(client.getInstructions()).toContain(offered ? 'search_ads costs the user credits' : 'search_ads');
+      const { tools: listed } = await client.listTools();
+      if (offered) expect(listed.map(({ name }) => name).filter((name) => !name.startsWith('board_'))).toEqual(offered);
+    }
+  });
+});
+
+/** JSON has no bound for a number; where JavaScript reads one, it is infinite. */
+describe('numbers that are too large to be read are left out', () => {
+  const inJson = (value: unknown, huge: string) =>
+    JSON.stringify(value, (_, part) => (typeof part === 'number' ? '<huge>' : part)).replaceAll('"<huge>"', huge);
+
+  /** Infinite numbers anywhere in it; null is what JSON would make of them. */
+  const wrongNumbers = (value: unknown, path = ''): string[] => {
+    if (typeof value === 'number') return Number.isFinite(value) ? [] : [path];
+    if (typeof value !== 'object' || value === null) return [];
+    return Object.entries(value).flatMap(([name, inner]) => wrongNumbers(inner, `${path}.${name}`));
+  };
+
+  const collection = { id: 'c', name: 'Saved', adCount: 1, pageCount: 1 };
+  const ofAccount = { ...creditStatus(), userId: 'u', authenticated: true, added: true, collection };
+  const whole = { ...somePage, ...everyFact, ...ofAccount, more: { deep: [1, 'kept', 2] } };
+  const lists = { ...whole, totalHits: 7, cursor: null, hasMore: false };
+  const calls = everyTool.flatMap(({ tool, args }) =>
+    /^(?:search|get_ad|get_page|list_collection_items)/.test(tool)
+      ? ['brief', 'full'].map((detail) => ({ tool, args: { ...args, detail } }))
+      : [{ tool, args: { ...args } }],
+  );
+
+  test.for(calls)('in $tool with $args', async ({ tool, args }, { upstream, server }) => {
+    for (const huge of ['1e309', '-1e309']) {
+      const items = [tool === 'list_collections' ? collection : whole];
+      upstream.does(bytes(inJson(/^(?:search|list)/.test(tool) ? { ...lists, items } : whole, huge)));
+      const { isError, text, raw } = await server.call(tool, args);
+      expect(isError).toBe(false);
+      expect(text).not.toMatch(/Infinity|NaN|null/);
+      expect(wrongNumbers(raw)).toEqual([]);
+    }
+  });
+
+  test('in a difference and in an error', async ({ upstream, server }) => {
+    const usageLimit = { isLimitReached: false, limitType: 'none', hourlyCredits: -1.7e308, hourlyLimit: 1.7e308 };
+    upstream.does(json(creditStatus(usageLimit)));
+    const credits = await server.call('get_credits');
+    const error = { code: 'limit', message: 'Enough.', requestId: 'req-e', details: { limit: 1, left: [2] } };
+    upstream.does((_, response) => response.writeHead(429).end(inJson({ error }, '1e309')));
+    upstream.credits = bytes(inJson(creditStatus(), '1e309'));
+    const refused = await server.call('search_ads');
+    upstream.credits = undefined;
+    expect(refused.error).toMatchObject({ kind: 'usage_limit', usageLimit: { limitType: 'none' } });
+    for (const { text, raw } of [credits, refused]) {
+      expect(text).not.toMatch(/Infinity|NaN/);
+      expect(wrongNumbers(raw)).toEqual([]);
+    }
+  });
+});
