@@ -2,9 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
+import { exportsFolder } from '../state/exports.ts';
 import { type KeptAccount, keptAccounts, removeAccount } from '../state/files/file-datasets.ts';
 import { unless } from '../state/files/file-lock.ts';
-import { exportsFolder } from '../state/folder-exports.ts';
 
 /** Deletes the datasets that are kept in files, after saying what they are. Exports stay. Returns the exit code. */
 export async function clearFiles({ files }: Config, print: (text: string) => void): Promise<number> {

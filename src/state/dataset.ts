@@ -211,12 +211,12 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Objects of which a list shows fewer fields than the single item. */
-const NESTED = ['page', 'website'];
+const nested = ['page', 'website'];
 
 /** The newer object, in which the fields that it lacks keep their earlier values. */
 function mergeItems(newer: Fields, earlier: Fields): Fields {
   const merged = { ...earlier, ...newer };
-  for (const name of NESTED) {
+  for (const name of nested) {
     const [before, after] = [earlier[name], newer[name]];
     if (isFields(before) && isFields(after)) merged[name] = { ...before, ...after };
   }
@@ -229,32 +229,32 @@ function mergeItems(newer: Fields, earlier: Fields): Fields {
  */
 function sameContent(left: Fields, right: Fields): boolean {
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => UNRELATED.has(name) || sameField(name, left[name], right[name]));
+  return [...names].every((name) => unrelated.has(name) || sameField(name, left[name], right[name]));
 }
 
 function sameField(name: string, left: unknown, right: unknown): boolean {
   if (isDeepStrictEqual(left, right)) return true;
-  const comparable = NAMES_MEDIA.test(name) ? unsigned : unsignedMedia;
+  const comparable = namesMedia.test(name) ? unsigned : unsignedMedia;
   return isDeepStrictEqual(comparable(left), comparable(right));
 }
 
-const UNRELATED = new Set(['appUrl', 'lastSeenAt']);
-const NAMES_MEDIA = /image|video|thumb|picture|media|preview/i;
-const QUERY = /[?#].*$/s;
+const unrelated = new Set(['appUrl', 'lastSeenAt']);
+const namesMedia = /image|video|thumb|picture|media|preview/i;
+const urlQuery = /[?#].*$/s;
 /** Deeper than any object of the service; what lies below is compared as it is. */
-const MAX_DEPTH = 8;
+const maxDepth = 8;
 
 /** All addresses inside, without query. */
 function unsigned(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return /^https?:/i.test(value) ? value.replace(QUERY, '') : value;
-  return depth < MAX_DEPTH ? mapped(value, (inner) => unsigned(inner, depth + 1)) : value;
+  if (typeof value === 'string') return /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
+  return depth < maxDepth ? mapped(value, (inner) => unsigned(inner, depth + 1)) : value;
 }
 
 /** The addresses under names of media, without query; the query of a link is part of the ad. */
 function unsignedMedia(value: unknown, depth = 0): unknown {
-  if (depth >= MAX_DEPTH) return value;
+  if (depth >= maxDepth) return value;
   return mapped(value, (inner, name) =>
-    NAMES_MEDIA.test(name) ? unsigned(inner, depth + 1) : unsignedMedia(inner, depth + 1),
+    namesMedia.test(name) ? unsigned(inner, depth + 1) : unsignedMedia(inner, depth + 1),
   );
 }
 

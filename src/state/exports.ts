@@ -1,3 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import { constants, existsSync } from 'node:fs';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { basename, extname, join } from 'node:path';
+import { AdLibraryError, invalidRequest } from '../api/call.ts';
 import { TenantCache } from './memory-state.ts';
 
 /** A file made of a tenant's dataset. */
@@ -17,7 +22,7 @@ export interface ExportedFile {
   discard?(): Promise<void>;
 }
 
-export interface NewFile {
+interface NewFile {
   name: string;
   /** How the name of the file ends that comes beside it: where files are numbered, that must be free, too. */
   besideEnding?: string;
@@ -50,18 +55,18 @@ export const maxExportBytes = 16 * MB;
 export const exportTtl = 3_600_000;
 
 /** The time for readers, and one that only goes on. */
-export interface Clocks {
+interface Clocks {
   now: () => number;
   elapsed: () => number;
 }
 
 /** Gives every file of a process an address of its own. */
-export function uriMaker(): (name: string, at: number) => string {
+function uriMaker(): (name: string, at: number) => string {
   let count = 0;
   return (name, at) => `ad-library://exports/${at.toString(36)}-${++count}/${encodeURIComponent(name)}`;
 }
 
-/** Keeps files in memory, with a fair share for each tenant. */
+/** Keeps files in memory. */
 export class MemoryExports implements ExportStore {
   readonly #files: TenantCache<ExportedFile>;
   readonly #now: () => number;
@@ -89,4 +94,128 @@ export class MemoryExports implements ExportStore {
       find: async (uri) => this.#files.get(tenantId, uri),
     };
   }
+}
+
+/** One file in the folder. */
+const maxFolderBytes = 1024 * MB;
+/** Files that can be read as resources; older ones lie in the folder all the same. */
+const maxListed = 50;
+/** Files of one name: `ads.csv`, `ads-2.csv` … */
+const maxOfOneName = 10_000;
+
+/** Where exports lie in the folder that a person chose. */
+export const exportsFolder = (files: string): string => join(files, 'exports');
+
+/** Writes files into a folder that only its owner can read. None is overwritten, and only what failed is removed. */
+export function folderExports(folder: string, { now, elapsed }: Clocks): Exports {
+  const files = new Map<string, ExportedFile & { until: number }>();
+  const uriOf = uriMaker();
+  const readable = () => [...files.values()].filter(({ until }) => elapsed() < until);
+  return {
+    maxBytes: maxFolderBytes,
+    async create({ mimeType, ...newFile }) {
+      const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
+        throw cannotWrite(folder, error);
+      });
+      const name = basename(path);
+      const at = now();
+      const uri = uriOf(name, at);
+      const discard = async () => {
+        files.delete(uri);
+        await rm(path, { force: true });
+      };
+      const file = { uri, name, mimeType, bytes, at, path, content: () => readWritten(path, bytes), discard };
+      files.set(uri, { ...file, until: elapsed() + exportTtl });
+      for (const uri of files.keys()) if (files.size > maxListed) files.delete(uri);
+      return file;
+    },
+    list: async () => readable().reverse(),
+    find: async (uri) => readable().find((file) => file.uri === uri),
+  };
+}
+
+type Named = Pick<NewFile, 'name' | 'besideEnding'>;
+
+/** Nothing has its name before all of it is written. */
+async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const part = join(folder, `${named.name}.${randomUUID()}.part`);
+  try {
+    const bytes = await writePart(part, write);
+    const path = await newName(folder, named);
+    await rename(part, path).catch(async (error) => {
+      await rm(path, { force: true });
+      throw error;
+    });
+    return { path, bytes };
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
+  }
+}
+
+async function writePart(part: string, write: NewFile['write']): Promise<number> {
+  const handle = await open(part, 'wx', 0o600);
+  let bytes = 0;
+  try {
+    await write(async (more) => {
+      await handle.writeFile(more);
+      bytes += more.length;
+    });
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  return bytes;
+}
+
+/** Takes a name that was free, so that neither a file is overwritten nor a link followed. */
+async function newName(folder: string, { name, besideEnding }: Named): Promise<string> {
+  const extension = extname(name);
+  const stem = name.slice(0, -extension.length);
+  for (let number = 1; ; number++) {
+    const numbered = join(folder, number === 1 ? stem : `${stem}-${number}`);
+    const path = `${numbered}${extension}`;
+    try {
+      if (besideEnding && existsSync(`${numbered}${besideEnding}`) && number < maxOfOneName) continue;
+      await (await open(path, 'wx', 0o600)).close();
+      return path;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || number >= maxOfOneName) throw error;
+    }
+  }
+}
+
+/** Reads the file that was written, and nothing that was put in its place since. */
+async function readWritten(path: string, bytes: number): Promise<Uint8Array> {
+  // Windows knows neither; a pipe would be waited for.
+  const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+  const handle = await open(path, flags).catch(() => undefined);
+  try {
+    const found = await handle?.stat();
+    if (handle && found?.isFile() && found.size === bytes) return await handle.readFile();
+  } finally {
+    await handle?.close();
+  }
+  const problem = `${path} is no longer the file that was written. Export it again.`;
+  throw new AdLibraryError({ kind: 'not_found', problem, sent: false });
+}
+
+const reasons: Record<string, string> = {
+  EEXIST: 'a file is in the way',
+  ENOTDIR: 'a file is in the way',
+  EACCES: 'this server may not write there',
+  EPERM: 'this server may not write there',
+  EROFS: 'this server may not write there',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk is full',
+  EFBIG: 'this server may not write such a large file',
+};
+
+/** What fails besides the file system is not of this folder. */
+function cannotWrite(folder: string, error: NodeJS.ErrnoException): Error {
+  if (error.syscall === undefined) return error;
+  return invalidRequest(
+    `No file can be written in ${folder}: ${reasons[error.code ?? ''] ?? error.code}. Tell the user.`,
+  );
 }

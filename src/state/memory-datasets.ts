@@ -28,28 +28,38 @@ export interface MemoryDatasetsOptions {
 }
 
 const MB = 1024 * 1024;
-
 /** So much is freed beyond what is necessary, so that not every new ad has to go through all tenants. */
-const SLACK = 0.05;
-
+const slack = 0.05;
 /** The part that whoever holds the most keeps where there is no more room for all. */
 const partLeft = 0.75;
-
 /** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
-const USABLE = 0.8;
+const usable = 0.8;
+/** Characters of answers that were not taken apart, of all tenants together. */
+const maxUnread = 16 * MB;
+const typicalAnswer = 100_000;
+const answerOverhead = 1000;
+
+interface UnreadAnswer {
+  tenantId: string;
+  batch: OrderedBatch;
+  size: number;
+}
 
 /**
- * The datasets of all tenants in the memory of this process, with a fair share for each: when there is no more room, the
- * tenants who hold the most lose what came longest ago.
+ * The datasets of all tenants in the memory of this process: when there is no more room, whoever holds the most loses
+ * what came longest ago. Answers are taken apart when somebody reads what their tenant has, so that no caller waits for
+ * it; of those that nobody reads, the oldest between other work when there are too many.
  */
 export class MemoryDatasets implements Datasets {
   readonly #datasets = new Map<string, MemoryDataset>();
-  readonly #unread = new UnreadAnswers((tenantId, batch) => void this.apply(tenantId, recordsOf(batch)));
+  readonly #nothing = new MemoryDataset();
+  readonly #now: () => number;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number;
-  readonly #now: () => number;
+  /** In the order in which they came. */
+  #unread: UnreadAnswer[] = [];
+  #unreadSize = 0;
   #bytes = 0;
-  #created = 0;
   /** The highest place of all. */
   #order = 0;
 
@@ -61,46 +71,37 @@ export class MemoryDatasets implements Datasets {
 
   /** Bytes held, as they are counted. */
   get bytes(): number {
-    this.#unread.takeAll();
+    this.#takeApart(() => true);
     return this.#bytes;
   }
 
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
-    const known = () => this.#datasetOf(tenantId) ?? new MemoryDataset('empty');
+    const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
     return {
-      addItems: async (batch) => this.#unread.push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
+      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
       saveGathering: async (step) => {
-        this.#unread.take(tenantId);
+        this.#datasetOf(tenantId);
         this.apply(tenantId, [{ ...step, kind: 'gathering' }]);
       },
       order: async () => this.nextOrder(),
       item: async (type, id) => known().item(type, id),
       contents: async () => known().contents(),
-      maxAds: async () => known().adsIn(USABLE * this.#roomOf(tenantId)),
+      maxAds: async () => known().adsIn(usable * this.#roomOf(tenantId)),
     };
   }
 
-  /** Removes a tenant's dataset. */
-  forget(tenantId: string): void {
-    this.#unread.drop(tenantId);
-    this.#bytes -= this.#datasets.get(tenantId)?.bytes ?? 0;
-    this.#datasets.delete(tenantId);
-  }
-
-  async close(): Promise<void> {
-    this.#unread.clear();
-    this.#datasets.clear();
-    this.#bytes = 0;
-  }
-
-  /** Whether a tenant has one that is not empty. */
-  has(tenantId: string): boolean {
-    return this.#datasetOf(tenantId) !== undefined;
-  }
-
-  /** Everything in a tenant's dataset. */
+  /** Everything that a tenant has, and bytes of it, as they are counted. */
   records(tenantId: string): Iterable<DatasetRecord> {
     return this.#datasetOf(tenantId)?.records() ?? [];
+  }
+
+  bytesOf(tenantId: string): number {
+    return this.#datasetOf(tenantId)?.bytes ?? 0;
+  }
+
+  forget(tenantId: string): void {
+    this.#bytes -= this.bytesOf(tenantId);
+    this.#datasets.delete(tenantId);
   }
 
   nextOrder(): number {
@@ -108,41 +109,54 @@ export class MemoryDatasets implements Datasets {
     return this.#order;
   }
 
-  #datasetOf(tenantId: string): MemoryDataset | undefined {
-    this.#unread.take(tenantId);
-    return this.#datasets.get(tenantId);
+  async close(): Promise<void> {
+    this.#unread = [];
+    this.#datasets.clear();
   }
 
-  /** Bytes of a tenant's dataset, as they are counted. */
-  bytesOf(tenantId: string): number {
-    return this.#datasetOf(tenantId)?.bytes ?? 0;
+  #push(tenantId: string, batch: OrderedBatch): void {
+    const size = answerOverhead + (batch.size ?? typicalAnswer);
+    this.#unread.push({ tenantId, batch, size });
+    this.#unreadSize += size;
+    if (this.#unreadSize > maxUnread) setImmediate(() => this.#takeApart(() => this.#unreadSize > maxUnread));
+  }
+
+  #takeApart(isDue: (answer: UnreadAnswer) => boolean): void {
+    this.#unread = this.#unread.filter((answer) => {
+      if (!isDue(answer)) return true;
+      this.#unreadSize -= answer.size;
+      this.apply(answer.tenantId, recordsOf(answer.batch));
+      return false;
+    });
+  }
+
+  #datasetOf(tenantId: string): MemoryDataset | undefined {
+    this.#takeApart((answer) => answer.tenantId === tenantId);
+    return this.#datasets.get(tenantId);
   }
 
   /** Changes a tenant's dataset, and makes room if it has grown. Returns the records that changed something. */
   apply(tenantId: string, records: readonly DatasetRecord[]): DatasetRecord[] {
-    const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(`${++this.#created}`);
-    const before = this.#datasets.has(tenantId) ? dataset.bytes : 0;
-    const changing = records.filter((record) => dataset.apply(record));
-    this.#order = Math.max(this.#order, dataset.order);
-    if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - SLACK) * this.#maxBytesEach);
-    this.#bytes += (dataset.isEmpty ? 0 : dataset.bytes) - before;
-    if (dataset.isEmpty) this.#datasets.delete(tenantId);
-    else this.#datasets.set(tenantId, dataset);
-    if (this.#bytes > this.#maxBytes) this.#makeRoom();
+    const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset();
+    let changing: DatasetRecord[] = [];
+    this.#resize(tenantId, dataset, () => {
+      changing = records.filter((record) => dataset.apply(record));
+      this.#order = Math.max(this.#order, dataset.order);
+      if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - slack) * this.#maxBytesEach);
+    });
+    while (this.#bytes > this.#maxBytes) {
+      const byBytes = [...this.#datasets].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
+      this.#resize(...byBytes, () => byBytes[1].shrinkTo(partLeft * byBytes[1].bytes));
+    }
     return changing;
   }
 
-  /** Whoever holds the most gives up what came longest ago. */
-  #makeRoom(): void {
-    while (this.#bytes > this.#maxBytes) {
-      const [tenantId, dataset] = [...this.#datasets].reduce((one, other) =>
-        other[1].bytes > one[1].bytes ? other : one,
-      );
-      this.#bytes -= dataset.bytes;
-      dataset.shrinkTo(partLeft * dataset.bytes);
-      if (dataset.isEmpty) this.#datasets.delete(tenantId);
-      else this.#bytes += dataset.bytes;
-    }
+  #resize(tenantId: string, dataset: MemoryDataset, change: () => void): void {
+    if (this.#datasets.has(tenantId)) this.#bytes -= dataset.bytes;
+    change();
+    if (dataset.isEmpty) this.#datasets.delete(tenantId);
+    else this.#datasets.set(tenantId, dataset);
+    if (!dataset.isEmpty) this.#bytes += dataset.bytes;
   }
 
   /** What a tenant may hold if all others keep what they have, but at least a fair share. */
@@ -153,117 +167,38 @@ export class MemoryDatasets implements Datasets {
   }
 }
 
-/** Characters of answers that were not taken apart, of all tenants together. */
-const maxUnread = 16 * MB;
-const typicalAnswer = 100_000;
-const batchOverhead = 1000;
-
-/**
- * Answers as they came. They are taken apart when somebody reads what their tenant has, so that no caller waits for it;
- * of those that nobody reads, the oldest between other work when there are too many.
- */
-class UnreadAnswers {
-  readonly #add: (tenantId: string, batch: OrderedBatch) => void;
-  readonly #batches = new Map<string, OrderedBatch[]>();
-  #size = 0;
-  #isScheduled = false;
-
-  constructor(add: (tenantId: string, batch: OrderedBatch) => void) {
-    this.#add = add;
-  }
-
-  push(tenantId: string, batch: OrderedBatch): void {
-    const batches = this.#batches.get(tenantId);
-    if (batches) batches.push(batch);
-    else this.#batches.set(tenantId, [batch]);
-    this.#size += sizeOf(batch);
-    if (this.#size <= maxUnread || this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      while (this.#size > maxUnread) this.#takeOldest();
-    });
-  }
-
-  /** Adds what came for a tenant. */
-  take(tenantId: string): void {
-    for (const batch of this.drop(tenantId)) this.#add(tenantId, batch);
-  }
-
-  takeAll(): void {
-    for (const tenantId of this.#batches.keys()) this.take(tenantId);
-  }
-
-  drop(tenantId: string): OrderedBatch[] {
-    const batches = this.#batches.get(tenantId) ?? [];
-    this.#batches.delete(tenantId);
-    for (const batch of batches) this.#size -= sizeOf(batch);
-    return batches;
-  }
-
-  clear(): void {
-    this.#batches.clear();
-    this.#size = 0;
-  }
-
-  #takeOldest(): void {
-    for (const [tenantId, [oldest, ...others]] of this.#batches) {
-      if (others.length > 0) this.#batches.set(tenantId, others);
-      else this.#batches.delete(tenantId);
-      if (oldest === undefined) continue;
-      this.#size -= sizeOf(oldest);
-      this.#add(tenantId, oldest);
-      return;
-    }
-  }
-}
-
-const sizeOf = ({ size = typicalAnswer }: OrderedBatch) => batchOverhead + size;
-
 /** The overhead of a dataset, however little is in it. */
-const DATASET_BYTES = 4096;
+const datasetBytes = 4096;
 /** Bytes of an ad while there are too few to tell. */
-const TYPICAL_AD_BYTES = 10_000;
-const MIN_ADS = 50;
+const typicalAdBytes = 10_000;
+const minAds = 50;
+
+let created = 0;
 
 /** A dataset in the memory of this process. */
 export class MemoryDataset {
   readonly #items: Record<ItemType, ItemTable> = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id) };
   readonly #gatherings = new GatheringTable(this.#items.ads);
   /** Tells the versions of this object from those of one that took its place. */
-  readonly name: string;
+  readonly #name = ++created;
   /** The highest place of an item. */
   order = 0;
   #changes = 0;
   /** What was removed where the dataset is kept, beside what was here. */
   goneElsewhere: DatasetContents['letGo'] = { ads: 0, pages: 0, gatherings: 0 };
 
-  constructor(name: string) {
-    this.name = name;
-  }
-
   /** Its estimated memory. */
   get bytes(): number {
     const { ads, pages } = this.#items;
-    return DATASET_BYTES + ads.bytes + pages.bytes + this.#gatherings.bytes;
+    return datasetBytes + ads.bytes + pages.bytes + this.#gatherings.bytes;
   }
 
   get isEmpty(): boolean {
     return this.#items.ads.size + this.#items.pages.size + this.#gatherings.size === 0;
   }
 
-  get letGo(): DatasetContents['letGo'] {
-    const { ads, pages } = this.#items;
-    const gone = this.goneElsewhere;
-    return {
-      ads: ads.letGo + gone.ads,
-      pages: pages.letGo + gone.pages,
-      gatherings: this.#gatherings.letGo + gone.gatherings,
-    };
-  }
-
   get version(): string {
-    return `${this.name}.${this.#changes}`;
+    return `${this.#name}.${this.#changes}`;
   }
 
   item(type: ItemType, id: string) {
@@ -272,15 +207,10 @@ export class MemoryDataset {
 
   /** Returns whether it changed anything. */
   apply(record: DatasetRecord): boolean {
-    const isChange = this.#apply(record);
+    if (record.kind !== 'gathering') this.order = Math.max(this.order, record.order);
+    const isChange = record.kind === 'gathering' ? this.#gatherings.save(record) : this.#items[record.kind].add(record);
     if (isChange) this.#changes++;
     return isChange;
-  }
-
-  #apply(record: DatasetRecord): boolean {
-    if (record.kind === 'gathering') return this.#gatherings.save(record);
-    this.order = Math.max(this.order, record.order);
-    return this.#items[record.kind].add(record);
   }
 
   /** Everything in it. */
@@ -292,13 +222,17 @@ export class MemoryDataset {
   }
 
   contents(): DatasetContents {
-    const { ads, pages } = this.#items;
+    const [{ ads, pages }, gatherings, gone] = [this.#items, this.#gatherings, this.goneElsewhere];
     return {
       version: this.version,
       ads: ads.all(),
       pages: pages.all(),
-      gatherings: this.#gatherings.all(),
-      letGo: this.letGo,
+      gatherings: gatherings.all(),
+      letGo: {
+        ads: ads.letGo + gone.ads,
+        pages: pages.letGo + gone.pages,
+        gatherings: gatherings.letGo + gone.gatherings,
+      },
     };
   }
 
@@ -321,7 +255,7 @@ export class MemoryDataset {
   /** How many ads as large as these fit into so many bytes. */
   adsIn(bytes: number): number {
     const { ads } = this.#items;
-    const each = ads.size < MIN_ADS ? TYPICAL_AD_BYTES : ads.bytes / ads.size;
+    const each = ads.size < minAds ? typicalAdBytes : ads.bytes / ads.size;
     return Math.floor(bytes / each);
   }
 }
@@ -354,11 +288,11 @@ function jsonOf(item: object): Uint8Array | undefined {
 }
 
 /** Ads have a few kilobytes. */
-const MAX_ITEM_BYTES = 1024 * 1024;
-const MAX_ID_CHARS = 200;
+const maxItemBytes = 1024 * 1024;
+const maxIdChars = 200;
 /** The overhead of an item: its objects, its entry in the map, its buffer. Measured. */
-const ITEM_BYTES = 1024;
-const VERSION_BYTES = 300;
+const itemBytes = 1024;
+const versionBytes = 300;
 
 /** The newest versions of ads or pages with their earlier ones. */
 class ItemTable {
@@ -393,10 +327,10 @@ class ItemTable {
   add(record: ItemRecord): boolean {
     const key = this.#keyOf(record.id);
     const known = this.#items.get(key);
-    if (key === '' || key.length > MAX_ID_CHARS) return false;
+    if (key === '' || key.length > maxIdChars) return false;
     const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
     if (item === known) return false;
-    if (item === undefined || item.json.length > MAX_ITEM_BYTES) {
+    if (item === undefined || item.json.length > maxItemBytes) {
       this.letGo++;
       return false;
     }
@@ -440,10 +374,7 @@ function comparedWith(known: StoredItem, record: ItemRecord): StoredItem | undef
 }
 
 const bytesOf = ({ id, json, versions }: StoredItem): number =>
-  versions.reduce(
-    (sum, version) => sum + version.json.length + VERSION_BYTES,
-    ITEM_BYTES + 4 * id.length + json.length,
-  );
+  versions.reduce((sum, version) => sum + version.json.length + versionBytes, itemBytes + 4 * id.length + json.length);
 
 interface Entry {
   state: GatheringState;
@@ -456,11 +387,11 @@ interface KeptAds {
   get(id: string): unknown;
 }
 
-const MAX_GATHERINGS = 500;
-const MAX_BYTES = 16 * 1024 * 1024;
-const GATHERING_BYTES = 1024;
+const maxGatherings = 500;
+const maxGatheringBytes = 16 * 1024 * 1024;
+const gatheringBytes = 1024;
 /** An id in a set. */
-const ID_BYTES = 128;
+const idBytes = 128;
 
 /** The gatherings of a dataset. Those that were read longest ago are removed when there are too many. */
 class GatheringTable {
@@ -514,11 +445,11 @@ class GatheringTable {
     for (const id of adIds) ids.add(idKey(id));
     const newest = known === undefined || isLater(state, known.state) ? state : known.state;
     if (newest === known?.state && ids.size === known.adIds.size) return false;
-    const bytes = GATHERING_BYTES + 2 * JSON.stringify(newest).length + ID_BYTES * ids.size;
+    const bytes = gatheringBytes + 2 * JSON.stringify(newest).length + idBytes * ids.size;
     this.bytes += bytes - (known?.bytes ?? 0);
     this.#entries.set(state.id, { state: newest, adIds: ids, bytes });
     this.#keepLongest(newest);
-    while (this.#entries.size > MAX_GATHERINGS || this.bytes > MAX_BYTES) this.removeOldest();
+    while (this.#entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
     return true;
   }
 

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
-import { type ExportStore, MemoryExports } from './exports.ts';
+import { type ExportStore, exportsFolder, folderExports, MemoryExports } from './exports.ts';
 import { FileDatasets } from './files/file-datasets.ts';
 import { FileTurns } from './files/file-lock.ts';
-import { exportsFolder, folderExports } from './folder-exports.ts';
 import { MemoryDatasets } from './memory-datasets.ts';
 import { memoryState, NamedTurns } from './memory-state.ts';
 import type { State, Turns } from './state.ts';

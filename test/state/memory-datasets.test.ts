@@ -37,7 +37,7 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
       fc.array(fc.nat({ max: 5 }), { minLength: 10, maxLength: 10 }),
       fc.infiniteStream(fc.nat()),
       (answers, clocks, numbers) => {
-        const dataset = new MemoryDataset('d');
+        const dataset = new MemoryDataset();
         const came = answers.map((ad, order) => ({ order, ad: { ...ad, [fieldOf(order)]: true } }));
         const shuffled = [...came, ...came]
           .map((answer) => ({ answer, place: numbers.next().value }))

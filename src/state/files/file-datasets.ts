@@ -2,16 +2,8 @@ import { hash } from 'node:crypto';
 import { lstat, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
-import {
-  type Dataset,
-  type DatasetCaller,
-  type DatasetRecord,
-  type Datasets,
-  type GatheringStep,
-  type ItemBatch,
-  idKey,
-} from '../dataset.ts';
-import { MemoryDatasets, type MemoryDatasetsOptions, recordsOf } from '../memory-datasets.ts';
+import type { Dataset, DatasetCaller, DatasetRecord, Datasets, GatheringStep, ItemBatch } from '../dataset.ts';
+import { MemoryDataset, MemoryDatasets, type MemoryDatasetsOptions, recordsOf } from '../memory-datasets.ts';
 import { lineOf, recordOfLine } from '../record-lines.ts';
 import { AccountFile, headIn } from './account-file.ts';
 import { takeLock, unless } from './file-lock.ts';
@@ -76,7 +68,7 @@ export class FileDatasets implements Datasets {
   /** What is only in memory, because the account was not known, is written if it is known now. */
   async close(): Promise<void> {
     for (const { caller, failure, dataset } of [...this.#known.values()]) {
-      const isOnlyHere = failure !== undefined && this.#memory.has(caller.tenantId);
+      const isOnlyHere = failure !== undefined && this.#memory.bytesOf(caller.tenantId) > 0;
       if (isOnlyHere) await this.of(caller).catch(() => {});
       await (await dataset)?.close();
     }
@@ -324,16 +316,16 @@ function countedAs(
   records: readonly (DatasetRecord | undefined)[],
   bytes: number,
 ): KeptAccount {
-  const ids = { ads: new Set<string>(), pages: new Set<string>(), gathering: new Set<string>() };
-  for (const record of records) if (record) ids[record.kind].add(record.kind === 'ads' ? idKey(record.id) : record.id);
+  const dataset = new MemoryDataset();
+  let others = 0;
+  for (const record of records)
+    if (record) dataset.apply(record);
+    else others++;
+  const { ads, pages, gatherings } = dataset.contents();
   return {
     path,
     baseUrl: baseUrl && URL.canParse(baseUrl) ? new URL(baseUrl).href : undefined,
-    ads: ids.ads.size,
-    pages: ids.pages.size,
-    gatherings: ids.gathering.size,
-    others: records.filter((record) => record === undefined).length,
-    bytes,
+    ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length, others, bytes },
   };
 }
 

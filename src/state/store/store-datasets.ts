@@ -108,7 +108,7 @@ export class StoreDatasets implements Datasets {
       const found = await store.items(name, ids);
       const merged = ids.map(async (id): Promise<ItemChange | undefined> => {
         const before = found.get(id);
-        const one = new MemoryDataset('one');
+        const one = new MemoryDataset();
         if (before) for (const record of await openItem(name, id, before, this.#shared)) one.apply(record);
         const { version } = one;
         for (const record of byId.get(id) ?? []) one.apply(record);
@@ -159,7 +159,7 @@ interface KnownItem {
 class DatasetCopy {
   readonly #name: string;
   readonly #shared: Shared;
-  dataset = newDataset();
+  dataset = new MemoryDataset();
   #epoch = '';
   #seq = 0;
   /** In the order in which they changed. */
@@ -221,12 +221,9 @@ class DatasetCopy {
   }
 
   #startOver(): void {
-    this.dataset = newDataset();
+    this.dataset = new MemoryDataset();
     this.#known = new Map();
     this.#epoch = '';
     this.#seq = 0;
   }
 }
-
-let datasets = 0;
-const newDataset = () => new MemoryDataset(`s${++datasets}`);
