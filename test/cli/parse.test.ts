@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { examples } from '../../src/cli/help.ts';
 import { readCommand } from '../../src/cli/parse.ts';
-import { settings } from '../../src/config/settings.ts';
+import { type Setting, settings } from '../../src/config/settings.ts';
 
 const written = { stdout: '', stderr: '' };
 beforeEach(() => {
@@ -18,17 +18,15 @@ afterEach(() => vi.restoreAllMocks());
 
 const read = (line: string) => readCommand(line.split(' ').filter(Boolean), '1.2.3');
 
-/** Flags that only other commands take. */
-const ofOthers = ['--files', '--database'];
-
-test('http takes every flag for its setting, and every flag is called as its variable', () => {
-  for (const [name, setting] of Object.entries(settings)) {
-    if (!('flag' in setting)) continue;
-    expect(setting.variable).toBe(`AD_LIBRARY${setting.flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
-    if (ofOthers.includes(setting.flag)) continue;
-    const isSwitch = !('value' in setting);
-    const flags = { [name]: isSwitch ? 'true' : '1' };
-    expect(read(`http ${setting.flag}${isSwitch ? '' : ' 1'}`)).toEqual({ name: 'http', flags });
+test('every server takes the flags of its settings, and every flag is called as its variable', () => {
+  for (const [name, { variable, flag, value, only }] of Object.entries<Setting>(settings)) {
+    if (flag === undefined) continue;
+    expect(variable).toBe(`AD_LIBRARY${flag.replace(/^-|-/g, '_').toUpperCase().slice(1)}`);
+    const flags = { [name]: value ? '1' : 'true' };
+    for (const command of ['stdio', 'http']) {
+      if (only !== undefined && only !== command) continue;
+      expect(read(`${command} ${flag}${value ? ' 1' : ''}`)).toEqual({ name: command, flags });
+    }
   }
 });
 
