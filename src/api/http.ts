@@ -6,9 +6,11 @@ import {
   type Answer,
   abortedError,
   type Call,
+  endOfString,
   type Failure,
   kindOfStatus,
   knownError,
+  parseJson,
   type Receipt,
   type Send,
   urlOf,
@@ -165,14 +167,6 @@ function brokenOff(error: unknown, { signal }: Call, about: Partial<Failure>): n
   throw new AdLibraryError({ ...about, ...known.failure }, { cause: error });
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** JavaScript reads whole numbers of up to 15 digits exactly. */
 const minDigits = 16;
 
@@ -194,7 +188,7 @@ function withAllDigits(json: string): string {
   const parts: string[] = [];
   let copied = 0;
   for (let at = 0; at < json.length; ) {
-    if (json[at] === '"') at = endOfText(json, at);
+    if (json[at] === '"') at = endOfString(json, at);
     else if (!isDigit(json, at)) at++;
     else {
       let end = at + 1;
@@ -218,15 +212,6 @@ const isDigit = (json: string, at: number): boolean => {
   const code = json.charCodeAt(at);
   return code >= 48 && code <= 57;
 };
-
-/** Behind the closing quote of a text that begins there. */
-function endOfText(json: string, start: number): number {
-  for (let at = start + 1; at < json.length; at++) {
-    if (json[at] === '\\') at++;
-    else if (json[at] === '"') return at + 1;
-  }
-  return json.length;
-}
 
 function firstOf({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));

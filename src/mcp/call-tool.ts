@@ -6,6 +6,7 @@ import {
   fingerprint,
   mayBeCharged,
   operations,
+  parseJson,
   type Receipt,
   withDeadline,
 } from '../api/call.ts';
@@ -304,11 +305,8 @@ function normalized(input: z.ZodObject, given: Record<string, unknown>): Record<
 function fromJson(field: unknown, text: string): unknown {
   const type = field instanceof z.ZodOptional ? field.unwrap() : field;
   if (type instanceof z.ZodString || type instanceof z.ZodEnum) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  const value = parseJson(text);
+  return value === undefined ? text : value;
 }
 
 function problemOf(issue: z.core.$ZodIssue, known: string[]): string {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import * as z from 'zod';
+import { parseJson } from '../api/call.ts';
 import type { Fetch } from '../api/http.ts';
 import { filtersExtension, filterTypes, type SearchFilter, type SearchFilters } from '../api/search-filters.ts';
 import { word } from '../present/safe-text.ts';
@@ -33,15 +34,7 @@ export async function askForFilters({
   });
   const text = await response.text();
   if (response.status >= 500) throw new Error(`It answered ${response.status}.`);
-  return response.status === 200 && text.length <= maxChars ? readServedFilters(parsed(text)) : undefined;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return response.status === 200 && text.length <= maxChars ? readServedFilters(parseJson(text)) : undefined;
 }
 
 /** Node's own client takes a tenth of the time to load that the client of calls takes, and a session may make no call. */

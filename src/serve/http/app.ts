@@ -4,6 +4,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { endOfString, parseJson } from '../../api/call.ts';
 import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
@@ -165,7 +166,7 @@ async function readJson(context: Context): Promise<{ value: unknown } | Response
     return refuse(context, 413, `A request may hold ${maxBytes / 1024} KB at most.`);
   }
   if (nestsDeeper(text, maxDepth)) return refuse(context, 400, `JSON may nest ${maxDepth} levels at most.`, -32_600);
-  const body = parsed(text);
+  const body = parseJson(text);
   if (body === undefined) return refuse(context, 400, 'The body is not JSON.', -32_700);
   if (!Array.isArray(body)) return { value: withoutNulls(body) };
   // A request without the header is of the last revision that had no such header (specification, *Transports*).
@@ -182,30 +183,14 @@ async function readText(request: Request): Promise<string | undefined> {
   return read.tooLarge ? undefined : read.text;
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 function nestsDeeper(text: string, max: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const character = text[at];
-    if (character === '"') at = endOfString(text, at);
+    if (character === '"') at = endOfString(text, at) - 1;
     else if (character === '[' || character === '{') depth++;
     else if (character === ']' || character === '}') depth--;
     if (depth > max) return true;
   }
   return false;
-}
-
-function endOfString(text: string, start: number): number {
-  for (let at = start + 1; at < text.length; at++) {
-    if (text[at] === '\\') at++;
-    else if (text[at] === '"') return at;
-  }
-  return text.length;
 }
