@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import sqlite from 'node-sqlite3-wasm';
 import { type AdRows, adRows, copyOf, languageText, variantCopy } from '../src/dataset/ad-rows.ts';
 import { everyAdSql, writeExport } from '../src/dataset/export.ts';
-import { summarize } from '../src/dataset/gathering-report.ts';
+import { summaryText } from '../src/dataset/gathering-report.ts';
 import { type Snapshot, SqlPool, type TableRows } from '../src/dataset/sql/pool.ts';
 import { type Cell, columnsOf, type TableName, tableNames } from '../src/dataset/tables.ts';
 import { VariantIndex } from '../src/dataset/variants.ts';
@@ -101,7 +101,7 @@ const withRows = await resident();
 print(`rows: ${rowMs.toFixed(0)} ms, ${rowCpu}; ${heapMegabytes() - heap} MB of heap, ${withRows - idle} MB resident`);
 
 const ads = rows.map(({ ad }) => ad);
-const [, summaryMs] = await timed(() => summarize({ ads, countries: rows.flatMap(({ countries }) => countries) }));
+const [, summaryMs] = await timed(() => summaryText({ ads, countries: rows.flatMap(({ countries }) => countries) }));
 print(`summary: ${summaryMs.toFixed(0)} ms`);
 
 const snapshot: Snapshot = {

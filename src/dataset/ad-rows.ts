@@ -57,9 +57,9 @@ interface KnownCopies {
 type Held = Pick<DatasetContents, 'version' | 'ads'>;
 
 /** Tenants whose copies are remembered, as many as have their tables open for SQL. */
-const MAX_TENANTS = 2;
+const maxTenants = 2;
 /** Ads read at once; others get their turn in between. */
-const PART = 50;
+const adsAtOnce = 50;
 
 const decoder = new TextDecoder();
 
@@ -68,7 +68,7 @@ const decoder = new TextDecoder();
  * follow from the ads that are held and their order alone, so that every process finds the same.
  */
 export class AdRowReader {
-  readonly #copies = new LRUCache<string, KnownCopies>({ max: MAX_TENANTS });
+  readonly #copies = new LRUCache<string, KnownCopies>({ max: maxTenants });
   /** What an object says of its page and its words, for as long as it is held. */
   readonly #read = new WeakMap<Uint8Array, Pick<KnownAd, 'pageId' | 'pageName'> & { hash: string }>();
   readonly #turns = new NamedTurns();
@@ -83,8 +83,8 @@ export class AdRowReader {
     const known = await this.knownAds(tenantId, contents);
     const { ads } = contents;
     const wanted = ids === undefined ? ads : ads.filter(({ id }) => ids.has(idKey(id)));
-    for (let start = 0; start < wanted.length; start += PART) {
-      yield wanted.slice(start, start + PART).map((item) => rowsOf(item, known.get(idKey(item.id)), json));
+    for (let start = 0; start < wanted.length; start += adsAtOnce) {
+      yield wanted.slice(start, start + adsAtOnce).map((item) => rowsOf(item, known.get(idKey(item.id)), json));
       await setImmediate();
     }
   }
@@ -116,7 +116,7 @@ export class AdRowReader {
       const page = pages.get(pageId);
       if (page) page.push({ item, copy });
       else pages.set(pageId, [{ item, copy }]);
-      if (index % PART === 0) await setImmediate();
+      if (index % adsAtOnce === 0) await setImmediate();
     }
     const byPage = new Map<string | null, PageVariants>();
     for (const [pageId, members] of pages) byPage.set(pageId, await variantsOf(members, before?.byPage.get(pageId)));
@@ -135,10 +135,9 @@ export class AdRowReader {
     if (known) return known;
     const ad = objectOf({ json });
     const pageId = idCell(ad.pageId);
-    const page: Fields = isObject(ad.page) ? ad.page : {};
     const reading = {
       pageId,
-      pageName: textCell(page.pageName) ?? textCell(ad.pageName),
+      pageName: pageNameOf(ad),
       hash: hash('sha256', JSON.stringify([item.id, pageId, copyOf(ad)]), 'base64url'),
     };
     this.#read.set(json, reading);
@@ -159,7 +158,7 @@ async function variantsOf(
   for (const { item, copy } of members.slice(copies.length)) {
     copy.variant = index.add(item.id, variantCopy(copyOf(objectOf(item))));
     copies.push(copy);
-    if (copies.length % PART === 0) await setImmediate();
+    if (copies.length % adsAtOnce === 0) await setImmediate();
   }
   return { copies, index };
 }
@@ -221,10 +220,13 @@ export function languageText(ad: object): string | null {
 
 const sentAdCells = sentCells(adFields);
 
-function sentFields(ad: Fields, id: string) {
+const sentFields = (ad: Fields, id: string) =>
+  Object.assign({ id, pageId: idCell(ad.pageId), pageName: pageNameOf(ad) }, sentAdCells(ad));
+
+/** Without spaces around it, which would make two advertisers of one. */
+function pageNameOf(ad: Fields): string | null {
   const page = isObject(ad.page) ? ad.page : {};
-  const pageName = textCell(page.pageName) ?? textCell(ad.pageName);
-  return Object.assign({ id, pageId: idCell(ad.pageId), pageName }, sentAdCells(ad));
+  return (textCell(page.pageName) ?? textCell(ad.pageName))?.trim() ?? null;
 }
 
 function derivedFields(ad: Fields, copy: AdCopy, facts: AdFacts) {

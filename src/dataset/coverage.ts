@@ -66,10 +66,10 @@ interface PartialView {
   gatheredAt: string;
 }
 
-const MAX_PARTIAL = 5;
-const MAX_ADVERTISERS = 10;
-const NAME_TOKENS = 20;
-const ABOUT_TOKENS = 40;
+const maxPartial = 5;
+const maxAdvertisers = 10;
+const nameTokens = 20;
+const aboutTokens = 40;
 
 /** The newest gathering of each question counts; one that is part of another is stated with that. */
 export function viewCoverage(answered: Answered): CoverageView {
@@ -86,10 +86,10 @@ export function viewCoverage(answered: Answered): CoverageView {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
-    ...(partial.length > 0 && { partial: partial.slice(0, MAX_PARTIAL).map((one) => viewPartial(one, contents)) }),
-    ...(partial.length > MAX_PARTIAL && { morePartial: partial.length - MAX_PARTIAL }),
-    ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, MAX_ADVERTISERS).map(viewUncovered) }),
-    ...(uncovered.length > MAX_ADVERTISERS && { moreUncovered: uncovered.length - MAX_ADVERTISERS }),
+    ...(partial.length > 0 && { partial: partial.slice(0, maxPartial).map((one) => viewPartial(one, contents)) }),
+    ...(partial.length > maxPartial && { morePartial: partial.length - maxPartial }),
+    ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, maxAdvertisers).map(viewUncovered) }),
+    ...(uncovered.length > maxAdvertisers && { moreUncovered: uncovered.length - maxAdvertisers }),
     ...(uncovered.length > 0 && isOfAll && { uncoveredIn: 'dataset' as const }),
     ...(letGo.ads > 0 && { removedAds: letGo.ads }),
   };
@@ -104,7 +104,7 @@ function viewPartial(gathering: Gathering, contents: DatasetContents): PartialVi
     .reduce((sum, { missing }) => sum + missing, 0);
   return {
     gathering: id,
-    about: truncate(sanitizeLine(about), ABOUT_TOKENS),
+    about: truncate(sanitizeLine(about), aboutTokens),
     found: foundBy(gathering, contents),
     ...(inParts && { foundInParts: inParts }),
     read: adIdsOf(gathering, contents).size,
@@ -148,7 +148,7 @@ function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: bo
     .flatMap((id) => (covered.has(id) ? [] : (byAd.get(id) ?? [])));
   const all = new Set([...(shown ?? [...advertisers.values()].filter(meant)), ...inGatherings]);
   const uncovered = [...all].filter(({ outside }) => outside > 0).sort((left, right) => right.outside - left.outside);
-  return { uncovered, isOfAll: shown === undefined && conditions === undefined && NARROWED.test(sql) };
+  return { uncovered, isOfAll: shown === undefined && conditions === undefined && narrows.test(sql) };
 }
 
 /** What a statement compares advertisers or gatherings with, in small letters. */
@@ -158,16 +158,16 @@ interface Condition {
   isPattern: boolean;
 }
 
-const NARROWED = /\b(?:where|join|having|limit|offset)\b/i;
+const narrows = /\b(?:where|join|having|limit|offset)\b/i;
 /** A statement with these may read others than those that it names. */
-const WIDER = /\b(?:or|not|union|except|intersect|case|filter|iif)\b|<>|!=/i;
-const CONDITION =
+const widens = /\b(?:or|not|union|except|intersect|case|filter|iif)\b|<>|!=/i;
+const comparison =
   /\b(pageName|pageId|gatheringId)"?\)?\s*(?:==?|(like)|in\s*\()\s*('[^']{0,200}'(?:\s*,\s*'[^']{0,200}')*)/gi;
 
 /** Undefined where the statement does not tell. */
 function conditionsIn(sql: string): Condition[] | undefined {
-  if (WIDER.test(sql) || (sql.match(/\bselect\b/gi)?.length ?? 0) > 1) return;
-  const conditions = [...sql.matchAll(CONDITION)].map(([, column = '', like, texts = '']) => ({
+  if (widens.test(sql) || (sql.match(/\bselect\b/gi)?.length ?? 0) > 1) return;
+  const conditions = [...sql.matchAll(comparison)].map(([, column = '', like, texts = '']) => ({
     column: column.toLowerCase(),
     texts: [...texts.matchAll(/'([^']*)'/g)].map(([, text = '']) => text.toLowerCase()),
     isPattern: like !== undefined,
@@ -214,8 +214,8 @@ function advertisersIn(
 }
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
-  ...(pageId !== null && { pageId: truncate(sanitizeLine(pageId), NAME_TOKENS) }),
-  ...(pageName !== null && { pageName: truncate(sanitizeLine(pageName), NAME_TOKENS) }),
+  ...(pageId !== null && { pageId: truncate(sanitizeLine(pageId), nameTokens) }),
+  ...(pageName !== null && { pageName: truncate(sanitizeLine(pageName), nameTokens) }),
   ads,
   outside,
 });

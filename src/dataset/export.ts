@@ -68,14 +68,14 @@ async function writeText(
   { columns, rows }: SqlExport,
   write: (text: string) => Promise<void>,
 ): Promise<void> {
-  if (format === 'csv') await write(`${BYTE_ORDER_MARK}${csvOf([columns])}`);
+  if (format === 'csv') await write(`${byteOrderMark}${csvOf([columns])}`);
   for await (const batch of rows) {
     if (batch.length > 0) await write(format === 'csv' ? csvOf(batch) : jsonLinesOf(batch, columns));
   }
 }
 
 /** So that spreadsheets read UTF-8. */
-const BYTE_ORDER_MARK = '\ufeff';
+const byteOrderMark = '\ufeff';
 
 /** RFC 4180, and in quotes whatever one of the separators of spreadsheets would cut. */
 const csvOf = (rows: readonly (readonly Cell[])[]): string =>
@@ -89,10 +89,10 @@ const csvOf = (rows: readonly (readonly Cell[])[]): string =>
  * quotes, and begins cells inside of a text; there a line `- of a list` that calls nothing stays as it is.
  */
 const withoutFormula = (cell: Cell): Cell =>
-  typeof cell === 'string' ? cell.replace(FORMULA, "'").replace(FORMULA_WITHIN, "$1'") : cell;
+  typeof cell === 'string' ? cell.replace(formula, "'").replace(formulaWithin, "$1'") : cell;
 
-const FORMULA = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
-const FORMULA_WITHIN = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*$)/gm;
+const formula = /^(?=[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n])/;
+const formulaWithin = /([;|\t\r\n]"*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])(?![+-] [^|(\r\n]*$)/gm;
 
 const jsonLinesOf = (rows: readonly (readonly Cell[])[], columns: readonly string[]): string =>
   rows

@@ -276,51 +276,42 @@ interface AdListOptions {
 /** Whether a call has an answer that is cached: then it costs nothing. */
 export type IsCached = (call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) => Promise<boolean>;
 
-export const adListOf = (question: GatheringQuestion, options: AdListOptions): AdList =>
-  question.collectionId === undefined
-    ? searched(question.filters ?? {}, options)
-    : collected(question.collectionId, options);
-
-function searched(filters: object, { api, allowance, fresh, maxLimit, isCached }: AdListOptions): AdList {
-  const pageOf = async (answer: ApiAnswer<'searchAds'>): Promise<AdPage> => {
-    const { items, cursor, hasMore } = answer.value;
-    return { ids: idsOf(items), cursor, hasMore, found: totalOf(answer), ...copiesOf(answer) };
-  };
-  const bodyOf = ({ limit, cursor }: PagePosition) => ({ ...filters, limit, ...(cursor !== null && { cursor }) });
-  return {
-    operation: 'searchAds',
-    maxLimit,
-    isCached: async (page) =>
-      !fresh && isCached({ operation: operations.searchAds, path: {}, query: {}, body: bodyOf(page) }),
-    read: async (page) =>
-      pageOf(await api.searchAds({ body: bodyOf(page), fresh, allowance, around: handedTo(page, pageOf) })),
-  };
-}
-
-function collected(collectionId: string, { api, allowance, fresh, isCached }: AdListOptions): AdList {
+export function adListOf({ collectionId, filters = {} }: GatheringQuestion, options: AdListOptions): AdList {
+  const { api, allowance, fresh, isCached } = options;
+  const positionOf = ({ limit, cursor }: PagePosition) => ({ limit, ...(cursor !== null && { cursor }) });
+  if (collectionId === undefined) {
+    const bodyOf = (page: PagePosition) => ({ ...filters, ...positionOf(page) });
+    const pageOf = async (answer: ApiAnswer<'searchAds'>): Promise<AdPage> => {
+      const { items, cursor, hasMore } = answer.value;
+      return { ids: idsOf(items), cursor, hasMore, found: totalOf(answer), ...copiesOf(answer) };
+    };
+    return {
+      operation: 'searchAds',
+      maxLimit: options.maxLimit,
+      isCached: async (page) =>
+        !fresh && isCached({ operation: operations.searchAds, path: {}, query: {}, body: bodyOf(page) }),
+      read: async (page) =>
+        pageOf(await api.searchAds({ body: bodyOf(page), fresh, allowance, around: handedTo(page, pageOf) })),
+    };
+  }
   const path = { collectionId };
-  const queryOf = ({ limit, cursor }: PagePosition) => ({ itemType: 'ads', limit, ...(cursor !== null && { cursor }) });
+  const queryOf = (page: PagePosition) => ({ itemType: 'ads', ...positionOf(page) });
   const pageOf = async (answer: ApiAnswer<'listCollectionItems'>): Promise<AdPage> => {
     // Loaded with the first call, like everything that reads answers.
     const { readAds } = await import('../api/client.ts');
     const { cursor, hasMore, collection } = answer.value;
-    return {
-      ids: idsOf(readAds(answer)),
-      cursor,
-      hasMore,
-      found: wholeNumber(collection?.adCount),
-      ...copiesOf(answer),
-    };
+    const found = wholeNumber(collection?.adCount);
+    return { ids: idsOf(readAds(answer)), cursor, hasMore, found, ...copiesOf(answer) };
   };
   return {
     operation: 'listCollectionItems',
     maxLimit: 100,
     isCached: async (page) =>
       !fresh && isCached({ operation: operations.listCollectionItems, path, query: queryOf(page) }),
-    read: async (page) =>
-      pageOf(
-        await api.listCollectionItems({ path, query: queryOf(page), fresh, allowance, around: handedTo(page, pageOf) }),
-      ),
+    read: async (page) => {
+      const around = handedTo(page, pageOf);
+      return pageOf(await api.listCollectionItems({ path, query: queryOf(page), fresh, allowance, around }));
+    },
   };
 }
 

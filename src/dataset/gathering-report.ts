@@ -1,7 +1,7 @@
 import { count } from '../present/list-text.ts';
 import { constant, quote, sanitizeLine, word } from '../present/safe-text.ts';
 import { estimateTokens, truncate } from '../present/tokens.ts';
-import { type SeenDays, seenDays, seenText } from '../present/values.ts';
+import { seenDays, seenText } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import type { StopReason } from './gather.ts';
@@ -76,7 +76,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
         gone: changes.gone.length,
       },
     }),
-    summary: summaryText(summarize(rows)),
+    summary: summaryText(rows),
   };
 }
 
@@ -169,54 +169,8 @@ export const nextSteps: Record<StopReason, string | undefined> = {
   shutdown: 'The server is shutting down. To continue, call again with the same question.',
 };
 
-/** How often a value stands in the ads; null where an ad has none. */
-interface ValueCount {
-  value: string | null;
-  ads: number;
-}
-
-/** The values of a column, each ad counted under its own. */
-interface Breakdown {
-  /** How many different values there are, "none" not among them. */
-  distinct: number;
-  counts: ValueCount[];
-  /** Values that are not listed, and how often they stand in ads. */
-  left: { values: number; ads: number };
-}
-
-interface Spread {
-  /** Ads of which it is known. */
-  ads: number;
-  unknown: number;
-  min: number | null;
-  median: number | null;
-  p90: number | null;
-  max: number | null;
-}
-
-/** What a gathering brought. Texts in it are third parties', cleaned and bounded. */
-interface Summary {
-  ads: number;
-  /** `lastSeen` is of the unknown ones. */
-  active: { running: number; ended: number; unknown: number; lastSeen?: SeenDays };
-  advertisers: Breakdown;
-  formats: Breakdown;
-  callsToAction: Breakdown;
-  /** The newest first. */
-  monthsStarted: Breakdown;
-  domains: Breakdown;
-  /** An ad counts for each of its countries. */
-  countries: Breakdown;
-  languages: Breakdown;
-  daysRunning: Spread;
-  /** Ads that tell it at all. */
-  known: { reach: number; spend: number; revenue: number };
-  firstLines: Breakdown;
-  variants: { distinct: number; adsWithoutCopy: number };
-}
-
 /** What a summary needs of an ad. Without its long texts, since all ads of a gathering are held at once. */
-const COLUMNS = [
+const columns = [
   'id',
   'pageId',
   'pageName',
@@ -237,155 +191,120 @@ const COLUMNS = [
   'revenueMax',
 ] as const satisfies (keyof AdRow)[];
 
-type SummaryRow = Pick<AdRow, (typeof COLUMNS)[number]>;
+type SummaryRow = Pick<AdRow, (typeof columns)[number]>;
 
 const summaryRow = (ad: AdRow): SummaryRow =>
-  Object.fromEntries(COLUMNS.map((column) => [column, ad[column]])) as SummaryRow;
+  Object.fromEntries(columns.map((column) => [column, ad[column]])) as SummaryRow;
 
 interface GatheredRows {
   ads: readonly SummaryRow[];
   countries: readonly Row<'ad_countries'>[];
 }
 
-export function summarize({ ads, countries }: GatheredRows): Summary {
-  const of = (column: keyof SummaryRow, max: number) =>
-    breakdown(
-      ads.map((ad) => ad[column] as string | null),
-      max,
-    );
-  const ids = new Set(ads.map(({ id }) => id));
-  const placed = countries.filter(({ id }) => id !== null && ids.has(id));
-  const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
-  const variants = ads.flatMap(({ variant }) => (variant === null ? [] : [variant]));
-  const known = (of: (ad: SummaryRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
-  const active = (state: number | null) => ads.filter((ad) => ad.active === state).length;
-  const lastSeen = seenDays(ads.filter((ad) => ad.active === null));
-  return {
-    ads: ads.length,
-    active: { running: active(1), ended: active(0), unknown: active(null), ...(lastSeen && { lastSeen }) },
-    advertisers: breakdown(
-      ads.map(({ pageName, pageId }) => pageName ?? pageId),
-      10,
-    ),
-    formats: of('displayFormat', 8),
-    callsToAction: of('ctaType', 8),
-    monthsStarted: breakdown(
-      ads.map(({ startedMonth }) => startedMonth),
-      18,
-      newestFirst,
-    ),
-    domains: of('landingDomain', 10),
-    countries: breakdown([...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)], 12),
-    languages: of('language', 12),
-    daysRunning: spreadOf(ads.map(({ daysRunning }) => daysRunning)),
-    known: {
-      reach: known(({ audienceReach }) => audienceReach),
-      spend: known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax),
-      revenue: known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax),
-    },
-    firstLines: of('firstLine', 6),
-    variants: { distinct: new Set(variants).size, adsWithoutCopy: ads.length - variants.length },
-  };
-}
-
-type Order = (left: ValueCount, right: ValueCount) => number;
-
-const byName: Order = (left, right) => ((left.value ?? '') < (right.value ?? '') ? -1 : 1);
-const commonestFirst: Order = (left, right) => right.ads - left.ads || byName(left, right);
-const newestFirst: Order = (left, right) => byName(right, left);
-
-const VALUE_TOKENS = 24;
-
-function breakdown(values: readonly (string | null)[], max: number, order: Order = commonestFirst): Breakdown {
-  const numbers = new Map<string | null, number>();
-  for (const value of values) numbers.set(value, (numbers.get(value) ?? 0) + 1);
-  const none = numbers.get(null);
-  numbers.delete(null);
-  const sorted = [...numbers].map(([value, ads]) => ({ value: value ?? '', ads })).sort(order);
-  // Cut only now: values that differ behind the cut are different ones.
-  const listed = sorted.slice(0, max).map(({ value, ads }) => ({ value: shortened(value), ads }));
-  const left = sorted.slice(max);
-  return {
-    distinct: sorted.length,
-    counts: none === undefined ? listed : [...listed, { value: null, ads: none }],
-    left: { values: left.length, ads: left.reduce((sum, { ads }) => sum + ads, 0) },
-  };
-}
-
-function shortened(value: string): string {
-  const start = sanitizeLine(value.slice(0, MAX_CHARS));
-  return truncate(start, VALUE_TOKENS, Math.max(0, value.length - MAX_CHARS));
-}
-
-/** The rest is not even read. */
-const MAX_CHARS = 400;
-
-function spreadOf(values: readonly (number | null)[]): Spread {
-  const known = values.filter((value) => value !== null).sort((left, right) => left - right);
-  const at = (index: number) => known[index] ?? null;
-  const middle = (known.length - 1) / 2;
-  const [low, high] = [at(Math.floor(middle)), at(Math.ceil(middle))];
-  return {
-    ads: known.length,
-    unknown: values.length - known.length,
-    min: at(0),
-    median: low === null || high === null ? null : (low + high) / 2,
-    p90: at(Math.ceil(0.9 * known.length) - 1),
-    max: at(known.length - 1),
-  };
-}
-
 /**
- * The summary for a reader, within so many tokens: one line a label, every value with its number of ads, and the number
- * of what is left out. What does not fit is left out evenly, and counted too.
+ * What a gathering brought, for a reader, within so many tokens: one line a label, every value with its number of ads,
+ * and the number of what is left out. What does not fit is left out evenly, and counted too. Values are third parties'
+ * texts, cleaned and bounded.
  */
-export function summaryText(summary: Summary, maxTokens = 700): string {
+export function summaryText(rows: GatheredRows, maxTokens = 700): string {
+  const lines = linesOf(rows);
   for (let share = 1; ; share *= 0.8) {
-    const text = linesOf(summary, share).join('\n');
+    const text = lines.map((line) => (typeof line === 'string' ? line : line(share))).join('\n');
     if (estimateTokens(text) <= maxTokens || share < 0.01) return text;
   }
 }
 
-function linesOf(summary: Summary, share: number): string[] {
-  const { active, known, variants } = summary;
-  const line = (label: string, breakdown: Breakdown, show: (value: string) => string) =>
-    `${label} (${breakdown.distinct}): ${valuesText(breakdown, { share, show })}`;
+/** A line that shows so large a share of its values. */
+type Line = string | ((share: number) => string);
+
+function linesOf({ ads, countries }: GatheredRows): Line[] {
+  const of = (label: string, column: keyof SummaryRow, max: number, show: Show, order?: Order): Line =>
+    counted(
+      label,
+      ads.map((ad) => ad[column] as string | null),
+      { max, show, ...(order && { order }) },
+    );
+  const ids = new Set(ads.map(({ id }) => id));
+  const placed = countries.filter(({ id }) => id !== null && ids.has(id));
+  const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
+  const places = [...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)];
+  const variants = ads.flatMap(({ variant }) => variant ?? []);
+  const known = (of: (ad: SummaryRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
+  const active = (state: number | null) => ads.filter((ad) => ad.active === state);
+  const lastSeen = seenDays(active(null));
   return [
-    `${count(summary.ads, 'ad')}: ${active.running} still running, ${active.ended} ended, ${active.unknown} unknown${active.lastSeen ? `, ${seenText(active.lastSeen)}` : ''}.`,
-    line('Advertisers', summary.advertisers, quote),
-    line('Formats', summary.formats, constant),
-    line('Calls to action', summary.callsToAction, constant),
-    line('Months started, newest first', summary.monthsStarted, word),
-    line('Landing domains', summary.domains, word),
-    line('Countries (an ad may count for several)', summary.countries, word),
-    line('Languages of the copy', summary.languages, word),
-    spreadText(summary.daysRunning),
-    `Known of so many ads: reach ${known.reach}, spend ${known.spend}, revenue ${known.revenue}`,
-    `Variants (copy of a page nearly the same): ${variants.distinct}; ads without copy: ${variants.adsWithoutCopy}`,
-    line('First lines', summary.firstLines, quote),
+    `${count(ads.length, 'ad')}: ${active(1).length} still running, ${active(0).length} ended, ${active(null).length} unknown${lastSeen ? `, ${seenText(lastSeen)}` : ''}.`,
+    counted(
+      'Advertisers',
+      ads.map(({ pageName, pageId }) => pageName ?? pageId),
+      { max: 10, show: quote },
+    ),
+    of('Formats', 'displayFormat', 8, constant),
+    of('Calls to action', 'ctaType', 8, constant),
+    of('Months started, newest first', 'startedMonth', 18, word, newestFirst),
+    of('Landing domains', 'landingDomain', 10, word),
+    counted('Countries (an ad may count for several)', places, { max: 12, show: word }),
+    of('Languages of the copy', 'language', 12, word),
+    daysText(ads.map(({ daysRunning }) => daysRunning)),
+    `Known of so many ads: reach ${known(({ audienceReach }) => audienceReach)}, spend ${known(({ adSpendMin, adSpendMax }) => adSpendMin ?? adSpendMax)}, revenue ${known(({ revenueMin, revenueMax }) => revenueMin ?? revenueMax)}`,
+    `Variants (copy of a page nearly the same): ${new Set(variants).size}; ads without copy: ${ads.length - variants.length}`,
+    of('First lines', 'firstLine', 6, quote),
   ];
 }
 
-function valuesText(
-  { counts, left }: Breakdown,
-  { share, show }: { share: number; show: (value: string) => string },
-): string {
-  const named = counts.filter(({ value }) => value !== null);
-  const none = counts.find(({ value }) => value === null);
-  const shown = named.slice(0, Math.round(share * named.length));
-  const rest = named.slice(shown.length);
-  const values = left.values + rest.length;
-  const ads = left.ads + rest.reduce((sum, one) => sum + one.ads, 0);
-  const text = ({ value, ads: number }: ValueCount) => `${show(value ?? '')} ${number}`;
-  const parts = [
-    ...shown.map(text),
-    ...(values > 0 ? [`${count(values, 'other')} ${ads}`] : []),
-    ...(none ? [`none ${none.ads}`] : []),
-  ];
-  return parts.join(', ') || 'none';
+type Show = (value: string) => string;
+type Order = (left: [value: string, ads: number], right: [value: string, ads: number]) => number;
+
+const byName: Order = ([left], [right]) => (left < right ? -1 : 1);
+const commonestFirst: Order = (left, right) => right[1] - left[1] || byName(left, right);
+const newestFirst: Order = (left, right) => byName(right, left);
+
+interface CountOptions {
+  /** Values that are shown at most. */
+  max: number;
+  show: Show;
+  order?: Order;
 }
 
-function spreadText({ ads, unknown, min, median, p90, max }: Spread): string {
-  if (ads === 0) return `Days running: unknown of ${count(unknown, 'ad')}`;
-  return `Days running: min ${min}, median ${median}, 90th percentile ${p90}, max ${max}; unknown of ${count(unknown, 'ad')}`;
+/** The values of a column, each ad counted under its own. */
+function counted(
+  label: string,
+  values: readonly (string | null)[],
+  { max, show, order = commonestFirst }: CountOptions,
+): Line {
+  const numbers = new Map<string, number>();
+  for (const value of values) if (value !== null) numbers.set(value, (numbers.get(value) ?? 0) + 1);
+  const sorted = [...numbers].sort(order);
+  const none = values.length - sumOf(sorted);
+  return (share) => {
+    const shown = sorted.slice(0, Math.round(share * Math.min(max, sorted.length)));
+    const others = sorted.slice(shown.length);
+    const parts = [
+      // Cut only now: values that differ behind the cut are different ones.
+      ...shown.map(([value, ads]) => `${show(shortened(value))} ${ads}`),
+      ...(others.length > 0 ? [`${count(others.length, 'other')} ${sumOf(others)}`] : []),
+      ...(none > 0 ? [`none ${none}`] : []),
+    ];
+    return `${label} (${sorted.length}): ${parts.join(', ') || 'none'}`;
+  };
+}
+
+const sumOf = (counts: readonly [value: string, ads: number][]): number =>
+  counts.reduce((sum, [, ads]) => sum + ads, 0);
+
+const valueTokens = 24;
+/** The rest is not even read. */
+const maxChars = 400;
+
+const shortened = (value: string): string =>
+  truncate(sanitizeLine(value.slice(0, maxChars)), valueTokens, Math.max(0, value.length - maxChars));
+
+function daysText(values: readonly (number | null)[]): string {
+  const known = values.filter((value) => value !== null).sort((left, right) => left - right);
+  const unknown = count(values.length - known.length, 'ad');
+  if (known.length === 0) return `Days running: unknown of ${unknown}`;
+  const at = (index: number) => known[index] ?? 0;
+  const middle = (known.length - 1) / 2;
+  const median = (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2;
+  return `Days running: min ${at(0)}, median ${median}, 90th percentile ${at(Math.ceil(0.9 * known.length) - 1)}, max ${at(known.length - 1)}; unknown of ${unknown}`;
 }

@@ -102,15 +102,15 @@ export const textCell = (value: unknown): string | null =>
   typeof value === 'string' && value.trim() !== '' ? bounded(value) : null;
 
 /** No copy is this long. A row beyond what SQL reads at once would fail every statement that meets it. */
-const MAX_TEXT = 50_000;
+const maxText = 50_000;
 
 export const bounded = (text: string): string =>
-  text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)}… (+${text.length - MAX_TEXT} chars)`;
+  text.length <= maxText ? text : `${text.slice(0, maxText)}… (+${text.length - maxText} chars)`;
 
 /** An object as it came; null where it is far beyond any that a service sends, since half of one is none. */
-export const jsonCell = (json: string): string | null => (json.length <= MAX_JSON ? json : null);
+export const jsonCell = (json: string): string | null => (json.length <= maxJson ? json : null);
 
-const MAX_JSON = 500_000;
+const maxJson = 500_000;
 
 export const idCell = (value: unknown): string | null =>
   typeof value === 'number' && Number.isFinite(value) ? String(value) : textCell(value);
@@ -164,11 +164,11 @@ type SentCells<Fields> = {
 const cellsOf = { text: textCell, date: dateCell, number: numberCell, flag: flagCell, words: listCell, id: idCell };
 
 /** Rows that are handed on at once. */
-const PART = 500;
+const partRows = 500;
 /** Characters or bytes after which a part ends, however few rows are in it. */
-const PART_SIZE = 4_000_000;
+const partSize = 4_000_000;
 
-export const isWholePart = (rows: number, size: number): boolean => rows >= PART || size >= PART_SIZE;
+export const isWholePart = (rows: number, size: number): boolean => rows >= partRows || size >= partSize;
 
 /** Items in order, in parts that are neither long nor large. */
 export function* partsOf<Item>(items: Iterable<Item>, sizeOf: (item: Item) => number): Generator<Item[]> {

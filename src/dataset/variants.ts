@@ -25,7 +25,7 @@ export class VariantIndex {
     for (const band of bands) {
       const ids = this.#bands.get(band);
       if (ids === undefined) this.#bands.set(band, [id]);
-      else if (ids.length < MAX_IDS) ids.push(id);
+      else if (ids.length < maxIds) ids.push(id);
     }
     return id;
   }
@@ -37,32 +37,33 @@ export class VariantIndex {
         if (seen.has(id)) continue;
         seen.add(id);
         const earliest = this.#earliest.get(id);
-        if (earliest && similarity(shingles, earliest) >= ALIKE) return id;
+        if (earliest && similarity(shingles, earliest) >= alike) return id;
       }
     }
   }
 }
 
-const ALIKE = 0.6;
+const alike = 0.6;
 /** Two copies that share 60 % meet in one of these bands 98 times of 100, two that share 30 % 35 times. */
-const BANDS = 16;
-const ROWS = 3;
+const bandCount = 16;
+const rowsEach = 3;
 /** Where more than these fall into one band they differ in all but a phrase. */
-const MAX_IDS = 50;
-const MAX_CHARS = 2000;
-const SHINGLE = 3;
+const maxIds = 50;
+const maxChars = 2000;
+const shingleLength = 3;
 
 /** The distinct hashes of all overlapping threes, ascending. */
 export function shinglesOf(copy: string): Uint32Array {
   const text = normalized(copy);
   const hashes = new Set<number>();
-  for (let start = 0; start + SHINGLE <= text.length; start++) hashes.add(fnv1a(text.slice(start, start + SHINGLE)));
+  for (let start = 0; start + shingleLength <= text.length; start++)
+    hashes.add(fnv1a(text.slice(start, start + shingleLength)));
   return Uint32Array.from(hashes).sort();
 }
 
 const normalized = (copy: string): string =>
   copy
-    .slice(0, MAX_CHARS)
+    .slice(0, maxChars)
     .normalize('NFKC')
     .toLowerCase()
     .replace(/https?:\S*/g, ' ')
@@ -84,9 +85,9 @@ export function similarity(left: Uint32Array, right: Uint32Array): number {
 }
 
 function bandsOf(shingles: Uint32Array): number[] {
-  return Array.from({ length: BANDS }, (_, band) => {
+  return Array.from({ length: bandCount }, (_, band) => {
     let hash = band;
-    for (let row = 0; row < ROWS; row++) hash = mix(hash ^ smallest(shingles, band * ROWS + row));
+    for (let row = 0; row < rowsEach; row++) hash = mix(hash ^ smallest(shingles, band * rowsEach + row));
     return hash;
   });
 }

@@ -27,8 +27,7 @@ import { isObject } from '../present/values.ts';
 import type { Exports } from '../state/exports.ts';
 import type { OpenState } from '../state/open-state.ts';
 import { toolName } from '../tools/catalog.ts';
-import { signCursor } from '../tools/cursor.ts';
-import { createViewMemo } from '../tools/pager.ts';
+import { createViewMemo, cursorSigner } from '../tools/pager.ts';
 import type {
   CallerContext,
   CountedAds,
@@ -368,7 +367,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
         viewMemo,
-        cursors: { sign: (text) => signCursor(apiKey, text), ...state.cursorsOf(tenantId) },
+        cursors: { sign: cursorSigner(apiKey), ...state.cursorsOf(tenantId) },
       };
     },
     exportsOf(tenantId) {

@@ -64,20 +64,20 @@ export const countAds = defineTool({
     const { stop, ...counts } = await (key === undefined
       ? countSplit(filters, split, counting, context)
       : countKey(key, filters, counting, context));
-    const problem = stop?.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
+    if (stop === undefined) return counts;
+    const problem = stop.error && stop.reason !== 'maxCredits' ? context.explain(stop.error) : undefined;
     return {
       ...counts,
-      ...(stop && { stopped: stop.reason }),
+      stopped: stop.reason,
       ...(problem && { error: problem.kind, problem: problem.text }),
-      ...(stop?.reason === 'maxCredits' && { next: moreCredits }),
+      ...(stop.reason === 'error' && !stop.error && { problem: noTotal }),
+      ...(stop.reason === 'maxCredits' && { next: moreCredits }),
     };
   },
   render: ({ counts, none, rest, restHoldsNone, stopped, problem, next, ...total }) => {
     const ofAll = total.notes ?? [];
     return [
-      total.total === null
-        ? 'The service does not say how many ads match.'
-        : `${count(total.total, 'ad')} in all${remarks(total)}.`,
+      total.total === null ? noTotal : `${count(total.total, 'ad')} in all${remarks(total)}.`,
       ...notesText(total),
       ...(total.total === null ? [] : counts.flatMap((part) => partLines(part, ofAll))),
       none === undefined ? '' : `none: ${none}`,
@@ -91,6 +91,7 @@ export const countAds = defineTool({
   },
 });
 
+const noTotal = 'The service does not say how many ads match.';
 const moreCredits = 'To count the rest, call again with a larger maxCredits.';
 
 async function countSplit(filters: Filters, split: readonly Filters[], counting: Counting, context: ToolContext) {
@@ -174,7 +175,7 @@ async function countParts({ filters, total, parts }: Question, counting: Countin
         const laid = { ...filters, ...part };
         const answer = await countOf(laid, counting);
         counted[index] = { shown: { filters: part, ...shown(answer, laid, context) }, answer };
-        if (answer.total === null) stop = { reason: 'error' };
+        if (answer.total === null) stop ??= { reason: 'error' };
       } catch (error) {
         const reason = stopOf(error, context);
         stop ??= reason;

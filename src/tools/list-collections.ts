@@ -1,7 +1,6 @@
 import * as z from 'zod';
 import { CollectionView, collectionListText, viewCollection } from '../present/account.ts';
-import { cursorMismatch } from './cursor.ts';
-import { type ItemViews, paginate, paging } from './pager.ts';
+import { cursorMismatch, type ItemViews, paginate, paging } from './pager.ts';
 import { cursor, defineListTool, readOnly } from './tool.ts';
 
 const views: ItemViews<CollectionView> = {

@@ -13,7 +13,7 @@ import type { Price } from '../present/list-text.ts';
 import { isUuid, quote, word } from '../present/safe-text.ts';
 import type { Dataset } from '../state/dataset.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
-import type { Cursors } from './cursor.ts';
+import type { CursorMemory } from '../state/state.ts';
 
 /** All four tool annotations of MCP (specification, *Tools*). */
 interface Annotations {
@@ -205,6 +205,12 @@ export interface ViewMemo {
   page<Page extends Rendered>(cacheId: string, name: string, write: () => Page): Page;
   /** Characters held. */
   readonly size: number;
+}
+
+/** Signs and remembers the cursors of one caller. */
+export interface Cursors extends CursorMemory {
+  /** Returns a short signature under the caller's key. */
+  sign(text: string): string;
 }
 
 /** How many ads there are, when that was counted, in milliseconds since the epoch, and its place among all answers. */

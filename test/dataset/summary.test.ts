@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { adRows } from '../../src/dataset/ad-rows.ts';
-import { summarize, summaryText } from '../../src/dataset/gathering-report.ts';
+import { summaryText } from '../../src/dataset/gathering-report.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { languages } from '../present/languages.ts';
 
@@ -19,50 +19,40 @@ const ran = (days: number) => ({
 });
 
 describe('a summary', () => {
+  const lineOf = (label: string, rows: ReturnType<typeof rowsOf>) =>
+    summaryText(rows)
+      .split('\n')
+      .find((line) => line.startsWith(label));
+
   test('counts every label, writes "none" out, and counts what is left out', () => {
     const formats = 'ABCDEFGHIJ'.split('').flatMap((format, index) => Array.from({ length: 12 - index }, () => format));
     const ads = formats.map((displayFormat, index) => ({ id: `${index}`, displayFormat }));
-    const { formats: counted } = summarize(rowsOf([...ads, { id: 'x' }, { id: 'y' }]));
-    expect(counted.distinct).toBe(10);
-    expect(counted.counts.slice(0, 2)).toEqual([
-      { value: 'A', ads: 12 },
-      { value: 'B', ads: 11 },
-    ]);
-    expect(counted.counts.at(-1)).toEqual({ value: null, ads: 2 });
-    expect(counted.left).toEqual({ values: 2, ads: 7 });
-    const all = [...counted.counts.map(({ ads: number }) => number), counted.left.ads];
-    expect(all.reduce((sum, number) => sum + number)).toBe(formats.length + 2);
+    expect(lineOf('Formats', rowsOf([...ads, { id: 'x' }, { id: 'y' }]))).toBe(
+      'Formats (10): A 12, B 11, C 10, D 9, E 8, F 7, G 6, H 5, 2 others 7, none 2',
+    );
   });
 
   test('spreads the days that ads ran', () => {
     const known = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((days) => ({ id: `${days}`, ...ran(days) }));
-    const { daysRunning, active } = summarize(rowsOf([...known, { id: 'x' }]));
-    expect(daysRunning).toEqual({ ads: 10, unknown: 1, min: 1, median: 5.5, p90: 9, max: 100 });
-    expect(active).toEqual({ running: 0, ended: 10, unknown: 1 });
-    expect(summarize(rowsOf([])).daysRunning).toEqual({
-      ads: 0,
-      unknown: 0,
-      min: null,
-      median: null,
-      p90: null,
-      max: null,
-    });
+    const rows = rowsOf([...known, { id: 'x' }]);
+    expect(lineOf('Days', rows)).toBe('Days running: min 1, median 5.5, 90th percentile 9, max 100; unknown of 1 ad');
+    expect(lineOf('11 ads', rows)).toBe('11 ads: 0 still running, 10 ended, 1 unknown.');
+    expect(lineOf('Days', rowsOf([]))).toBe('Days running: unknown of 0 ads');
   });
 
   test('counts an ad for each of its countries, and months from the newest', () => {
-    const { countries, monthsStarted } = summarize(
-      rowsOf([
-        { id: 'a', countries: ['DE', 'AT'], startedAt: '2026-02-03' },
-        { id: 'b', countries: ['DE'], startedAt: '2026-04-03' },
-        { id: 'c' },
-      ]),
-    );
-    expect(countries.counts).toEqual([
-      { value: 'DE', ads: 2 },
-      { value: 'AT', ads: 1 },
-      { value: null, ads: 1 },
+    const rows = rowsOf([
+      { id: 'a', countries: ['DE', 'AT'], startedAt: '2026-02-03' },
+      { id: 'b', countries: ['DE'], startedAt: '2026-04-03' },
+      { id: 'c' },
     ]);
-    expect(monthsStarted.counts.map(({ value }) => value)).toEqual(['2026-04', '2026-02', null]);
+    expect(lineOf('Countries', rows)).toBe('Countries (an ad may count for several) (2): DE 2, AT 1, none 1');
+    expect(lineOf('Months', rows)).toBe('Months started, newest first (2): 2026-04 1, 2026-02 1, none 1');
+  });
+
+  test('takes an advertiser whose name has spaces around it for one', () => {
+    const rows = rowsOf([' Acme', 'Acme', 'Acme '].map((pageName, id) => ({ id: `${id}`, page: { pageName } })));
+    expect(lineOf('Advertisers', rows)).toBe('Advertisers (1): "Acme" 3');
   });
 
   test('reads as text', () => {
@@ -76,7 +66,7 @@ describe('a summary', () => {
       },
       { id: 'b', page: { pageName: 'Trail "House"' }, displayFormat: 'none', body: 'Walk more.' },
     ];
-    expect(summaryText(summarize(rowsOf(ads, { language: 'en', variant: 'a' })))).toBe(
+    expect(summaryText(rowsOf(ads, { language: 'en', variant: 'a' }))).toBe(
       [
         '2 ads: 0 still running, 1 ended, 1 unknown.',
         `Advertisers (1): "Trail 'House'" 2`,
@@ -107,7 +97,7 @@ describe('a summary', () => {
       startedAt: new Date(start - index * 40 * day).toISOString(),
     }));
     for (const most of [700, 300]) {
-      const text = summaryText(summarize(rowsOf(ads, { language: 'en', variant: 'v' })), most);
+      const text = summaryText(rowsOf(ads, { language: 'en', variant: 'v' }), most);
       expect(estimateTokens(text)).toBeLessThanOrEqual(most);
       expect(text.split('\n')).toHaveLength(12);
       expect(text).toMatch(/Advertisers \(600\): .* \d+ others \d+/);

@@ -4,7 +4,7 @@ import { openCalls } from '../../src/app.ts';
 import { readConfig } from '../../src/config/read-config.ts';
 import { createLog } from '../../src/log/log.ts';
 import { toolName } from '../../src/tools/catalog.ts';
-import { writeCursor } from '../../src/tools/cursor.ts';
+import { writeCursor } from '../../src/tools/pager.ts';
 import { searchAds } from '../../src/tools/search-ads.ts';
 import type { ToolContext } from '../../src/tools/tool.ts';
 import { test } from '../support/fixtures.ts';
@@ -65,7 +65,7 @@ describe('pages of answers that are kept', () => {
     let largest = 0;
     for (const limit of limits) {
       const { data, text } = await searchAds.run({ limit, detail: 'full' }, context);
-      largest = Math.max(largest, JSON.stringify(data).length + text.length + 100);
+      largest = Math.max(largest, JSON.stringify(data).length + text.length + 100, 3 * text.length + 100);
     }
     service.requests.length = 0;
     for (let shown = 0; shown < 20_000; shown += shown < 100 ? 3 : 1) {

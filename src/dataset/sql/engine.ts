@@ -20,7 +20,7 @@ type Sqlite = Pick<Sqlite3Static, 'version'> & {
   wasm: Sqlite3Static['wasm'];
 };
 
-const STEPS = 1000;
+const stepsBetween = 1000;
 
 /**
  * One SQLite database in memory, in a WebAssembly instance that has no file system. Tables are filled once; from
@@ -92,7 +92,7 @@ export class SqlEngine {
       this.#interrupted = interruption();
       return Number(this.#interrupted !== undefined);
     };
-    capi.sqlite3_progress_handler(this.#db, STEPS, interrupt, 0);
+    capi.sqlite3_progress_handler(this.#db, stepsBetween, interrupt, 0);
   }
 
   /** Compiles the one statement of `sql`; a second one, or none, is refused before anything runs. */
@@ -231,22 +231,22 @@ interface ActionCodes {
   SQLITE_RECURSIVE: number;
 }
 
-const JSON_TABLES = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
-const READABLE = new Set<string>([...tableNames, ...JSON_TABLES]);
+const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
+const readable = new Set<string>([...tableNames, ...jsonTables]);
 
 /** Tables the engine makes of itself: the schema, statistics, pages, compiled statements, pragmas. */
-const OF_THE_ENGINE = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
+const ofTheEngine = /^(?:sqlite_|pragma_|dbstat|bytecode|tables_used|fts\d|rtree)/i;
 /** Functions that reach outside, tell of the engine, or belong to modules that are gone. */
-const REFUSED_FUNCTION =
+const refusedFunction =
   /^(?:load_extension|readfile|writefile|edit|eval|sqlite_.*|fts\d.*|rtree.*|bm25|highlight|snippet|match|unknown|last_insert_rowid|changes|total_changes)$/i;
 
 /** Reading is all a statement may do. What it is made of is never looked at, only what the engine is about to do. */
 export function mayUse({ code, first, second }: Action, codes: ActionCodes): boolean {
   if (code === codes.SQLITE_SELECT || code === codes.SQLITE_RECURSIVE) return true;
-  if (code === codes.SQLITE_FUNCTION) return !REFUSED_FUNCTION.test(second ?? '');
+  if (code === codes.SQLITE_FUNCTION) return !refusedFunction.test(second ?? '');
   if (code !== codes.SQLITE_READ) return false;
   // Without a column it may be the name of a common table expression, of which only the number of rows is asked.
-  return second === '' ? !OF_THE_ENGINE.test(first ?? '') : READABLE.has((first ?? '').toLowerCase());
+  return second === '' ? !ofTheEngine.test(first ?? '') : readable.has((first ?? '').toLowerCase());
 }
 
 type Exports = Record<
@@ -254,8 +254,8 @@ type Exports = Record<
   (...values: number[]) => number
 >;
 
-const SQLITE_STATIC = 0;
-const BYTES_PER_CHAR = 3;
+const sqliteStatic = 0;
+const bytesPerChar = 3;
 
 /** Writes rows with an INSERT statement. All texts of a row lie side by side in memory that the next row takes over. */
 class RowWriter {
@@ -281,7 +281,7 @@ class RowWriter {
     for (const [index, cell] of row.entries()) {
       if (typeof cell === 'string') {
         const { written } = this.#encoder.encodeInto(cell, heap.subarray(at));
-        this.#exports.sqlite3_bind_text(this.#statement, index + 1, at, written, SQLITE_STATIC);
+        this.#exports.sqlite3_bind_text(this.#statement, index + 1, at, written, sqliteStatic);
         at += written;
       } else if (cell === null) this.#exports.sqlite3_bind_null(this.#statement, index + 1);
       else this.#exports.sqlite3_bind_double(this.#statement, index + 1, cell);
@@ -299,7 +299,7 @@ class RowWriter {
   #roomFor(row: readonly Cell[]): Uint8Array | undefined {
     const { wasm } = this.#sqlite;
     let needed = 8;
-    for (const cell of row) if (typeof cell === 'string') needed += BYTES_PER_CHAR * cell.length;
+    for (const cell of row) if (typeof cell === 'string') needed += bytesPerChar * cell.length;
     if (needed > this.#size) {
       wasm.dealloc(this.#buffer);
       this.#size = 0;
@@ -345,7 +345,7 @@ export class RowReader {
     const { capi, statement } = this.#prepared;
     const names = Array.from({ length: this.#count }, (_, index) => {
       const name = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
-      return cellText(name, MAX_NAME) || `column ${index + 1}`;
+      return cellText(name, maxName) || `column ${index + 1}`;
     });
     return names.map((name, index) => (names.indexOf(name) === index ? name : `${name} (${index + 1})`));
   }
@@ -385,7 +385,7 @@ export class RowReader {
   }
 }
 
-const MAX_NAME = 80;
+const maxName = 80;
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** A whole number too large for JSON keeps its digits as a text. */
@@ -397,9 +397,9 @@ function exact(value: bigint | number): number | string {
 const finite = (value: number): number | string =>
   Number.isFinite(value) ? value : value > 0 ? 'Infinity' : '-Infinity';
 
-const MAX_BLOB = 10_000;
+const maxBlob = 10_000;
 
 function blobText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes.subarray(0, MAX_BLOB)).toString('hex');
-  return `x'${hex}${bytes.length > MAX_BLOB ? `… (+${bytes.length - MAX_BLOB} bytes)` : "'"}`;
+  const hex = Buffer.from(bytes.subarray(0, maxBlob)).toString('hex');
+  return `x'${hex}${bytes.length > maxBlob ? `… (+${bytes.length - maxBlob} bytes)` : "'"}`;
 }

@@ -127,7 +127,7 @@ export type Reply =
 
 /** A text cleaned and at most `max` characters long, saying how many are missing. */
 export function cellText(text: string, max: number): string {
-  const looked = text.slice(0, 2 * max + MARGIN);
+  const looked = text.slice(0, 2 * max + margin);
   const clean = sanitize(looked);
   if (looked.length === text.length && clean.length <= max) return clean;
   const end = isHighSurrogate(clean.charCodeAt(max - 1)) ? max - 1 : max;
@@ -137,7 +137,7 @@ export function cellText(text: string, max: number): string {
 }
 
 /** What is not seen takes room in a text too. */
-const MARGIN = 200;
+const margin = 200;
 
 const isHighSurrogate = (code: number) => code >= 0xd800 && code < 0xdc00;
 
@@ -148,24 +148,24 @@ export function explainProblem({ reason, detail }: SqlProblem, limits: Statement
 
 const seconds = (ms: number) => `${Math.round(ms / 100) / 10} seconds`;
 const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
-const SELECT_ONLY =
+const selectOnly =
   'Only a SELECT (also WITH … SELECT) over the tables of the dataset is allowed: no writing, PRAGMA, ATTACH, EXPLAIN, and no tables or functions of the engine itself.';
-const LESS = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
+const less = 'Filter with WHERE, aggregate in fewer steps, or join on ids.';
 
 const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[]> = {
-  refused: () => [SELECT_ONLY, tablesText()],
+  refused: () => [selectOnly, tablesText()],
   wrong: () => ['SQLite could not run the statement.'],
   tail: () => [
     'The SQL holds more than one statement, and none of them was run. Send one SELECT without anything after it.',
   ],
   empty: () => ['The SQL holds no statement. Send one SELECT.', tablesText()],
-  slow: ({ statementMs }) => [`The statement was stopped after ${seconds(statementMs)}.`, LESS],
-  endless: ({ exportMs }) => [`The export was stopped after ${seconds(exportMs)} of work.`, LESS],
+  slow: ({ statementMs }) => [`The statement was stopped after ${seconds(statementMs)}.`, less],
+  endless: ({ exportMs }) => [`The export was stopped after ${seconds(exportMs)} of work.`, less],
   memory: ({ workingBytes }) => [
     `The statement needed more than ${megabytes(workingBytes)} of memory.`,
-    `${LESS} Select only the columns you need.`,
+    `${less} Select only the columns you need.`,
   ],
-  long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, LESS],
+  long: () => [`The statement put together a text of more than ${engineLimits.SQLITE_LIMIT_LENGTH} characters.`, less],
   stopped: () => ['The statement was stopped.'],
   json: () => ['The column json could not be loaded.'],
   tables: ({ tableBytes }) => [
@@ -173,13 +173,13 @@ const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[
   ],
 };
 
-const MAX_DETAIL = 300;
-const UNKNOWN_NAME = /no such (?:table|column): (\S{1,100})/;
+const maxDetail = 300;
+const unknownName = /no such (?:table|column): (\S{1,100})/;
 
 /** The engine's words may quote what an advertiser wrote. */
 function detailTexts(detail: string): string[] {
-  const message = `SQLite says: ${quote(cellText(sanitizeLine(detail), MAX_DETAIL))}.`;
-  const [, name] = UNKNOWN_NAME.exec(detail) ?? [];
+  const message = `SQLite says: ${quote(cellText(sanitizeLine(detail), maxDetail))}.`;
+  const [, name] = unknownName.exec(detail) ?? [];
   if (name === undefined) return [message, 'Correct the SQL and call again.'];
   return [message, ...suggestion(name), tablesText()];
 }

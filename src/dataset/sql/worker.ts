@@ -16,8 +16,8 @@ import {
  */
 const { limits, stop } = workerData as WorkerSetup;
 const stopped = new Int32Array(stop);
-const BATCH_ROWS = 500;
-const BATCH_CHARS = 500_000;
+const batchRows = 500;
+const batchChars = 500_000;
 
 let deadline = Number.POSITIVE_INFINITY;
 let exported: { reader: RowReader; spentMs: number; close(): void } | undefined;
@@ -81,7 +81,7 @@ function nextBatch(): Batch {
 function readBatch(reader: RowReader): Batch {
   const rows: Cell[][] = [];
   let chars = 0;
-  while (rows.length < BATCH_ROWS && chars < BATCH_CHARS) {
+  while (rows.length < batchRows && chars < batchChars) {
     if (!reader.step()) return { columns: reader.columns(), rows, done: true };
     const row = reader.row((text) => text);
     for (const cell of row) chars += typeof cell === 'string' ? cell.length : 8;
