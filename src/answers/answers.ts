@@ -7,6 +7,7 @@ import {
   type Call,
   fingerprint,
   itemsOf,
+  type Operation,
   operations,
   raceAbort,
   replayed,
@@ -162,7 +163,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
     try {
       const dataset = await datasets.of(call, { toAdd: true });
       const source = { at: now() - age, order, listedBy: call.operation.name, requestId };
-      const items = text === undefined ? () => itemsIn(call, raw) : itemsInText(call, text);
+      const items = text === undefined ? () => itemsIn(call.operation, raw) : itemsInText(call.operation, text);
       await dataset.addItems({ type: itemTypeOf(call), items, size: text?.length, ...source });
     } catch (error) {
       onError(error);
@@ -275,11 +276,11 @@ const isOverMaxCredits = (error: unknown) =>
 const itemTypeOf = ({ operation: { name }, query }: Call): ItemType =>
   name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';
 
-const itemsIn = ({ operation: { name } }: Call, raw: unknown): readonly unknown[] =>
+const itemsIn = ({ name }: Operation, raw: unknown): readonly unknown[] =>
   name === 'getAd' || name === 'getPage' ? [raw] : (raw as { items: readonly unknown[] }).items;
 
-/** Holds on to the text alone: what was read from it may take twenty times as much. */
-const itemsInText = (call: Call, text: string) => () => itemsIn(call, JSON.parse(text));
+/** Holds on to the text alone: what was read from it, and the call, may take twenty times as much. */
+const itemsInText = (operation: Operation, text: string) => () => itemsIn(operation, JSON.parse(text));
 
 const notAccepted = () =>
   new AdLibraryError({
