@@ -14,27 +14,27 @@ export async function loadLanguageDetector(): Promise<DetectLanguage> {
 }
 
 /** The detector reads no further than 1,000 characters; addresses and tags go before that. */
-const MAX_CHARS = 1500;
-const NO_WORDS = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
+const maxChars = 1500;
+const noWords = /https?:\S*|(?<!\S)\S*@\S*|#\S+|www\.\S*|\{\{[^{}]*\}\}|[\p{Extended_Pictographic}\p{Nd}]/gu;
 
-const DENSE_SCRIPTS = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
-const DENSE = new RegExp(`[${DENSE_SCRIPTS}]`, 'gu');
-const LATIN = /\p{Script=Latin}+/gu;
+const denseScripts = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}`;
+const dense = new RegExp(`[${denseScripts}]`, 'gu');
+const latin = /\p{Script=Latin}+/gu;
 
 /** Four characters of a script that says as much with one as others do with four letters. */
-const FOUR_DENSE = new RegExp(`^(?:[^${DENSE_SCRIPTS}]*[${DENSE_SCRIPTS}]){4}`, 'u');
-const FOURTEEN_LETTERS = /^(?:\P{L}*\p{L}){14}/u;
-const saysEnough = (words: string): boolean => FOURTEEN_LETTERS.test(words) || FOUR_DENSE.test(words);
+const fourDense = new RegExp(`^(?:[^${denseScripts}]*[${denseScripts}]){4}`, 'u');
+const fourteenLetters = /^(?:\P{L}*\p{L}){14}/u;
+const saysEnough = (words: string): boolean => fourteenLetters.test(words) || fourDense.test(words);
 
 function plainWords(text: string): string {
-  const words = text.slice(0, MAX_CHARS).normalize('NFKC').replace(NO_WORDS, ' ');
-  return (isMostlyDense(words) ? words.replace(LATIN, ' ') : words).replace(/\s+/g, ' ').trim();
+  const words = text.slice(0, maxChars).normalize('NFKC').replace(noWords, ' ');
+  return (isMostlyDense(words) ? words.replace(latin, ' ') : words).replace(/\s+/g, ' ').trim();
 }
 
 /** Then Latin letters among them spell brand names. */
 function isMostlyDense(words: string): boolean {
-  if (!FOUR_DENSE.test(words)) return false;
-  const others = words.replace(DENSE, '').length;
+  if (!fourDense.test(words)) return false;
+  const others = words.replace(dense, '').length;
   return 4 * (words.length - others) > others;
 }
 
@@ -42,12 +42,12 @@ function isMostlyDense(words: string): boolean {
 const hasOwnScript = (language: string): boolean => new Intl.Locale(language).maximize().script !== 'Latn';
 
 /** The detector takes the two for one. These words of advertising differ between them. */
-const INDONESIAN = new Set(
+const indonesianWords = new Set(
   'bisa gratis kamu karena uang mobil diskon ongkir kirim pengiriman dikirim yuk banget nggak hanya saja sepatu inggris sangat kualitas harga hari coba beli rp kalian'.split(
     ' ',
   ),
 );
-const MALAY = new Set(
+const malayWords = new Set(
   'boleh percuma awak kerana wang kereta diskaun penghantaran dihantar jom sahaja kasut inggeris cuba kualiti rm anda hanya tawaran'.split(
     ' ',
   ),
@@ -56,6 +56,6 @@ const MALAY = new Set(
 function indonesianOrMalay(text: string): 'id' | 'ms' {
   let malay = 0;
   for (const word of text.toLowerCase().split(/[^a-z]+/))
-    malay += Number(MALAY.has(word)) - Number(INDONESIAN.has(word));
+    malay += Number(malayWords.has(word)) - Number(indonesianWords.has(word));
   return malay > 0 ? 'ms' : 'id';
 }

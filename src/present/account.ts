@@ -1,7 +1,8 @@
 import * as z from 'zod';
+import type { SentField, ShownWith } from './fields.ts';
 import { count, framed, joined, type ListFrame } from './list-text.ts';
 import { quote, word } from './safe-text.ts';
-import { dayOf, type Fields, fullView, idOf, isNumber, isObject, type Kept, keep } from './values.ts';
+import { dayOf, type Fields, fullView, idOf, isNumber, isObject, keep, viewTable } from './values.ts';
 
 /** Account, credits and identity show the API's fields as they are, without nulls. */
 export const AccountView = z.looseObject({});
@@ -101,21 +102,22 @@ function valueText(value: unknown): string {
 export const CollectionView = z.looseObject({ id: z.string() });
 
 const collectionFields = {
-  name: 40,
-  type: 12,
-  isDefault: 'flag',
-  defaultType: 12,
-  isOwner: 'flag',
-  adCount: 'number',
-  pageCount: 'number',
-} as const;
+  name: { is: 'text', brief: 40 },
+  type: { is: 'text', brief: 12 },
+  isDefault: { is: 'flag', brief: true },
+  defaultType: { is: 'text', brief: 12 },
+  isOwner: { is: 'flag', brief: true },
+  adCount: { is: 'number', brief: true },
+  pageCount: { is: 'number', brief: true },
+} as const satisfies Record<string, SentField>;
+const shownFields = viewTable(collectionFields, 'brief');
 
-export type CollectionView = Kept<typeof collectionFields> & { id: string };
+export type CollectionView = ShownWith<typeof collectionFields, { brief: unknown }> & { id: string };
 
 export function viewCollection(collection: object): CollectionView {
   const source = collection as Fields;
   const view: CollectionView = { id: idOf(source.id) };
-  keep(view, source, collectionFields);
+  keep(view, source, shownFields);
   return view;
 }
 

@@ -71,18 +71,18 @@ function footer({ cursor, price, hasMore }: ListFrame, isCut: boolean): string {
 }
 
 /** `free`, `about 10 credits`, `at most about 30 credits`. */
-export function creditsText({ most, isExact }: Price): string {
+export function priceText({ most, isExact }: Price): string {
   if (most === 0) return 'free';
   return `${isExact ? '' : 'at most '}about ${count(Math.round(most * 1e6) / 1e6, 'credit')}`;
 }
 
 function restText(price: Price | undefined): string {
   if (price?.most === 0) return 'The rest of this page is free with cursor';
-  return `The rest of this page${price === undefined ? '' : ` costs ${creditsText(price)}`} with cursor`;
+  return `The rest of this page${price === undefined ? '' : ` costs ${priceText(price)}`} with cursor`;
 }
 
 function nextText(price: Price | undefined): string {
-  return price === undefined ? 'More with cursor' : `Next page: ${creditsText(price)}, with cursor`;
+  return price === undefined ? 'More with cursor' : `Next page: ${priceText(price)}, with cursor`;
 }
 
 /** `https://app/ads/<id>`, if every item's `appUrl` is the same address followed by its id. */

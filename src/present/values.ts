@@ -79,17 +79,6 @@ export function simpleFacts(fields: Record<string, SentField>): (view: object) =
     });
 }
 
-/** What `keep` makes of a table of fields. */
-export type Kept<Table> = {
-  -readonly [Name in keyof Table]?: Table[Name] extends 'number'
-    ? number
-    : Table[Name] extends 'flag'
-      ? boolean
-      : Table[Name] extends 'words'
-        ? string[]
-        : string;
-};
-
 /**
  * Copies the named fields of a service object, in the given order. Leaves out absent, null and empty values and those
  * of another type; bounds texts and lists.

@@ -31,7 +31,7 @@ import {
   questionKey,
   withoutRepeats,
 } from '../dataset/gatherings.ts';
-import { count, creditsText } from '../present/list-text.ts';
+import { count, priceText } from '../present/list-text.ts';
 import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import { maxPageSize } from './filter-values.ts';
 import {
@@ -396,7 +396,7 @@ async function estimate({ question, parts, contents }: Estimated, context: ToolC
   const pages = sumOf(rests.map((items) => Math.ceil(items / size)));
   const oldest = Math.min(...all.map(({ at }) => at));
   const summary = [
-    sentence({ ads, read, pages, price: cost && creditsText(cost) }),
+    sentence({ ads, read, pages, price: cost && priceText(cost) }),
     guessed.length > 0 && guessedText(guessed.length, knownBase ?? sent?.total, context),
     context.now - oldest > datedAge && `The number of ads is of ${minute(new Date(oldest).toISOString())}.`,
     took,

@@ -2,7 +2,15 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
-import { commonPairs, estimateTokens, fitsWithin, lengthWithin } from '../../src/present/tokens.ts';
+import {
+  clampLines,
+  commonPairs,
+  estimateTokens,
+  fitsWithin,
+  fit as leading,
+  lengthWithin,
+  truncate,
+} from '../../src/present/tokens.ts';
 import { languages } from './languages.ts';
 
 const actual = (text: string) => countTokens(text, { allowedSpecial: new Set(), disallowedSpecial: new Set() });
@@ -103,5 +111,117 @@ describe('the estimate of tokens', () => {
         expect(estimateTokens(text) * 2).toBeGreaterThanOrEqual(actual(text));
       }),
     );
+  });
+});
+
+const SUFFIX = /^(.*)… \(\+(\d+) chars\)$/s;
+
+describe('a text too long', () => {
+  test('stays whole when it fits', () => {
+    expect(truncate('Short and sweet', 40)).toBe('Short and sweet');
+  });
+
+  test('ends on a word and says how much is missing', () => {
+    const text = 'Summer sale on everything you love, while it lasts. '.repeat(10).trim();
+    const [, kept = '', missing = '0'] = SUFFIX.exec(truncate(text, 20)) ?? [];
+    expect(text.startsWith(kept)).toBe(true);
+    expect(text[kept.length]).toBe(' ');
+    expect(kept.length + Number(missing)).toBe(text.length);
+  });
+
+  test('shows some of a word that never ends', () => {
+    for (const word of ['a', 'Ab', 'QX', '한', '🔥', '7', 'ß'])
+      expect(truncate(word.repeat(100_000), 30), word).toMatch(/^[^…]{6,}… \(\+\d+ chars\)$/);
+  });
+
+  test('never ends inside a flag, a family or an accent', () => {
+    for (const piece of ['🇩🇪', '👩‍👩‍👧‍👦', '👍🏽', 'e\u0301', '한', '❤️']) {
+      for (let tokens = 8; tokens < 240; tokens += 7) {
+        const [, kept = ''] = SUFFIX.exec(truncate(piece.repeat(200), tokens)) ?? [];
+        expect(kept.length % piece.length, `${piece} at ${tokens}`).toBe(0);
+      }
+    }
+  });
+
+  test('is a start of the text within its tokens, with the rest counted', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 400 }), fc.integer({ min: 8, max: 80 }), (text, tokens) => {
+        const result = truncate(text, tokens);
+        expect(estimateTokens(result)).toBeLessThanOrEqual(tokens + 1);
+        if (result === text) return;
+        const [, kept = '', missing = '0'] = SUFFIX.exec(result) ?? [];
+        expect(text.startsWith(kept)).toBe(true);
+        expect(kept.length + Number(missing)).toBe(text.length);
+      }),
+    );
+  });
+});
+
+const render = (items: readonly string[]) => items.join('\n');
+
+describe('a list larger than its budget', () => {
+  test('is rendered once when it fits', () => {
+    let renders = 0;
+    const count = leading({
+      items: ['a', 'b'],
+      budget: 100,
+      render: (items) => {
+        renders++;
+        return render(items);
+      },
+    });
+    expect([count, renders]).toEqual([2, 1]);
+  });
+
+  test('shows as many leading items as fit, and no more', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.lorem(), { minLength: 1, maxLength: 60 }),
+        fc.integer({ min: 1, max: 400 }),
+        (items, budget) => {
+          const count = leading({ items, budget, render });
+          const cost = (n: number) => estimateTokens(render(items.slice(0, n)));
+          expect(count).toBeGreaterThanOrEqual(1);
+          if (count > 1) expect(cost(count)).toBeLessThanOrEqual(budget);
+          if (count < items.length) expect(cost(count + 1)).toBeGreaterThan(budget);
+        },
+      ),
+    );
+  });
+
+  test('is rendered four times at most where its items are about as long, however many there are', () => {
+    const length = fc.integer({ min: 20, max: 200 });
+    const lists = length.chain((usual) =>
+      fc.array(fc.integer({ min: usual, max: Math.ceil(1.2 * usual) }), { minLength: 2, maxLength: 400 }),
+    );
+    fc.assert(
+      fc.property(lists, fc.integer({ min: 50, max: 4000 }), (lengths, budget) => {
+        let renders = 0;
+        const items = lengths.map((words) => 'word '.repeat(words / 5));
+        const counted = (some: readonly string[]) => {
+          renders++;
+          return `${some.length} items:\n${render(some)}`;
+        };
+        leading({ items, budget, render: counted });
+        expect(renders).toBeLessThanOrEqual(4);
+      }),
+    );
+  });
+
+  test('is empty where the list is empty', () => {
+    expect(leading({ items: [], budget: 10, render })).toBe(0);
+  });
+
+  test('is cut within the line where there is but one', () => {
+    const cut = clampLines('words that never end '.repeat(1000), 100);
+    expect(estimateTokens(cut)).toBeLessThanOrEqual(110);
+    expect(cut).toMatch(/^words that .*… \(\+\d+ chars\)\n\(cut to fit: \d+ more characters\)$/);
+  });
+
+  test('is cut at a line, and says so, when even one item is too much', () => {
+    const text = Array.from({ length: 100 }, (_, line) => `line number ${line}`).join('\n');
+    const cut = clampLines(text, 100);
+    expect(estimateTokens(cut)).toBeLessThanOrEqual(100);
+    expect(cut).toMatch(/line number \d+\n\(cut to fit: \d+ more characters\)$/);
   });
 });

@@ -198,14 +198,17 @@ export interface Bar {
   isCut: boolean;
 }
 
-const DAY = 86_400_000;
+const dayMs = 86_400_000;
 
 export const dayOf = (iso: string | undefined): number => Date.parse(iso?.slice(0, 10) ?? '');
 
 /** When an ad was last known to run. */
 const endOf = ({ endDate, lastSeenAt, active }: BoardAd): number => dayOf(active === false ? endDate : lastSeenAt);
 
-/** Ends today at the latest, where that is known. Begins with the first ad, or after the oldest twentieth where a few old ads would squeeze all the others. */
+/**
+ * The axis ends today at the latest, if the day is known. The axis begins with the first ad, or after the oldest twentieth
+ * where a few old ads would squeeze all the others.
+ */
 export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
   const end = dayOf(today) || Number.POSITIVE_INFINITY;
   const isPast = (time: number) => time <= end;
@@ -216,7 +219,7 @@ export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
   const [first = to] = starts;
   const most = starts[Math.floor(starts.length / 20)] ?? to;
   const from = to - first > 2 * (to - most) ? most : first;
-  return { from: Math.min(from, to - 7 * DAY), to };
+  return { from: Math.min(from, to - 7 * dayMs), to };
 }
 
 export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
