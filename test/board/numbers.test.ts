@@ -1,16 +1,11 @@
 import * as fc from 'fast-check';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ShownBoard, showBoard } from '../support/board/board-host.ts';
-import { type BoardService, now, someAds, startBoardService } from '../support/board/board-service.ts';
-import { boardTest } from '../support/board/board-test.ts';
+import { expect, test } from 'vitest';
+import type { ShownBoard } from '../support/board/board-host.ts';
+import { now, someAds } from '../support/board/board-service.ts';
+import { boardTest, reads } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
-import { launchChromium } from '../support/board/launch-chromium.ts';
-import type { TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
-const title = ({ board }: ShownBoard, text: string) =>
-  board.locator('#title', { hasText: new RegExp(`^${text}$`) }).waitFor();
 const textOf = ({ board }: ShownBoard, selector: string) => board.locator(selector).textContent();
 const heights = async (shown: ShownBoard) =>
   (await shown.messages('ui/notifications/size-changed')).map(({ params }) => Number(params.height));
@@ -20,10 +15,10 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
 
   test('a search that found more says so in its heading and over its charts, with filters as well', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 20 } });
-    await title(shown, '20 of 90 ads');
+    await reads(shown, '20 of 90 ads');
     expect(await textOf(shown, '#part')).toBe('Charts of the 20 ads shown, out of 90. The others may look different.');
     await shown.board.locator('.chip', { hasText: /^Running/ }).click();
-    await title(shown, '10 of 20 ads');
+    await reads(shown, '10 of 20 ads');
     expect(await textOf(shown, '#part')).toContain('the 10 ads shown, out of 90');
     expect(await textOf(shown, '#subtitle')).toContain('90 found');
   });
@@ -33,11 +28,11 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
       tool: 'gather_ads',
       args: { filters: { countries: ['DE'] }, maxAds: 10, maxCredits: 50 },
     });
-    await title(part, '10 of 45 ads');
+    await reads(part, '10 of 45 ads');
     expect(await textOf(part, '#part')).toContain('of the 10 ads shown, out of 45');
     expect(await textOf(part, '#subtitle')).toContain('not complete');
     const all = await boards.show({ tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } });
-    await title(all, '90 ads');
+    await reads(all, '90 ads');
     expect(await textOf(all, '#part')).toBe('');
   });
 
@@ -47,7 +42,7 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
       args: { limit: 20 },
       passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll('"totalHits":90', '"other":0')),
     });
-    await title(shown, '20 ads');
+    await reads(shown, '20 ads');
     expect(await textOf(shown, '#part')).toBe('Charts of the 20 ads shown. There are more, which may look different.');
   });
 
@@ -68,13 +63,13 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
     const filters = { countries: ['US'] };
     const estimated = { tool: 'gather_ads', args: { filters, maxCredits: 0 } };
     const part = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 10, maxCredits: 50 } });
-    await title(part, '10 of 45 ads');
+    await reads(part, '10 of 45 ads');
     const rest = await boards.show(estimated);
-    await title(rest, '35 of 45 ads in 1 page, (?:at most|about) \\d+ credits?');
+    await reads(rest, '35 of 45 ads in 1 page, (?:at most|about) \\d+ credits?');
     const all = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 90, maxCredits: 50 } });
-    await title(all, '45 ads');
+    await reads(all, '45 ads');
     const held = await boards.show(estimated);
-    await title(held, '45 ads');
+    await reads(held, '45 ads');
     await held.board.locator('.card').first().waitFor();
   });
 
@@ -106,7 +101,7 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
     const shown = await boards.show({ tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 }, passOn: failing });
     await shown.board.getByRole('alert').getByText('The ads could not be read. Not now.').waitFor();
     await shown.board.getByRole('button', { name: 'Try again' }).click();
-    await title(shown, '90 ads');
+    await reads(shown, '90 ads');
     expect(await textOf(shown, '#problem')).toBe('');
   });
 });
@@ -119,7 +114,7 @@ inChromium(
 
     test('is sorted, filtered and drawn as a whole', async () => {
       const shown = await boards.show(gathered);
-      await title(shown, '2,600 ads');
+      await reads(shown, '2,600 ads');
       expect(await shown.board.locator('#list .open').first().textContent()).toBe('Offer 2598');
       expect(await textOf(shown, '#charts figure:nth-child(2) .ends')).toBe('02,603');
       expect(await shown.board.locator('.chip', { hasText: /^Running/ }).textContent()).toBe('Running1,300');
@@ -147,7 +142,7 @@ inChromium(
       expect(await textOf(shown, '#subtitle')).toContain(`${(2600 - read).toLocaleString('en')} more to come`);
       const before = shown.calls.length;
       await shown.board.getByRole('button', { name: 'Try again' }).click();
-      await title(shown, '2,600 ads');
+      await reads(shown, '2,600 ads');
       const asked = shown.calls
         .slice(before)
         .flatMap(({ name, arguments: { ids } }) => (name === 'board_ads' ? [ids as string[]] : []));
@@ -214,20 +209,10 @@ const someAd = fc.record({
 });
 
 inChromium('the numbers of the board', () => {
-  let browser: Browser;
-  let service: BoardService;
-  let server: TestServer;
-  beforeAll(async () => {
-    [browser, service] = await Promise.all([launchChromium(), startBoardService(() => [])]);
-    server = await service.start();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await service?.close();
-  });
+  const boards = boardTest(() => []);
   let run = 0;
   const rowsOf = async (sql: string) =>
-    (await server.call('query_ads', { sql, limit: 1000 })).data.rows as [never, number][];
+    (await (await boards.server).call('query_ads', { sql, limit: 1000 })).data.rows as [never, number][];
   const shownNumber = (value: number) => new Intl.NumberFormat('en').format(value);
 
   test('are those that SQL counts', { timeout: 240_000 }, async () => {
@@ -239,16 +224,15 @@ inChromium('the numbers of the board', () => {
         page: { pageName: page },
         ...ad,
       }));
-      await service.library.import(
+      await boards.service.library.import(
         (async function* () {
           yield records.map((ad) => `${JSON.stringify(ad)}\n`).join('');
         })(),
       );
       const args = { filters: { pageId: [page] }, maxAds: 100, maxCredits: 100 };
-      const shown = await showBoard(browser, server.client, { tool: 'gather_ads', args });
-      await title(shown, `${ads.length} ads`);
+      const shown = await boards.show({ tool: 'gather_ads', args });
+      await reads(shown, `${ads.length} ads`);
       const drawn = await drawnOn(shown);
-      await shown.close();
       const from = `FROM ads WHERE pageId = '${page}'`;
       const noteOf = (name: string) => drawn.notes.find((note) => note.startsWith(name)) ?? '';
 

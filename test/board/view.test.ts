@@ -3,16 +3,12 @@ import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
 import type { HostOptions, ShownBoard } from '../support/board/board-host.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest } from '../support/board/board-test.ts';
+import { boardTest, button, reads, status } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 
 const gathered: HostOptions = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Waits for the title, which comes with the last ads. */
-const reads = async ({ board }: ShownBoard, title: string) => {
-  await board.locator('#title', { hasText: new RegExp(`^${title}$`) }).waitFor();
-};
 const chip = ({ board }: ShownBoard, name: string) => board.locator('.chip', { hasText: new RegExp(`^${name}\\d+$`) });
 const titles = ({ board }: ShownBoard) => board.locator('#list .open').allTextContents();
 
@@ -180,5 +176,235 @@ inChromium('the board in a host', () => {
     await shown.board.locator('#list .open').first().click();
     await shown.board.getByRole('dialog').waitFor();
     expect(await violations()).toEqual([]);
+  });
+});
+
+const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
+
+inChromium('what can be done on the board', () => {
+  const boards = boardTest(someAds(30));
+
+  test('selected ads go to the conversation by their ids alone', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 of 30 ads');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await shown.board.getByLabel('Select: Offer 4').check();
+    await button(shown, 'Ask about them').click();
+    await status(shown, '2 ads handed to the conversation.');
+    const ids = `${idOf(1)}, ${idOf(4)}`;
+    const [message] = await shown.messages('ui/message');
+    expect(message?.params).toEqual({
+      role: 'user',
+      content: [{ type: 'text', text: `Tell me about these 2 ads from the board: ${ids}` }],
+    });
+    const contexts = await shown.messages('ui/update-model-context');
+    expect(contexts.at(-1)?.params).toEqual({ content: [{ type: 'text', text: `Selected on the board: ${ids}` }] });
+    await button(shown, 'Clear the selection').click();
+    expect(await shown.board.locator('.selected').count()).toBe(0);
+  });
+
+  test('selected ads are saved to a collection of the member', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 of 30 ads');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await shown.board.getByLabel('Select: Offer 2').check();
+    const { data } = await (await boards.service.start()).call('list_collections');
+    const { name = '', id } = data.items[0] ?? {};
+    for (const outcome of ['2 ads saved.', '2 ads saved, all of them there already.']) {
+      await button(shown, 'Save …').click();
+      await shown.board.getByRole('dialog').getByRole('button', { name }).click();
+      await status(shown, outcome);
+    }
+    const saved = shown.calls.filter((call) => call.name === 'add_collection_item').map((call) => call.arguments);
+    expect(saved.slice(0, 2)).toEqual([
+      { collectionId: id, itemType: 'ads', itemId: idOf(1) },
+      { collectionId: id, itemType: 'ads', itemId: idOf(2) },
+    ]);
+  });
+
+  test('where the server only reads, nothing can be saved', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } }, { readOnly: true });
+    await reads(shown, '6 of 30 ads');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await button(shown, 'Ask about them').waitFor();
+    expect(await button(shown, 'Save …').count()).toBe(0);
+  });
+
+  test('a landing page opens through the host, and its host is shown first', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 of 30 ads');
+    await button(shown, 'Offer 3').click();
+    await button(shown, 'Open shop.example ↗').click();
+    await expect.poll(() => shown.messages('ui/open-link')).toHaveLength(1);
+    const [{ params } = { params: {} }] = await shown.messages('ui/open-link');
+    expect(params).toEqual({ url: 'https://shop.example/offer/3' });
+  });
+
+  test('what a host refuses is said in a word', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 of 30 ads');
+    await shown.page.evaluate('window.refusing = { "ui/message": "Not now.", "ui/open-link": "Not allowed." }');
+    await shown.board.getByLabel('Select: Offer 1').check();
+    await button(shown, 'Ask about them').click();
+    await status(shown, 'The conversation did not take the message: Not now.');
+  });
+
+  test('a call that was cancelled says so', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
+    await reads(shown, '6 of 30 ads');
+    await shown.notify('ui/notifications/tool-cancelled', { reason: 'x' });
+    await status(shown, 'The call was cancelled.');
+  });
+
+  test('where a host drops what a result says to the board, its data do', async () => {
+    const shown = await boards.show({
+      tool: 'search_ads',
+      args: { limit: 6 },
+      passOn: (result) => ('items' in Object(result.structuredContent) ? withoutMeta(result) : result),
+    });
+    await reads(shown, '6 of 30 ads');
+    expect(shown.calls[0]).toMatchObject({ name: 'board_ads', arguments: { ids: [0, 1, 2, 3, 4, 5].map(idOf) } });
+  });
+
+  test('ads that the server keeps no longer are shown as the result lists them', async () => {
+    const lost = idOf(3).replace('0', 'f');
+    const shown = await boards.show({
+      tool: 'search_ads',
+      args: { limit: 6 },
+      passOn: (result) => JSON.parse(JSON.stringify(result).replaceAll(idOf(3), lost)),
+    });
+    await reads(shown, '6 of 30 ads');
+    expect(shown.calls[0]?.arguments.ids).toContain(lost);
+    await shown.board.getByLabel('Select: Offer 3').check();
+    expect(await shown.board.locator('.card', { hasText: 'Offer 3' }).textContent()).toContain(
+      'First line of offer 3.',
+    );
+  });
+
+  const withoutCalls = "window.refusing = { 'tools/call': 'Not now.' }";
+  test.each([
+    [
+      'drops it from every result',
+      { passOn: withoutMeta },
+      /^The ads could not be read\. The host did not pass on the ads/,
+    ],
+    ['makes no calls', { passOn: withoutMeta, script: withoutCalls }, /Not now\.$/],
+    ['makes no calls, and drops nothing', { script: withoutCalls }, /Not now\.$/],
+  ])('where a host %s, the board shows what the result lists, or says why not', async (_, host, problem) => {
+    const listed = await boards.show({ tool: 'search_ads', args: { limit: 6 }, ...host });
+    await reads(listed, '6 of 30 ads');
+    await expect.poll(() => listed.board.getByRole('status').textContent()).toBe('');
+    await listed.board.locator('.card', { hasText: 'First line of offer 3.' }).locator('.track i').waitFor();
+    expect(await button(listed, /^More ads/).count()).toBe(0);
+    const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
+    await bare.board.getByRole('alert').getByText(problem).waitFor();
+    await button(bare, 'Try again').waitFor();
+  });
+});
+
+const paid = ({ calls }: ShownBoard) => calls.filter(({ name }) => name === 'search_ads');
+
+inChromium('more ads of a search', () => {
+  const boards = boardTest(someAds(30));
+
+  test('take a second click, on a button that names the price', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 12 } });
+    await reads(shown, '12 of 30 ads');
+    await button(shown, 'More ads for about 2 credits …').click();
+    await button(shown, 'Cancel').click();
+    await button(shown, 'More ads for about 2 credits …').click();
+    await button(shown, 'Search for about 2 credits').waitFor();
+    expect(paid(shown)).toEqual([]);
+    await button(shown, 'Search for about 2 credits').click();
+    await reads(shown, '24 of 30 ads');
+    await status(shown, /^2 credits charged, [\d,]+ left\.$/);
+    expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 12, cursor: expect.any(String) } }]);
+    await button(shown, /^More ads/).click();
+    await button(shown, /^Search for/).click();
+    await reads(shown, '30 ads');
+    expect(await button(shown, /^More ads/).count()).toBe(0);
+  });
+
+  test('a page that is kept takes a second click as well, because it may be kept no longer', async () => {
+    const shown = await boards.show(
+      { tool: 'search_ads', args: { limit: 30, detail: 'full' } },
+      { resultTokens: 2000 },
+    );
+    await button(shown, 'More ads for at most 3 credits …').click();
+    await button(shown, 'Search for at most 3 credits').click();
+    await status(shown, '0 credits charged');
+    expect(paid(shown)).toHaveLength(1);
+  });
+
+  test('its price holds when the page has expired meanwhile', async () => {
+    const shown = await boards.show(
+      { tool: 'search_ads', args: { limit: 29, detail: 'full' } },
+      { resultTokens: 2000, cacheSeconds: 0 },
+    );
+    await button(shown, 'More ads for about 3 credits …').click();
+    await button(shown, 'Search for about 3 credits').click();
+    await status(shown, '3 credits charged');
+  });
+
+  test('are free for an account that is not charged', async () => {
+    const { key } = boards.service.library.keys.create({ unmetered: true });
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } }, { apiKey: key });
+    await button(shown, 'More ads, free …').click();
+    await button(shown, 'Search, free').click();
+    await reads(shown, '12 of 30 ads');
+  });
+
+  test('cost by the size that is asked for, whatever other calls have cost', async () => {
+    const shown = await boards.show({ tool: 'gather_ads', args: { maxAds: 30, maxCredits: 50 } }, {});
+    await reads(shown, '30 ads');
+    const found = await boards.show({ tool: 'search_ads', args: {} });
+    await button(found, 'More ads for about 2 credits …').waitFor();
+  });
+
+  test('a search that fails says why, and can be tried again', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 5 } }, { creditBudget: 1, cacheSeconds: 0 });
+    await reads(shown, '5 of 30 ads');
+    await button(shown, /^More ads/).click();
+    await button(shown, /^Search for/).click();
+    const problem = shown.board.getByRole('alert');
+    await problem.getByText(/budget/i).waitFor();
+    await button(shown, /^More ads/).waitFor();
+    await button(shown, 'Try again').click();
+    await button(shown, /^Search for/).waitFor();
+    expect(paid(shown)).toHaveLength(1);
+  });
+
+  test('come without `fresh`, so that what is kept is not paid again', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 7, fresh: true } });
+    await button(shown, /^More ads/).click();
+    await button(shown, /^Search/).click();
+    await reads(shown, '14 of 30 ads');
+    expect(paid(shown)).toEqual([{ name: 'search_ads', arguments: { limit: 7, cursor: expect.any(String) } }]);
+  });
+
+  test('are not paid for by a key held down, nor by a double click', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 8 } });
+    await button(shown, /^More ads/).focus();
+    for (let press = 0; press < 5; press++) await shown.page.keyboard.down('Enter');
+    await shown.page.keyboard.up('Enter');
+    await button(shown, 'Cancel').waitFor();
+    expect(await shown.board.locator(':focus').textContent()).toBe('Cancel');
+    await shown.page.keyboard.press('Enter');
+    expect(await shown.board.locator(':focus').textContent()).toMatch(/^More ads/);
+    await button(shown, /^More ads/).dblclick();
+    await button(shown, 'Cancel').waitFor();
+    expect(paid(shown)).toEqual([]);
+  });
+
+  test('are asked for anew with each result', async () => {
+    const shown = await boards.show({ tool: 'search_ads', args: { limit: 9 } });
+    const { raw } = await (await boards.service.start()).call('search_ads', { limit: 10 });
+    for (const title of ['10 of 30 ads', '10 of 30 ads']) {
+      await button(shown, /^More ads/).click();
+      await button(shown, 'Cancel').waitFor();
+      await shown.notify('ui/notifications/tool-result', raw);
+      await reads(shown, title);
+      await button(shown, /^More ads/).waitFor();
+    }
   });
 });

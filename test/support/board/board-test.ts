@@ -8,20 +8,29 @@ import { launchChromium } from './launch-chromium.ts';
 
 export interface BoardTest {
   readonly service: BoardService;
+  /** In front of it, where a test asks for no other. */
+  readonly server: Promise<TestServer>;
   show(options: HostOptions, config?: Partial<Config>): Promise<ShownBoard>;
 }
 
+/** One for all tests of a file. */
+let browser: Promise<Browser> | undefined;
+function openBrowser(): Promise<Browser> {
+  browser ??= launchChromium();
+  return browser;
+}
+afterAll(async () => (await browser)?.close());
+
 /**
- * One browser and one service for the tests of a file. After each test nothing has left the pages, and the browser has
- * complained of nothing.
+ * One service for the tests of a group. After each test nothing has left the pages, and the browser has complained of
+ * nothing.
  */
 export function boardTest(ads: (mediaUrl: string) => readonly object[]): BoardTest {
-  let browser: Browser;
   let service: BoardService;
   let own: Promise<TestServer> | undefined;
   let shown: ShownBoard[] = [];
   beforeAll(async () => {
-    [browser, service] = await Promise.all([launchChromium(), startBoardService(ads)]);
+    [service] = await Promise.all([startBoardService(ads), openBrowser()]);
   });
   afterEach(async () => {
     const pages = shown;
@@ -30,19 +39,29 @@ export function boardTest(ads: (mediaUrl: string) => readonly object[]): BoardTe
     expect(pages.flatMap(({ requests, problems }) => [...requests, ...problems])).toEqual([]);
   });
   afterAll(async () => {
-    await browser?.close();
     await service?.close();
   });
   return {
     get service() {
       return service;
     },
-    show: async (options, config) => {
+    get server() {
       own ??= service.start();
-      const { client } = await (config === undefined ? own : service.start(config));
-      const board = await showBoard(browser, client, options);
+      return own;
+    },
+    async show(options, config) {
+      const { client } = await (config === undefined ? this.server : service.start(config));
+      const board = await showBoard(await openBrowser(), client, options);
       shown.push(board);
       return board;
     },
   };
 }
+
+export const button = ({ board }: ShownBoard, name: string | RegExp) =>
+  board.getByRole('button', { name, exact: true });
+export const status = ({ board }: ShownBoard, text: string | RegExp) =>
+  board.getByRole('status').getByText(text).waitFor();
+/** Waits for the title, which comes with the last ads. */
+export const reads = ({ board }: ShownBoard, title: string) =>
+  board.locator('#title', { hasText: new RegExp(`^${title}$`) }).waitFor();
