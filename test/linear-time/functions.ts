@@ -20,6 +20,7 @@ const inPictures = /^pictures\/(?:inside-addresses|media-rule)\.ts$/;
 const exempt = new Set([
   'count',
   'copies',
+  'priceText',
   'seenDays',
   'seenText',
   'framed',

@@ -21,7 +21,7 @@ import {
   viewCards,
 } from '../../src/present/ad-media.ts';
 import { adListText, adText, factsOf, tileOf, tilesWithin, tileText } from '../../src/present/ad-text.ts';
-import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
+import { appUrlPattern, joined, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import * as page from '../../src/present/page.ts';
 import { fullBlocks, fullText, keep, seenDays, seenText, simpleFacts, viewTable } from '../../src/present/values.ts';
 import { Canvas, drawText, linesOf, textWidth } from '../../src/raster/canvas.ts';
@@ -91,6 +91,7 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   fullBlocks: [(text) => fullBlocks([fieldsOf(text)], 500)],
   appUrlPattern: [(text) => appUrlPattern([{ id: 'x', appUrl: `https://${text}x` }], 'id')],
   serviceNotes: [(text) => serviceNotes({ notes: [text, text] })],
+  joined: [(text) => joined([text, text], text)],
   notesText: [(text) => notesText({ notes: [text] })],
   keep: [(text) => keep({}, { words: [text], text }, { words: 'words', text: 500 })],
   explainError: [

@@ -15,9 +15,9 @@ export interface BoardTest {
 
 /** One for all tests of a file. */
 let browser: Promise<Browser> | undefined;
-function openBrowser(): Promise<Browser> {
-  browser ??= launchChromium();
-  return browser;
+async function openBrowser(): Promise<Browser> {
+  if ((await browser)?.isConnected() !== true) browser = launchChromium();
+  return browser as Promise<Browser>;
 }
 afterAll(async () => (await browser)?.close());
 
