@@ -65,6 +65,24 @@ describeEveryServer('a state that was lost', (server) => {
     60_000,
   );
 
+  test('in the middle of paid calls lets a budget be exceeded by nobody', async () => {
+    const upstream = await startUpstream((request, response) => {
+      setTimeout(() => documented(request, response), 20);
+    });
+    onTestFinished(upstream.close);
+    const args = ['--credit-budget', '30', '--timeout-ms', '20000'];
+    const replicas = await startReplicas({ count: 2, baseUrl: upstream.baseUrl, server, args });
+    const paid = () => upstream.requests.filter(({ path }) => path.includes('/ads/')).length;
+    const calls = Array.from({ length: 60 }, (_, index) => replicas.call('get_ad', ad(`ad ${index}`)));
+    await expect.poll(paid, { timeout: 20_000, interval: 5 }).toBeGreaterThan(14);
+    server.clear();
+    const results = await Promise.all(calls);
+    expect(paid()).toBeLessThanOrEqual(30);
+    expect(results.filter(({ error }) => error?.kind === 'unavailable').length).toBeGreaterThan(0);
+    for (const replica of replicas.all) await assertClosed(replica);
+    await accept();
+  }, 60_000);
+
   test('is no state for a replica that starts while another one lives that knew more', async () => {
     const { replicas, start, paid } = await between(1);
     await replicas[0]?.call('get_ad', ad('before'));

@@ -114,7 +114,7 @@ describeEveryServer('over all replicas', (server) => {
     30_000,
   );
 
-  test('a budget of 30 under 60 calls at once on two replicas is never exceeded, and two thirds of it are used', async () => {
+  test('a budget of 30 under 60 calls at once on two replicas is never exceeded, and nearly all of it is used', async () => {
     let charged = 0;
     const { upstream, replicas } = await between(
       2,
@@ -129,7 +129,7 @@ describeEveryServer('over all replicas', (server) => {
     const kinds = (results as Result[]).map(({ error }) => error?.kind ?? 'answered');
     expect(new Set(kinds)).toEqual(new Set(['answered', 'credit_budget']));
     expect(charged).toBeLessThanOrEqual(30);
-    expect(charged).toBeGreaterThanOrEqual(20);
+    expect(charged).toBeGreaterThanOrEqual(28);
     upstream.does(documented);
     for (const replica of replicas.all) {
       expect((await replica.call('get_credits')).data.thisServer).toMatchObject({ charged, budget: 30 });
