@@ -4,13 +4,13 @@
  * is paid, held and stated: npm run schedules -- 20000
  */
 import fc from 'fast-check';
-import { MemoryStore } from '../src/state/store/memory-store.ts';
 import type { Store } from '../src/state/store/store.ts';
 import { accountSchedules, assertOneLedger } from '../test/support/account-schedule.ts';
 import { keepsItsPromise, refusesNothingThatFits } from '../test/support/budget-promise.ts';
 import { schedules } from '../test/support/credit-schedule.ts';
 import { assertGatherings, GatheringServers } from '../test/support/gathering-run.ts';
 import { gatheringSchedules } from '../test/support/gathering-schedule.ts';
+import { MemoryStore } from '../test/support/memory-store.ts';
 import { realStores } from '../test/support/stores.ts';
 
 const count = Number(process.argv[2] ?? 20_000);

@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { Documents } from '../../../src/state/store/documents.ts';
-import { MemoryStore } from '../../../src/state/store/memory-store.ts';
 import { newMs, Presence } from '../../../src/state/store/presence.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
 
 /** What happens to a store and to those who use it. Numbers choose among the processes. */
 const steps = fc.array(

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MemoryStore } from '../../../src/state/store/memory-store.ts';
 import type { ItemChange, Store } from '../../../src/state/store/store.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 
 const minute = 60_000;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Item, type ItemsPart, partLimits, type Seen, type Store } from './store.ts';
+import { type Item, type ItemsPart, partLimits, type Seen, type Store } from '../../src/state/store/store.ts';
 
 interface Document {
   version: string;
