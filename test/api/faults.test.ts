@@ -85,6 +85,7 @@ describe('every tool, asked of a service that', () => {
       expectError(server, result, isCut ? 'network' : 'unexpected_response');
       expect(upstream.requests).toHaveLength(isCut && !gated ? repeated(tool) : 1);
       if (gated) expect(result.text).toContain('unknown whether the service charged');
+      if (fault === 'sends 40 MB') expect(result.text).toContain('The answer is larger than 8 MB.');
     }
     upstream.does(documented);
     await expectAllWell(server);

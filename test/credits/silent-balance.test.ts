@@ -16,6 +16,7 @@ test('a service that does not answer for the balance is asked once a minute for 
   const { call, as } = await start({ creditBudget: 100 });
   const timesAsked = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
   expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
+  clock += 59_999;
   expect((await call('get_page', { pageId: page.pageId })).isError).toBe(false);
   expect((await call('search_ads', { limit: 5 })).isError).toBe(false);
   expect(timesAsked()).toBe(1);
@@ -23,7 +24,7 @@ test('a service that does not answer for the balance is asked once a minute for 
   upstream.credits = json(creditStatus());
   await (await as('svc_live_other')).call('get_ad', { adId: ad.id });
   expect(timesAsked()).toBe(2);
-  clock += 60_001;
+  clock += 2;
   await call('search_pages', { limit: 5 });
   expect(timesAsked()).toBe(3);
 });
