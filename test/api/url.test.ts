@@ -32,25 +32,31 @@ describe('a base address', () => {
     const address = `http://127.0.0.1:${await freePort()}`;
     const { call, close } = await started({ AD_LIBRARY_BASE_URL: `${address}/prefix` });
     const { text, error } = await call('search_ads');
-    expect(error).toMatchObject({ kind: 'network' });
-    expect(text).toContain('could not be reached');
+    expect(error).toMatchObject({ kind: 'network', retryable: true });
+    for (const words of ['could not be reached', 'AD_LIBRARY_BASE_URL']) expect(text).toContain(words);
     expect(text).toContain(`${address}: ECONNREFUSED.`);
     expect(text).toContain('Nothing was sent, nothing was charged.');
     await close();
   });
 
-  test('and a key that are missing are both named', async () => {
-    for (const [settings, words] of [
-      [{}, 'AD_LIBRARY_BASE_URL'],
-      [
-        { AD_LIBRARY_API_KEY: '' },
-        'AD_LIBRARY_API_KEY (in the host\'s form: "API key") and AD_LIBRARY_BASE_URL (in the host\'s form: "API address").',
-      ],
+  test('and a key that are missing are both named, and nothing is sent without either', async ({ upstream }) => {
+    const key = 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")';
+    const address = 'AD_LIBRARY_BASE_URL (in the host\'s form: "API address")';
+    for (const [settings, missing] of [
+      [{}, address],
+      [{ AD_LIBRARY_API_KEY: '', AD_LIBRARY_BASE_URL: upstream.baseUrl }, key],
+      [{ AD_LIBRARY_API_KEY: '' }, `${key} and ${address}`],
     ] as const) {
       const { call, close } = await started(settings);
-      expect((await call('whoami')).text).toContain(`Missing: ${words}`);
+      for (const tool of ['search_ads', 'whoami']) {
+        const { text, error } = await call(tool);
+        expect(error).toEqual({ kind: 'no_api_key', retryable: false });
+        expect(text).toContain(`Missing: ${missing}.`);
+        expect(text).toContain('AD_LIBRARY_DEMO');
+      }
       await close();
     }
+    expect(upstream.requests).toEqual([]);
   });
 });
 

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { toolNames } from '../../src/app.ts';
 import { examples } from '../../src/cli/help.ts';
 import { readCommand } from '../../src/cli/parse.ts';
+import { readConfig } from '../../src/config/read-config.ts';
 import { type Setting, settings } from '../../src/config/settings.ts';
 
 const written = { stdout: '', stderr: '' };
@@ -156,8 +158,12 @@ test.each(commands)('"%s" has help with examples that are understood, no line of
     expect(read(`${line} ${word}`)).toEqual({ exit: 0 });
     expect(written.stdout).toBe('1.2.3\n');
   }
-  for (const example of examples[line] ?? [])
-    expect(read(example.replace(/^.*?ad-library-mcp| >.*/g, ''))).not.toHaveProperty('exit');
+  for (const example of examples[line] ?? []) {
+    const job = read(example.replace(/^.*?ad-library-mcp| >.*/g, ''));
+    expect(job).not.toHaveProperty('exit');
+    const isHttp = example.includes('mcp http');
+    if ('flags' in job) readConfig({}, job.flags, { tools: toolNames, listens: isHttp, http: isHttp });
+  }
   expect(written.stderr).toBe('');
 });
 
