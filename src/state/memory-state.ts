@@ -2,6 +2,15 @@ import { LRUCache } from 'lru-cache';
 import { AdLibraryError, type AnswerName, raceAbort } from '../api/call.ts';
 
 import type { CreditAccount, CreditLedger, FullWindow } from '../credits/ledger.ts';
+import {
+  type Dataset,
+  type DatasetCaller,
+  type DatasetRecord,
+  type Datasets,
+  MemoryDataset,
+  type OrderedBatch,
+  recordsOf,
+} from './dataset.ts';
 import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State, Turns } from './state.ts';
 import { type Account, creditAccount, emptyAccount, passTime, readBalance, reserve, settle } from './store/account.ts';
 
@@ -246,6 +255,155 @@ export interface MemoryStateOptions extends CallRegisterOptions {
   ttl: number;
   /** A clock that only goes on. */
   now: () => number;
+}
+
+export interface MemoryDatasetsOptions {
+  /** For all tenants together. */
+  maxBytes?: number;
+  /** For one tenant. */
+  maxBytesEach?: number;
+  /** Where what came before is not known yet: what comes now has a place that is no lower than the time. */
+  now?: () => number;
+}
+
+const MB = 1024 * 1024;
+/** So much is freed beyond what is necessary, so that not every new ad has to go through all tenants. */
+const slack = 0.05;
+/** The part that whoever holds the most keeps where there is no more room for all. */
+const partLeft = 0.75;
+/** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
+const usable = 0.8;
+/** Characters of answers that were not taken apart, of all tenants together. */
+const maxUnread = 16 * MB;
+const typicalAnswer = 100_000;
+const answerOverhead = 1000;
+
+interface UnreadAnswer {
+  tenantId: string;
+  batch: OrderedBatch;
+  size: number;
+}
+
+/**
+ * The datasets of all tenants in the memory of this process: when there is no more room, whoever holds the most loses
+ * what came longest ago. Answers are taken apart when somebody reads what their tenant has, so that no caller waits for
+ * it; of those that nobody reads, the oldest between other work when there are too many.
+ */
+export class MemoryDatasets implements Datasets {
+  readonly #datasets = new Map<string, MemoryDataset>();
+  readonly #nothing = new MemoryDataset();
+  readonly #now: () => number;
+  readonly #maxBytes: number;
+  readonly #maxBytesEach: number;
+  /** In the order in which they came. */
+  #unread: UnreadAnswer[] = [];
+  #unreadSize = 0;
+  #bytes = 0;
+  /** The highest place of all. */
+  #order = 0;
+
+  constructor({ maxBytes = 256 * MB, maxBytesEach = 128 * MB, now = () => 0 }: MemoryDatasetsOptions = {}) {
+    this.#now = now;
+    this.#maxBytes = maxBytes;
+    this.#maxBytesEach = Math.min(maxBytes, maxBytesEach);
+  }
+
+  /** Bytes held, as they are counted. */
+  get bytes(): number {
+    this.#takeApart(() => true);
+    return this.#bytes;
+  }
+
+  async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
+    const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
+    return {
+      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
+      saveGathering: async (step) => {
+        this.#datasetOf(tenantId);
+        this.apply(tenantId, [{ ...step, kind: 'gathering' }]);
+      },
+      order: async () => this.nextOrder(),
+      item: async (type, id) => known().item(type, id),
+      contents: async () => known().contents(),
+      maxAds: async () => known().adsIn(usable * this.#roomOf(tenantId)),
+    };
+  }
+
+  /** Everything that a tenant has, and bytes of it, as they are counted. */
+  records(tenantId: string): Iterable<DatasetRecord> {
+    return this.#datasetOf(tenantId)?.records() ?? [];
+  }
+
+  bytesOf(tenantId: string): number {
+    return this.#datasetOf(tenantId)?.bytes ?? 0;
+  }
+
+  forget(tenantId: string): void {
+    this.#bytes -= this.bytesOf(tenantId);
+    this.#datasets.delete(tenantId);
+  }
+
+  nextOrder(): number {
+    this.#order = Math.max(this.#order + 1, this.#now());
+    return this.#order;
+  }
+
+  async close(): Promise<void> {
+    this.#unread = [];
+    this.#datasets.clear();
+  }
+
+  #push(tenantId: string, batch: OrderedBatch): void {
+    const size = answerOverhead + (batch.size ?? typicalAnswer);
+    this.#unread.push({ tenantId, batch, size });
+    this.#unreadSize += size;
+    if (this.#unreadSize > maxUnread) setImmediate(() => this.#takeApart(() => this.#unreadSize > maxUnread));
+  }
+
+  #takeApart(isDue: (answer: UnreadAnswer) => boolean): void {
+    this.#unread = this.#unread.filter((answer) => {
+      if (!isDue(answer)) return true;
+      this.#unreadSize -= answer.size;
+      this.apply(answer.tenantId, recordsOf(answer.batch));
+      return false;
+    });
+  }
+
+  #datasetOf(tenantId: string): MemoryDataset | undefined {
+    this.#takeApart((answer) => answer.tenantId === tenantId);
+    return this.#datasets.get(tenantId);
+  }
+
+  /** Changes a tenant's dataset, and makes room if it has grown. Returns the records that changed something. */
+  apply(tenantId: string, records: readonly DatasetRecord[]): DatasetRecord[] {
+    const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset();
+    let changing: DatasetRecord[] = [];
+    this.#resize(tenantId, dataset, () => {
+      changing = records.filter((record) => dataset.apply(record));
+      this.#order = Math.max(this.#order, dataset.order);
+      if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - slack) * this.#maxBytesEach);
+    });
+    while (this.#bytes > this.#maxBytes) {
+      const byBytes = [...this.#datasets].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
+      this.#resize(...byBytes, () => byBytes[1].shrinkTo(partLeft * byBytes[1].bytes));
+    }
+    return changing;
+  }
+
+  #resize(tenantId: string, dataset: MemoryDataset, change: () => void): void {
+    if (this.#datasets.has(tenantId)) this.#bytes -= dataset.bytes;
+    change();
+    if (dataset.isEmpty) this.#datasets.delete(tenantId);
+    else this.#datasets.set(tenantId, dataset);
+    if (!dataset.isEmpty) this.#bytes += dataset.bytes;
+  }
+
+  /** What a tenant may hold if all others keep what they have, but at least a fair share. */
+  #roomOf(tenantId: string): number {
+    const own = this.#datasets.get(tenantId)?.bytes ?? 0;
+    const tenants = this.#datasets.size + (own === 0 ? 1 : 0);
+    return Math.min(this.#maxBytesEach, Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - own)));
+  }
 }
 
 /** Bytes of answers and of cursors, for all tenants together. */

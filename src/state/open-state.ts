@@ -3,8 +3,7 @@ import type { DatasetCaller, Datasets } from './dataset.ts';
 import { type ExportStore, exportsFolder, folderExports, MemoryExports } from './exports.ts';
 import { FileDatasets } from './files/file-datasets.ts';
 import { FileTurns } from './files/file-lock.ts';
-import { MemoryDatasets } from './memory-datasets.ts';
-import { memoryState, NamedTurns } from './memory-state.ts';
+import { MemoryDatasets, memoryState, NamedTurns } from './memory-state.ts';
 import type { State, Turns } from './state.ts';
 import type { ReplicaState } from './store/store-state.ts';
 

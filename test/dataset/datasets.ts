@@ -1,5 +1,5 @@
 import type { Dataset, GatheringState } from '../../src/state/dataset.ts';
-import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
+import { MemoryDatasets } from '../../src/state/memory-state.ts';
 import { add } from '../state/add-items.ts';
 
 export { add };

@@ -14,8 +14,7 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { MemoryExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';
-import { MemoryDatasets } from '../../src/state/memory-datasets.ts';
-import { memoryState, NamedTurns } from '../../src/state/memory-state.ts';
+import { MemoryDatasets, memoryState, NamedTurns } from '../../src/state/memory-state.ts';
 import type { State } from '../../src/state/state.ts';
 import type { ReplicaState } from '../../src/state/store/store-state.ts';
 import {

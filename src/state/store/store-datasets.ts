@@ -3,8 +3,15 @@ import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import { type Dataset, type DatasetCaller, type DatasetRecord, type Datasets, idKey } from '../dataset.ts';
-import { MemoryDataset, recordsOf } from '../memory-datasets.ts';
+import {
+  type Dataset,
+  type DatasetCaller,
+  type DatasetRecord,
+  type Datasets,
+  idKey,
+  MemoryDataset,
+  recordsOf,
+} from '../dataset.ts';
 import { lineOf, recordOfLine } from '../record-lines.ts';
 import { roomIn, type Shared } from './parts.ts';
 import type { Item, ItemChange } from './store.ts';

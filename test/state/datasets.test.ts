@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Dataset, objectOf } from '../../src/state/dataset.ts';
-import { MemoryDataset, MemoryDatasets, recordsOf } from '../../src/state/memory-datasets.ts';
+import { type Dataset, MemoryDataset, objectOf, recordsOf } from '../../src/state/dataset.ts';
+import { MemoryDatasets } from '../../src/state/memory-state.ts';
 import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
 
