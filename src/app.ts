@@ -155,7 +155,7 @@ export interface CallsOptions {
   shared?: ReplicaState | undefined;
 }
 
-/** How long a paid answer waits to be kept in files, in milliseconds. */
+/** How long to ask whose key it is, in milliseconds: so long a paid answer waits until it is kept in files. */
 const maxWhoamiMs = 5000;
 
 export async function openCalls(options: CallsOptions): Promise<OpenCalls> {

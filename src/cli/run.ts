@@ -118,7 +118,7 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
 
 async function serveCallers(config: Config): Promise<number> {
   const { serveHttp } = await import('./serve.ts');
-  // Before anybody is told that it listens: whoever reads that may ask it to stop at once.
+  // Signals are heard before the line that it listens is written: whoever reads that may stop it at once.
   const stopped = stopRequested();
   const server = await serveHttp(config, say);
   say(`ad-library-mcp: listening on ${server.bound}/mcp\n`);

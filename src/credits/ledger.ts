@@ -43,7 +43,7 @@ export interface ReserveRequest {
   paid: boolean;
   /** Calls of unknown price run one at a time: the name of their queue. */
   line?: string | undefined;
-  /** What the call counts as if its process ends before it is settled; undefined for the rest of the budget. */
+  /** Credits to count if the process ends before the call is settled; undefined counts the rest of the budget. */
   ifLost?: number | undefined;
 }
 
@@ -66,7 +66,7 @@ export type Admission =
 
 /** How a call ended. */
 export interface Settlement {
-  /** Where several processes find out how a call ended: it counts once. */
+  /** Where several processes find out how a call ended, it counts once. */
   id?: string;
   /** Credits that the service stated it charged. */
   charged: number;
@@ -95,7 +95,7 @@ export interface FullWindow {
   usageLimit: UsageLimitAnswer;
   left: number;
   checkedAt: number;
-  /** Tells one finding from another. */
+  /** A new one each time the windows were read. */
   id: string;
 }
 

@@ -209,7 +209,7 @@ const paidLine = 'paid';
 
 type Bounded = Limit & { budget: number };
 
-/** What costs nothing, as far as is known, goes on while the account cannot be reached. */
+/** A call that is not known to cost anything goes on while the account cannot be reached. */
 async function admittedIfPaid(call: Call, limit: Bounded) {
   try {
     return await admitted(call, limit);

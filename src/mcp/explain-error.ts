@@ -53,7 +53,7 @@ const explanations: Record<ErrorKind, { retry: Retry; happened: string; next: st
   no_api_key: {
     retry: 'never',
     happened: 'The API key or the service address is not set.',
-    next: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try it with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
+    next: 'Ask the user to set AD_LIBRARY_API_KEY and AD_LIBRARY_BASE_URL in this MCP server\'s configuration, or "API key" and "API address" in the host\'s form, and to restart it. To try this server with generated data, set AD_LIBRARY_DEMO=true ("Demo data"). Keys come from the developer portal. Never put a key into the conversation.',
   },
   unauthorized: {
     retry: 'never',
@@ -139,7 +139,7 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
 
 const wrongSettings = {
   retry: 'never' as const,
-  happened: 'Settings of this server are wrong, so that it makes no calls.',
+  happened: 'Some settings of this server are wrong, so it makes no calls.',
   next: "Ask the user to correct them in the host's form or in this MCP server's configuration, and to restart it.",
 };
 const noCredits = 'The account has no credits left.';

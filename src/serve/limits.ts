@@ -159,8 +159,8 @@ export class Limits {
 }
 
 /**
- * So many at once; the others wait, and the first to come is the first to begin. Of what has begun, it keeps nothing:
- * what is done here may have a large answer.
+ * So many at once; the others wait, and the first to come is the first to begin. Nothing here refers to what has begun,
+ * because its answer may be large.
  */
 export class Places {
   taken = 0;
@@ -237,7 +237,7 @@ export class Answers<Answer> {
   readonly #held = new Map<Answer, Held>();
   readonly #ofTenant = new Map<string, number>();
   #total = 0;
-  /** Of it, what was made and is not read yet, and what was ended and has not left. */
+  /** Parts of the total: what was made and is not read yet; what was ended and has not left the process. */
   #unread = 0;
   #ending = 0;
   /** Those that wait for room, in the order in which they came. */
@@ -248,8 +248,8 @@ export class Answers<Answer> {
   }
 
   /**
-   * Resolves once there is room for so many more bytes of an answer, and takes it. To false if the answer would be too
-   * large for any room, or holds some already: one that waited for more would keep what it has from others.
+   * Waits for room for so many more bytes of an answer, and takes it. Resolves to false if the answer would be too large
+   * for any room, or holds some already: while it waited for more, it would keep that from others.
    */
   async reserve(answer: Answer, tenantId: string, bytes: number, signal?: AbortSignal): Promise<boolean> {
     for (;;) {

@@ -52,7 +52,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     onMessage: async (message) => {
       const transport = await revisions.transportFor(message);
       transport.receive(message);
-      // An answer that is at hand is written first, so that it counts among those that are unread.
+      // A response that needs no waiting is written before the next message is read, so that it counts as unread.
       await nextTurn();
     },
     onBatch: (messages) => {

@@ -121,13 +121,13 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   };
 }
 
-/** What is no work is made for any key, so it takes turns with all else: a small request may ask for a long answer. */
+/** Requests that are no work are answered for any key, so they take turns: a small one may ask for a long answer. */
 const listsAtOnce = 8;
 
-/** More than results take, but for some of the board's. */
+/** Results take less, except for some of the board's. */
 const maxResultBytes = 256 * 1024;
 
-/** Work is what a key that somebody makes up must not get for nothing: each new one counts until the service accepts it. */
+/** A made-up key must not get work done for nothing: each new key counts until the service accepts it. */
 async function tooManyKeys(context: Context<Authenticated>, keys: CallerKeys): Promise<Response | undefined> {
   const address = getConnInfo(context).remote.address ?? '';
   const seconds = await keys.admit(context.get('credentials').tenantId, address);
