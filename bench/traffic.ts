@@ -27,7 +27,7 @@ export interface Traffic {
 }
 
 /** Questions and answers are kept by how long they are; these are long, so that what is bounded is full early. */
-const longWord = 'x'.repeat(40_000);
+const longWord = 'x'.repeat(7500);
 /** Ids are remembered to ask about, and this program must not grow either. */
 const maxIds = 200;
 

@@ -59,6 +59,6 @@ export function lastBuild(): string[] {
 }
 
 /** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */
-const isForReplicas = (file: string) => /\/(?:replica|postgres)-state-/.test(file);
+const isForReplicas = (file: string) => /\/(?:redis-store|postgres-store|store-state)-/.test(file);
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);
