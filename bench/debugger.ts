@@ -1,12 +1,9 @@
 import { WebSocket } from 'undici';
-import { type Census, snapshotReader } from './heap.ts';
 
 /** What Node's debugger tells of a process that was started with `inspected`; nothing of it is in the process's code. */
 export interface Debugger {
   /** Bytes of objects that are still reachable. */
   heapUsed(): Promise<number>;
-  /** The same, by constructor. */
-  census(): Promise<Census>;
   close(): void;
 }
 
@@ -18,8 +15,6 @@ export const debuggerAddress = /^Debugger listening on (\S+)$/m;
 
 interface Message {
   id?: number;
-  method?: string;
-  params?: { chunk?: string };
   result?: { usedSize?: number };
   error?: { message: string };
 }
@@ -31,12 +26,10 @@ export async function attach(address: string): Promise<Debugger> {
   socket.addEventListener('close', () => {
     for (const settle of waiting.values()) settle({ error: { message: 'the process is gone' } });
   });
-  let onPiece = (_: string) => {};
   let id = 0;
   socket.addEventListener('message', ({ data }) => {
     const message = JSON.parse(String(data)) as Message;
-    if (message.method === 'HeapProfiler.addHeapSnapshotChunk') onPiece(message.params?.chunk ?? '');
-    else if (message.id !== undefined) waiting.get(message.id)?.(message);
+    if (message.id !== undefined) waiting.get(message.id)?.(message);
   });
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener('open', () => resolve());
@@ -53,22 +46,12 @@ export async function attach(address: string): Promise<Debugger> {
       });
       socket.send(JSON.stringify({ id: question, method, params }));
     });
-  /** Twice: what finalizers let go of in the first is garbage in the second. */
-  const collect = async () => {
-    for (let time = 0; time < 2; time++) await ask('HeapProfiler.collectGarbage');
-  };
   await ask('HeapProfiler.enable');
   return {
     heapUsed: async () => {
-      await collect();
+      // Twice: what finalizers let go of in the first is garbage in the second.
+      for (let time = 0; time < 2; time++) await ask('HeapProfiler.collectGarbage');
       return (await ask('Runtime.getHeapUsage')).usedSize ?? Number.NaN;
-    },
-    census: async () => {
-      await collect();
-      const reader = snapshotReader();
-      onPiece = reader.read;
-      await ask('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
-      return reader.finish();
     },
     close: () => socket.close(),
   };

@@ -28,6 +28,10 @@ const modern = '2026-07-28';
 /** Keys nobody has, each of which the server sees once: what it keeps by key grows by these. */
 let strangers = 0;
 export const strangersSeen = () => strangers;
+/** Ads and pages by who has seen them: each lies in the dataset of a key. */
+const seen = new Set<string>();
+export const itemsSeen = () => seen.size;
+const ids = /"(?:id|pageId)":"([^"]+)"/g;
 const stranger = () => `svc_live_stranger${strangers++}`;
 
 /** @param origins each call goes to the next of them */
@@ -64,7 +68,9 @@ export function httpCaller(origins: readonly string[], caller: SoakCaller, numbe
 
   const asks = async (): Promise<Outcome> => {
     const question = traffic.next();
-    return { kind: question.tool.replace(/\d+$/, '…'), ...judged(question, traffic, await call(question), id) };
+    const posted = await call(question);
+    for (const [, item] of posted.text.matchAll(ids)) seen.add(`${number} ${item}`);
+    return { kind: question.tool.replace(/\d+$/, '…'), ...judged(question, traffic, posted, id) };
   };
   /** Whatever comes of it is right, but for an answer that is one and a failure of the server. */
   const hangsUp = async (key = caller.key, question: Pick<Question, 'tool' | 'args'> = traffic.next()) => {

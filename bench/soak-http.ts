@@ -1,9 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { serveHttp } from '../test/support/process.ts';
 import { attach, debuggerAddress, inspected } from './debugger.ts';
-import { bytesOf, growthTable } from './heap.ts';
 import { megabytes, residentMegabytes } from './memory.ts';
-import { type HttpCaller, httpCaller, type Outcome, strangersSeen } from './requests.ts';
+import { type HttpCaller, httpCaller, itemsSeen, type Outcome, strangersSeen } from './requests.ts';
 import type { SoakCaller } from './traffic.ts';
 
 export interface SoakOptions {
@@ -13,7 +12,7 @@ export interface SoakOptions {
 }
 
 /** Answers go stale in the run, and keys are refused without the address being shut out: both is to be seen here. */
-const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000'];
+const settings = ['--cache-seconds', '5', '--refusals-per-minute', '1000000', '--metrics'];
 
 /**
  * Full caches are measured in characters of JSON, and what those take as objects differs with what is in them at the
@@ -27,7 +26,7 @@ const shortestWarmUp = 25;
 const turns = 4;
 /** A key that was seen takes a ledger, of which there are 50,000 at most: too many to reach here, so these are counted. */
 const bytesPerLedger = 1024;
-/** Each ad or page that is new to a key lies in its dataset as one Buffer, up to 256 MB in all: these are counted, too. */
+/** Each ad or page that is new to a key lies in its dataset, up to 256 MB in all: those in answers are counted, too. */
 const bytesPerItem = 3 * 1024;
 
 /** Mixed traffic over HTTP; resolves with whether the heap kept within its bound and every answer was right. */
@@ -45,12 +44,15 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
     counted[wrong === undefined ? 'right' : 'wrong']++;
     if (wrong !== undefined && complaints.length < 10) complaints.push(`${kind}: ${wrong}`);
   };
-  const measure = async () => ({ census: await inside.census(), rss: residentMegabytes(pid), keys: strangersSeen() });
+  const measure = async () => ({
+    ...{ heap: await inside.heapUsed(), rss: residentMegabytes(pid) },
+    ...{ keys: strangersSeen(), items: itemsSeen(), held: await held(server.origin) },
+  });
 
   const warmUp = Math.max(shortestWarmUp, seconds / 10);
   await load(all, warmUp, count);
   const before = await measure();
-  const series = [await inside.heapUsed()];
+  const series = [before.heap];
   for (let turn = 0; turn < turns; turn++) {
     await load(all, Math.max(shortestWarmUp, seconds - warmUp) / turns, count);
     series.push(await inside.heapUsed());
@@ -61,23 +63,19 @@ export async function soakHttp({ baseUrl, callers, say }: SoakOptions, seconds: 
   await Promise.all(all.map((caller) => caller.close()));
   const { code, stderr } = await server.close();
 
-  const [then, now] = [bytesOf(before.census), bytesOf(after.census)];
+  const [then, now] = [before.heap, after.heap];
   const keys = after.keys - before.keys;
-  const buffers = ({ census }: typeof before) => census.get('Buffer')?.count ?? 0;
-  const items = Math.max(0, buffers(after) - buffers(before));
+  const items = after.items - before.items;
   const bound = Math.max(least, then * share) + keys * bytesPerLedger + items * bytesPerItem;
   const requests = [...outcomes.values()].reduce((sum, { right, wrong }) => sum + right + wrong, 0);
   say(`HTTP: ${callers.length} callers, ${seconds} s of which ${warmUp} s to warm up, ${requests} requests`);
   for (const [kind, { right, wrong }] of [...outcomes].toSorted(([one], [other]) => one.localeCompare(other))) {
     say(`  ${kind.padEnd(40)}${String(right).padStart(8)} right${String(wrong).padStart(8)} wrong`);
   }
-  for (const line of growthTable(before.census, after.census)) say(line);
   say('what bounds what is kept: docs/bounds.md');
-  say('counts before, and after:');
-  for (const [name, most] of Object.entries(kept)) {
-    const counts = [before, after].map(({ census }) => census.get(name)?.count ?? 0);
-    say(`  ${name.padEnd(42)}${counts.map((count) => String(count).padStart(6)).join('')}  ${most}`);
-  }
+  say('what is held, as the metrics say, before and after:');
+  for (const [name, count] of after.held)
+    say(`  ${name.padEnd(64)}${String(before.held.get(name) ?? 0).padStart(8)}${String(count).padStart(8)}`);
   say(`heap in use, in equal turns: ${series.map(megabytes).join(', ')} MB`);
   say(`heap ${megabytes(then)} MB before, ${megabytes(now)} MB after; RSS ${before.rss} MB, then ${after.rss} MB`);
   say(
@@ -98,10 +96,9 @@ async function load(callers: HttpCaller[], seconds: number, count: (outcome: Out
   await wait(1000);
 }
 
-/** What should not have grown whatever was asked, by the name of its constructor. */
-const kept: Record<string, string> = {
-  WebStandardStreamableHTTPServerTransport: 'one for each request under way',
-  Places: 'one for all calls, one for lists, and one for each key with a call under way',
-  AbortSignal: 'one for each call under way, and for each connection of the pool',
-  Socket: 'one for each open connection, at most 64 to the service',
-};
+/** Handles, timers, requests and calls that the server has at the moment, by their names in its metrics. */
+async function held(origin: string): Promise<Map<string, number>> {
+  const text = await (await fetch(`${origin}/metrics`)).text();
+  const lines = text.matchAll(/^((?:nodejs_active_\w+|ad_library_calls_\w+)\S*) (\d+)$/gm);
+  return new Map([...lines].map(([, name = '', count]) => [name, Number(count)]));
+}

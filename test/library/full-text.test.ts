@@ -90,9 +90,7 @@ describe('full text', () => {
             '\0',
             "'",
           ),
-          {
-            minLength: 1,
-          },
+          { minLength: 1 },
         )
         .map((parts) => parts.join('')),
     );

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { columnsOf, type RecordType, recordTypes, textColumns } from '../search/ads-and-pages.ts';
 import { DatabaseLost } from './lock.ts';
 
@@ -63,17 +64,12 @@ export async function openDatabase(path: string, checkLock = () => {}): Promise<
 }
 
 function wrap(connection: Connection, checkLock: () => void): Database {
-  const statements = new Map<string, Statement>();
+  // Of a statement that failed, finalizing throws the same error again.
+  const dispose = (statement: Statement) => void thrownBy(() => statement.finalize());
+  const statements = new LRUCache<string, Statement>({ max: maxStatements, dispose });
 
   function prepared(sql: string): Statement {
-    const known = statements.get(sql);
-    if (known) return known;
-    const oldest = statements.size >= maxStatements ? statements.entries().next().value : undefined;
-    if (oldest) {
-      oldest[1].finalize();
-      statements.delete(oldest[0]);
-    }
-    const statement = connection.prepare(sql);
+    const statement = statements.get(sql) ?? connection.prepare(sql);
     statements.set(sql, statement);
     return statement;
   }
@@ -120,8 +116,6 @@ function wrap(connection: Connection, checkLock: () => void): Database {
       const lost = thrownBy(checkLock);
       // Closing would delete the write-ahead log of the new owner.
       if (lost instanceof DatabaseLost && lost.hasNewOwner) return;
-      // Of a statement that failed, this throws the same error again.
-      for (const statement of statements.values()) thrownBy(() => statement.finalize());
       statements.clear();
       // Of a file that was moved away, closing writes the log to it and keeps the log from a file that took its place.
       if (lost) thrownBy(() => connection.close());

@@ -34,24 +34,15 @@ export type SearchContext = { database: Database; records: Records; cursors: Cur
 
 const listOf = (kind: ItemType) => `search ${kind}`;
 
-type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
-
 /** Characters of all filters: a cursor holds them, and a request holds both. */
 const maxFilters = 8000;
 
-function writeCursor(
-  cursors: Cursors,
-  { kind, filters, limit, asOf, totalHits, after }: CursorState & { kind: ItemType },
-) {
-  const content: Content = [limit, totalHits, ...after, asOf, filters];
-  return cursors.write(listOf(kind), content);
-}
+type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
 
 function readCursor(cursors: Cursors, kind: ItemType, cursor: string): CursorState {
   const [limit, totalHits, value, number, asOf, filters] = cursors.read(listOf(kind), cursor) as Content;
   // Checked again: the cursor may be from a version with other filters.
-  const checked = readFilters(libraryFilters[kind], filters);
-  return { limit, totalHits, after: [value, number], asOf, filters: checked };
+  return { limit, totalHits, after: [value, number], asOf, filters: readFilters(libraryFilters[kind], filters) };
 }
 
 /**
@@ -95,14 +86,13 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
   const search: Search = { recordType: recordTypes[kind], filters, asOf };
   const { numbers, hasMore, position } = findPage(database, search, limit, request.after);
   const totalHits = request.totalHits ?? (hasMore ? countHits(database, search) : numbers.length);
-  const cursor =
-    hasMore && position ? writeCursor(cursors, { kind, filters, limit, asOf, totalHits, after: position }) : null;
-  const notes = request.after
-    ? []
-    : searchNotes(search, { totalHits, countBy: request.countBy }, { database, records });
-  const by = request.after ? undefined : request.countBy;
-  const counts = by !== undefined && { counts: countsBy(by, search, database, records) };
-  return { numbers, cursor, hasMore, totalHits, ...counts, ...(notes.length > 0 && { notes }) };
+  const content = hasMore && position && [limit, totalHits, ...position, asOf, filters];
+  const page = { numbers, cursor: content ? cursors.write(listOf(kind), content) : null, hasMore, totalHits };
+  if (request.after) return page;
+  const { countBy } = request;
+  const notes = searchNotes(search, { totalHits, countBy }, { database, records });
+  const counts = countBy !== undefined && { counts: countsBy(countBy, search, database, records) };
+  return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
 
 /**
@@ -114,14 +104,12 @@ function readFilters(
   given: Record<string, unknown>,
   others = ['limit', 'cursor'],
 ): FilterValues {
-  const known = new Map(filters.map((filter) => [filter.key, filter]));
-  const values: FilterValues = {};
-  for (const [key, value] of Object.entries(given)) {
-    const filter = known.get(key);
-    if (!filter) throw unknownKey(key, [...others, ...known.keys()]);
-    values[key] = filter.type === 'filters' ? readInverted(filter, filters, value) : readValue(filter, value);
-  }
-  return values;
+  const read = ([key, value]: [string, unknown]): [string, FilterValue] => {
+    const filter = filters.find((one) => one.key === key);
+    if (!filter) throw unknownKey(key, [...others, ...filters.map((one) => one.key)]);
+    return [key, filter.type === 'filters' ? readInverted(filter, filters, value) : readValue(filter, value)];
+  };
+  return Object.fromEntries(Object.entries(given).map(read));
 }
 
 function unknownKey(key: string, known: string[]) {
@@ -160,24 +148,22 @@ function readValue(filter: SearchFilter, value: unknown): FilterValue {
   }
 }
 
+const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
+
 function readText(filter: SearchFilter, value: unknown): string {
-  if (typeof value !== 'string' || value.trim() === '') throw wrong(filter, 'a text that is not empty', quoted(value));
-  if (filter.maxLength !== undefined && value.length > filter.maxLength) {
-    throw wrong(filter, `a text of at most ${filter.maxLength} characters`, `${value.length}`);
-  }
+  const { maxLength = Number.POSITIVE_INFINITY } = filter;
+  if (!isText(value)) throw wrong(filter, 'a text that is not empty', quoted(value));
+  if (value.length > maxLength) throw wrong(filter, `a text of at most ${maxLength} characters`, `${value.length}`);
   return allowed(filter, value);
 }
 
 /** A single text counts as a list of one. */
 function readList(filter: SearchFilter, value: unknown): string[] {
-  const list: unknown[] = Array.isArray(value) ? value : [value];
-  if (list.length === 0 || !list.every((entry) => typeof entry === 'string' && entry.trim() !== '')) {
-    throw wrong(filter, 'a list of texts', quoted(value));
-  }
-  if (filter.maxLength !== undefined && list.length > filter.maxLength) {
-    throw wrong(filter, `a list of at most ${filter.maxLength} texts`, `${list.length}`);
-  }
-  return (list as string[]).map((entry) => allowed(filter, entry));
+  const { maxLength = Number.POSITIVE_INFINITY } = filter;
+  const list: unknown[] = [value].flat();
+  if (list.length === 0 || !list.every(isText)) throw wrong(filter, 'a list of texts', quoted(value));
+  if (list.length > maxLength) throw wrong(filter, `a list of at most ${maxLength} texts`, `${list.length}`);
+  return list.map((entry) => allowed(filter, entry));
 }
 
 function allowed(filter: SearchFilter, value: string): string {

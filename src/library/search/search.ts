@@ -31,18 +31,19 @@ export function findPage(database: Database, search: Search, limit: number, afte
     );
   const rows: HitRow[] = [];
   const number = `${search.recordType.name}.number`;
-  if (after === undefined || after[0] !== null) {
+  const [value, last] = after ?? [];
+  if (value !== null) {
     const seek = after ? `(${column}, ${number}) ${compare} (?, ?)` : `${column} IS NOT NULL`;
     rows.push(...read(`${seek} ORDER BY ${column} ${order}, ${number} ${order}`, (after ?? []) as number[], limit + 1));
   }
   if (rows.length <= limit) {
-    const seek = after && after[0] === null ? ` AND ${number} ${compare} ?` : '';
-    const from = seek ? [after?.[1] ?? 0] : [];
-    rows.push(...read(`${column} IS NULL${seek} ORDER BY ${number} ${order}`, from, limit + 1 - rows.length));
+    const seek = value === null ? ` AND ${number} ${compare} ?` : '';
+    const sql = `${column} IS NULL${seek} ORDER BY ${number} ${order}`;
+    rows.push(...read(sql, value === null && last !== undefined ? [last] : [], limit + 1 - rows.length));
   }
   const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const position: Position | undefined = last && [last.value, last.number];
+  const [end] = page.slice(-1);
+  const position: Position | undefined = end && [end.value, end.number];
   return { numbers: page.map((row) => row.number), hasMore: rows.length > limit, position };
 }
 
@@ -133,12 +134,12 @@ function rangeConditions(measure: Measure, { recordType, filters, asOf }: Search
 function activeConditions({ filters: { active, missing = [] }, asOf }: Search): Condition[] {
   const since = (Math.floor(asOf / day) - maxDaysSinceSeen) * day;
   const running = '(ads."endDate" > ? OR (ads."endDate" IS NULL AND ads."lastSeenAt" >= ?))';
-  const wanted: Condition[] = [];
-  if (active === true) wanted.push({ sql: running, values: [asOf, since] });
-  if (active === false) wanted.push({ sql: '(ads."endDate" <= ?)', values: [asOf] });
-  if ([missing].flat().includes('active'))
-    wanted.push({ sql: '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))', values: [since] });
-  return wanted;
+  const unknown = '(ads."endDate" IS NULL AND coalesce(ads."lastSeenAt" < ?, 1))';
+  return [
+    ...(active === true ? [{ sql: running, values: [asOf, since] }] : []),
+    ...(active === false ? [{ sql: '(ads."endDate" <= ?)', values: [asOf] }] : []),
+    ...([missing].flat().includes('active') ? [{ sql: unknown, values: [since] }] : []),
+  ];
 }
 
 /** What the filters search in the full-text index. */
@@ -159,14 +160,9 @@ function textTerms({ key, columns }: TextFilter, text: FilterValues[string] | un
 }
 
 function tagTerms(tag: Tag, value: FilterValues[string] = []): Terms {
-  const { all, timed } = tag;
-  const stored = [value]
-    .flat()
-    .map(String)
-    .filter((one) => !timed?.includes(one));
-  if (stored.length === 0) return { required: [], excluded: [] };
-  const tokens = stored.map((one) => `"${tagToken(tag, one)}"`);
-  return { required: [`{tags} : (${tokens.join(all ? ' AND ' : ' OR ')})`], excluded: [] };
+  const stored = [value].flat().map(String);
+  const tokens = stored.filter((one) => !tag.timed?.includes(one)).map((one) => `"${tagToken(tag, one)}"`);
+  return { required: tokens.length > 0 ? [`{tags} : (${tokens.join(tag.all ? ' AND ' : ' OR ')})`] : [], excluded: [] };
 }
 
 /** The full-text expression, or undefined without any term. */

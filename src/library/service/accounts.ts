@@ -108,25 +108,18 @@ export function keysIn(parts: KeyParts): KeyRing {
   function create(options: KeyOptions = {}): KeyInfo & { key: string } {
     const wrong = wrongOption(options);
     if (wrong) throw new Error(wrong);
-    const secret = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
+    const { name = 'Library key', scopes = scopeNames, unmetered = false, accountOf } = options;
+    const key = `${fixedPrefix}${Buffer.from(random.bytes(secretBytes)).toString('hex')}`;
     return database.transaction(() => {
-      const userId = options.accountOf ? one(options.accountOf).userId : createAccount(options, parts);
-      const row: KeyRow = {
-        id: random.uuid(),
-        keyPrefix: secret.slice(0, prefixLength),
-        name: options.name ?? 'Library key',
-        scopes: (options.scopes ?? scopeNames).join(' '),
-        userId,
-        unmetered: Number(options.unmetered ?? false),
-        createdAt: now(),
-        revokedAt: null,
-      };
+      const userId = accountOf ? one(accountOf).userId : createAccount(options, parts);
+      const id = random.uuid();
+      const given = [id, hashOf(key), key.slice(0, prefixLength), name, scopes.join(' '), userId, Number(unmetered)];
       database.run(
         `INSERT INTO keys (id, hash, keyPrefix, name, scopes, userId, unmetered, createdAt)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        [row.id, hashOf(secret), row.keyPrefix, row.name, row.scopes, row.userId, row.unmetered, row.createdAt],
+        [...given, now()],
       );
-      return { ...toKeyInfo(row), key: secret };
+      return { ...one(id), key };
     });
   }
 
@@ -159,25 +152,15 @@ const callerQuery = `
 const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(' '), unmetered: row.unmetered === 1 });
 
 /** What is wrong with the options of a new key, or undefined. */
-export function wrongOption({
-  scopes = scopeNames,
-  unmetered,
-  subscription,
-  ...amounts
-}: KeyOptions): string | undefined {
+export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...others }: KeyOptions) {
+  const { credits, hourlyLimit, dailyLimit } = others;
+  const amounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
   const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
   if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
   if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
-  if (
-    unmetered &&
-    (subscription === false ||
-      [amounts.credits, amounts.hourlyLimit, amounts.dailyLimit].some((value) => value !== undefined))
-  )
+  if (unmetered && (subscription === false || amounts.length > 0))
     return 'An unmetered key has no credits or limits and needs no subscription: leave these options out.';
-  const { credits = 0, hourlyLimit = 0, dailyLimit = 0 } = amounts;
-  const wrong = Object.entries({ credits, hourlyLimit, dailyLimit }).find(
-    ([, value]) => !Number.isSafeInteger(value) || value < 0,
-  );
+  const wrong = amounts.find(([, value]) => !Number.isSafeInteger(value) || Number(value) < 0);
   return wrong && `${wrong[0]} takes a whole number of credits, 0 or more.`;
 }
 
@@ -231,10 +214,9 @@ export function collectionsIn(database: Database, uuid: () => string) {
       { userId, billingUserId }: Pick<Caller, 'userId' | 'billingUserId'>,
       { name, type, defaultType }: { name: string; type: string; defaultType: ItemType | null },
     ): number {
-      return database.run(
-        'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)',
-        [uuid(), userId, billingUserId, name, type, defaultType],
-      ).rowid;
+      const sql =
+        'INSERT INTO collections (id, userId, billingUserId, name, type, defaultType) VALUES (?, ?, ?, ?, ?, ?)';
+      return database.run(sql, [uuid(), userId, billingUserId, name, type, defaultType]).rowid;
     },
     list: (caller: Caller): Collection[] =>
       database
@@ -248,20 +230,16 @@ export function collectionsIn(database: Database, uuid: () => string) {
     },
     /** Item row numbers, newest first, from the position where an earlier page ended. */
     items(collection: number, kind: ItemType, limit: number, after = Number.MAX_SAFE_INTEGER) {
-      const rows = database.all<{ number: number; item: number }>(
-        `SELECT number, item FROM collection_items WHERE collection = ? AND itemType = ? AND number < ?
-         ORDER BY number DESC LIMIT ?`,
-        [collection, kind, after, limit + 1],
-      );
+      const sql = `SELECT number, item FROM collection_items WHERE collection = ? AND itemType = ? AND number < ?
+         ORDER BY number DESC LIMIT ?`;
+      const rows = database.all<{ number: number; item: number }>(sql, [collection, kind, after, limit + 1]);
       const page = rows.slice(0, limit);
       return { numbers: page.map(({ item }) => item), hasMore: rows.length > limit, position: page.at(-1)?.number };
     },
     /** @returns false if the item was already there */
-    add: (collection: number, kind: ItemType, item: number): boolean =>
-      database.run('INSERT OR IGNORE INTO collection_items (collection, itemType, item) VALUES (?, ?, ?)', [
-        collection,
-        kind,
-        item,
-      ]).changes > 0,
+    add(collection: number, kind: ItemType, item: number): boolean {
+      const sql = 'INSERT OR IGNORE INTO collection_items (collection, itemType, item) VALUES (?, ?, ?)';
+      return database.run(sql, [collection, kind, item]).changes > 0;
+    },
   };
 }

@@ -5,18 +5,10 @@ import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.t
 import { type Database, openDatabase } from '../database/database.ts';
 import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
-import { readSearch, runSearch, type SearchContext } from '../search/search-request.ts';
-import {
-  type Caller,
-  type Collections,
-  collectionsIn,
-  type KeyRing,
-  type Keys,
-  keysIn,
-  type Random,
-} from './accounts.ts';
+import { readSearch, runSearch } from '../search/search-request.ts';
+import { type Caller, collectionsIn, type KeyRing, type Keys, keysIn, type Random } from './accounts.ts';
 import { maxBodyBytes, terms } from './config.ts';
-import { type Meter, meterIn } from './meter.ts';
+import { meterIn } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import {
   ApiError,
@@ -69,16 +61,8 @@ const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
 export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary> {
   const { database: path, now, random = systemRandom, bases = {}, onError = () => {} } = options;
   const database = await openDatabase(path, options.checkLock);
-  const collections = collectionsIn(database, random.uuid);
-  const keys = keysIn({ database, collections, now, random });
-  const context: ServiceContext = {
-    database,
-    records: recordsIn(database),
-    collections,
-    cursors: cursorsWith(cursorSecret(database, random)),
-    meter: meterIn(database, now),
-    now,
-  };
+  const context = contextOf(database, { now, random });
+  const keys = keysIn({ ...context, random });
   try {
     await indexMissingRecords(context);
   } catch (error) {
@@ -86,21 +70,28 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     throw error;
   }
   const service = serviceOf({ context, keys, bases, requestId: random.uuid, onError });
+  const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     fetch: async (request) => service.fetch(request),
     keys,
     import: async (source) => (await import('../import/import.ts')).importRecords(context, source),
-    size: () => sizeOf(database),
+    size: () => database.get<LibrarySize>(sizes) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
   };
 }
 
-const sizeOf = (database: Database): LibrarySize =>
-  database.get('SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages') ?? {
-    ads: 0,
-    pages: 0,
-  };
+/** Everything an operation may use. */
+export type ServiceContext = ReturnType<typeof contextOf>;
+
+const contextOf = (database: Database, { now, random }: { now: () => number; random: Random }) => ({
+  database,
+  records: recordsIn(database),
+  collections: collectionsIn(database, random.uuid),
+  cursors: cursorsWith(cursorSecret(database, random)),
+  meter: meterIn(database, now),
+  now,
+});
 
 /** Stored in the database, so that cursors outlive the process. */
 function cursorSecret(database: Database, random: Random): string {
@@ -118,12 +109,6 @@ type ServiceParts = {
   onError: (error: unknown) => void;
 };
 
-/** The operations, with their paths in Hono's form. */
-const endpoints = Object.values(operations).map(({ path, ...operation }) => ({
-  ...operation,
-  path: path.replace(/\{(\w+)\}/g, ':$1'),
-}));
-
 /**
  * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
  * (404, 405), lock (503), key (401), scope (403), request (422), existence (404), subscription, credits and usage
@@ -131,32 +116,31 @@ const endpoints = Object.values(operations).map(({ path, ...operation }) => ({
  */
 function serviceOf(parts: ServiceParts): Hono {
   const app = new Hono({ strict: false });
-  for (const { name, method, path } of endpoints)
-    app.on(method, path, ({ req }) => answer(name, req.raw, req.param() as Record<string, string>, parts));
-  for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
-    const allowed = endpoints.flatMap((endpoint) => (endpoint.path === path ? endpoint.method : []));
-    app.all(path, ({ req }) => errorResponse(wrongMethod(req.method, allowed), parts, { Allow: allowed.join(', ') }));
+  for (const path of new Set(Object.values(operations).map((operation) => operation.path))) {
+    const served = Object.values(operations).filter((operation) => operation.path === path);
+    // Not by Hono's own rule, which answers HEAD by running GET and would charge for a body that nobody sees.
+    app.all(path.replace(/\{(\w+)\}/g, ':$1'), ({ req }) => {
+      const operation = served.find(({ method }) => method === req.method);
+      if (operation) return answer(operation.name, req.raw, req.param() as Record<string, string>, parts);
+      const allowed = served.map(({ method }) => method);
+      const message = `This path takes ${allowed.join(' and ')}; got ${req.method}.`;
+      return errorResponse(new ApiError(405, 'method_not_allowed', message), parts, { Allow: allowed.join(', ') });
+    });
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(new URL(req.url).origin)));
   app.get('/media/ads/:adId/:file{.+\\.webp}', async ({ req }) => {
     const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
     return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
   });
-  app.notFound(({ req }) => errorResponse(noSuchPath(req.path), parts));
+  app.notFound(({ req }) => {
+    const message = `Nothing is served at ${req.path.slice(0, 200)}. /openapi.json describes what is.`;
+    return errorResponse(new ApiError(404, 'no_such_path', message), parts);
+  });
   app.onError((error) => errorResponse(error, parts));
   return app;
 }
 
-const wrongMethod = (method: string, allowed: string[]) =>
-  new ApiError(405, 'method_not_allowed', `This path takes ${allowed.join(' and ')}; got ${method}.`);
-
-const noSuchPath = (path: string) =>
-  new ApiError(404, 'no_such_path', `Nothing is served at ${path.slice(0, 200)}. /openapi.json describes what is.`);
-
 async function answer(name: OperationName, request: Request, params: Record<string, string>, parts: ServiceParts) {
-  // Hono answers HEAD by running GET, which would charge for a body that nobody sees.
-  const { method } = operations[name];
-  if (request.method !== method) return errorResponse(wrongMethod(request.method, [method]), parts, { Allow: method });
   const { context, keys, bases } = parts;
   // First: a process that lost its database must not judge keys by stale data.
   context.database.checkLock();
@@ -207,14 +191,10 @@ function errorResponse(
   { requestId, onError }: ServiceParts,
   headers: Record<string, string> = {},
 ): Response {
-  if (!(error instanceof ApiError)) onError(error);
-  const known = error instanceof ApiError ? error : undefined;
-  const {
-    status = 500,
-    code = 'internal_error',
-    message = 'The library failed to answer; its log says why.',
-    details,
-  } = known ?? {};
+  const isKnown = error instanceof ApiError;
+  if (!isKnown) onError(error);
+  const hidden = { status: 500, code: 'internal_error', message: 'The library failed to answer; its log says why.' };
+  const { status, code, message, details } = isKnown ? error : { ...hidden, details: undefined };
   const id = requestId();
   const body: ErrorBody = { error: { code, message, requestId: id, ...(details !== undefined && { details }) } };
   return Response.json(body, { status, headers: { ...headers, 'X-Service-Request-Id': id } });
@@ -340,6 +320,3 @@ function presenterFor(records: Records, { app, media }: Required<Bases>) {
       })),
   };
 }
-
-/** Everything an operation may use. */
-export type ServiceContext = SearchContext & { collections: Collections; meter: Meter };
