@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Collection, ItemType } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
-import { plan, type Scope, scopeNames } from './config.ts';
+import { plan, type Scope, scopeNames } from './meter.ts';
 import { ApiError, notFound } from './request.ts';
 
 /** The key of a request, its account, and the subscription that pays. */

@@ -7,8 +7,7 @@ import { indexMissingRecords, type Records, recordsIn } from '../database/record
 import type { ImportReport } from '../import/import.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import { type Caller, collectionsIn, type KeyRing, type Keys, keysIn, type Random } from './accounts.ts';
-import { maxBodyBytes, terms } from './config.ts';
-import { meterIn } from './meter.ts';
+import { maxBodyBytes, meterIn, terms } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import {
   ApiError,
