@@ -87,6 +87,7 @@ export class WorkerPool<Request, Reply, Held = undefined> {
 
   takeBack(worker: PooledWorker<Request, Reply, Held>): void {
     this.#lent.delete(worker);
+    if (!worker.isAlive) return;
     if (this.#workers.size >= this.#options.maxWorkers) return void worker.end();
     this.#workers.add(worker);
     this.rest(worker);

@@ -221,11 +221,6 @@ describe('two processes on one file', () => {
       /Unknown scope ads:eat\. Known: account:read/,
     );
   });
-
-  test('a second server fails and names the process of the first', async ({ database, undo }) => {
-    const { pid } = await startServer({ database, undo });
-    await expect(serveLibrary({ ...target(database), listen: onLoopback })).rejects.toThrow(`in use by process ${pid}`);
-  });
 });
 
 describe('the owner’s note', () => {
@@ -249,6 +244,16 @@ describe('the owner’s note', () => {
     await undo.pop()?.();
     expect(await readdir(folder)).toEqual(['ad-library.db']);
   });
+});
+
+test.for([
+  ['emptied', ''],
+  ['overwritten', `{"pid":1,${'\0\xff'.repeat(5000)}`],
+] as const)('a note that was %s heals while its owner lives', async ([_, text], { database, undo }) => {
+  const { close } = await serveLibrary({ ...target(database), listen: onLoopback });
+  undo.push(close);
+  await writeNote(database, text);
+  expect(await listKeys(target(database))).toEqual([]);
 });
 
 test('a note that cannot be read is left alone', async ({ folder, database }) => {

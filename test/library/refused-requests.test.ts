@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ErrorBody } from '../../src/api/schemas.ts';
-import { plan } from '../../src/library/service/meter.ts';
+import { plan } from '../../src/library/service/accounts.ts';
 import { at, type Case, itemsOf, type SampleLibrary, search, serveSampleLibrary } from './support/sample-library.ts';
 import { uuid } from './support/served-library.ts';
 

@@ -148,9 +148,12 @@ function hold({ database, token, file }: Held, { timing = defaultTiming, onLost 
   rmSync(`${database}.lock`, { recursive: true, force: true });
   const watched = identityAt(database);
   let lost: DatabaseLost | undefined;
+  let url: string | null = null;
   let renewedAt = performance.now();
   const renew = () => {
     renewedAt = performance.now();
+    // Whole, so that it heals where anything else has written to it.
+    writeSync(file, noteText({ ...thisOwner(token), url }), 0);
     const seconds = (performance.timeOrigin + renewedAt) / 1000;
     futimesSync(file, seconds, seconds);
   };
@@ -178,8 +181,8 @@ function hold({ database, token, file }: Held, { timing = defaultTiming, onLost 
     database,
     token,
     check,
-    announce(url) {
-      writeSync(file, noteText({ ...thisOwner(token), url }), 0);
+    announce(address) {
+      url = address;
       renew();
     },
     release() {
@@ -217,8 +220,10 @@ function locate(path: string): string {
 
 const noteOf = (database: string) => `${database}.owner`;
 
+const noteLength = 1024;
+
 /** Padded, so that a new text always overwrites all of the old one. */
-const noteText = (owner: Owner) => JSON.stringify(owner).padEnd(1024);
+const noteText = (owner: Owner) => JSON.stringify(owner).padEnd(noteLength);
 
 /** @returns the open note, or undefined where there is one already */
 function createNote(database: string, token: string): number | undefined {
@@ -248,7 +253,7 @@ function readNote(database: string): { owner?: Owner | undefined; seen?: string 
 
 function ownerIn(text: string): Owner | undefined {
   try {
-    const { pid, started = null, host = null, token, url = null } = JSON.parse(text);
+    const { pid, started = null, host = null, token, url = null } = JSON.parse(text.slice(0, noteLength));
     return Number.isInteger(pid) && typeof token === 'string' ? { pid, started, host, token, url } : undefined;
   } catch {
     return undefined;

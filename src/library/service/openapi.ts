@@ -4,7 +4,7 @@ import * as schemas from '../../api/schemas.ts';
 import { filtersExtension, type SearchFilter } from '../../api/search-filters.ts';
 import { libraryFilters } from '../search/filter-keys.ts';
 import { describedFilters, isCondition, searchLimit } from '../search/filters.ts';
-import { scopeNames, terms } from './meter.ts';
+import { scopeNames, terms } from './accounts.ts';
 
 type Json = Record<string, unknown>;
 

@@ -6,8 +6,17 @@ import { type Database, openDatabase } from '../database/database.ts';
 import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
-import { type Caller, collectionsIn, type KeyRing, type Keys, keysIn, type Random } from './accounts.ts';
-import { maxBodyBytes, meterIn, terms } from './meter.ts';
+import {
+  type Caller,
+  collectionsIn,
+  type KeyRing,
+  type Keys,
+  keysIn,
+  maxBodyBytes,
+  type Random,
+  terms,
+} from './accounts.ts';
+import { meterIn } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import {
   ApiError,

@@ -179,6 +179,25 @@ test('an endless export ends', async () => {
   await expect(exported).rejects.toThrow('stopped after 0.1 seconds of work');
 });
 
+test('exports that end with their worker leave room for others', async () => {
+  const pool = newPool({ limits: { statementMs: 100 }, graceMs: 50 });
+  for (let time = 0; time < 3; time++) {
+    // The second batch of rows hangs.
+    const slow = "instr(zeroblob(900000), cast(zeroblob(450000 + x) || x'01' as blob))";
+    const sql = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 900)
+      select case when x < 700 then x else ${slow} end from n`;
+    const exported = pool.export(snapshotOf('tenant', someAds(2)), { sql }, async ({ rows }) => {
+      for await (const _ of rows);
+    });
+    await expect(exported).rejects.toThrow('stopped after 0.1 seconds');
+  }
+  const first = snapshotOf('one', someAds(1));
+  const second = snapshotOf('two', someAds(2));
+  for (let time = 0; time < 2; time++)
+    expect([await countAds(pool, first), await countAds(pool, second)]).toEqual([1, 2]);
+  expect([first.wanted, second.wanted].map((wanted) => wanted.length)).toEqual([1, 1]);
+});
+
 test('a worker that is ended under a statement says so, and the next statement has a new one', async () => {
   const pool = newPool({ limits: { statementMs: 60_000 } });
   const snapshot = snapshotOf('tenant', someAds(3));
