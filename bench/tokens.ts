@@ -19,8 +19,7 @@ import {
   viewCredits,
   viewIdentity,
 } from '../src/present/account.ts';
-import { type AdView, viewAd } from '../src/present/ad.ts';
-import { adListText, adText } from '../src/present/ad-text.ts';
+import { type AdView, adListText, adText, viewAd } from '../src/present/ad.ts';
 import { pageListText, pageText, viewPage } from '../src/present/page.ts';
 import { fit as leading } from '../src/present/tokens.ts';
 import { tools } from '../src/tools/catalog.ts';

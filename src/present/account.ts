@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { SentField, ShownWith } from './fields.ts';
-import { count, framed, joined, type ListFrame } from './list-text.ts';
-import { quote, word } from './safe-text.ts';
+import { count, framed, type ListFrame } from './list-text.ts';
+import { joined, quote, word } from './safe-text.ts';
 import { dayOf, type Fields, fullView, idOf, isNumber, isObject, keep, viewTable } from './values.ts';
 
 /** Account, credits and identity show the API's fields as they are, without nulls. */

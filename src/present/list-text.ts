@@ -1,4 +1,4 @@
-import { quote, sanitizeLine } from './safe-text.ts';
+import { joined, quote, sanitizeLine } from './safe-text.ts';
 import { truncate } from './tokens.ts';
 import type { Fields } from './values.ts';
 
@@ -50,10 +50,6 @@ function positionText({ noun, from, shown, of }: { noun: string; from: number; s
   if (from === 1) return `${shown} of ${of} ${noun}s shown`;
   return shown === 1 ? `${noun} ${from} of ${of} shown` : `${from} to ${from + shown - 1} of ${of} ${noun}s shown`;
 }
-
-/** What there is of some parts. */
-export const joined = (parts: readonly (string | number | false | undefined)[], between: string): string =>
-  parts.filter((part) => part).join(between);
 
 /** `DE`: the form of a country for `codes`. */
 export const countryPattern = /^[A-Z]{2}$/;

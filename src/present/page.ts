@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { pageFields, type ShownWith } from './fields.ts';
-import { copies, count, countryPattern, framed, joined, type ListFrame } from './list-text.ts';
-import { codes, quote, word } from './safe-text.ts';
+import { copies, count, countryPattern, framed, type ListFrame } from './list-text.ts';
+import { codes, joined, quote, word } from './safe-text.ts';
 import {
   add,
   type Detail,

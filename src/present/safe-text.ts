@@ -135,6 +135,10 @@ export function fnv1a(text: string, seed = 0): number {
   return hash >>> 0;
 }
 
+/** What there is of some parts. */
+export const joined = (parts: readonly (string | number | false | undefined)[], between: string): string =>
+  parts.filter((part) => part).join(between);
+
 /** Names in a sentence: `title, text and link`. */
 export const listed = (names: readonly string[]): string =>
   [names.slice(0, -1).join(', '), names.at(-1)].filter(Boolean).join(' and ');

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { AdView, viewAd } from '../present/ad.ts';
-import { adText } from '../present/ad-text.ts';
+import { AdView, adText, viewAd } from '../present/ad.ts';
 import type { Detail } from '../present/values.ts';
 import { itemTokens } from './pager.ts';
 import { adId, defineTool, detail, fresh, readOnly, seen } from './tool.ts';

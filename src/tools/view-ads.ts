@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import type { SheetTile } from '../pictures/pictures.ts';
-import { type AdPicture, type PictureChoice, pictureOf } from '../present/ad-media.ts';
-import { type AdTile, tileOf, tilesWithin, tileText } from '../present/ad-text.ts';
-import { clampLines } from '../present/tokens.ts';
-import { dataPerText, idOf } from '../present/values.ts';
+import { type AdView, factsOf, viewAd } from '../present/ad.ts';
+import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../present/ad-media.ts';
+import { joined, quote, word } from '../present/safe-text.ts';
+import { clampLines, fitsWithin } from '../present/tokens.ts';
+import { dataPerText, type Fields, idOf } from '../present/values.ts';
 import { objectOf, type StoredItem } from '../state/dataset.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
@@ -78,4 +79,62 @@ const sheetTile = ({ tile: { number, picture: label }, picture }: ChosenAd): She
 function withReason({ picture, ...tile }: AdTile, reason: string | undefined): AdTile {
   if (reason !== undefined) return { ...tile, shown: false, reason };
   return picture === undefined ? tile : { ...tile, picture };
+}
+
+/** An ad on a sheet of pictures: what a reader needs to know it by, and what the picture is. */
+interface AdTile extends Partial<ShortFacts> {
+  number: number;
+  id: string;
+  shown: boolean;
+  /** Why it is not shown. */
+  reason?: string;
+  /** What the picture is, if not just the ad's. */
+  picture?: string;
+}
+
+type ShortFacts = Pick<AdView, (typeof shortFacts)[number]>;
+
+const shortFacts = [
+  'pageName',
+  'headline',
+  'firstCard',
+  'displayFormat',
+  'creative',
+  'startedAt',
+  'lastSeen',
+  'endDate',
+  'daysRunning',
+  'stillRunning',
+] as const;
+
+function tileOf(ad: Fields, { number, picture, now }: { number: number; picture: AdPicture; now: number }): AdTile {
+  const view = viewAd(ad, { detail: 'brief', now });
+  const facts = Object.fromEntries(
+    shortFacts.flatMap((name) => (view[name] === undefined ? [] : [[name, view[name]]])),
+  );
+  const label = 'shows' in picture ? labelOf(picture.shows, ad) : undefined;
+  return { number, id: view.id, shown: true, ...(label && { picture: label }), ...facts };
+}
+
+function labelOf(shows: Extract<AdPicture, { address: string }>['shows'], ad: Fields): string | undefined {
+  if (typeof shows === 'object') return `card ${shows.card} of ${mediaOfCards(ad).length}`;
+  return { picture: undefined, still: 'still of a video', portrait: "advertiser's portrait only" }[shows];
+}
+
+/** One line: `3. 6a1f… "Acme", VIDEO 15 s, 2026-07-01–2026-08-02: "Headline" (still of a video)`. */
+function tileText({ number, id, pageName, headline, firstCard, picture, reason, ...facts }: AdTile): string {
+  const parts = [word(id), pageName === undefined ? '' : quote(pageName), ...factsOf({ id, ...facts })];
+  const notes = [reason === undefined ? picture : `not shown: ${reason}`].filter((text) => text !== undefined);
+  return [
+    `${number}. ${joined(parts, ', ')}`,
+    headline === undefined ? '' : `: ${quote(headline)}`,
+    firstCard === undefined ? '' : ` card 1: ${quote(firstCard)}`,
+    notes.length > 0 ? ` (${notes.join()})` : '',
+  ].join('');
+}
+
+/** As many facts as there is room for: which ads are shown, and why others are not, comes first. */
+function tilesWithin(tiles: readonly AdTile[], tokens: number): AdTile[] {
+  if (fitsWithin(JSON.stringify(tiles), tokens)) return [...tiles];
+  return tiles.map(({ number, id, shown, reason }) => ({ number, id, shown, ...(reason && { reason }) }));
 }

@@ -7,7 +7,7 @@ import { explainError } from '../../src/mcp/explain-error.ts';
 import { getPrompt, prompts } from '../../src/mcp/prompts.ts';
 import * as account from '../../src/present/account.ts';
 import * as collection from '../../src/present/account.ts';
-import { landingDomainOf, viewAd } from '../../src/present/ad.ts';
+import { adListText, adText, factsOf, landingDomainOf, viewAd } from '../../src/present/ad.ts';
 import {
   cardField,
   creativeOf,
@@ -20,9 +20,9 @@ import {
   pictureOf,
   viewCards,
 } from '../../src/present/ad-media.ts';
-import { adListText, adText, factsOf, tileOf, tilesWithin, tileText } from '../../src/present/ad-text.ts';
-import { appUrlPattern, joined, notesText, serviceNotes } from '../../src/present/list-text.ts';
+import { appUrlPattern, notesText, serviceNotes } from '../../src/present/list-text.ts';
 import * as page from '../../src/present/page.ts';
+import { joined } from '../../src/present/safe-text.ts';
 import { fullBlocks, fullText, keep, seenDays, seenText, simpleFacts, viewTable } from '../../src/present/values.ts';
 import { Canvas, drawText, linesOf, textWidth } from '../../src/raster/canvas.ts';
 import { everyFact, now, somePage } from '../present/sample-ads.ts';
@@ -39,7 +39,6 @@ const card = { title: '', body: '', description: '', cta_type: '', link_url: '' 
 const adOf = (text: string) => filled({ ...everyFact, [text]: '', cards: [card, card] }, text);
 const pageOf = (text: string) => filled({ ...somePage, [text]: '' }, text);
 const fieldsOf = (text: string) => ({ [text]: [text, { [text]: text }] });
-const tileOptions = (text: string) => ({ number: 1, picture: { reason: text }, now });
 const someCollection = { id: '', name: '', type: '', defaultType: '', isDefault: true, adCount: 1 };
 
 const adAt = (detail: 'brief' | 'standard' | 'full') => (text: string) => viewAd(adOf(text), { detail, now });
@@ -74,9 +73,6 @@ export const takesAnObject: Record<string, ((text: string) => unknown)[]> = {
   creativeOf: [(text) => creativeOf(adOf(text))],
   mediaOfCards: [(text) => mediaOfCards(adOf(text))],
   pictureOf: [(text) => pictureOf({ ...adOf(text), media: [{ type: 'THUMB', url: `https://${text}` }] }, { now })],
-  tileOf: [(text) => tileOf(adOf(text), tileOptions(text))],
-  tileText: [(text) => tileText(tileOf(adOf(text), tileOptions(text)))],
-  tilesWithin: [(text) => tilesWithin([tileOf(adOf(text), tileOptions(text))], 500)],
   viewPage: [pageAt('full')],
   pageText: [(text) => page.pageText(pageAt('brief')(text))],
   pageListText: [(text) => page.pageListText({ items: [pageAt('brief')(text)] })],

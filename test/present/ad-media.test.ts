@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { viewAd } from '../../src/present/ad.ts';
+import { adText, viewAd } from '../../src/present/ad.ts';
 import { creativeOf, linkWriter, mediaOf } from '../../src/present/ad-media.ts';
-import { adText } from '../../src/present/ad-text.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { everyFact, now } from './sample-ads.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { AdView, viewAd } from '../../src/present/ad.ts';
-import { adListText, adText } from '../../src/present/ad-text.ts';
+import { AdView, adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { everyFact, now } from './sample-ads.ts';
 
 const brief = (ad: object) => viewAd(ad, { detail: 'brief', now });

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import * as account from '../../src/present/account.ts';
 import { CollectionView, collectionListText, viewCollection } from '../../src/present/account.ts';
-import { AdView, viewAd } from '../../src/present/ad.ts';
-import { adListText, adText } from '../../src/present/ad-text.ts';
+import { AdView, adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { PageView, pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { viewAd } from '../../src/present/ad.ts';
-import { adListText, adText } from '../../src/present/ad-text.ts';
+import { adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { pageListText, pageText, viewPage } from '../../src/present/page.ts';
 import { fit as leading } from '../../src/present/tokens.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';

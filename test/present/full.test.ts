@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { viewAd } from '../../src/present/ad.ts';
-import { adText } from '../../src/present/ad-text.ts';
+import { adText, viewAd } from '../../src/present/ad.ts';
 import { sanitizeLine } from '../../src/present/safe-text.ts';
 import { estimateTokens } from '../../src/present/tokens.ts';
 import { fullView } from '../../src/present/values.ts';

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { viewAd } from '../../src/present/ad.ts';
-import { adListText, adText } from '../../src/present/ad-text.ts';
+import { adListText, adText, viewAd } from '../../src/present/ad.ts';
 import { cleanAddress, dayOf, domainOf, expiryOf, runOf } from '../../src/present/values.ts';
 import { now } from './sample-ads.ts';
 
