@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, rename } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parsedLine } from '../record-lines.ts';
@@ -120,6 +120,9 @@ export class AccountFile {
         });
         if ((await file.stat()).size !== this.#end) throw new Error(`${this.path} changed while it was written anew`);
         return { id, end, others };
+      }).catch(async (error) => {
+        await rm(part, { force: true });
+        throw error;
       });
       await rename(part, this.path);
       await syncFolder(this.path);

@@ -260,6 +260,8 @@ class FileDataset implements Dataset {
   async #compact(): Promise<void> {
     const { memory, tenantId } = this.#options;
     if (this.#file.bytes <= Math.max(this.#compactAbove, 2 * memory.bytesOf(tenantId) + slackBytes)) return;
+    // Not at once again, if the disk is full.
+    this.#compactAbove = 2 * this.#file.bytes;
     await this.#file.compact();
     this.#compactAbove = 2 * this.#file.bytes;
   }
