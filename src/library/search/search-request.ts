@@ -34,8 +34,8 @@ export type SearchContext = { database: Database; records: Records; cursors: Cur
 
 const listOf = (kind: ItemType) => `search ${kind}`;
 
-/** Characters of all filters: a cursor holds them, and a request holds both. */
-const maxFilters = 8000;
+/** Bytes of all filters: a cursor holds them, and a request holds a cursor. */
+const maxFilters = 48_000;
 
 type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
 
@@ -56,8 +56,8 @@ export function readSearch(
 ): SearchRequest {
   const { limit, cursor, countBy, ...given } = body;
   const filters = readFilters(libraryFilters[kind], given);
-  const length = JSON.stringify(filters).length;
-  if (length > maxFilters) throw invalid(`All filters together take at most ${maxFilters} characters; got ${length}.`);
+  const bytes = Buffer.byteLength(JSON.stringify(filters));
+  if (bytes > maxFilters) throw invalid(`All filters together take at most ${maxFilters} bytes; got ${bytes}.`);
   if (cursor === undefined) {
     const by = readCountBy(kind, countBy, filters);
     return { kind, filters, limit: readLimit(limit, 'body', searchLimit), asOf: now(), countBy: by };
