@@ -164,7 +164,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
       const dataset = await datasets.of(call, { toAdd: true });
       const source = { at: now() - age, order, listedBy: call.operation.name, requestId };
       const items = text === undefined ? () => itemsIn(call.operation, raw) : itemsInText(call.operation, text);
-      await dataset.addItems({ type: itemTypeOf(call), items, size: text?.length, ...source });
+      await dataset.addItems({ type: itemTypeOf(call), items, text, ...source });
     } catch (error) {
       onError(error);
     }

@@ -35,8 +35,8 @@ export interface ItemBatch extends ItemSource {
   type: ItemType;
   /** Takes the answer apart. Not before somebody reads them, where nothing else needs them. */
   items(): readonly unknown[];
-  /** The characters of the answer, if only its text is held until then. */
-  size?: number | undefined;
+  /** What it reads, if nothing else of the answer is held until then. */
+  text?: string | undefined;
   /** In milliseconds since the epoch. */
   at: number;
   /** Its place among all answers; by default the last one. */
@@ -357,21 +357,25 @@ export class MemoryDataset {
   }
 }
 
-/** Ads or pages that have their place. */
-export type OrderedBatch = ItemBatch & { order: number };
+type Seen = Pick<ItemVersion, 'at' | 'order'>;
+
+/** Ads or pages that have their place, and when the same answer came first. */
+export type OrderedBatch = ItemBatch & { order: number; since?: Seen };
 
 /** What is an ad or a page in an answer. */
-export function recordsOf({ items, size: _, ...source }: OrderedBatch): DatasetRecord[] {
-  return items().flatMap((item) => recordOf(item, source) ?? []);
+export function recordsOf({ items, text: _, since, ...source }: OrderedBatch): DatasetRecord[] {
+  return items().flatMap((item) => recordOf(item, source, since ?? source) ?? []);
 }
 
-function recordOf(item: unknown, { type, ...source }: Omit<OrderedBatch, 'items' | 'size'>): DatasetRecord | undefined {
+type Source = Omit<OrderedBatch, 'items' | 'text' | 'since'>;
+
+function recordOf(item: unknown, { type, ...source }: Source, since: Seen): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
   const json = typeof name === 'string' ? jsonOf(item) : undefined;
   if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
-  return { ...source, kind: type, id: name, since: source.at, sinceOrder: source.order, json };
+  return { ...source, kind: type, id: name, since: since.at, sinceOrder: since.order, json };
 }
 
 /** Undefined for an object that is nested deeper than it can be written. */

@@ -57,7 +57,6 @@ export function datasetSuite(name: string, open: () => Promise<Datasets>): void 
         ...about(2),
         type: 'pages',
         items: () => [{ pageId: 'x', pageName: 'X' }, { id: 'y' }],
-        size: 0,
       });
       const { ads, pages } = await dataset.contents();
       expect(ads.map(({ id }) => id)).toEqual(['x']);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { type Dataset, MemoryDataset, objectOf, recordsOf } from '../../src/state/dataset.ts';
@@ -59,6 +60,41 @@ test('that comes late, or again, is an earlier version, adds what nothing newer 
         expect(dataset.contents().version).toBe(version);
       },
     ),
+  );
+});
+
+test('takes no answer apart before somebody reads, unless very many wait', async () => {
+  const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+  let taken = 0;
+  const items = () => [{ id: `ad-${taken++}` }];
+  const answer = (at: number) => dataset.addItems({ ...about(at), type: 'ads', items, text: `${at}`.padEnd(100_000) });
+  for (let at = 0; at < 10; at++) await answer(at);
+  await setImmediate();
+  expect(taken).toBe(0);
+  expect((await dataset.contents()).ads).toHaveLength(10);
+  for (let at = 10; at < 500; at++) await answer(at);
+  await setImmediate();
+  expect(taken).toBeGreaterThan(300);
+  expect(taken).toBeLessThan(400);
+  expect((await dataset.contents()).ads).toHaveLength(500);
+});
+
+test('comes to the same, however often an answer is the same as the one before', async () => {
+  const answers = ['{"id":"a"}', '{"id":"a","body":"b"}', '{"id":"b"}'];
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(2), { maxLength: 12 }), async (chosen) => {
+      const contents = [true, false].map(async (isTold) => {
+        const dataset = await new MemoryDatasets().of({ tenantId: 't' });
+        for (const [at, index] of chosen.entries()) {
+          const text = answers[index] ?? '';
+          const items = () => [JSON.parse(text)];
+          await dataset.addItems({ ...about(at + 1), type: 'ads', items, ...(isTold && { text }) });
+        }
+        return (await dataset.contents()).ads;
+      });
+      const [told, plain] = await Promise.all(contents);
+      expect(told).toEqual(plain);
+    }),
   );
 });
 
