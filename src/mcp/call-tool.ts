@@ -350,6 +350,11 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
   return {
     callsOf(caller) {
       const { tenantId, apiKey, signal } = caller;
+      let signer: ((text: string) => string) | undefined;
+      const sign = (text: string) => {
+        signer ??= cursorSigner(apiKey);
+        return signer(text);
+      };
       // Not among the calls of the tool: it is free, whether the service says so or not.
       const whoami = () => apiOf({ tenantId, apiKey, signal }).whoami();
       return {
@@ -367,7 +372,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
         viewMemo,
-        cursors: { sign: cursorSigner(apiKey), ...state.cursorsOf(tenantId) },
+        cursors: { sign, ...state.cursorsOf(tenantId) },
       };
     },
     exportsOf(tenantId) {

@@ -86,7 +86,7 @@ export function identityText(identity: Fields): string {
   ]);
 }
 
-const lines = (parts: string[]) => joined(parts, '\n');
+const lines = (parts: string[]) => parts.filter(Boolean).join('\n');
 
 const labelled = (label: string, value: unknown, otherwise?: string): string =>
   value === undefined ? (otherwise === undefined ? '' : `${label}: ${otherwise}`) : `${label}: ${valueText(value)}`;
