@@ -73,7 +73,7 @@ async function oneTurn(ms: number): Promise<void> {
   for (const { inside, heaps } of replicas) heaps.push(await inside.heapUsed());
   const held = store.bytes();
   kinds = held.kinds;
-  // The tables of PostgreSQL keep the room of rows that have ended.
+  // What has ended is deleted later by PostgreSQL, whose tables keep the room of it.
   storeBytes.push(kinds.reduce((sum, [, bytes]) => sum + bytes, 0));
   rss = replicas.map(({ server }) => residentMegabytes(server.process.child.pid));
 }

@@ -139,8 +139,8 @@ async function postgresServer(): Promise<StateServer> {
     return () => void server.sql(`BEGIN; TRUNCATE ${tables.map((table) => `ad_library.${table}`)}; ${filled} COMMIT`);
   };
   const kinds = `SELECT substring(name from '}:([^:]+)') || ' ' || sum(bytes) FROM (
-      SELECT key AS name, length(body) AS bytes FROM ad_library.documents
-      UNION ALL SELECT name, bytes FROM ad_library.collections) AS one GROUP BY substring(name from '}:([^:]+)')`;
+      SELECT key AS name, length(body) AS bytes, ends FROM ad_library.documents
+      UNION ALL SELECT name, bytes, ends FROM ad_library.collections) AS one WHERE ends > now() GROUP BY substring(name from '}:([^:]+)')`;
   // What the tables take grows before rows that have ended make room in them.
   const bytes = () => ({
     all: Number(server.sql(`SELECT pg_database_size(current_database())`)),
