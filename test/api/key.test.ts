@@ -9,7 +9,7 @@ import { connectHttp } from '../support/clients.ts';
 import { everyTool } from '../support/every-tool.ts';
 import { ad, json, page, paid, refusal } from '../support/faulty-upstream.ts';
 import { upstreamTest } from '../support/fixtures.ts';
-import { callOf, startHttp } from '../support/http.ts';
+import { callOf, startHttp, until } from '../support/http.ts';
 import { hexOf, key, revealed, rewritten, written } from '../support/key-encodings.ts';
 import { start as startCommand } from '../support/process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -126,9 +126,10 @@ test('the process never writes the key, not even at log level debug', async ({ u
     callOf('whoami', { [usualKey]: usualKey }, 2),
     ...everyTool.map(({ tool, args }, index) => callOf(tool, args, index + 3)),
   ];
-  running.child.stdin?.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  running.child.stdin?.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  await until(() => running.stdout().split('\n').length > messages.length);
+  running.child.stdin?.end();
   const { stdout, stderr } = await running.ended;
-  expect(stdout.trim().split('\n')).toHaveLength(messages.length);
   expect(stderr).toMatch(/info: call .*tool="whoami"[^\n]*422/);
   expect(stdout + stderr).not.toContain('CANARY');
 });

@@ -94,7 +94,7 @@ describe('calls at once', () => {
       expect(line).toMatchObject({ result: { _meta: { 'ad-library/error': { kind: 'busy' } } } });
     await upstream.reached(32);
     gate.open();
-    await until(() => lines.length === 300);
+    await vi.waitUntil(() => lines.length === 300, { timeout: 60_000 });
     expect(lines.filter((line) => !Array.isArray(line) && line.result?.isError !== true)).toHaveLength(288);
   });
 
