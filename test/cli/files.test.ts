@@ -7,7 +7,7 @@ import { readConfig } from '../../src/config/read-config.ts';
 import { exportsFolder, folderExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';
 import { add } from '../state/add-items.ts';
-import { baseUrl, olderAd, writeOlder } from '../state/files/older-folder.ts';
+import { baseUrl, olderAd, olderFolder, writeOlder } from '../state/files/older-folder.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = temporaryFolder();
@@ -37,7 +37,7 @@ test('says what is kept, and deletes it', async () => {
   const folder = newFolder();
   await add(await datasetIn(folder).of(caller), 1, { id: 'x' }, { id: 'y' });
   await add(await datasetIn(folder).of(caller), 2, { id: 'x', headline: 'new' });
-  await writeOlder(folder, 'other', [olderAd(2, { id: 'z' })]);
+  await writeOlder(olderFolder(folder, 'other'), [olderAd(2, { id: 'z' })]);
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
   expect(printed).toContain(`${folder} keeps 2 datasets:\n`);
@@ -51,7 +51,7 @@ test('says what is kept, and deletes it', async () => {
 test('leaves files of others where they are', async () => {
   const folder = newFolder();
   await add(await datasetIn(folder).of(caller), 1, { id: 'x' });
-  const [older = ''] = await writeOlder(folder, 'other', [olderAd(2, { id: 'z' })]);
+  const [older = ''] = await writeOlder(olderFolder(folder, 'other'), [olderAd(2, { id: 'z' })]);
   const theirs = [
     join(folder, 'export.csv'),
     join(folder, 'accounts', 'notes.jsonl'),

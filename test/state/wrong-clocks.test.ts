@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, onTestFinished, vi } from 'vitest';
@@ -9,6 +9,7 @@ import { freshUpstreamTest } from '../support/fixtures.ts';
 import { keepAlive, startHttp } from '../support/http.ts';
 import type { TestServer } from '../support/server.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { writeOlder } from './files/older-folder.ts';
 
 const test = freshUpstreamTest();
 const root = temporaryFolder();
@@ -267,18 +268,16 @@ test('a folder of the version before, which knew only times, is read, and what c
     came.add(headline);
     await server.close();
   }
-  const datasets = join(files, 'datasets');
-  for (const name of await readdir(datasets, { recursive: true })) {
-    if (!name.endsWith('.jsonl')) continue;
-    const lines = (await readFile(join(datasets, name), 'utf8'))
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    for (const line of lines)
-      for (const added of ['order', 'sinceOrder', 'firstOrder', 'answerOrder', 'step', 'listed', 'fresh'])
-        delete line[added];
-    await writeFile(join(datasets, name), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  }
+  const [name = ''] = await readdir(join(files, 'accounts'));
+  const [, ...lines] = (await readFile(join(files, 'accounts', name), 'utf8')).trim().split('\n');
+  await rm(join(files, 'accounts'), { recursive: true });
+  const older = lines.map((line) => {
+    const record = JSON.parse(line);
+    for (const added of ['order', 'sinceOrder', 'firstOrder', 'answerOrder', 'step', 'listed', 'fresh'])
+      delete record[added];
+    return JSON.stringify(record);
+  });
+  await writeOlder(join(files, 'datasets', name.slice(0, -'.jsonl'.length)), older.reverse());
   const server = await open(-500);
   expect(await known(server)).toMatchObject(came.expected);
   change(service, 'third');

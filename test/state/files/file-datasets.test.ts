@@ -7,7 +7,7 @@ import { FileDatasets, type FileDatasetsOptions } from '../../../src/state/files
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { add } from '../add-items.ts';
 import { datasetSuite } from '../dataset-suite.ts';
-import { baseUrl, mergedLine, olderAd, olderGathering, writeOlder } from './older-folder.ts';
+import { baseUrl, mergedLine, olderAd, olderFolder, olderGathering, writeOlder } from './older-folder.ts';
 
 const root = temporaryFolder();
 let folders = 0;
@@ -227,8 +227,7 @@ describe('a folder that an earlier version wrote', () => {
     const folder = newFolder();
     const newer = olderAd(6, { id: 'A', headline: 'new' });
     const [first = ''] = await writeOlder(
-      folder,
-      'a',
+      olderFolder(folder, 'a'),
       [newer, olderGathering('g', ['a', 'b'])],
       [mergedLine('x'), olderAd(5, { id: 'a', headline: 'old', body: 'text' }), newer, olderAd(6, { id: 'b' }, 7)],
     );
@@ -246,7 +245,7 @@ describe('a folder that an earlier version wrote', () => {
   test('loses nothing that came to the file before, and is taken over once', async () => {
     const folder = newFolder();
     await add(await openIn(folder).dataset(), 8, { id: 'a', headline: 'newest' });
-    await writeOlder(folder, 'a', [olderAd(5, { id: 'a', headline: 'old', body: 'text' })]);
+    await writeOlder(olderFolder(folder, 'a'), [olderAd(5, { id: 'a', headline: 'old', body: 'text' })]);
     for (const _ of [1, 2]) {
       const item = await (await openIn(folder).dataset()).item('ads', 'a');
       expect(item && objectOf(item)).toEqual({ id: 'a', headline: 'newest', body: 'text' });
@@ -257,8 +256,7 @@ describe('a folder that an earlier version wrote', () => {
   test('keeps what is damaged where it is, whose whole lines are taken over once', async () => {
     const folder = newFolder();
     const [damaged = '', whole = ''] = await writeOlder(
-      folder,
-      'a',
+      olderFolder(folder, 'a'),
       [olderAd(5, { id: 'a' }), '{"kind":"ads","id":"cut'],
       [olderAd(5, { id: 'b' })],
     );
@@ -275,10 +273,10 @@ describe('a folder that an earlier version wrote', () => {
 
   test('stays if a version wrote it that is not known here, and if the new file cannot be written', async () => {
     const folder = newFolder();
-    const [path = ''] = await writeOlder(folder, 'a', [olderAd(5, { id: 'a' })]);
+    const [path = ''] = await writeOlder(olderFolder(folder, 'a'), [olderAd(5, { id: 'a' })]);
     await writeFile(join(dirname(path), 'dataset.json'), JSON.stringify({ format: 2, generation: 'x', baseUrl }));
     expect(await idsNow(folder)).toEqual([]);
-    await writeOlder(folder, 'a', [olderAd(5, { id: 'a' })]);
+    await writeOlder(olderFolder(folder, 'a'), [olderAd(5, { id: 'a' })]);
     await rm(join(folder, 'accounts'), { recursive: true, force: true });
     await writeFile(join(folder, 'accounts'), 'a file');
     const { dataset } = openIn(folder);

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 /** Of all accounts in these tests. */
 export const baseUrl = 'https://api.example.com/v2';
 
+/** Where earlier versions kept the dataset of an account. */
+export const olderFolder = (files: string, userId: string): string =>
+  join(files, 'datasets', hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32));
+
 /** Writes a dataset as earlier versions kept it: a folder of files that each hold some lines. Returns their paths. */
-export async function writeOlder(files: string, userId: string, ...segments: readonly (readonly string[])[]) {
-  const folder = join(files, 'datasets', hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32));
+export async function writeOlder(folder: string, ...segments: readonly (readonly string[])[]) {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'dataset.json'), `${JSON.stringify({ format: 1, generation: 'g', baseUrl })}\n`);
   const paths = segments.map((_, index) =>
