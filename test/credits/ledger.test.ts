@@ -76,7 +76,23 @@ describe('prices', () => {
     expect(text).toContain('prices seen: search_ads 1 for 10 items, 2 for 20 items, 5 for 50 items');
   });
 
+  test('are remembered of the dearest size, however many there are', async ({ upstream, start }) => {
+    const { call } = await start({ creditBudget: 138 });
+    for (let items = 40; items >= 1; items--) {
+      upstream.does(listing(items, items === 40 ? 50 : 1));
+      expect((await call('search_ads', { limit: items })).isError).toBe(false);
+    }
+    expect((await call('search_ads', { limit: 40, filters: {} })).text).toContain(
+      '89 spent; this call is expected to cost 50.',
+    );
+  });
+
   const small = [undefined, listing(20, 2, true)] as const;
+  const withFee = [
+    [50, listing(50, 7)],
+    [20, listing(20, 4)],
+    [10, listing(10, 3)],
+  ] as const;
   const perTen = [
     [10, listing(10, 1)],
     [20, listing(20, 2)],
@@ -90,6 +106,13 @@ describe('prices', () => {
   test.for<[string, (readonly [number | undefined, ReturnType<typeof listing>])[], object, number, string]>([
     ['of a larger page are known once two sizes show how they grow', [...perTen], { limit: 100 }, 12, '10'],
     ['of a larger page are not assumed higher after one answer', [[1, listing(1, 5)]], { limit: 50 }, 9, '5 or more'],
+    [
+      'between sizes that several rules fit are at least those of the smaller',
+      [...withFee],
+      { limit: 40 },
+      17,
+      '4 or more',
+    ],
     ['that are flat are known for every size between', [...flat], { limit: 40 }, 8, '3'],
     ['of a page that came half empty are at least its', [[100, listing(3, 1)]], { limit: 100 }, 1, '1 or more'],
     ['of an empty page count too', [[20, listing(0, 5)]], { limit: 20 }, 9, '5 or more'],
