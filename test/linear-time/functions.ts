@@ -1,3 +1,4 @@
+import { isInside } from '../../src/pictures/fetch-picture.ts';
 import { hostileTexts } from './hostile-texts.ts';
 import { exportedFunctions, type Source, sources } from './source.ts';
 import { takesAnObject } from './takes-an-object.ts';
@@ -12,10 +13,8 @@ type Run = (text: string) => unknown;
 type Call = (...given: unknown[]) => unknown;
 
 const rooms = /^(?:present|mcp|api|tools|prompts|log|raster|charts)\//;
-/** The rest of the library opens files and databases by name. */
-const inLibrary = /^library\/(?:tokenize|request|read-filters|public-archive|search|media\/shape-for)\.ts$/;
-/** Takes texts apart; the rest of the room fetches and draws. */
-const inPictures = /^pictures\/(?:inside-addresses|media-rule)\.ts$/;
+/** The rest of these folders opens files and databases by name, or fetches and draws. */
+const single = ['library/search/tokens.ts', 'library/service/request.ts', 'library/import/public-archive.ts'];
 /** Of a few sizes, or of no text. */
 const exempt = new Set([
   'count',
@@ -63,5 +62,7 @@ async function timeFunctionsOf(source: Source): Promise<void> {
   }
 }
 
-const timed = [rooms, inLibrary, inPictures];
-for (const source of sources) if (timed.some((files) => files.test(source.file))) await timeFunctionsOf(source);
+for (const source of sources)
+  if (rooms.test(source.file) || single.includes(source.file)) await timeFunctionsOf(source);
+for (const file of single) if (!sources.some((source) => source.file === file)) report(`${file} is no file`);
+time('pictures/fetch-picture.ts isInside', isInside, hostileTexts);
