@@ -116,6 +116,17 @@ describe('with a service that', () => {
     expect(text).toContain('does not say how many');
   });
 
+  test('tells no total of a part, says why it stopped', async ({ upstream, server }) => {
+    const service = new AdService(30);
+    upstream.does(service.behaviour);
+    service.change = ({ totalHits, ...answer }, { number }) => (number === 1 ? { ...answer, totalHits } : answer);
+    const { data, text } = await server.call('count_ads', { split });
+    expect(data).toMatchObject({ total: 30, counts: [{ total: null }, { total: null }], stopped: 'error' });
+    expect(text).toContain(
+      'Stopped (error) before all parts were counted.\nThe service does not say how many ads match.',
+    );
+  });
+
   test('ignores a key, is suspected of it', async ({ upstream, server }) => {
     upstream.does(new AdService(30).behaviour);
     const { data, text } = await server.call('count_ads', { split });
