@@ -3,7 +3,7 @@ import { canonical, invalidRequest } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
-import { adIdsOf, countOutside, foundBy, foundInParts, isComplete } from './gatherings.ts';
+import { adIdsOf, countOutside, factsOf, foundInParts } from './gatherings.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, describedColumns, isoTime } from './tables.ts';
 import { type RunStatement, type TypedFormat, writeTyped } from './typed-export.ts';
@@ -150,15 +150,16 @@ const indented = (sql: string) => sql.trim().replace(/^/gm, '    ');
 const tableHead = '| gathering | question | gathered | found | read | complete |\n|---|---|---|---|---|---|';
 
 function tableRow(gathering: Gathering, contents: DatasetContents): string {
-  const { id, filters, collectionId, gatheredAt } = gathering;
+  const { id, filters, collectionId } = gathering;
+  const { gatheredAt, found, read, complete } = factsOf(gathering, contents);
   const question = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
   const cells = [
     id,
     `\`${question.replace(/[`|\n\r]/g, ' ')}\``,
-    isoTime(gatheredAt),
-    foundBy(gathering, contents) ?? foundInParts(gathering, contents) ?? 'not stated',
-    adIdsOf(gathering, contents).size,
-    isComplete(gathering, contents) ? 'yes' : 'no',
+    gatheredAt,
+    found ?? foundInParts(gathering, contents) ?? 'not stated',
+    read,
+    complete ? 'yes' : 'no',
   ];
   return `| ${cells.join(' | ')} |`;
 }

@@ -44,26 +44,70 @@ serviceTest({ config: { output: 'both' } })(
   },
 );
 
-test('over HTTP, the form follows where the request names its client', async () => {
+const known = ['claude-code', 'mcp-inspector', 'inspector-cli'];
+/** LangChain's adapter among them, which ends an agent's run at a link. */
+const others = [
+  'langchain-mcp-adapter',
+  'claude-ai',
+  'ai-sdk-mcp-client',
+  'mcp',
+  'Claude-Code',
+  '',
+  'constructor',
+  '__proto__',
+  'claude-code ',
+];
+
+interface Block {
+  type: string;
+  uri?: string;
+}
+
+test('links to exports go to clients that are known to take them, and the addresses to all', async ({
+  server,
+  service,
+}) => {
+  const exportsOf = async (name: string) => {
+    const { call, client } = await server.as(service.createKey(), name);
+    const { raw, text } = await call('export_ads', { sql: 'SELECT 1 AS one' });
+    expect(text.match(/ad-library:\/\//g)).toHaveLength(2);
+    await client.close();
+    return raw.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []));
+  };
+  for (const name of known) expect(await exportsOf(name), name).toHaveLength(2);
+  for (const name of others) expect(await exportsOf(name), name).toEqual([]);
+});
+
+test('over HTTP, form and links follow where the request names its client', async () => {
   const server = await startHttp({ demo: true });
   const { send, close } = keepAlive(server.origin);
-  const call = callOf('search_ads', { limit: 1 });
-  const hasData = async (headers: Record<string, string>, meta: object = {}) => {
-    const body = JSON.stringify({ ...call, params: { ...call.params, ...meta } });
-    const { json } = await send({ headers: { ...goodHeaders(), ...headers }, body });
-    return 'structuredContent' in json.result;
+  /** Of a request that names its client, or of the revision before that. */
+  const resultFor = async (tool: string, args: object, client?: string) => {
+    const call = callOf(tool, args);
+    const named = client !== undefined && {
+      _meta: {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: client, version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      },
+    };
+    const body = JSON.stringify({ ...call, params: { ...call.params, ...named } });
+    const latest = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': tool };
+    const { json } = await send({ headers: { ...goodHeaders(), ...(named && latest) }, body });
+    return json.result;
   };
-  const named = (name: string) => ({
-    _meta: {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name, version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    },
-  });
-  const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'search_ads' };
-  expect(await hasData(modern, named('claude-code'))).toBe(false);
-  expect(await hasData(modern, named('claude-ai'))).toBe(true);
-  expect(await hasData({})).toBe(true);
+  const hasData = async (client?: string) =>
+    'structuredContent' in (await resultFor('search_ads', { limit: 1 }, client));
+  expect(await hasData('claude-code')).toBe(false);
+  expect(await hasData('claude-ai')).toBe(true);
+  expect(await hasData()).toBe(true);
+  const linksIn = async (client?: string) => {
+    const { content } = await resultFor('export_ads', { sql: 'SELECT 1 AS one' }, client);
+    return content.filter(({ type }: Block) => type === 'resource_link').length;
+  };
+  expect(await linksIn('claude-code')).toBe(2);
+  expect(await linksIn('langchain-mcp-adapter')).toBe(0);
+  expect(await linksIn()).toBe(0);
   await close();
   await server.close();
 });
