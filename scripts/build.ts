@@ -29,6 +29,7 @@ import { fileURLToPath } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { libraryFilters } from '../src/library/search/filter-keys.ts';
 import { describedTools } from '../src/mcp/described-tools.ts';
+import { skill, skillTools } from '../src/mcp/skill.ts';
 import { packagedFiles } from '../src/raster/codecs.ts';
 import { boardPage } from './board-page.ts';
 import { licences } from './licences.ts';
@@ -62,12 +63,15 @@ const withoutClientValidator: Plugin = {
   },
 };
 
-/** What a list of tools says of them and of the demo's filters, in place of the code that works it out. */
-const withDescribedTools: Plugin = {
-  name: 'with-described-tools',
+/** What lists say of the tools, the demo's filters and the skill, in place of the code that works it out. */
+const withDescriptions: Plugin = {
+  name: 'with-descriptions',
   setup(bundle) {
     bundle.onLoad({ filter: /src\/mcp\/described-tools\.ts$/ }, () => ({
       contents: `export const describedTools = ${JSON.stringify(describedTools)}`,
+    }));
+    bundle.onLoad({ filter: /src\/mcp\/skill\.ts$/ }, () => ({
+      contents: `export const skill = ${JSON.stringify(skill)}, skillTools = ${JSON.stringify(skillTools)}`,
     }));
     bundle.onLoad({ filter: /src\/library\/search\/filter-keys\.ts$/ }, () => ({
       contents: `export const libraryFilters = ${JSON.stringify(libraryFilters)}`,
@@ -93,7 +97,7 @@ const command = await build({
   entryPoints: ['src/main.ts', 'src/embed.ts'],
   splitting: true,
   chunkNames: 'pieces/[name]-[hash]',
-  plugins: [withoutClientValidator, withDescribedTools],
+  plugins: [withoutClientValidator, withDescriptions],
 });
 // Each by itself, so that the command is not cut into more pieces for what a worker shares with it.
 const workers = await build({

@@ -18,17 +18,27 @@ import {
   type PromptResult,
   promptsWith,
 } from './prompts.ts';
+import { skill, skillTools } from './skill.ts';
 
 /** Everything the SDK binders serve. Built once per process and the same for every caller. */
 export interface Catalog {
   serverInfo: { name: string; title: string; version: string };
-  capabilities: { tools: object; prompts: object; resources: object };
+  capabilities: {
+    tools: object;
+    prompts: object;
+    resources: object;
+    extensions: Record<string, Record<string, never>>;
+  };
   instructions: string;
   hasTool(name: string): boolean;
   /** The same at every call, once the service has answered which filters it takes. */
   /** @param client the name of the client, whose form decides whether output schemas are listed */
   tools(client?: string): Promise<ListedTool[]>;
   prompts: ListedPrompt[];
+  /** What `skills/list` answers: none where the tools that the skill works with are not offered. */
+  skills: (typeof skill.entry)[];
+  /** What `skills/get` answers. */
+  getSkill(uri: string, invalid: (problem: string) => Error): { skill: typeof skill.entry };
   /** A call's whole time in milliseconds, waiting for its turn included. */
   timeoutMs: number;
   callTool(call: ToolCall): Promise<ToolResult>;
@@ -95,7 +105,9 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
   const names = describedTools.map(({ name }) => name);
   const prompts = promptsWith((tool) => server.tools.has(tool), names);
   const showsBoard = [...server.tools.values()].some((tool) => tool.showsBoard);
+  const skills = skillTools.every((tool) => server.tools.has(tool)) ? [skill.entry] : [];
   const findResource = async (read: ResourceRead): Promise<FoundResource> => {
+    if (skills.some(({ uri }) => uri === read.uri)) return skillFile;
     if (!showsBoard || read.uri !== boardUri) return findExport((await opened()).exportsOf(read.tenantId), read);
     const board = await readBoard();
     return { memory: 6 * JSON.stringify(board).length, contents: async () => board };
@@ -129,7 +141,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
   return {
     serverInfo: { name: 'ad-library-mcp', title: 'Ad Library', version },
     // The lists never change, so `listChanged` is not announced.
-    capabilities: { tools: {}, prompts: {}, resources: {} },
+    capabilities: { tools: {}, prompts: {}, resources: {}, extensions: { 'io.modelcontextprotocol/skills': {} } },
     instructions: [
       instructions({ offered: [...server.tools.values()], cachesAnswers: server.cachesAnswers }),
       server.notice,
@@ -146,6 +158,12 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
       return tools;
     },
     prompts: listPrompts(prompts),
+    skills,
+    getSkill: (uri, invalid) => {
+      const found = skills.find((served) => served.uri === uri);
+      if (found) return { skill: found };
+      throw invalid('No skill is served at that address: skills/list names those that are.');
+    },
     timeoutMs: server.timeoutMs,
     callTool: async (call) => (await opened()).callTool(call),
     reportsProgress: (name) => typeof name === 'string' && server.tools.get(name)?.reportsProgress === true,
@@ -166,6 +184,11 @@ const listedFile = ({ uri, name, mimeType, bytes }: ExportedFile): ListedResourc
   mimeType,
   size: bytes,
 });
+
+const skillFile: FoundResource = {
+  memory: 6 * skill.text.length,
+  contents: async () => ({ contents: [{ uri: skill.entry.uri, mimeType: 'text/markdown', text: skill.text }] }),
+};
 
 /** Larger files would choke a host, which asks for the whole of them. */
 const maxFileBytes = 16 * 1024 * 1024;

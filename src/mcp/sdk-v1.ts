@@ -13,6 +13,7 @@ import {
   PingRequestSchema,
   ReadResourceRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 
@@ -40,6 +41,10 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
     catalog.getPrompt(params, (problem) => new McpError(ErrorCode.InvalidParams, problem)),
   );
+  server.setRequestHandler(ListSkillsRequestSchema, () => ({ skills: catalog.skills }));
+  server.setRequestHandler(GetSkillRequestSchema, ({ params: { uri } }) =>
+    catalog.getSkill(uri, (problem) => new McpError(ErrorCode.InvalidParams, problem)),
+  );
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [] }));
   server.setRequestHandler(ListResourcesRequestSchema, async () => ({
     resources: await catalog.listResources(tenantId),
@@ -53,6 +58,13 @@ export function bindV1(catalog: Catalog, session: Session): Server {
   });
   return server;
 }
+
+/** This SDK has no schemas for skills (SEP-2640). */
+const ListSkillsRequestSchema = z.looseObject({ method: z.literal('skills/list') });
+const GetSkillRequestSchema = z.looseObject({
+  method: z.literal('skills/get'),
+  params: z.looseObject({ uri: z.string() }),
+});
 
 /** Revisions up to 2025-11-25 have a code of their own for it; the SDK has no name for that. */
 const resourceNotFound = -32_002;

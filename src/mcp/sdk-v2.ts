@@ -5,6 +5,7 @@ import {
   Server,
   specTypeSchemas,
 } from '@modelcontextprotocol/server';
+import * as z from 'zod';
 import type { Catalog, Session } from './catalog.ts';
 import { progressReporter, type RequestSchemas, refusedRead } from './protocol.ts';
 
@@ -37,6 +38,14 @@ export function bindV2(catalog: Catalog, session: Session): Server {
   server.setRequestHandler('prompts/get', ({ params }) =>
     catalog.getPrompt(params, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
   );
+  server.setRequestHandler('skills/list', { params: z.looseObject({}) }, () => ({
+    skills: catalog.skills,
+    ...listHint,
+  }));
+  server.setRequestHandler('skills/get', { params: z.looseObject({ uri: z.string() }) }, ({ uri }) => ({
+    ...catalog.getSkill(uri, (problem) => new ProtocolError(ProtocolErrorCode.InvalidParams, problem)),
+    ...listHint,
+  }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
   server.setRequestHandler('resources/list', async () => ({
     resources: await catalog.listResources(tenantId),

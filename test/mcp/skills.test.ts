@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { SkillsClient } from '@modelcontextprotocol/client/ext/skills';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { expect, onTestFinished, test } from 'vitest';
+import { command, serveHttp } from '../support/process.ts';
+
+const file = readFileSync(new URL('../../docs/skill/ad-research/SKILL.md', import.meta.url), 'utf8');
+
+const skillsOf = async (mode: 'auto' | 'legacy', transport: Parameters<Client['connect']>[0]) => {
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+  await client.connect(transport);
+  return { client, skills: new SkillsClient(client) };
+};
+
+const stdio = (...args: string[]) => new StdioClientTransport(command(['--demo', ...args]));
+
+test.each(['auto', 'legacy'] as const)(
+  'the skill of this package is served to clients that ask for skills (%s)',
+  async (mode) => {
+    const served = await serveHttp(['--demo']);
+    onTestFinished(async () => void (await served.close()));
+    for (const transport of [stdio(), new StreamableHTTPClientTransport(new URL(served.url))]) {
+      const { client, skills } = await skillsOf(mode, transport);
+      const [entry, ...others] = (await skills.list()).skills;
+      expect(others).toEqual([]);
+      expect(entry).toMatchObject({ uri: 'skill://ad-research/SKILL.md', frontmatter: { name: 'ad-research' } });
+      if (entry === undefined) throw new Error('no skill is listed');
+      expect((await skills.get(entry.uri)).skill).toEqual(entry);
+      // The client compares size, digest and frontmatter with the entry.
+      expect(await skills.read(entry)).toMatchObject({ verified: true, text: file, mimeType: 'text/markdown' });
+      await expect(skills.get('skill://other/SKILL.md')).rejects.toThrow('skills/list names those that are');
+      await client.close();
+    }
+  },
+);
+
+test('the skill is served only with the tools that it works with', async () => {
+  const { client, skills } = await skillsOf('auto', stdio('--tools', 'search_ads,query_ads,count_ads'));
+  expect((await skills.list()).skills).toEqual([]);
+  await expect(client.readResource({ uri: 'skill://ad-research/SKILL.md' })).rejects.toThrow();
+  await client.close();
+});
