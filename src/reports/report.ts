@@ -1,8 +1,9 @@
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
 import type { GatheringFacts } from '../dataset/gatherings.ts';
 import { count } from '../present/list-text.ts';
-import { sanitize, sanitizeLine } from '../present/safe-text.ts';
-import { styles } from './styles.ts';
+import { sanitize } from '../present/safe-text.ts';
+import { type CardAd, cardHtml } from './card.ts';
+import { dayText, escaped, numberText, pageHtml, paragraphs, text } from './page.ts';
 
 /** What a report holds. Texts may be anybody's: they are made safe where they are written. */
 export interface Report {
@@ -20,7 +21,7 @@ export interface ReportSection {
   text?: string | undefined;
   chart?: Chart | undefined;
   table?: ReportTable | undefined;
-  ads?: readonly ReportAd[] | undefined;
+  ads?: readonly CardAd[] | undefined;
   /** What could not be shown, and why. */
   problem?: string | undefined;
 }
@@ -30,22 +31,6 @@ export interface ReportTable {
   rows: readonly (readonly unknown[])[];
   /** Rows of the whole result; null where they are too many to count. */
   rowCount: number | null;
-}
-
-export interface ReportAd {
-  id: string;
-  pageName?: string | undefined;
-  title?: string | undefined;
-  line?: string | undefined;
-  format?: string | undefined;
-  domain?: string | undefined;
-  startedAt?: string | undefined;
-  lastSeenAt?: string | undefined;
-  daysRunning?: number | undefined;
-  active?: boolean | undefined;
-  copies?: number | undefined;
-  /** A JPEG in base64. */
-  picture: { jpeg: string } | { reason: string };
 }
 
 /** How the numbers came about. */
@@ -72,24 +57,7 @@ export function reportHtml(report: Report): string {
     methodHtml(method, sections.length + 1),
     `<footer>Written by ad-library-mcp ${text(report.version)} on ${dayText(report.at)}. Texts and pictures of ads belong to their advertisers.</footer>`,
   ];
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<title>${text(title)}</title>
-<style>${styles}</style>
-</head>
-<body>
-<main>
-${body.join('\n')}
-</main>
-</body>
-</html>
-`;
+  return pageHtml({ title, body, policy: "default-src 'none'; img-src data:; style-src 'unsafe-inline'" });
 }
 
 function cover({ title, at, isDemo, sections, method }: Report): string {
@@ -114,7 +82,7 @@ function restsOn({ ads, gatherings, more }: ReportMethod): string {
 function sectionHtml({ heading, text: words, chart, table, ads, problem }: ReportSection, index: number): string {
   const parts = [
     `<h2 dir="auto">${text(heading)}</h2>`,
-    ...paragraphs(words),
+    ...paragraphs(words ?? ''),
     chart && chartHtml(chart, heading),
     table && tableHtml(table),
     ads && ads.length > 0 && `<ul class="cards">${ads.map(cardHtml).join('')}</ul>`,
@@ -122,12 +90,6 @@ function sectionHtml({ heading, text: words, chart, table, ads, problem }: Repor
   ];
   return `<section id="s${index + 1}">\n${parts.filter(Boolean).join('\n')}\n</section>`;
 }
-
-/** Blank lines part paragraphs; other line breaks stay. */
-const paragraphs = (words = ''): string[] =>
-  sanitize(words)
-    .split(/\n\s*\n/)
-    .flatMap((part) => (part.trim() === '' ? [] : `<p class="words" dir="auto">${escaped(part.trim())}</p>`));
 
 /** A chart as inline SVG, whose colours follow the page. */
 function chartHtml({ width, height, shapes }: Chart, heading: string): string {
@@ -200,29 +162,6 @@ const startsWithDate = /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2})?$/;
 const isoMidnight = /(?<=^\d{4}-\d{2}-\d{2})T00:00:00\.000Z$/;
 const isoSeconds = /(?<=^\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/;
 
-function cardHtml(ad: ReportAd): string {
-  const { id, pageName, title, line, format, domain, picture } = ad;
-  const shown =
-    'jpeg' in picture
-      ? `<img src="data:image/jpeg;base64,${picture.jpeg}" alt="">`
-      : `<span class="initial" aria-hidden="true">${text([...(pageName ?? '?')][0] ?? '?')}</span><span class="reason">${text(`No picture: ${picture.reason}`)}</span>`;
-  const badge = format ? `<span class="badge">${text(format)}</span>` : '';
-  const seconds = line === undefined || line === title ? '' : `<p class="soft clamp" dir="auto">${text(line)}</p>`;
-  return `<li class="card"><div class="frame hue${hueOf(pageName ?? id)}">${shown}${badge}</div><div class="facts"><p class="soft" dir="auto">${text(pageName ?? 'Advertiser unknown')}</p><h3 class="clamp" dir="auto">${text(title ?? line ?? 'Ad without words')}</h3>${seconds}<p class="run">${runText(ad)}</p>${domain ? `<p class="soft">${text(domain)}</p>` : ''}<p class="id">${text(id)}</p></div></li>`;
-}
-
-/** `92 days, running · since 21 Aug 2026 · ×3`; of an ad whose state is not known, when it was last seen. */
-function runText({ daysRunning, active, startedAt, lastSeenAt, copies = 1 }: ReportAd): string {
-  const state = active === undefined ? lastSeenAt && `last seen ${dayText(lastSeenAt)}` : active ? 'running' : 'ended';
-  const run = [daysRunning === undefined ? '' : count(daysRunning, 'day'), state].filter(Boolean).join(', ');
-  const facts = [
-    run && `<b${active ? ' class="running"' : ''}>${text(run)}</b>`,
-    startedAt && `since ${dayText(startedAt)}`,
-    copies > 1 && `×${shortNumber(copies)}`,
-  ];
-  return facts.filter(Boolean).join(' · ');
-}
-
 const methodHeading = 'How these numbers came about';
 
 function methodHtml({ ads, gatherings, more, coverage, statements }: ReportMethod, number: number): string {
@@ -244,26 +183,4 @@ function methodHtml({ ads, gatherings, more, coverage, statements }: ReportMetho
     ),
   ];
   return `<section id="s${number}" class="method">\n<h2>${methodHeading}</h2>\n${parts.filter(Boolean).join('\n')}\n</section>`;
-}
-
-/** One line of anybody's text. */
-const text = (anything: string): string => escaped(sanitizeLine(anything));
-
-const escaped = (anything: string): string => anything.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
-
-const numberFormat = new Intl.NumberFormat('en');
-const numberText = (number: number): string => numberFormat.format(number);
-
-/** `2.5M`: no number is too long for a card. */
-const shortFormat = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-const shortNumber = (number: number): string => (number < 1e15 ? shortFormat.format(number) : 'very many');
-
-const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-const dayText = (time: number | string): string => dayFormat.format(new Date(time));
-
-/** One of twelve colours, the same for the same advertiser. */
-function hueOf(name: string): number {
-  let hash = 7;
-  for (const letter of name) hash = (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360;
-  return Math.floor(hash / 30);
 }

@@ -1,15 +1,14 @@
 import * as z from 'zod';
 import { AdLibraryError, invalidRequest, withDeadline } from '../api/call.ts';
 import { chartOf } from '../charts/chart.ts';
-import { adRows } from '../dataset/ad-rows.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { factsOf, newestGatherings } from '../dataset/gatherings.ts';
 import type { Pictures } from '../pictures/pictures.ts';
-import { creativeOf, pictureOf } from '../present/ad-media.ts';
 import { count } from '../present/list-text.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
-import { dayOf, type Fields, textOf } from '../present/values.ts';
-import { maxTableRows, type Report, type ReportAd, type ReportSection, reportHtml } from '../reports/report.ts';
+import { dayOf, type Fields } from '../present/values.ts';
+import { type CardAd, cardOf } from '../reports/card.ts';
+import { maxTableRows, type Report, type ReportSection, reportHtml } from '../reports/report.ts';
 import { type DatasetContents, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
 import { defineListTool, fileName, linkTo, locationText, type ToolContext } from './tool.ts';
 
@@ -125,8 +124,8 @@ interface MadeSection {
 
 /** An ad as it is shown, and where its picture is. */
 interface ChosenAd {
-  shown: ReportAd;
-  address?: string;
+  card: CardAd;
+  address: string | undefined;
 }
 
 async function makeSection(
@@ -161,8 +160,8 @@ async function makeSection(
   if (unknown.length > 0) {
     problems.push(`${listed(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
   }
-  made.ads = [...items.values()].map((item) => chosenAd(item, context.now));
-  shown.ads = made.ads.map((ad) => ad.shown);
+  made.ads = [...items.values()].map((item) => cardOf(objectOf(item) as Fields, { ...item, now: context.now }));
+  shown.ads = made.ads.map(({ card }) => card);
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;
   return made;
@@ -174,30 +173,6 @@ function itemsOf({ ads }: DatasetContents, ids: readonly string[]): Map<string, 
   const found = new Map(ads.flatMap((item) => (keys.has(idKey(item.id)) ? [[idKey(item.id), item]] : [])));
   return new Map([...keys].flatMap((key) => (found.has(key) ? [[key, found.get(key) as StoredItem]] : [])));
 }
-
-function chosenAd(item: StoredItem, now: number): ChosenAd {
-  const fields = objectOf(item) as Fields;
-  const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
-  const picture = pictureOf(fields, { now });
-  const shown: ReportAd = {
-    id: item.id,
-    pageName: line(ad.pageName),
-    title: line(ad.headline ?? cards[0]?.title),
-    line: line(ad.firstLine),
-    format: line(creativeOf(fields) ?? ad.displayFormat?.toLowerCase()),
-    domain: line(ad.landingDomain),
-    startedAt: ad.startedAt ?? undefined,
-    lastSeenAt: ad.lastSeenAt ?? undefined,
-    daysRunning: ad.daysRunning ?? undefined,
-    active: ad.active === null ? undefined : ad.active === 1,
-    copies: ad.duplicates ?? undefined,
-    picture: 'reason' in picture ? picture : { reason: 'there was no time left for it' },
-  };
-  return 'reason' in picture ? { shown } : { shown, address: picture.address };
-}
-
-const lineTokens = 60;
-const line = (text: string | null | undefined) => textOf(text, lineTokens);
 
 /** Pixels of a card on a dense screen; many pictures are smaller, so that more of them fit. */
 const sideOf = (pictures: number) => (pictures > 60 ? 280 : 400);
@@ -216,19 +191,19 @@ async function addPictures(ads: readonly ChosenAd[], room: number, context: Tool
   for (const [index, picture] of fetched.entries()) {
     const ad = ads[index];
     if (!ad || !picture) continue;
-    if ('reason' in picture) ad.shown.picture = picture;
-    else if (picture.jpeg.length > left) ad.shown.picture = { reason: 'the report would pass 5 MB' };
+    if ('reason' in picture) ad.card.picture = picture;
+    else if (picture.src.length > left) ad.card.picture = { reason: 'the report would pass 5 MB' };
     else {
-      left -= picture.jpeg.length;
-      ad.shown.picture = picture;
+      left -= picture.src.length;
+      ad.card.picture = picture;
     }
   }
-  return ads.filter(({ shown }) => 'reason' in shown.picture).length;
+  return ads.filter(({ card }) => 'reason' in card.picture).length;
 }
 
 async function thumbnail(pictures: Pictures, address: string, options: Parameters<Pictures['thumbnail']>[1]) {
   const made = await pictures.thumbnail(address, options);
-  return 'reason' in made ? made : { jpeg: Buffer.from(made.jpeg).toString('base64') };
+  return 'reason' in made ? made : { src: `data:image/jpeg;base64,${Buffer.from(made.jpeg).toString('base64')}` };
 }
 
 async function methodOf(sections: readonly SectionInput[], contents: DatasetContents, context: ToolContext) {
