@@ -216,7 +216,13 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
       const accepted = () => untilAccepted(caller.tenantId, whoami);
       await accepted();
       const dataset = await datasets.of(caller);
+      const { own } = dataset;
       return {
+        own: {
+          isLasting: own.isLasting,
+          read: (kind) => accepted().then(() => own.read(kind)),
+          update: (kind, change) => accepted().then(() => own.update(kind, change)),
+        },
         addItems: (batch) => dataset.addItems(batch),
         saveGathering: (step) => dataset.saveGathering(step),
         order: () => dataset.order(),

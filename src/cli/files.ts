@@ -23,14 +23,16 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   return 0;
 }
 
-function datasetText({ baseUrl, ads, pages, gatherings, others, bytes }: KeptAccount): string {
+function datasetText({ baseUrl, ads, pages, gatherings, labels, watches, others, bytes }: KeptAccount): string {
   const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
+  if (labels > 0) parts.push(counted(labels, 'label'));
+  if (watches > 0) parts.push(counted(watches, 'watch', 'watches'));
   if (others > 0) parts.push(counted(others, 'other record'));
   parts.push(size(bytes));
   return `${baseUrl ?? 'an unknown service'}: ${parts.join(', ')}`;
 }
 
-const counted = (count: number, noun: string): string =>
-  `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
+const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count === 0 ? 'no' : count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
 
 const size = (bytes: number): string => `${(bytes / 1_000_000).toFixed(1)} MB`;

@@ -1,12 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Call } from '../api/call.ts';
 import type { ItemType } from '../api/schemas.ts';
+import type { OwnRecords, RecordsById } from './own-records.ts';
 
 /**
  * What one account has paid for: every ad and page that an answer brought, and what was gathered when. Asynchronous, so
  * that it can be kept outside this process.
  */
 export interface Dataset {
+  /** What its owner keeps beside it: labels and watches. */
+  own: OwnRecords;
   addItems(batch: ItemBatch): Promise<void>;
   item(type: ItemType, id: string): Promise<StoredItem | undefined>;
   contents(): Promise<DatasetContents>;
@@ -80,6 +83,7 @@ export interface DatasetContents {
   pages: readonly StoredItem[];
   /** The oldest first. */
   gatherings: readonly Gathering[];
+  labels: RecordsById;
   /** Items and gatherings that were removed for want of room. */
   letGo: { ads: number; pages: number; gatherings: number };
 }
@@ -318,10 +322,12 @@ export class MemoryDataset {
     for (const step of this.#gatherings.steps()) yield { ...step, kind: 'gathering' };
   }
 
-  contents(): DatasetContents {
+  /** @param labels what is kept beside it, and what tells that from what was kept before */
+  contents(labels: RecordsById = new Map(), labelsVersion: number | string = ''): DatasetContents {
     const [{ ads, pages }, gatherings, gone] = [this.#items, this.#gatherings, this.goneElsewhere];
     return {
-      version: this.version,
+      version: `${this.version}.${labelsVersion}`,
+      labels,
       ads: ads.all(),
       pages: pages.all(),
       gatherings: gatherings.all(),

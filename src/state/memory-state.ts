@@ -11,6 +11,7 @@ import {
   type OrderedBatch,
   recordsOf,
 } from './dataset.ts';
+import { MemoryRecords, type RecordTable } from './own-records.ts';
 import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State, Turns } from './state.ts';
 import { type Account, creditAccount, emptyAccount, passTime, readBalance, reserve, settle } from './store/account.ts';
 
@@ -294,6 +295,7 @@ interface UnreadAnswer {
  * it; of those that nobody reads, the oldest between other work when there are too many.
  */
 export class MemoryDatasets implements Datasets {
+  readonly #own = new MemoryRecords();
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #nothing = new MemoryDataset();
   readonly #now: () => number;
@@ -321,6 +323,7 @@ export class MemoryDatasets implements Datasets {
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
     const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
     return {
+      own: this.#own.of(tenantId),
       addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
       saveGathering: async (step) => {
         this.#datasetOf(tenantId);
@@ -328,7 +331,10 @@ export class MemoryDatasets implements Datasets {
       },
       order: async () => this.nextOrder(),
       item: async (type, id) => known().item(type, id),
-      contents: async () => known().contents(),
+      contents: async () => {
+        const own = this.#own.table(tenantId);
+        return known().contents(new Map(own.of('label')), own.changes);
+      },
       maxAds: async () => known().adsIn(usable * this.#roomOf(tenantId)),
     };
   }
@@ -336,6 +342,13 @@ export class MemoryDatasets implements Datasets {
   /** Everything that a tenant has, and bytes of it, as they are counted. */
   records(tenantId: string): Iterable<DatasetRecord> {
     return this.#datasetOf(tenantId)?.records() ?? [];
+  }
+
+  /** What a tenant keeps beside it, which is then kept elsewhere. */
+  takeOwn(tenantId: string): RecordTable {
+    const own = this.#own.table(tenantId);
+    this.#own.forget(tenantId);
+    return own;
   }
 
   bytesOf(tenantId: string): number {

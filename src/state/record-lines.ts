@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { DatasetRecord } from './dataset.ts';
+import { type RecordStep, recordKinds } from './own-records.ts';
 
 const time = z.int().min(0).max(8_640_000_000_000_000);
 const order = z.int().min(0);
@@ -49,14 +50,21 @@ const Gathering = z
     return { ...step, order, answerOrder };
   });
 
+const Own = z.object({
+  kind: z.literal('own'),
+  of: z.enum(recordKinds),
+  put: z.array(z.tuple([z.string(), z.json()])),
+  removed: z.array(z.string()),
+});
+
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 /** Where the object of an ad or a page begins: behind all else, so that it is neither read nor written anew. */
 const itemStart = ',"item":';
 
 /** A record as a line of JSON, without the line feed. */
-export function lineOf(record: DatasetRecord): string {
-  if (record.kind === 'gathering') return JSON.stringify(record);
+export function lineOf(record: DatasetRecord | RecordStep): string {
+  if (record.kind === 'gathering' || record.kind === 'own') return JSON.stringify(record);
   const { kind, id, since, at, firstAt, order, sinceOrder, firstOrder, listedBy, requestId, json } = record;
   const head = JSON.stringify({ kind, id, since, at, firstAt, order, sinceOrder, firstOrder, listedBy, requestId });
   return `${head.slice(0, -1)}${itemStart}${decoder.decode(json)}}`;
@@ -71,6 +79,9 @@ export function recordOfLine(line: string): DatasetRecord | undefined {
   const item = line.slice(start + itemStart.length, -1);
   return line.endsWith('}') && parsedLine(Item, item) ? { ...head, json: encoder.encode(item) } : undefined;
 }
+
+/** The change of a person's own records that a line holds; undefined if it is none. */
+export const recordStepOf = (line: string): RecordStep | undefined => parsedLine(Own, line);
 
 const Item = z.record(z.string(), z.unknown());
 

@@ -5,8 +5,13 @@ import { type Dataset, MemoryDataset, objectOf, recordsOf } from '../../src/stat
 import { MemoryDatasets } from '../../src/state/memory-state.ts';
 import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';
+import { ownRecordsSuite } from './own-records-suite.ts';
 
 datasetSuite('in memory', async () => new MemoryDatasets());
+ownRecordsSuite('in memory', async () => {
+  const datasets = new MemoryDatasets();
+  return [datasets, datasets];
+});
 
 const adsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(objectOf);
 

@@ -66,9 +66,12 @@ export class AccountFile {
     await closing(file, () => this.#read(file));
   }
 
-  /** Appends lines behind those of others, which are read first. @param isReadBack compares what then is in the file */
-  async append(lines: readonly string[], isReadBack = false): Promise<void> {
-    const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));
+  /**
+   * Appends lines behind those of others, which are read first.
+   * @param linesOf runs once nobody else can write any more; again, if the file turns out to be another one
+   * @param isReadBack compares what then is in the file
+   */
+  async append(linesOf: () => readonly string[], isReadBack = false): Promise<void> {
     await this.#locked(async () => {
       // Whoever lost the lock because it was suspended may find that the file is another one now.
       for (let isThere = false; !isThere; isThere = (await this.#idAtPath()) === this.#id) {
@@ -76,6 +79,11 @@ export class AccountFile {
         await closing(file, async () => {
           await this.#readToEnd(file);
           const start = this.#end;
+          const bytes = Buffer.from(
+            linesOf()
+              .map((line) => `${line}\n`)
+              .join(''),
+          );
           await file.appendFile(bytes);
           await file.datasync();
           if (isReadBack && !(await rangeOf(file, start, start + bytes.length)).equals(bytes))

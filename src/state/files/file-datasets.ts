@@ -5,7 +5,15 @@ import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
 import type { Dataset, DatasetCaller, DatasetRecord, Datasets, GatheringStep, ItemBatch } from '../dataset.ts';
 import { MemoryDataset, recordsOf } from '../dataset.ts';
 import { MemoryDatasets, type MemoryDatasetsOptions } from '../memory-state.ts';
-import { lineOf, recordOfLine } from '../record-lines.ts';
+import {
+  type OwnRecords,
+  type RecordChange,
+  type RecordKind,
+  type RecordStep,
+  type RecordsById,
+  RecordTable,
+} from '../own-records.ts';
+import { lineOf, recordOfLine, recordStepOf } from '../record-lines.ts';
 import { AccountFile, headIn } from './account-file.ts';
 import { takeLock, unless } from './file-lock.ts';
 import { OlderFolder } from './older-folder.ts';
@@ -135,7 +143,8 @@ class FileDataset implements Dataset {
   readonly #options: FileDatasetOptions;
   readonly #file: AccountFile;
   /** What is in memory, and not in the file yet. */
-  #waiting: DatasetRecord[];
+  #waiting: AnyRecord[];
+  #own: RecordTable;
   /** What an earlier version wrote, and is not in the file yet. */
   #olderLeft: { lines: string[]; whole: string[] } | undefined;
   #isDamageKnown = false;
@@ -146,13 +155,26 @@ class FileDataset implements Dataset {
   constructor(options: FileDatasetOptions) {
     const { memory, tenantId, path, baseUrl } = options;
     this.#options = options;
-    this.#waiting = [...memory.records(tenantId)];
+    this.#own = memory.takeOwn(tenantId);
+    this.#waiting = [...memory.records(tenantId), ...this.#own.steps()];
     this.#file = new AccountFile(path, baseUrl, {
       take: (line) => this.#take(line),
-      startOver: () => memory.forget(tenantId),
-      lines: () => linesOf(memory.records(tenantId)),
+      startOver: () => {
+        memory.forget(tenantId);
+        this.#own = new RecordTable();
+      },
+      lines: () => linesOf(memory.records(tenantId), this.#own.steps()),
     });
   }
+
+  readonly own: OwnRecords = {
+    isLasting: true,
+    read: async (kind) => {
+      await this.#turn;
+      return new Map(this.#own.of(kind));
+    },
+    update: (kind, change) => this.#update(kind, change),
+  };
 
   async addItems(batch: ItemBatch): Promise<void> {
     await this.#add(recordsOf({ ...batch, order: batch.order ?? (await this.order()) }));
@@ -168,7 +190,11 @@ class FileDataset implements Dataset {
   }
 
   item: Dataset['item'] = async (type, id) => (await this.#memory()).item(type, id);
-  contents = async () => (await this.#memory()).contents();
+  contents = async () => {
+    const contents = await (await this.#memory()).contents();
+    const version = `${contents.version}${this.#own.changes}`;
+    return { ...contents, version, labels: new Map(this.#own.of('label')) };
+  };
   maxAds = async () => (await this.#memory()).maxAds();
 
   /** Not while another one reads the file anew. */
@@ -196,9 +222,32 @@ class FileDataset implements Dataset {
     });
   }
 
+  /** What a person does by hand is not kept for later where it cannot be written: the call fails. */
+  async #update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result> {
+    const outcome: { change?: RecordChange<Result>; failure?: unknown } = {};
+    await this.#inTurn(async () => {
+      let step: RecordStep | undefined;
+      try {
+        await this.#file.append(() => {
+          outcome.change = change(this.#own.of(kind));
+          step = this.#own.stepOf(kind, outcome.change);
+          return step ? [lineOf(step)] : [];
+        });
+        if (step) this.#own.apply(step);
+      } catch (error) {
+        outcome.failure = error;
+        if (!(error instanceof AdLibraryError)) throw error;
+      }
+    });
+    if (outcome.failure instanceof AdLibraryError) throw outcome.failure;
+    if (outcome.change && outcome.failure === undefined) return outcome.change.result;
+    const problem = `Nothing was changed: the file of this account cannot be written (${String(outcome.failure)}).`;
+    throw new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: outcome.failure });
+  }
+
   async #write(): Promise<void> {
     try {
-      await this.#file.append(this.#waiting.map(lineOf));
+      await this.#file.append(() => this.#waiting.map(lineOf));
     } finally {
       // In memory they are behind what others had appended, as they are in the file.
       this.#apply(this.#waiting);
@@ -225,7 +274,7 @@ class FileDataset implements Dataset {
   }
 
   #take(line: string): boolean {
-    const record = recordOfLine(line);
+    const record = recordOfLine(line) ?? recordStepOf(line);
     if (record) this.#apply([record]);
     else if (!isOfSomeKind(line) && !this.#isDamageKnown) {
       this.#isDamageKnown = true;
@@ -234,9 +283,13 @@ class FileDataset implements Dataset {
     return record !== undefined;
   }
 
-  #apply(records: readonly DatasetRecord[]): DatasetRecord[] {
+  #apply(records: readonly AnyRecord[]): DatasetRecord[] {
     const { memory, tenantId } = this.#options;
-    return memory.apply(tenantId, records);
+    for (const record of records) if (record.kind === 'own') this.#own.apply(record);
+    return memory.apply(
+      tenantId,
+      records.filter((record) => record.kind !== 'own'),
+    );
   }
 
   /** What an earlier version wrote is removed once it is in the file; what is damaged stays where it is. */
@@ -249,7 +302,7 @@ class FileDataset implements Dataset {
     }
     const { lines, whole } = this.#olderLeft;
     while (lines.length > 0) {
-      await this.#file.append(lines.slice(0, olderAtOnce), true);
+      await this.#file.append(() => lines.slice(0, olderAtOnce), true);
       lines.splice(0, olderAtOnce);
     }
     if (whole.length > 0) await older.remove(whole);
@@ -259,7 +312,8 @@ class FileDataset implements Dataset {
   /** Writes the file anew when most of its lines are superseded. */
   async #compact(): Promise<void> {
     const { memory, tenantId } = this.#options;
-    if (this.#file.bytes <= Math.max(this.#compactAbove, 2 * memory.bytesOf(tenantId) + slackBytes)) return;
+    const kept = memory.bytesOf(tenantId) + this.#own.bytes;
+    if (this.#file.bytes <= Math.max(this.#compactAbove, 2 * kept + slackBytes)) return;
     // Not at once again, if the disk is full.
     this.#compactAbove = 2 * this.#file.bytes;
     await this.#file.compact();
@@ -267,8 +321,10 @@ class FileDataset implements Dataset {
   }
 }
 
-function* linesOf(records: Iterable<DatasetRecord>): Generator<string> {
-  for (const record of records) yield lineOf(record);
+type AnyRecord = DatasetRecord | RecordStep;
+
+function* linesOf(...all: Iterable<AnyRecord>[]): Generator<string> {
+  for (const records of all) for (const record of records) yield lineOf(record);
 }
 
 /** Whether a line is a record, if of a kind that is not known here. */
@@ -287,6 +343,8 @@ export interface KeptAccount {
   ads: number;
   pages: number;
   gatherings: number;
+  labels: number;
+  watches: number;
   /** Records of other kinds. */
   others: number;
   bytes: number;
@@ -301,7 +359,7 @@ export async function keptAccounts(files: string): Promise<KeptAccount[]> {
       .filter((line) => line !== '');
     const [head] = lines;
     const about = head === undefined ? undefined : headIn(head);
-    const records = lines.slice(about ? 1 : 0).map(recordOfLine);
+    const records = lines.slice(about ? 1 : 0).map((line) => recordOfLine(line) ?? recordStepOf(line));
     kept.push(countedAs(path, about?.baseUrl, records, (await stat(path)).size));
   }
   for (const path of await pathsIn(olderFolder(files), /^[\da-f]{32}(\.removed-[\da-f-]{36})?$/)) {
@@ -316,19 +374,21 @@ export async function keptAccounts(files: string): Promise<KeptAccount[]> {
 function countedAs(
   path: string,
   baseUrl: string | undefined,
-  records: readonly (DatasetRecord | undefined)[],
+  records: readonly (AnyRecord | undefined)[],
   bytes: number,
 ): KeptAccount {
-  const dataset = new MemoryDataset();
+  const [dataset, own] = [new MemoryDataset(), new RecordTable()];
   let others = 0;
   for (const record of records)
-    if (record) dataset.apply(record);
+    if (record?.kind === 'own') own.apply(record);
+    else if (record) dataset.apply(record);
     else others++;
   const { ads, pages, gatherings } = dataset.contents();
   return {
     path,
     baseUrl: baseUrl && URL.canParse(baseUrl) ? new URL(baseUrl).href : undefined,
-    ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length, others, bytes },
+    ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length },
+    ...{ labels: own.of('label').size, watches: own.of('watch').size, others, bytes },
   };
 }
 

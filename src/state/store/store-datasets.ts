@@ -12,6 +12,14 @@ import {
   MemoryDataset,
   recordsOf,
 } from '../dataset.ts';
+import {
+  noRoom,
+  type OwnRecords,
+  type RecordChange,
+  type RecordKind,
+  type RecordsById,
+  RecordTable,
+} from '../own-records.ts';
 import { lineOf, recordOfLine } from '../record-lines.ts';
 import { roomIn, type Shared } from './parts.ts';
 import type { Item, ItemChange } from './store.ts';
@@ -51,11 +59,15 @@ export class StoreDatasets implements Datasets {
     const synced = () => this.#synced(name);
     const order = () => this.#nextOrder(this.#shared.keyOf(tenantId, 'order'));
     return {
+      own: sharedRecords(this.#shared, tenantId),
       order,
       addItems: async (batch) => this.#add(name, recordsOf({ ...batch, order: batch.order ?? (await order()) })),
       saveGathering: (step) => this.#add(name, [{ ...step, kind: 'gathering' }]),
       item: async (type, id) => (await synced()).item(type, id),
-      contents: async () => (await synced()).contents(),
+      contents: async () => {
+        const [dataset, labels] = await Promise.all([synced(), readRecords(this.#shared, tenantId, 'label')]);
+        return dataset.contents(labels.records, labels.version);
+      },
       maxAds: async () => (await synced()).adsIn(usable * maxMemoryEach),
     };
   }
@@ -127,6 +139,49 @@ export class StoreDatasets implements Datasets {
     }
   }
 }
+
+/** How long a person's own records are kept after their last use, and how often it is written down that they are used. */
+const ownTtlMs = 400 * 86_400_000;
+const touchMs = 86_400_000;
+
+/** All records of one kind. */
+interface WrittenRecords {
+  usedAt: number;
+  records: [id: string, value: unknown][];
+}
+
+export const ownKey = (keyOf: Shared['keyOf'], tenantId: string, kind: RecordKind) => keyOf(tenantId, 'own', kind);
+
+async function readRecords(shared: Shared, tenantId: string, kind: RecordKind) {
+  const key = ownKey(shared.keyOf, tenantId, kind);
+  const { doc, now, version } = await shared.documents.read<WrittenRecords>(key);
+  if (doc && now - doc.usedAt > touchMs)
+    shared.documents
+      .update<WrittenRecords, void>(key, (doc, now) => ({
+        ...(doc && { next: { ...doc, usedAt: now }, ttlMs: ownTtlMs }),
+        result: undefined,
+      }))
+      .catch(() => {});
+  return { records: new Map(doc?.records), version };
+}
+
+/** A document for each kind: it is small, and whether more fits has to be known in one step. */
+const sharedRecords = (shared: Shared, tenantId: string): OwnRecords => ({
+  isLasting: true,
+  read: async (kind) => (await readRecords(shared, tenantId, kind)).records,
+  update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
+    shared.documents.update<WrittenRecords, Result>(ownKey(shared.keyOf, tenantId, kind), (doc, now) => {
+      const table = new RecordTable();
+      table.apply({ kind: 'own', of: kind, put: doc?.records ?? [], removed: [] });
+      const { result, ...changes } = change(table.of(kind));
+      const step = table.stepOf(kind, changes);
+      if (step === undefined) return { result };
+      if (step.put.length > 0 && shared.store.isTight()) throw noRoom();
+      table.apply(step);
+      const records = [...table.of(kind)];
+      return { next: records.length > 0 ? { usedAt: now, records } : null, ttlMs: ownTtlMs, result };
+    }),
+});
 
 /** It begins with the letter under which it is counted if there is no room for it: gatherings by their first steps. */
 function itemIdOf(record: DatasetRecord, nameOf: (...parts: string[]) => string): string {

@@ -8,6 +8,7 @@ import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
 import type { Datasets } from '../dataset.ts';
 import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
 import { type MemoryStateOptions, memoryState, NamedTurns, tooBusy } from '../memory-state.ts';
+import { recordKinds } from '../own-records.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State, Turns } from '../state.ts';
 import type { Account } from './account.ts';
 import { Documents } from './documents.ts';
@@ -16,7 +17,7 @@ import { Retries, readAnswer, roomIn, type Shared, type WrittenAnswer, writeAnsw
 import { beatMs, Presence } from './presence.ts';
 import { createSeal } from './seal.ts';
 import { storeClaims } from './store-claims.ts';
-import { StoreDatasets } from './store-datasets.ts';
+import { ownKey, StoreDatasets } from './store-datasets.ts';
 import { storeLedger } from './store-ledger.ts';
 
 const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
@@ -283,12 +284,13 @@ function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): Rejec
   const keyOfTenant = (tenantId: string) => keyOf(tenantId, 'rejected');
   /** For others nothing is kept, and anybody can make them up. */
   const hasSomething = async (tenantId: string): Promise<boolean> => {
-    const [{ doc: account }, { doc: exports }, dataset] = await Promise.all([
+    const own = recordKinds.map((kind) => ownKey(keyOf, tenantId, kind));
+    const [{ doc: account }, dataset, ...rest] = await Promise.all([
       documents.read<Account>(keyOf(tenantId, 'account')),
-      documents.read(keyOf(tenantId, 'exports')),
       store.itemsSince(keyOf(tenantId, 'dataset'), Number.MAX_SAFE_INTEGER),
+      ...[keyOf(tenantId, 'exports'), ...own].map((key) => documents.read(key)),
     ]);
-    return (account?.paidAt ?? 0) > 0 || exports !== undefined || dataset !== undefined;
+    return (account?.paidAt ?? 0) > 0 || dataset !== undefined || rest.some(({ doc }) => doc !== undefined);
   };
   return {
     has: async (tenantId) =>

@@ -16,5 +16,6 @@ const datasets = new FileDatasets({
 for (let count = 0; ; count++) {
   const dataset = await datasets.of({ tenantId: 't', apiKey: 'k' });
   await add(dataset, count, { id: `${name}-${count}` }, { id: 'large', body: 'x'.repeat(40_000) });
+  await dataset.own.update('label', () => ({ put: [[`${name}-${count}`, count]], result: undefined })).catch(() => {});
   say({ id: `${name}-${count}`, warnings: warnings.splice(0) });
 }

@@ -7,6 +7,7 @@ import { FileDatasets, type FileDatasetsOptions } from '../../../src/state/files
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { add } from '../add-items.ts';
 import { datasetSuite } from '../dataset-suite.ts';
+import { ownRecordsSuite } from '../own-records-suite.ts';
 import { baseUrl, mergedLine, olderAd, olderFolder, olderGathering, writeOlder } from './older-folder.ts';
 
 const root = temporaryFolder();
@@ -38,6 +39,10 @@ async function fileIn(folder: string): Promise<string> {
 }
 
 datasetSuite('in files', async () => openIn(newFolder()).datasets);
+ownRecordsSuite('in files', async () => {
+  const folder = newFolder();
+  return [openIn(folder).datasets, openIn(folder).datasets];
+});
 
 test('survives the process, for another key of the same account, and for no other', async () => {
   const folder = newFolder();
@@ -103,12 +108,17 @@ test('is kept in memory while the service does not say whose key it is, and in f
   const { dataset, warnings } = openIn(folder, { now: () => clock, userIdOf });
   await add(await dataset(), 1, { id: 'x' });
   await add(await dataset(), 2, { id: 'y' });
+  const { own } = await dataset();
+  await own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+  expect(own.isLasting).toBe(false);
   expect(asked).toBe(1);
   expect(warnings).toHaveLength(1);
   userId = 'u';
   clock += 30_000;
   expect(await idsIn(await dataset())).toEqual(['x', 'y']);
-  expect(await idsIn(await openIn(folder, { userIdOf }).dataset())).toEqual(['x', 'y']);
+  const again = await openIn(folder, { userIdOf }).dataset();
+  expect(await idsIn(again)).toEqual(['x', 'y']);
+  expect([again.own.isLasting, ...(await again.own.read('label'))]).toEqual([true, ['x', 1]]);
 });
 
 describe('the file', () => {

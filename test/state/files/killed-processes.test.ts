@@ -38,6 +38,7 @@ test('processes that are killed while they append and write the file anew lose n
     expect(ids).toEqual(expect.arrayContaining(answered.flat()));
     expect(ids.filter((id) => id.startsWith('here'))).toHaveLength(60);
     expect(new Set(ids).size).toBe(ids.length);
+    expect([...(await (await one.open()).own.read('label')).keys()]).toEqual(expect.arrayContaining(answered.flat()));
     expect(one.warnings).toEqual([]);
   }
 });

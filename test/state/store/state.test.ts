@@ -9,6 +9,7 @@ import { cursorsSuite } from '../cursors-suite.ts';
 import { datasetSuite } from '../dataset-suite.ts';
 import { exportsSuite } from '../exports-suite.ts';
 import { ledgerSuite } from '../ledger-suite.ts';
+import { ownRecordsSuite } from '../own-records-suite.ts';
 
 const options = { ttl: 60_000, maxPerTenant: 10, maxInAll: 10 };
 const ignore = () => {};
@@ -54,6 +55,10 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
     });
   });
   datasetSuite('in it', async () => (await openReplica()).datasets());
+  ownRecordsSuite('in it', async () => {
+    const service = randomUUID();
+    return [(await openReplica(service)).datasets(), (await openReplica(service)).datasets()];
+  });
   exportsSuite('in it', async () => (await openReplica()).exports(Date.now));
 });
 

@@ -1,0 +1,144 @@
+import { AdLibraryError, invalidRequest } from '../api/call.ts';
+
+/** What a person keeps beside a dataset, and how much of each kind. It stays when ads are let go for want of room. */
+export const maxRecords = { label: 20_000, watch: 50 } as const;
+
+export type RecordKind = keyof typeof maxRecords;
+
+export const recordKinds = Object.keys(maxRecords) as RecordKind[];
+
+/** JSON values by their ids. The one that was put first comes first; a new value keeps its place. */
+export type RecordsById = ReadonlyMap<string, unknown>;
+
+/** What one person keeps beside their dataset. */
+export interface OwnRecords {
+  /** Whether it outlives this process. */
+  isLasting: boolean;
+  /** It stays as it is while others change records. */
+  read(kind: RecordKind): Promise<RecordsById>;
+  /**
+   * Changes records of a kind in one step, all of it or nothing, however many processes do so at once. When it resolves,
+   * the change is on the disk or in the store.
+   * @param change gets what there is, and may run again: what it returned last counts
+   * @throws AdLibraryError `invalid_request` if there would be too many
+   */
+  update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result>;
+}
+
+export interface RecordChange<Result> {
+  put?: Iterable<readonly [id: string, value: unknown]>;
+  removed?: Iterable<string>;
+  result: Result;
+}
+
+/** One change as it is written. */
+export interface RecordStep {
+  kind: 'own';
+  of: RecordKind;
+  put: (readonly [id: string, value: unknown])[];
+  removed: string[];
+}
+
+/** Characters of one record as JSON. */
+const maxRecordChars = 64 * 1024;
+/** The overhead of a record: its entry in a map, its objects. */
+const recordBytes = 300;
+
+/** The records of one person as this process knows them. */
+export class RecordTable {
+  readonly #records = { label: new Map<string, unknown>(), watch: new Map<string, unknown>() };
+  /** Its estimated memory. */
+  bytes = 0;
+  /** How often something changed. */
+  changes = 0;
+
+  of(kind: RecordKind): RecordsById {
+    return this.#records[kind];
+  }
+
+  /** What writes a change; undefined if it changes nothing. Throws if there is no room for it. */
+  stepOf(of: RecordKind, { put = [], removed = [] }: Omit<RecordChange<unknown>, 'result'>): RecordStep | undefined {
+    const records = this.#records[of];
+    const step: RecordStep = {
+      ...{ kind: 'own', of },
+      put: [...new Map(put)],
+      removed: [...removed].filter((id) => records.has(id)),
+    };
+    if (step.put.length + step.removed.length === 0) return;
+    const ids = new Set(records.keys());
+    for (const id of step.removed) ids.delete(id);
+    for (const [id] of step.put) ids.add(id);
+    const [max, more] = [maxRecords[of], ids.size - maxRecords[of]];
+    if (ids.size > records.size && more > 0)
+      throw invalidRequest(
+        `At most ${counted(max)} ${of === 'label' ? 'labels' : 'watches'} are kept, and there are ${counted(records.size)}: ` +
+          `these are ${counted(more)} too many. Nothing was changed. Remove some first.`,
+      );
+    if (step.put.some((record) => JSON.stringify(record).length > maxRecordChars))
+      throw invalidRequest(`A ${of} may have at most ${counted(maxRecordChars)} characters as JSON.`);
+    return step;
+  }
+
+  apply({ of, put, removed }: RecordStep): void {
+    const records = this.#records[of];
+    const bytesOf = (id: string) => recordBytes + 2 * (id.length + JSON.stringify(records.get(id)).length);
+    const before = new Set([...removed, ...put.map(([id]) => id)]);
+    for (const id of before) if (records.has(id)) this.bytes -= bytesOf(id);
+    for (const id of removed) records.delete(id);
+    for (const [id, value] of put) {
+      records.set(id, value);
+      this.bytes += bytesOf(id);
+    }
+    this.changes++;
+  }
+
+  /** What brings it back, in parts. */
+  *steps(): Generator<RecordStep> {
+    for (const of of recordKinds) {
+      const all = [...this.#records[of]];
+      for (let at = 0; at < all.length; at += 500) yield { kind: 'own', of, put: all.slice(at, at + 500), removed: [] };
+    }
+  }
+}
+
+const counted = (count: number): string => count.toLocaleString('en-US');
+
+/** For all persons together, in the memory of this process. */
+const maxBytes = 64 * 1024 * 1024;
+
+/** The records of all tenants in the memory of this process. What does not fit is refused. */
+export class MemoryRecords {
+  readonly #tables = new Map<string, RecordTable>();
+  #bytes = 0;
+
+  of(tenantId: string): OwnRecords {
+    return {
+      isLasting: false,
+      read: async (kind) => new Map(this.table(tenantId).of(kind)),
+      update: async (kind, change) => {
+        const table = this.table(tenantId);
+        const { result, ...changes } = change(table.of(kind));
+        const step = table.stepOf(kind, changes);
+        if (step === undefined) return result;
+        if (step.put.length > 0 && this.#bytes > maxBytes) throw noRoom();
+        this.#bytes -= table.bytes;
+        table.apply(step);
+        this.#bytes += table.bytes;
+        this.#tables.set(tenantId, table);
+        return result;
+      },
+    };
+  }
+
+  table(tenantId: string): RecordTable {
+    return this.#tables.get(tenantId) ?? new RecordTable();
+  }
+
+  forget(tenantId: string): void {
+    this.#bytes -= this.table(tenantId).bytes;
+    this.#tables.delete(tenantId);
+  }
+}
+
+export const noRoom = () =>
+  new AdLibraryError({ kind: 'busy', problem: 'This server has no room for more labels and watches.', sent: false });
