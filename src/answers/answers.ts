@@ -65,9 +65,12 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
   async function answered(call: Call): Promise<Answer> {
     if (call.operation.writes) return write(call);
     if (!call.operation.gated) return meter.send(call);
+    // Where the state is elsewhere, both are asked for at once.
+    const found = atHand(call);
+    found.catch(noop);
     // A rejected key is neither answered from what is kept, nor charged for it again.
     await untilAccepted(call.tenantId, () => whoami(call));
-    return (await atHand(call)) ?? joined(call);
+    return (await found) ?? joined(call);
   }
 
   function whoami({ tenantId, apiKey, signal }: Call): Promise<Answer> {

@@ -108,10 +108,18 @@ export class AdRowReader {
   async #copiesOf({ version, ads }: Held, detect: DetectLanguage, before?: KnownCopies): Promise<KnownCopies> {
     const pages = new Map<string | null, { item: StoredItem; copy: Copy }[]>();
     const copies = new Map<string, Copy>();
+    // Many ads say the same.
+    const languages = new Map<string | null, string | null>();
+    const languageOf = (item: StoredItem) => {
+      const text = languageText(objectOf(item));
+      const language = languages.get(text) ?? detect(text);
+      languages.set(text, language);
+      return language;
+    };
     for (const [index, item] of ads.toSorted(byArrival).entries()) {
       const { hash, pageId } = this.#reading(item);
       const same = before?.byId.get(idKey(item.id));
-      const copy = same?.hash === hash ? same : { hash, language: detect(languageText(objectOf(item))), variant: null };
+      const copy = same?.hash === hash ? same : { hash, language: languageOf(item), variant: null };
       copies.set(idKey(item.id), copy);
       const page = pages.get(pageId);
       if (page) page.push({ item, copy });

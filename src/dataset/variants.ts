@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { fnv1a } from '../present/safe-text.ts';
 
 /**
@@ -13,10 +14,19 @@ export class VariantIndex {
   readonly #earliest = new Map<string, Uint32Array>();
   /** By the hash of a band and what falls into it: the earliest ads found there. */
   readonly #bands = new Map<number, string[]>();
+  /** By the hash of a copy: many ads say exactly the same. */
+  readonly #same = new Map<string, string>();
 
   /** The variant of an ad; null where it has no copy of its own. */
   add(id: string, copy: string | null): string | null {
-    const shingles = shinglesOf(copy ?? '');
+    const name = hash('sha256', copy ?? '', 'base64url');
+    const variant = this.#same.get(name) ?? this.#variantOf(id, copy ?? '');
+    if (variant !== null) this.#same.set(name, variant);
+    return variant;
+  }
+
+  #variantOf(id: string, copy: string): string | null {
+    const shingles = shinglesOf(copy);
     if (shingles.length === 0) return null;
     const bands = bandsOf(shingles);
     const similar = this.#find(bands, shingles);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import type { StoreDriver } from '../store/guarded-store.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
@@ -131,13 +132,31 @@ export function postgresStore(
     );
   }, sweepEvery).unref();
 
-  const read = async (key: string, known = ''): Promise<Seen> => {
-    const [row] = await query(
-      `SELECT ${now}, version, CASE WHEN version <> $2 THEN body END AS body FROM (SELECT) AS one
-        LEFT JOIN ad_library.documents ON key = $1 AND ends > clock_timestamp()`,
-      [key, known],
+  /** What is wanted for at once is read with one statement. */
+  let wanted: { key: string; known: string; seen: Seen }[] = [];
+  let reading: Promise<void> | undefined;
+  const readAll = async () => {
+    await setImmediate();
+    const all = wanted;
+    [wanted, reading] = [[], undefined];
+    const rows = await query(
+      `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
+        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
+        LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
+      [all.map(({ key }) => key), all.map(({ known }) => known)],
     );
-    return row.version === null ? { now: row.now } : { now: row.now, found: found(row) };
+    for (const [index, { now, version, body }] of rows.entries())
+      Object.assign(all[index]?.seen ?? {}, {
+        now,
+        ...(version !== null && { found: { version, body: body ?? undefined } }),
+      });
+  };
+  const read = async (key: string, known = ''): Promise<Seen> => {
+    const one = { key, known, seen: { now: 0 } };
+    wanted.push(one);
+    reading ??= readAll();
+    await reading;
+    return one.seen;
   };
 
   return {
@@ -214,8 +233,6 @@ export function postgresStore(
     },
   };
 }
-
-const found = ({ version, body }: { version: string; body: Buffer | null }) => ({ version, body: body ?? undefined });
 
 /** Those that are there already are left alone: then whoever serves need not be allowed to make any. */
 async function makeTables(pool: pg.Pool): Promise<void> {

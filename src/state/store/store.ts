@@ -73,4 +73,4 @@ export interface ItemsPart {
 }
 
 /** Items and bytes of one part of a collection: it ends with the item that reaches either. */
-export const partLimits = { items: 300, bytes: 1024 * 1024 };
+export const partLimits = { items: 1000, bytes: 1024 * 1024 };

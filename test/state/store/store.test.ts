@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { ItemChange, Store } from '../../../src/state/store/store.ts';
+import { type ItemChange, partLimits, type Store } from '../../../src/state/store/store.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 
@@ -126,7 +126,7 @@ describeEveryStore('a store', (open) => {
     const store = await open();
     const name = newKey();
     expect(await store.itemsSince(name, 0)).toBeUndefined();
-    const ids = Array.from({ length: 700 }, (_, at) => `i${at}`);
+    const ids = Array.from({ length: 2.5 * partLimits.items }, (_, at) => `i${at}`);
     await store.putItems(
       name,
       ids.map((id) => ({ id, seq: 0, body: bytes(id) })),
