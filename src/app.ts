@@ -68,7 +68,6 @@ const mediaAddress = 'https://media.demo.example/media';
 
 /** The service behind the tools, and what callers should know about it. */
 interface UpstreamService extends Upstream {
-  key: string | undefined;
   pictures?: App['pictures'];
   notice?: string;
   searchFilters?(): Promise<SearchFilters | undefined>;
@@ -88,6 +87,7 @@ export async function openApp({
   mediaUrl,
   fetch,
   shared,
+  countsDays,
 }: AppOptions): Promise<App> {
   const upstream = await (config.demo ? openDemo({ now, log, mediaUrl }) : openService(config, fetch));
   const draining = new AbortController();
@@ -114,7 +114,7 @@ export async function openApp({
     server,
     version,
     openCalls: () => {
-      calls = openCalls({ config, upstream, log, now, elapsed, random, resolve, shared });
+      calls = openCalls({ config, upstream, log, now, elapsed, random, resolve, shared, countsDays });
       return calls;
     },
     askForFilters: upstream.searchFilters,
@@ -134,6 +134,8 @@ export async function openApp({
 
 /** The service that answers: the real one, or the local library with demo data inside this process. */
 export interface Upstream {
+  /** The key of a user's own server. */
+  key?: string | undefined;
   /** Another way to it than the network. */
   fetch: Fetch | undefined;
   baseUrl: string | undefined;
@@ -153,6 +155,8 @@ export interface CallsOptions {
   resolve?: Resolve | undefined;
   /** What all replicas share, if anything. */
   shared?: ReplicaState | undefined;
+  /** Whether the folder counts what is spent, by day and over all processes that do the same. */
+  countsDays?: boolean | undefined;
 }
 
 /** How long to ask whose key it is, in milliseconds: so long a paid answer waits until it is kept in files. */
@@ -186,6 +190,7 @@ export async function openCalls(options: CallsOptions): Promise<OpenCalls> {
     baseUrl,
     // What the demo makes up is not kept.
     folder: config.demo ? undefined : config.files,
+    dailyKey: options.countsDays ? upstream.key : undefined,
     shared,
     now,
     elapsed,

@@ -39,7 +39,7 @@ const folderOf = (file: string) => (file.split('/').length > 2 ? (file.split('/'
 const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '');
 
 /** Where the program begins, as a command or inside another program, and the clock and chance come in. */
-const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/library.ts', 'src/embed.ts'];
+const beginnings = ['src/cli/run.ts', 'src/cli/serve.ts', 'src/cli/call.ts', 'src/cli/library.ts', 'src/embed.ts'];
 
 /** Who may import whom: `main → cli → serve → mcp → board → tools → dataset → present → answers → state → credits → api`, and what hangs off that line. */
 const mayImport: Record<string, string[]> = {
@@ -76,7 +76,7 @@ const mayImport: Record<string, string[]> = {
     'log',
     'src/version.ts',
   ],
-  cli: ['cli', 'library', 'serve', 'state', 'config', 'log', 'src/app.ts', 'src/version.ts'],
+  cli: ['cli', 'library', 'serve', 'mcp', 'state', 'api', 'config', 'log', 'src/app.ts', 'src/version.ts'],
   'src/embed.ts': ['mcp', 'config', 'log', 'src/app.ts'],
   'src/main.ts': ['cli'],
 };

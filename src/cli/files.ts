@@ -1,8 +1,9 @@
-import { readdir } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { SettingsError } from '../config/read-config.ts';
 import { type Config, settings } from '../config/settings.ts';
 import { exportsFolder } from '../state/exports.ts';
+import { creditsFolder } from '../state/files/daily-ledger.ts';
 import { type KeptAccount, keptAccounts, removeAccount } from '../state/files/file-datasets.ts';
 import { unless } from '../state/files/file-lock.ts';
 
@@ -16,6 +17,12 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   for (const dataset of kept) print(`  ${datasetText(dataset)}\n`);
   for (const { path } of kept)
     print((await removeAccount(path)) ? `Deleted all but files of other programs in ${path}\n` : `Deleted ${path}\n`);
+  const credits = creditsFolder(folder);
+  for (const name of (await readdir(credits).catch(unless('ENOENT'))) ?? []) {
+    if (!/^[\da-f]{32}\.json$/.test(name)) continue;
+    await rm(join(credits, name), { force: true });
+    print(`Deleted ${join(credits, name)}: what calls with one key spent on their last day\n`);
+  }
   const exports = exportsFolder(folder);
   const exported = (await readdir(exports).catch(unless('ENOENT'))) ?? [];
   if (exported.length > 0)

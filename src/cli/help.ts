@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 import type { Command } from 'commander';
+import { toolNames } from '../app.ts';
 import { type Setting, settings } from '../config/settings.ts';
 import { printable } from '../log/log.ts';
 
@@ -16,6 +17,13 @@ Formats, found by content, each plain or compressed (.gz):
 
 A record replaces an earlier one with the same id. Records that cannot be used
 are skipped, and named by line or path with the reason; the exit code is then 1.`;
+
+export const callHelp = `
+Tools: ${toolNames.join(', ')}.
+
+The exit code is 0; 1 when the result is an error; 2 for wrong use. With
+AD_LIBRARY_FILES the dataset is kept between calls, and a credit budget is for
+all calls of one day (UTC).`;
 
 /** Help, examples and the version, which every command has. */
 export function addHelp(command: Command, version: string): void {
@@ -71,6 +79,11 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
     'ad-library-mcp library import ads.jsonl',
     'ad-library-mcp library key create --name Laptop',
     'ad-library-mcp library serve',
+  ],
+  call: [
+    `ad-library-mcp call search_ads '{"filters": {"countries": ["DE"]}, "limit": 5}' --demo`,
+    `ad-library-mcp call check_watches '{"maxCredits": 20}' --files my-ads`,
+    'ad-library-mcp call view_ads - --files my-ads --out sheet.jpg < ids.json',
   ],
   files: ['ad-library-mcp files clear --files my-ads'],
   'files clear': ['ad-library-mcp files clear --files my-ads'],

@@ -1,10 +1,11 @@
 import { Command, CommanderError, Option, type OptionValues } from 'commander';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
-import { addHelp, everyCommand, importHelp, problemText, style } from './help.ts';
+import { addHelp, callHelp, everyCommand, importHelp, problemText, style } from './help.ts';
 
 /** The command to run, with the settings from its flags. */
 export type Job =
   | { [Name in Plain]: { name: Name; flags: Flags } }[Plain]
+  | { name: 'call'; flags: Flags; tool: string; args?: string; options: OptionValues }
   | { name: 'library import'; flags: Flags; files: string[] }
   | { name: 'library key create'; flags: Flags; options: OptionValues }
   | { name: 'library key revoke'; flags: Flags; key: string };
@@ -25,7 +26,7 @@ interface CommandLine {
   /** Help of a flag that means something else here. */
   texts?: Partial<Flags>;
   /** What its words are, and their help. */
-  words?: { as: 'files' | 'key'; form: string; help: string };
+  words?: readonly { as: 'files' | 'key' | 'tool' | 'args'; form: string; help: string }[];
   /** Options that are no settings: their form, their help, and what reads their value. */
   options?: readonly (readonly [form: string, help: string, read?: (text: string) => unknown])[];
   after?: string;
@@ -48,6 +49,20 @@ const namesIn = (text: string): string[] => text.split(',').map((name) => name.t
 const commands: Readonly<Record<string, CommandLine>> = {
   stdio: { does: 'serve MCP over stdio, as without a command', settings: settingsOf('stdio') },
   http: { does: 'serve MCP over streamable HTTP at POST /mcp', settings: settingsOf('http') },
+  call: {
+    does: 'call one tool, and print what a model would read',
+    settings: settingsOf('stdio'),
+    words: [
+      { as: 'tool', form: '<tool>', help: 'name of the tool' },
+      { as: 'args', form: '[json]', help: 'its arguments, one JSON object; - reads it from standard input' },
+    ],
+    options: [
+      ['--json', 'print the data of the result, or of the error, as one line of JSON'],
+      ['--out <file>', 'write the picture or the file that the result holds'],
+      ['--force', 'let --out replace a file'],
+    ],
+    after: callHelp,
+  },
   files: { does: 'what AD_LIBRARY_FILES keeps' },
   'files clear': { does: 'delete the kept datasets, after saying what they are', settings: ['files', 'logLevel'] },
   state: { does: 'what replicas share at AD_LIBRARY_STATE_URL' },
@@ -64,7 +79,7 @@ const commands: Readonly<Record<string, CommandLine>> = {
   'library import': {
     does: 'load ads and pages into the database',
     ...ofDatabase,
-    words: { as: 'files', form: '<files...>', help: 'files to load; - for standard input' },
+    words: [{ as: 'files', form: '<files...>', help: 'files to load; - for standard input' }],
     after: importHelp,
   },
   'library filters': { does: 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them', settings: ['logLevel'] },
@@ -86,7 +101,7 @@ const commands: Readonly<Record<string, CommandLine>> = {
   'library key revoke': {
     does: 'revoke a key',
     ...ofDatabase,
-    words: { as: 'key', form: '<key>', help: 'the key, its id or its prefix, as list shows it' },
+    words: [{ as: 'key', form: '<key>', help: 'the key, its id or its prefix, as list shows it' }],
   },
 };
 
@@ -143,7 +158,7 @@ function addCommand(
   name: string,
   { line, found }: { line: CommandLine; found: (job: Job) => void },
 ): void {
-  const { does, settings: names, texts, words, options = [], after } = line;
+  const { does, settings: names, texts, words = [], options = [], after } = line;
   const path = name.split(' ');
   const last = path.pop() ?? '';
   const parent = path.reduce((group, word) => group.commands.find((one) => one.name() === word) ?? group, program);
@@ -151,15 +166,14 @@ function addCommand(
   if (names === undefined) return;
   addSettings(command, names, texts);
   for (const [form, help, read = (text: string): unknown => text] of options) command.option(form, help, read);
-  if (words) command.argument(words.form, words.help);
+  for (const { form, help } of words) command.argument(form, help);
   if (after) command.addHelpText('after', after);
   command.action(() => {
     const own = Object.entries(command.opts()).filter(([attribute]) => !settingOf.has(attribute));
     found({
       name,
       flags: flagsOf(command.optsWithGlobals()),
-      ...(words?.as === 'files' && { files: command.args }),
-      ...(words?.as === 'key' && { key: command.args[0] }),
+      ...Object.fromEntries(words.map(({ as }, index) => [as, command.processedArgs[index]])),
       ...(line.options && { options: Object.fromEntries(own) }),
     } as Job);
   });

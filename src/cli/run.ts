@@ -4,6 +4,7 @@ import type { Config } from '../config/settings.ts';
 import { createLog, logCalls, masked, printable } from '../log/log.ts';
 import { serveStdio } from '../serve/stdio.ts';
 import { version } from '../version.ts';
+import type { CallJob } from './call.ts';
 import type { Job } from './parse.ts';
 
 /** How long to wait for answers in flight at shutdown, in milliseconds. */
@@ -42,9 +43,15 @@ async function run(job: Job): Promise<number> {
   const http = job.name === 'http';
   const listens = http || job.name === 'library serve';
   const read = () =>
-    readConfig(process.env, job.flags, { tools: toolNames, listens, http, oneUser: job.name === 'stdio' });
+    readConfig(process.env, job.flags, {
+      tools: toolNames,
+      listens,
+      http,
+      oneUser: job.name === 'stdio' || job.name === 'call',
+    });
   if (job.name === 'stdio') return stdio(readForHost(read));
   const config = read();
+  if (job.name === 'call') return call(job, config);
   const slow =
     listens && config.demo ? 'generating the demo data' : job.name === 'files clear' && 'reading what is kept';
   if (slow && process.stderr.isTTY) say(`ad-library-mcp: ${slow} …\n`);
@@ -114,6 +121,22 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
   await app.close(stdioDrain);
   // Whatever is still open has no reader any more.
   process.exit(problems.length > 0 ? 2 : 0);
+}
+
+async function call(job: CallJob, config: Config): Promise<number> {
+  const { callOnce } = await import('./call.ts');
+  const code = await callOnce(job, {
+    config,
+    log: createLog(config.logLevel, say),
+    stdin: process.stdin,
+    print: (text) => new Promise((resolve) => process.stdout.write(text, () => resolve())),
+    say,
+    stopRequested: stopRequested(),
+    drainMs: drainDeadline,
+    ...(process.stderr.isTTY && { onProgress: (message) => say(`\r${message}`) }),
+  }).catch(explain);
+  // Standard input may still be open, and nothing else waits for it.
+  process.exit(code);
 }
 
 async function serveCallers(config: Config): Promise<number> {

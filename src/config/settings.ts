@@ -134,7 +134,7 @@ export const settings = {
     title: 'Credit budget',
     schema: wholeNumber(0, 1_000_000_000).optional(),
     value: 'credits',
-    help: 'Maximum credits this process (with a shared state: all replicas) may spend per key; a call that could exceed them is not sent',
+    help: 'Maximum credits this process (with a shared state: all replicas; for call with a folder: all calls of a day) may spend per key; a call that could exceed them is not sent',
   }),
   cacheSeconds: setting({
     variable: 'AD_LIBRARY_CACHE_SECONDS',
@@ -200,7 +200,7 @@ export const settings = {
     title: 'Folder for files',
     schema: z.string().optional(),
     value: 'folder',
-    help: 'Folder that keeps the dataset between runs and receives exports (stdio only; default: in memory)',
+    help: 'Folder that keeps the dataset between runs and receives exports (not for http; default: in memory)',
   }),
   mediaHosts: setting({
     variable: 'AD_LIBRARY_MEDIA_HOSTS',

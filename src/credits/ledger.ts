@@ -19,6 +19,8 @@ export interface CreditAccount {
   readonly savedCalls: number;
   readonly savedCredits: number;
   readonly prices: Prices;
+  /** The day (UTC, ISO text) whose spending this is, where a budget is for one day. */
+  readonly day?: string;
 }
 
 /** An account of which nothing is known. */
@@ -157,6 +159,7 @@ export const Spending = z.looseObject({
   savedCredits: z.number(),
   uncertain: z.number().optional().describe('credits of calls that may have been charged'),
   budget: z.number().optional(),
+  day: z.string().optional().describe('UTC, where spending is counted by day'),
   prices: z.looseObject({}).describe('by operation: credits charged, by number of items'),
 });
 export type Spending = z.infer<typeof Spending> & {
@@ -171,6 +174,7 @@ export function spendingOf(account: CreditAccount, budget: number | undefined): 
     savedCredits: account.savedCredits,
     ...(account.uncertain > 0 && { uncertain: account.uncertain }),
     ...(budget !== undefined && { budget }),
+    ...(account.day && { day: account.day }),
     prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
   };
 }
@@ -181,7 +185,7 @@ const pricedOperations = ({ prices }: CreditAccount) =>
 
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
-  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, prices } = spending;
+  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, day, prices } = spending;
   const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
   const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
   const unspent = Math.max(0, (budget ?? 0) - charged - (uncertain ?? 0));
@@ -190,7 +194,7 @@ export function spendingText(spending: Spending): string {
     seen.length > 0 ? `${operation} ${pricesText(seen)}` : [],
   );
   return [
-    `this server since it started: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
+    `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
     learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
 }
@@ -214,7 +218,7 @@ interface Refused {
 
 /** States the budget, how it was used, and what the call would cost. */
 export function overBudget({ account, budget, quoted, call }: Refused): AdLibraryError {
-  const { spent, uncertain, reserved, prices } = account;
+  const { spent, uncertain, reserved, prices, day } = account;
   const parts = [
     `${rounded(spent)} spent`,
     uncertain > 0 && `${rounded(uncertain)} counted for calls whose charge is unknown`,
@@ -228,7 +232,7 @@ export function overBudget({ account, budget, quoted, call }: Refused): AdLibrar
       : prices.has(name)
         ? `this call is expected to cost ${atLeast} or more`
         : 'the price of this call is not known yet';
-  const problem = `Budget of ${budget} credits: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
+  const problem = `Budget of ${budget} credits${day === undefined ? '' : ` for ${day} (UTC)`}: ${parts.filter(Boolean).join(', ')}; ${cost}.${advice(call, account, budget)}`;
   const transient = fits(price ?? atLeast, budget - spent - uncertain);
   return new AdLibraryError({ kind: 'credit_budget', problem, transient, sent: false });
 }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
 import { type ExportStore, exportsFolder, folderExports, MemoryExports } from './exports.ts';
+import { dailyCreditLedger } from './files/daily-ledger.ts';
 import { FileDatasets } from './files/file-datasets.ts';
 import { FileTurns } from './files/file-lock.ts';
 import { MemoryDatasets, memoryState, NamedTurns } from './memory-state.ts';
@@ -24,6 +25,8 @@ export interface OpenStateOptions {
   baseUrl: string | undefined;
   /** Where one person keeps what was read and exported; undefined for memory. */
   folder: string | undefined;
+  /** A key of which the folder counts by day what is spent; undefined to count what this process spends. */
+  dailyKey?: string | undefined;
   /** What all replicas share, if anything. */
   shared: ReplicaState | undefined;
   /** In milliseconds since the epoch. */
@@ -32,7 +35,7 @@ export interface OpenStateOptions {
   elapsed: () => number;
   /** Whose key it is, as the service says. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
-  warn(problem: string): void;
+  warn(problem: string, fields?: Record<string, unknown>): void;
 }
 
 /** The state that all replicas share, or that of this process: in memory, or what one person keeps in a folder. */
@@ -54,5 +57,10 @@ export function openState(options: OpenStateOptions): OpenState {
   const exports = folderExports(exportsFolder(folder), clocks);
   const datasets =
     baseUrl === undefined ? new MemoryDatasets() : new FileDatasets({ folder, baseUrl, ...clocks, userIdOf, warn });
-  return { ...state, datasets, exports: { of: () => exports }, turns: new FileTurns(folder) };
+  const { dailyKey: apiKey } = options;
+  const ledger =
+    baseUrl === undefined || apiKey === undefined
+      ? state.ledger
+      : dailyCreditLedger({ folder, baseUrl, apiKey, now, warn });
+  return { ...state, ledger, datasets, exports: { of: () => exports }, turns: new FileTurns(folder) };
 }

@@ -43,6 +43,8 @@ export interface ToolDescription {
   operations: readonly OperationName[];
   /** It may make several calls of the API: its receipt is their sum. */
   severalCalls?: true;
+  /** It keeps what a person made, not what a service sent: nothing brings that back. */
+  keepsRecords?: true;
   /** It reports progress to clients that ask for it. */
   reportsProgress?: true;
   /** Hosts that can draw views show its results on the board. */

@@ -251,7 +251,7 @@ async function closing<Result>(file: FileHandle, work: () => Promise<Result>): P
 }
 
 /** For its owner alone. */
-async function ownFolder(path: string): Promise<void> {
+export async function ownFolder(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   const found = await lstat(path);
   if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
@@ -260,7 +260,7 @@ async function ownFolder(path: string): Promise<void> {
 }
 
 /** So that a file is there under its name after a crash of the machine. Windows does not know it. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
   await folder?.sync().catch(() => {});
   await folder?.close();

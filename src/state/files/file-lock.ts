@@ -72,8 +72,8 @@ function removeIf(path: string, note: string): void {
   if (noteAt(path).startsWith(note)) rmSync(path, { force: true });
 }
 
-/** Whether its process is gone from this machine; one that runs elsewhere is known by its renewals. */
-function hasEnded(note: string): boolean {
+/** Whether the process of a note, `pid host …`, is gone from this machine; one that runs elsewhere is not known to be. */
+export function hasEnded(note: string): boolean {
   const [pid, host] = note.split(' ');
   if (!/^\d+$/.test(pid ?? '') || host !== hostname()) return false;
   try {

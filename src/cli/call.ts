@@ -1,0 +1,171 @@
+import { access, constants, copyFile, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { operations } from '../api/call.ts';
+import { isNear, nearestFirst } from '../api/nearest.ts';
+import { type App, elapsed, openApp, toolNames } from '../app.ts';
+import { SettingsError } from '../config/read-config.ts';
+import { type Config, settings } from '../config/settings.ts';
+import { type Log, printable } from '../log/log.ts';
+import type { ToolResult } from '../mcp/call-tool.ts';
+import { describedTools } from '../mcp/described-tools.ts';
+import type { Job } from './parse.ts';
+
+export type CallJob = Extract<Job, { name: 'call' }>;
+
+interface CallOptions {
+  config: Config;
+  log: Log;
+  stdin: AsyncIterable<Uint8Array>;
+  /** Writes to standard output, and resolves when it is there. */
+  print(text: string): Promise<void>;
+  /** Writes messages to standard error. */
+  say(text: string): void;
+  /** Resolves on SIGINT or SIGTERM. */
+  stopRequested: Promise<void>;
+  /** How long a call may take then to return what it has, in milliseconds. */
+  drainMs: number;
+  /** Receives how far a long call is. */
+  onProgress?: ((message: string) => void) | undefined;
+}
+
+/** Calls one tool as a model would, and prints what that would read. Returns the exit code. */
+export async function callOnce({ tool, args = '{}', flags: _, options }: CallJob, call: CallOptions): Promise<number> {
+  const { config, log, print, say } = call;
+  const { json, out, force } = options as { json?: boolean; out?: string; force?: boolean };
+  checkTool(tool, config);
+  if (out !== undefined) await checkFile(out, { tool, force });
+  const given = readJson(args === '-' ? await textOf(call.stdin) : args);
+  // The text is the same in every form, and only this one has the data, too.
+  const app = await openApp({
+    config: { ...config, output: 'both' },
+    log,
+    now: Date.now,
+    elapsed,
+    random: Math.random,
+    countsDays: true,
+  });
+  const cancel = new AbortController();
+  void call.stopRequested.then(() => {
+    app.drain();
+    setTimeout(() => cancel.abort(), call.drainMs).unref();
+  });
+  const { onProgress } = call;
+  try {
+    if (!app.catalog.hasTool(tool)) throw new SettingsError([`${tool} is not among the tools that the settings leave`]);
+    const result = await app.catalog.callTool({
+      ...app.credentials,
+      name: tool,
+      arguments: given,
+      signal: cancel.signal,
+      ...(onProgress && { onProgress: ({ message }) => onProgress(message) }),
+    });
+    const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
+    const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
+    await print(json ? `${printable(JSON.stringify(data))}\n` : `${shown(text)}\n`);
+    if (result.isError) {
+      if (json) say(`ad-library-mcp: ${text}\n`);
+      return 1;
+    }
+    const write = fileIn(result, app);
+    if (out === undefined) {
+      if (write && result.structuredContent?.file === undefined)
+        say('ad-library-mcp: the result holds a file that ends with this call; --out FILE writes it\n');
+      return 0;
+    }
+    if (write === undefined) {
+      say(`ad-library-mcp: the result holds no picture and no file, so nothing was written to ${out}\n`);
+      return 2;
+    }
+    await write(out, force === true).catch((error: NodeJS.ErrnoException) => {
+      throw new Error(`${out} could not be written: ${error.message}`);
+    });
+    return 0;
+  } finally {
+    await app.close(call.drainMs);
+  }
+}
+
+/** Emoji are made of several with a joiner, which steers no terminal. */
+const shown = (text: string): string => text.split(joiner).map(printable).join(joiner);
+const joiner = '\u200d';
+
+/** @throws SettingsError for a tool that is not there, or that has to keep something and cannot */
+function checkTool(name: string, { files, demo }: Config): void {
+  if (!toolNames.includes(name)) {
+    const [nearest = ''] = nearestFirst(name, toolNames);
+    const isOfBoard = describedTools.some((one) => one.name === name);
+    const hint = isOfBoard
+      ? "it belongs to the board's page and cannot be called"
+      : isNear(name, nearest)
+        ? `did you mean ${nearest}?`
+        : `tools: ${toolNames.join(', ')}`;
+    throw new SettingsError([`there is no tool ${printable(JSON.stringify(name.slice(0, 60)))}: ${hint}`]);
+  }
+  const tool = describedTools.find((one) => one.name === name);
+  if (!tool?.keepsRecords || (files !== undefined && !demo)) return;
+  const why = demo
+    ? 'what is made of demo data is not kept'
+    : `${settings.files.variable} (or --files) must name a folder`;
+  throw new SettingsError([`${name} keeps what it is given, and this process ends with the call: ${why}`]);
+}
+
+/** Before anything is spent. */
+async function checkFile(out: string, { tool, force }: { tool: string; force: boolean | undefined }): Promise<void> {
+  const described = describedTools.find(({ name }) => name === tool);
+  if (described?.operations.some((name) => operations[name].gated))
+    throw new SettingsError([`--out: the result of ${tool} holds no picture and no file`]);
+  const found = await stat(out).catch(() => undefined);
+  if (found?.isDirectory()) throw new SettingsError([`--out: ${out} is a folder`]);
+  if (found && !force) throw new SettingsError([`--out: ${out} is there already; --force replaces it`]);
+  await access(dirname(out), constants.W_OK).catch(() => {
+    throw new SettingsError([`--out: ${dirname(out)} is no folder that can be written to`]);
+  });
+}
+
+const maxInputBytes = 4 * 1024 * 1024;
+
+async function textOf(stdin: AsyncIterable<Uint8Array>): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const part of stdin) {
+    parts.push(part);
+    bytes += part.length;
+    if (bytes > maxInputBytes) throw new SettingsError([`standard input holds more than ${maxInputBytes} bytes`]);
+  }
+  return Buffer.concat(parts).toString();
+}
+
+function readJson(text: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text.trim() || '{}');
+  } catch (error) {
+    throw new SettingsError([`the arguments are not JSON: ${(error as Error).message.slice(0, 200)}. ${howToWrite}`]);
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  throw new SettingsError([`the arguments must be a JSON object. ${howToWrite}`]);
+}
+
+const howToWrite = `Write one object in single quotes, such as '{"limit": 5}', or - to read it from standard input`;
+
+type WriteFile = (path: string, replaces: boolean) => Promise<void>;
+
+/** Writes the picture or the file that a result holds, if it holds one. */
+function fileIn({ content, structuredContent = {} }: ToolResult, { catalog, credentials }: App): WriteFile | undefined {
+  const write = async (path: string, replaces: boolean, bytes: string | Uint8Array) =>
+    writeFile(path, bytes, { flag: replaces ? 'w' : 'wx' });
+  const picture = content.find((block) => block.type === 'image');
+  if (picture) return (path, replaces) => write(path, replaces, Buffer.from(picture.data, 'base64'));
+  const { uri, file } = structuredContent;
+  if (typeof file === 'string') return (path, replaces) => copyFile(file, path, replaces ? 0 : constants.COPYFILE_EXCL);
+  if (typeof uri !== 'string') return;
+  const failure = (problem: string) => new Error(problem);
+  return async (path, replaces) => {
+    const { contents } = await catalog.readResource({
+      ...{ tenantId: credentials.tenantId, uri, signal: new AbortController().signal },
+      errors: { notFound: failure, refused: failure },
+    });
+    const [one] = contents;
+    if (one) await write(path, replaces, 'blob' in one ? Buffer.from(one.blob, 'base64') : one.text);
+  };
+}
