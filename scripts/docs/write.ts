@@ -10,6 +10,7 @@ import { withQuestions } from './questions.ts';
 import { withPackage } from './registry-file.ts';
 import { withSettings } from './settings-table.ts';
 import { withTools, withToolsInFull } from './tools-table.ts';
+import { withTypes } from './types.ts';
 
 /** Writes the generated parts of README, docs, the desktop manifest, the registry file and the Dockerfile anew. */
 const root = new URL('../../', import.meta.url);
@@ -27,7 +28,8 @@ await rewrite('README.md', (readme) => {
 });
 await rewrite('docs/tools.md', (page) => withExamples(withToolsInFull(page)));
 await rewrite('docs/settings.md', withSettings);
-await rewrite('docs/hosts.md', withHosts);
+await rewrite('docs/host-evidence.md', withHosts);
+await rewrite('docs/programs.md', withTypes);
 await rewrite(
   'manifest.json',
   json((manifest) => withManifestPublisher(withCatalog(manifest), publisher)),

@@ -7,6 +7,7 @@ import { replaceMarked } from '../../scripts/docs/marked.ts';
 import { withQuestions } from '../../scripts/docs/questions.ts';
 import { withSettings } from '../../scripts/docs/settings-table.ts';
 import { firstSentences, withTools, withToolsInFull } from '../../scripts/docs/tools-table.ts';
+import { withTypes } from '../../scripts/docs/types.ts';
 import { settings } from '../../src/config/settings.ts';
 import { tools } from '../../src/tools/catalog.ts';
 
@@ -32,8 +33,13 @@ test('README has as many whole sentences of a description as fit', () => {
 });
 
 test('the hosts are listed as the code knows them', () => {
-  const page = read('docs/hosts.md');
+  const page = read('docs/host-evidence.md');
   expect(withHosts(page)).toBe(page);
+});
+
+test('the types of the package are shown as they are', () => {
+  const page = read('docs/programs.md');
+  expect(withTypes(page)).toBe(page);
 });
 
 test('the settings are listed as the code has them', () => {
