@@ -61,7 +61,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'board', 'tools', 'dataset', 'pictures', 'present', 'answers', 'state', 'credits', 'api', 'log'],
   serve: ['serve', 'mcp', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'language', 'present', 'api'],
+  library: ['library', 'reports', 'language', 'present', 'api'],
   config: ['config', 'api', 'log'],
   'src/app.ts': [
     'api',

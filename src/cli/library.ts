@@ -1,4 +1,5 @@
 import { SettingsError } from '../config/read-config.ts';
+import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
 import {
   createKey,
@@ -111,10 +112,11 @@ async function serve(
     bound = listener.bound;
     return { address, close: () => close(drainDeadline) };
   };
+  const hasPages = isLoopback(host);
   const onError = (error: unknown) => log.error('the library failed', { error: String(error) });
   const served = await (config.demo
-    ? serveDemoLibrary({ listen, now, onError })
-    : serveLibrary({ ...target, listen, onError }));
+    ? serveDemoLibrary({ listen, now, hasPages, onError })
+    : serveLibrary({ ...target, listen, hasPages, onError }));
   if (served.apiKey) say(`ad-library-mcp: demo key ${served.apiKey}\n`);
   if (served.stored) say(`ad-library-mcp: ${storedText(served.stored)}\n`);
   say(`ad-library-mcp: library on ${bound}\n`);

@@ -1,5 +1,5 @@
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
-import { styles } from './styles.ts';
+import { styles as ownStyles } from './styles.ts';
 
 interface PageOptions {
   title: string;
@@ -7,10 +7,12 @@ interface PageOptions {
   body: readonly string[];
   /** Its content security policy. */
   policy: string;
+  /** What it adds to the styles of all. */
+  styles?: string;
 }
 
 /** One HTML page without scripts, in the type and colours of the board. */
-export const pageHtml = ({ title, body, policy }: PageOptions): string => `<!doctype html>
+export const pageHtml = ({ title, body, policy, styles = '' }: PageOptions): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -19,7 +21,7 @@ export const pageHtml = ({ title, body, policy }: PageOptions): string => `<!doc
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
 <title>${text(title)}</title>
-<style>${styles}</style>
+<style>${ownStyles}${styles}</style>
 </head>
 <body>
 <main>

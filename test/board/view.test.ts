@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { expect, test } from 'vitest';
+import { violationsOn } from '../support/board/axe.ts';
 import type { HostOptions, ShownBoard } from '../support/board/board-host.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
 import { boardTest, button, reads, status } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 
 const gathered: HostOptions = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 const chip = ({ board }: ShownBoard, name: string) => board.locator('.chip', { hasText: new RegExp(`^${name}\\d+$`) });
 const titles = ({ board }: ShownBoard) => board.locator('#list .open').allTextContents();
@@ -164,12 +162,7 @@ inChromium('the board in a host', () => {
     await reads(shown, '90 ads');
     if (mode === 'timeline') await shown.board.getByRole('button', { name: 'Timeline' }).click();
     await shown.board.locator('#list input').first().check();
-    const violations = () =>
-      shown.board.locator('html').evaluate(async (_, source) => {
-        const axeOf = new Function(`${source}; return axe`);
-        const { violations: found } = await axeOf().run({ resultTypes: ['violations'] });
-        return found.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) => [id, nodes[0]?.html]);
-      }, axe);
+    const violations = () => violationsOn(shown.board.locator('html'));
     expect(await violations()).toEqual([]);
     const overflow = await shown.board.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
     expect(overflow).toBe(0);

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { encodeJpeg } from '../../src/raster/codecs.ts';
 import { jpegOf } from '../pictures/sample-pictures.ts';
+import { violationsOn } from '../support/board/axe.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { launchChromium } from '../support/board/launch-chromium.ts';
 import { ad, json } from '../support/faulty-upstream.ts';
@@ -13,7 +12,6 @@ import { startPictureHost } from '../support/picture-host.ts';
 import type { TestServer } from '../support/server.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const host = await startPictureHost();
 afterAll(() => host.close());
 const mediaHosts = { public: true, listed: [host.host] };
@@ -215,13 +213,7 @@ inChromium('a report in a browser', () => {
       expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
       expect(await page.evaluate("'broken' in window")).toBe(false);
       expect(await page.evaluate('[...document.images].map(({ naturalWidth }) => naturalWidth)')).toEqual([400]);
-      // The page allows no script, so that the check comes from outside.
-      const violations = await page.evaluate(async (source) => {
-        const axeOf = new Function(`${source}; return axe`);
-        const { violations: found } = await axeOf().run({ resultTypes: ['violations'] });
-        return found.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) => [id, nodes[0]?.html]);
-      }, axe);
-      expect(violations).toEqual([]);
+      expect(await violationsOn(page.locator('html'))).toEqual([]);
       expect((await page.pdf({ format: 'A4' })).length).toBeGreaterThan(10_000);
       await page.close();
     }

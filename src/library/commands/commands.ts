@@ -23,6 +23,7 @@ type Listening = { address: string; close(): Promise<void> };
 type ServeOptions = DatabaseOptions & {
   /** Serves the library's HTTP API. @throws Error when the address cannot be taken */
   listen(fetch: Library['fetch']): Promise<Listening>;
+  hasPages?: boolean;
   onError?: LibraryOptions['onError'];
 };
 
@@ -69,7 +70,7 @@ export async function serveLibrary({ listen, ...options }: ServeOptions): Promis
 
 /** `library serve --demo`: generated data in memory, with a key for it. */
 export async function serveDemoLibrary(options: Omit<ServeOptions, 'database'>): Promise<ServedLibrary> {
-  const library = demoLibrary({ now: options.now, onError: options.onError });
+  const library = demoLibrary(options);
   const listening = await options.listen(library.fetch);
   const close = async () => {
     await listening.close();
@@ -156,7 +157,7 @@ async function withLibrary<Result>(
   }
 }
 
-type OpenOptions = DatabaseOptions & Pick<LockOptions, 'onLost'> & Pick<LibraryOptions, 'onError'>;
+type OpenOptions = DatabaseOptions & Pick<LockOptions, 'onLost'> & Pick<LibraryOptions, 'onError' | 'hasPages'>;
 
 async function openOwned(options: OpenOptions): Promise<{ library: Library; lock: DatabaseLock; close(): void }> {
   const lock = await lockDatabase(options.database, options);

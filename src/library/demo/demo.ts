@@ -8,7 +8,7 @@ import { makeMarket, seededRandom } from './market.ts';
 export type DemoOptions = {
   /** Unix milliseconds; dates in the data are relative to its day. */
   now: () => number;
-} & Pick<LibraryOptions, 'bases' | 'onError'>;
+} & Pick<LibraryOptions, 'bases' | 'onError' | 'hasPages'>;
 
 /**
  * A library in memory with generated, fictional data, and a key with 10,000 credits. The same day gives the same data
@@ -19,7 +19,12 @@ export type DemoOptions = {
  */
 export async function openDemoLibrary(options: DemoOptions): Promise<{ library: Library; apiKey: string }> {
   const random = seededRandom(1);
-  const { context, ...library } = await openLibrary({ ...options, database: ':memory:', random: seededRandom(2) });
+  const { context, ...library } = await openLibrary({
+    ...options,
+    database: ':memory:',
+    isDemo: true,
+    random: seededRandom(2),
+  });
   const { key: apiKey, userId } = library.keys.create({ name: 'Demo key' });
   const stop = new AbortController();
   const filled = fill(context, userId, makeMarket(random, options.now()), stop.signal);

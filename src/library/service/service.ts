@@ -38,6 +38,10 @@ export type LibraryOptions = {
   random?: Random;
   /** Throws when another process has taken over the file. */
   checkLock?: () => void;
+  /** Whether people may look at it in a browser: only where it is bound to loopback. */
+  hasPages?: boolean | undefined;
+  /** Its pages say so. */
+  isDemo?: boolean;
   /** Receives errors that callers only see as a 500. */
   onError?: ((error: unknown) => void) | undefined;
 };
@@ -67,7 +71,15 @@ const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
  * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary> {
-  const { database: path, now, random = systemRandom, bases = {}, onError = () => {} } = options;
+  const {
+    database: path,
+    now,
+    random = systemRandom,
+    bases = {},
+    hasPages = false,
+    isDemo = false,
+    onError = () => {},
+  } = options;
   const database = await openDatabase(path, options.checkLock);
   const context = contextOf(database, { now, random });
   const keys = keysIn({ ...context, random });
@@ -77,7 +89,7 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     database.close();
     throw error;
   }
-  const service = serviceOf({ context, keys, bases, requestId: random.uuid, onError });
+  const service = serviceOf({ context, keys, bases, hasPages, isDemo, requestId: random.uuid, onError });
   const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     fetch: async (request) => service.fetch(request),
@@ -112,6 +124,8 @@ type ServiceParts = {
   context: ServiceContext;
   keys: KeyRing;
   bases: Bases;
+  hasPages: boolean;
+  isDemo: boolean;
   requestId: () => string;
   /** Receives unexpected errors; callers only see a 500. */
   onError: (error: unknown) => void;
@@ -140,6 +154,8 @@ function serviceOf(parts: ServiceParts): Hono {
     const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
     return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
   });
+  for (const path of parts.hasPages ? ['/', '/ads/:id', '/pages/:id'] : [])
+    app.get(path, (c) => (isLocal(c.req.raw) ? showPage(c.req.raw, c.req.param('id'), parts) : c.notFound()));
   app.notFound(({ req }) => {
     const message = `Nothing is served at ${req.path.slice(0, 200)}. /openapi.json describes what is.`;
     return errorResponse(new ApiError(404, 'no_such_path', message), parts);
@@ -182,6 +198,41 @@ function paid(name: OperationName, { body, items }: OperationResult, caller: Cal
       ...(tells.remaining && { 'X-Service-Credits-Remaining': String(remaining) }),
     },
   };
+}
+
+/** Asked by a browser of this machine: a page has no key. A name of elsewhere may lead here, and a proxy may have asked. */
+function isLocal({ url, headers }: Request): boolean {
+  const isForwarded = [...headers.keys()].some((name) => /^(?:x-)?forwarded\b|^via$/.test(name));
+  return !isForwarded && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(new URL(url).hostname);
+}
+
+/** `/`, `/ads/<id>` and `/pages/<id>`. */
+async function showPage(
+  request: Request,
+  id: string | undefined,
+  { context, bases, isDemo }: ServiceParts,
+): Promise<Response> {
+  context.database.checkLock();
+  const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.ts');
+  const { origin, pathname, searchParams } = new URL(request.url);
+  const { read } = presenterFor(context.records, { app: origin, media: `${origin}/media`, ...bases });
+  const shown = { ...context, origin, read, isDemo };
+  const kind = pathname.startsWith('/pages/') ? 'pages' : 'ads';
+  const number = id === undefined ? undefined : context.records.find(kind, id);
+  const [record] = number === undefined ? [] : read(kind, [number]);
+  const pageOf = kind === 'ads' ? adPage : advertiserPage;
+  const page =
+    id === undefined ? listPage(searchParams, shown) : record ? pageOf(record, shown, searchParams) : missingPage;
+  const headers = {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': `${policy}; frame-ancestors 'none'`,
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+  };
+  return new Response(page, { status: page === missingPage ? 404 : 200, headers });
 }
 
 /** Pictures of the demo's ads. They hold no secret and need no key. */
@@ -319,6 +370,7 @@ function presenterFor(records: Records, { app, media }: Required<Bases>) {
   const read = (kind: ItemType, numbers: number[]) =>
     records.read(kind, numbers).map((json): Record<string, unknown> => JSON.parse(filled(json)));
   return {
+    read,
     one: (kind: ItemType, number: number): unknown => read(kind, [number])[0],
     /** Like `one`, plus `appUrl`, which the document shows on list items only. */
     list: (kind: ItemType, numbers: number[]): unknown[] =>

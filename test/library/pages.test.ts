@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { request } from 'undici';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { violationsOn } from '../support/board/axe.ts';
+import { inChromium } from '../support/board/in-chromium.ts';
+import { launchChromium } from '../support/board/launch-chromium.ts';
+import { run, start } from '../support/process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { uuidOf } from '../support/uuid-of.ts';
+import { libraryTest as test } from './support/fixtures.ts';
+
+const hostile = '"><script>window.broken = true</script><img src=x onerror="window.broken = true">';
+const ads = Array.from({ length: 30 }, (_, number) => ({
+  id: uuidOf(`page ${number}`),
+  pageId: 'shop/1 %?#',
+  page: { pageName: `Shop ${hostile}` },
+  headline: number === 0 ? hostile : `Socks ${number} \u202e\u{e0041}`,
+  body: `${hostile}\n\n</style>${'W'.repeat(number * 100)}`,
+  startedAt: '2026-03-01T00:00:00.000Z',
+  cards: [{ title: hostile, body: 'Second', link_url: 'https://shop.example/?a=1' }],
+  media: [{ type: 'IMAGE', url: 'https://cdn.example/picture.jpg' }],
+}));
+
+async function serve(args: string[] = []) {
+  const database = join(await temporaryFolder(), 'ads.db');
+  const lines = ads.map((ad) => JSON.stringify(ad)).join('\n');
+  expect((await run(['library', 'import', '-', '--database', database], { input: lines })).code).toBe(0);
+  const served = start(['library', 'serve', '--database', database, '--port', '0', ...args]);
+  const [, origin = ''] = await served.says(/library on (http:\S+)/);
+  const close = async () => {
+    served.child.kill();
+    await served.ended;
+  };
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    const { statusCode, headers: sent, body } = await request(origin + path, { headers });
+    return { status: statusCode, headers: sent, text: await body.text() };
+  };
+  return { origin, get, close };
+}
+
+let library: Awaited<ReturnType<typeof serve>>;
+beforeAll(async () => {
+  library = await serve();
+});
+afterAll(() => library.close());
+
+const addressOf = (ad: { id: string } | undefined) => `/ads/${ad?.id}`;
+
+test('the addresses that lists name as those of the app show the ad, its advertiser, and the ads of that', async () => {
+  const key = (await library.get('/')).text;
+  expect(key).toContain('30 ads');
+  const { text } = await library.get(addressOf(ads[3]));
+  expect(text).toContain('Socks 3');
+  expect(text).toContain('href="/pages/shop%2F1%20%25%3F%23"');
+  const advertiser = await library.get('/pages/shop%2F1%20%25%3F%23');
+  expect(advertiser.text).toContain('30 ads');
+  expect(advertiser.text).toContain('Next page');
+});
+
+test('words search, an order sorts, and the next page goes on to the end', async () => {
+  expect((await library.get('/?query=socks+17')).text).toMatch(/1 ad<.*Socks 17/s);
+  expect((await library.get('/?query=nothing+of+this')).text).toContain('Nothing matches.');
+  const first = (await library.get('/?sort=daysRunning')).text;
+  const next = /href="(\?[^"]*cursor[^"]*)"/.exec(first)?.[1]?.replaceAll('&#38;', '&') ?? '';
+  const idsIn = (text: string) => [...text.matchAll(/<p class="id">([^<]+)</g)].map(([, id]) => id);
+  const second = (await library.get(`/${next}`)).text;
+  expect(new Set([...idsIn(first), ...idsIn(second)]).size).toBe(30);
+});
+
+test('a search that cannot be made and an id that is not there are told as pages', async () => {
+  expect((await library.get('/?query=%21%21')).text).toMatch(/role="alert">.*no letter or digit/);
+  expect((await library.get('/?cursor=forged')).text).toContain('role="alert"');
+  for (const path of ['/ads/nope', '/pages/nope', '/ads/%E0%A4%A'])
+    expect(await library.get(path)).toMatchObject({ status: 404 });
+});
+
+test('pages are for a browser of this machine alone', async () => {
+  const { port } = new URL(library.origin);
+  for (const headers of [
+    { 'x-forwarded-for': '192.0.2.1' },
+    { forwarded: 'for=192.0.2.1' },
+    { 'x-forwarded-host': 'localhost' },
+    { via: '1.1 proxy' },
+    { host: `library.example:${port}` },
+  ] as Record<string, string>[]) {
+    const { status, text } = await library.get('/', headers);
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect(text).not.toContain('Socks');
+  }
+  const open = await serve(['--host', '0.0.0.0', '--allowed-hosts', '127.0.0.1,0.0.0.0']);
+  expect(await open.get('/')).toMatchObject({ status: 404 });
+  await open.close();
+});
+
+inChromium('in a browser', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  test('hostile copy stays text, no other host is asked, and all fits 360 pixels and is accessible', async () => {
+    for (const [width, colorScheme] of [
+      [360, 'light'],
+      [1100, 'dark'],
+    ] as const) {
+      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      const elsewhere: string[] = [];
+      page.on('request', (asked) => asked.url().startsWith(library.origin) || elsewhere.push(asked.url()));
+      for (const path of ['/', '/?type=pages', addressOf(ads[0]), addressOf(ads[29]), '/pages/shop%2F1%20%25%3F%23']) {
+        await page.goto(library.origin + path);
+        expect(await page.evaluate("'broken' in window"), path).toBe(false);
+        expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth'), path).toBe(0);
+        expect(await violationsOn(page.locator('html')), path).toEqual([]);
+        expect(await page.content()).not.toMatch(/[\u202e\u{e0041}]/u);
+      }
+      expect(elsewhere).toEqual([]);
+      await page.close();
+    }
+  });
+
+  test('a search, an ad and its advertiser can be reached by keyboard', async () => {
+    const page = await browser.newPage();
+    await page.goto(library.origin);
+    await page.getByRole('searchbox').focus();
+    await page.keyboard.type('socks 17');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: '1 ad', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Socks 17' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**${addressOf(ads[17])}`);
+    await page.getByRole('link', { name: 'Shop' }).focus();
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/pages/**');
+    await page.close();
+  });
+});

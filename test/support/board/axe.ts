@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Locator } from 'playwright-core';
+
+const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds wrong on a page, which may forbid scripts of its own: the rule, and the first place. */
+export const violationsOn = (html: Locator) =>
+  html.evaluate(async (_, axe) => {
+    const axeOf = new Function(`${axe}; return axe`);
+    const { violations } = await axeOf().run({ resultTypes: ['violations'] });
+    return violations.map(({ id, nodes }: { id: string; nodes: { html: string }[] }) => [id, nodes[0]?.html]);
+  }, source);
