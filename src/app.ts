@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
 import { AdLibraryError, type Call, operations } from './api/call.ts';
-import type { Credentials } from './api/client.ts';
+import type { Caller, Credentials } from './api/client.ts';
 import type { Fetch } from './api/http.ts';
 import type { SearchFilters } from './api/search-filters.ts';
 import { isLoopback } from './config/setting-values.ts';
@@ -21,6 +21,8 @@ export interface App {
   catalog: Catalog;
   /** The credentials of calls that bring no key: the configured ones, or those of the demo. */
   credentials: Credentials;
+  /** Asks the service whether it accepts a key; rejects if it does not. */
+  checkKey(caller: Caller): Promise<void>;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /**
@@ -95,6 +97,10 @@ export async function openApp({
   // Every call in progress listens to it; Node warns of a leak from ten listeners on.
   setMaxListeners(0, closing.signal);
   let calls: Promise<OpenCalls> | undefined;
+  const opened = () => {
+    calls ??= openCalls({ config, upstream, log, now, elapsed, random, resolve, shared, countsDays });
+    return calls;
+  };
   const server = {
     tools: chosenTools(config),
     isKnownKey,
@@ -113,15 +119,16 @@ export async function openApp({
   const catalog = createCatalog({
     server,
     version,
-    openCalls: () => {
-      calls = openCalls({ config, upstream, log, now, elapsed, random, resolve, shared, countsDays });
-      return calls;
-    },
+    openCalls: opened,
     askForFilters: upstream.searchFilters,
   });
   return {
     catalog: problems.length > 0 ? refusingCalls(catalog, problems) : catalog,
     credentials: { apiKey: upstream.key, tenantId: 'own' },
+    checkKey: async (caller) => {
+      const { value } = await (await opened()).callsOf(caller).api.whoami();
+      if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
+    },
     pictures: upstream.pictures,
     drain: () => draining.abort(),
     close: async (drainMs = 0) => {

@@ -59,7 +59,7 @@ const mayImport: Record<string, string[]> = {
   tools: ['tools', 'dataset', 'charts', 'reports', 'pictures', 'present', 'state', 'credits', 'api'],
   board: ['board', 'tools', 'dataset', 'pictures', 'present', 'state', 'api'],
   mcp: ['mcp', 'board', 'tools', 'dataset', 'pictures', 'present', 'answers', 'state', 'credits', 'api', 'log'],
-  serve: ['serve', 'mcp', 'api', 'log'],
+  serve: ['serve', 'mcp', 'pictures', 'present', 'state', 'api', 'log'],
   raster: ['raster'],
   library: ['library', 'reports', 'language', 'present', 'api'],
   config: ['config', 'api', 'log'],

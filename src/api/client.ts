@@ -109,6 +109,15 @@ export interface Credentials {
   apiKey: string | undefined;
   /** Partitions cache, ledger and cursors per API key. */
   tenantId: string;
+  /** How its caller signed in, if not with the key itself. */
+  connection?: Connection | undefined;
+}
+
+/** What a person let one host do with their key. Connections of one key share what is remembered of it. */
+export interface Connection {
+  id: string;
+  /** Credits that it may spend in all; undefined if only the budget of the server bounds it. */
+  budget?: number | undefined;
 }
 
 export interface Caller extends Credentials {

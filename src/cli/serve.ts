@@ -1,26 +1,36 @@
 import { type App, elapsed, openApp } from '../app.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
-import { createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
-import { createCallerKeys, triedHere } from '../serve/http/access.ts';
+import { type CallEvent, createStructuredLog, logCalls, type OnCall } from '../log/log.ts';
+import { createAddressOf, createCallerKeys, createTenantIds, triedHere } from '../serve/http/access.ts';
 import { createHttpApp, type HttpOptions } from '../serve/http/app.ts';
 import { hostInAddress, type Listener, listen } from '../serve/http/server.ts';
+import type { SignIn, SignInOptions } from '../serve/http/sign-in/sign-in.ts';
+import { version } from '../version.ts';
 import { openShared } from './replica-state.ts';
 
 /** Serves MCP over HTTP. Closing it answers the calls in progress, within the deadline. */
-export async function serveHttp(config: Config, write: (line: string) => void): Promise<Listener> {
-  const { host, port, allowedHosts, allowedOrigins } = config;
+export async function serveHttp(
+  config: Config,
+  write: (line: string) => void,
+  ways: Pick<SignInOptions, 'openAgent'> = {},
+): Promise<Listener> {
+  const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret } = config;
   const log = await createStructuredLog(config.logLevel, write);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;
+  const here = triedHere(elapsed);
+  const tried = shared?.tried(here) ?? here;
   const keys = createCallerKeys({
     perMinute: config.authFailuresPerMinute,
     now: elapsed,
     known: shared?.keys,
-    tried: shared?.tried(triedHere(elapsed)),
+    tried,
   });
-  const listeners = [logCalls(log), metrics?.onCall, keys.onCall];
+  const [tenantIdOf, addressOf] = [createTenantIds(shared?.tenantSecret), createAddressOf(config.trustedProxy)];
+  let signIn: SignIn | undefined;
+  const listeners = [logCalls(log), metrics?.onCall, keys.onCall, (event: CallEvent) => signIn?.onCall(event)];
   const onCall: OnCall = (event) => {
     for (const listener of listeners) listener?.(event);
   };
@@ -35,13 +45,27 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
     mediaUrl: addressOfMedia(config),
     shared,
   });
+  if (publicUrl && signInSecret) {
+    const { createSignIn } = await import('../serve/http/sign-in/sign-in.ts');
+    const began = now() - elapsed();
+    signIn = createSignIn({
+      ...{ publicUrl, secret: signInSecret, keys, tenantIdOf, addressOf, elapsed, log, onCall, ...ways },
+      connections: shared?.connections,
+      // Whatever happens to the clock of one process, its tokens end when they should.
+      now: shared ? now : () => began + elapsed(),
+      fetches: here,
+      userAgent: `ad-library-mcp/${version}`,
+      checkKey: app.checkKey,
+      onRenewed: async () => {},
+    });
+  }
   const http = createHttpApp({
     catalog: app.catalog,
     log,
     now: elapsed,
     onCall,
     allowed: { host, allowedHosts, allowedOrigins },
-    callers: config.demo ? { demo: app.credentials } : { keys },
+    callers: config.demo ? { demo: app.credentials } : { keys, tenantIdOf, addressOf, signIn },
     pictures: app.pictures,
     limits: limitsOf(config),
     metrics,
@@ -52,6 +76,7 @@ export async function serveHttp(config: Config, write: (line: string) => void): 
   const listener = await listen(http.fetch, { host, port, idleMs, fastAnswers: true, answers: http.answers });
   const closeAll = async (deadlineMs: number) => {
     await close({ http, listener, app }, deadlineMs);
+    await signIn?.close();
     shared?.close();
   };
   return { ...listener, close: closeAll };

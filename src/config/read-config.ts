@@ -61,14 +61,14 @@ const maxShown = 5;
 
 /** What is wrong with settings that are fine one by one. */
 function* combinedProblems(config: Config, options: ReadOptions): Generator<[SettingName, string]> {
-  const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret } = config;
+  const { host, allowedHosts, baseUrl, demo, files, stateUrl, stateSecret, publicUrl, signInSecret } = config;
   const { tools, listens, http, oneUser } = options;
   const unknown = config.tools?.filter((tool) => tools && !tools.includes(tool)) ?? [];
   if (unknown.length > 0) {
     const shown = unknown.slice(0, maxShown).join(', ') + (unknown.length > maxShown ? ', …' : '');
     yield ['tools', `lists unknown tools: ${shown}. Tools: ${tools?.join(', ')}`];
   }
-  if (listens && !isLoopback(host) && !allowedHosts) {
+  if (listens && !isLoopback(host) && !allowedHosts && !(http && publicUrl)) {
     yield ['allowedHosts', `must list the host names that requests use, because ${host} is not loopback`];
   }
   if (http && baseUrl === undefined && !demo) {
@@ -78,10 +78,13 @@ function* combinedProblems(config: Config, options: ReadOptions): Generator<[Set
     yield ['files', 'must be left out over HTTP: the folder belongs to one user, and HTTP serves many'];
   }
   if (oneUser && stateUrl) yield ['stateUrl', 'is only for http: a server over stdio keeps its state in its process'];
-  if (http && stateUrl && stateSecret === undefined) {
-    const how = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
-    yield ['stateSecret', `must be set with a state address: ${how}`];
-  }
+  const how = 'the same for all replicas, at least 32 characters; make one with: openssl rand -base64 32';
+  if (http && stateUrl && stateSecret === undefined) yield ['stateSecret', `must be set with a state address: ${how}`];
+  if (http && publicUrl && signInSecret === undefined) yield ['signInSecret', `must be set with a public URL: ${how}`];
+  if (http && signInSecret && publicUrl === undefined)
+    yield ['publicUrl', '(or --public-url) must be set with a secret for sign-in'];
+  if (http && demo && publicUrl) yield ['publicUrl', 'is not for demo data, which needs no key to sign in with'];
+  if (http && demo && signInSecret) yield ['signInSecret', 'is not for demo data, which needs no key to sign in with'];
 }
 
 /** Hosts pass a field that the user left empty as '' or as the placeholder itself: both mean absent. */

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { isIPv4 } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 import * as z from 'zod';
 import { SearchFilters } from '../api/search-filters.ts';
 
@@ -67,6 +67,25 @@ const address = z.string().superRefine((text, context) => {
 const normalForm = (text: string) => new URL(text).href.replace(/(?<!\/)\/+$/, '');
 
 export const baseUrl = address.transform(normalForm);
+
+/** Where people reach a server: what comes after the host is its own. */
+export const origin = address.transform((text, context) => {
+  const url = new URL(text);
+  if (url.pathname === '/' && !text.endsWith('/')) return url.origin;
+  context.addIssue({ code: 'custom', message: 'must end with the host or its port, such as https://ads.example.com' });
+  return z.NEVER;
+});
+
+/** An address, or a network such as `10.0.0.0/8`. */
+export const network = z.string().transform((text, context) => {
+  const [, address = '', length] = /^\[?([\da-f.:]+)\]?(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
+  const family = isIP(address);
+  const bits = family === 4 ? 32 : 128;
+  const prefix = Number(length ?? bits);
+  if (family !== 0 && prefix <= bits) return { address, prefix, family: family === 4 ? 'ipv4' : 'ipv6' } as const;
+  context.addIssue({ code: 'custom', message: 'must be an address or a network, such as 10.0.0.2 or 10.0.0.0/8' });
+  return z.NEVER;
+});
 
 const maxFileBytes = 1024 * 1024;
 const maxProblems = 5;

@@ -7,7 +7,9 @@ import {
   hostNames,
   mediaHosts,
   names,
+  network,
   onOff,
+  origin,
   stateAddress,
   wholeNumber,
 } from './setting-values.ts';
@@ -127,6 +129,28 @@ export const settings = {
     schema: wholeNumber(0, 1_000_000).default(300),
     value: 'keys',
     help: 'Unknown keys that one address may try per minute; 0 for no limit, behind a proxy that has its own (http only)',
+  }),
+  trustedProxy: setting({
+    variable: 'AD_LIBRARY_TRUSTED_PROXY',
+    flag: '--trusted-proxy',
+    only: 'http',
+    schema: network.optional(),
+    value: 'network',
+    help: 'Address or network of a proxy whose X-Forwarded-For is believed (its last entry) when tries are counted (http only)',
+  }),
+  publicUrl: setting({
+    variable: 'AD_LIBRARY_PUBLIC_URL',
+    flag: '--public-url',
+    only: 'http',
+    schema: origin.optional(),
+    value: 'url',
+    help: 'Origin under which people reach http from outside, such as https://ads.example.com; with AD_LIBRARY_SIGN_IN_SECRET it switches on sign-in (http only)',
+  }),
+  signInSecret: setting({
+    variable: 'AD_LIBRARY_SIGN_IN_SECRET',
+    schema: z.string().min(32, 'must have at least 32 characters; make one with: openssl rand -base64 32').optional(),
+    secret: true,
+    help: 'Seals the tokens of sign-in; the same for all replicas, at least 32 characters; required with a public URL',
   }),
   creditBudget: setting({
     variable: 'AD_LIBRARY_CREDIT_BUDGET',

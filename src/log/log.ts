@@ -24,6 +24,8 @@ export interface CallEvent {
   tool: string;
   /** Never logged. */
   tenantId: string;
+  /** The id of the connection that made it, if its caller signed in. Never logged. */
+  connection?: string | undefined;
   ms: number;
   /** Why it failed; `cancelled` if its caller left. */
   kind?: string | undefined;
@@ -39,7 +41,7 @@ export type OnCall = (event: CallEvent) => void;
 
 export const logCalls =
   (log: Log): OnCall =>
-  ({ tenantId: _, ...fields }) =>
+  ({ tenantId: _, connection: __, ...fields }) =>
     log.info('call', fields);
 
 /** Control and invisible characters, but for line breaks, tabs and the return at the start of a progress line. */

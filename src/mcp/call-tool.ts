@@ -114,7 +114,8 @@ export async function callTool(server: CallingContext, call: ToolCall): Promise<
   const ms = server.elapsed() - started;
   // The service may send the key back anywhere; it must reach no result and no log.
   const withoutKey = keyMasker(call.apiKey);
-  server.onCall({ tool: loggedName(server, call), tenantId: call.tenantId, ms, ...withoutKey(facts) });
+  const { tenantId, connection } = call;
+  server.onCall({ tool: loggedName(server, call), tenantId, connection: connection?.id, ms, ...withoutKey(facts) });
   return withoutKey(result);
 }
 
@@ -129,10 +130,11 @@ async function answered(server: CallingContext, call: ToolCall, receipts: Receip
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
   const form = formFor(call.client, server);
   return withDeadline({ signals, ms }, async (signal) => {
-    const { apiKey, tenantId, onProgress } = call;
+    const { apiKey, tenantId, connection, onProgress } = call;
     const context = server.callsOf({
       apiKey,
       tenantId,
+      connection,
       signal,
       onReceipt: receipts.add,
       onFailure: receipts.addFailure,

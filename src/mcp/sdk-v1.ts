@@ -20,7 +20,7 @@ import { progressReporter, type RequestSchemas, refusedRead } from './protocol.t
 /** Serves the catalogue to one client with the SDK that speaks revisions up to 2025-11-25. */
 export function bindV1(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, answerOf } = session;
+  const { apiKey, tenantId, connection, answerOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, jsonSchemaValidator: noValidator });
   server.setRequestHandler(ListToolsRequestSchema, async () => ({
     tools: await catalog.tools(server.getClientVersion()?.name),
@@ -32,7 +32,7 @@ export function bindV1(catalog: Catalog, session: Session): Server {
     const { name, arguments: args } = params;
     const answer = answerOf?.(requestId);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, client, signal, answer };
+    const caller = { apiKey, tenantId, connection, client, signal, answer };
     return catalog
       .callTool({ name, arguments: args, ...caller, onProgress: reporter?.report })
       .finally(() => reporter?.end());

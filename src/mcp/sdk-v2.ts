@@ -16,7 +16,7 @@ const cacheHints = { 'tools/list': listHint, 'prompts/list': listHint, 'server/d
 /** Serves the catalogue to one client with the SDK that speaks revision 2026-07-28. */
 export function bindV2(catalog: Catalog, session: Session): Server {
   const { serverInfo, capabilities, instructions } = catalog;
-  const { apiKey, tenantId, answerOf } = session;
+  const { apiKey, tenantId, connection, answerOf } = session;
   const server = new Server(serverInfo, { capabilities, instructions, cacheHints });
   server.setRequestHandler('tools/list', async () => ({
     tools: await catalog.tools(server.getClientVersion()?.name),
@@ -29,7 +29,7 @@ export function bindV2(catalog: Catalog, session: Session): Server {
     const { name, arguments: args } = params;
     const answer = answerOf?.(id);
     const client = server.getClientVersion()?.name;
-    const caller = { apiKey, tenantId, client, signal, answer };
+    const caller = { apiKey, tenantId, connection, client, signal, answer };
     return catalog
       .callTool({ name, arguments: args, ...caller, onProgress: reporter?.report })
       .finally(() => reporter?.end());

@@ -4,9 +4,9 @@ import { readConfig, SettingsError, unknownVariables } from '../../src/config/re
 import { type Flags, settings } from '../../src/config/settings.ts';
 
 /** What a server that listens would be told. */
-function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}): readonly string[] {
+function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, http = false): readonly string[] {
   try {
-    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true });
+    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true, http });
   } catch (error) {
     if (error instanceof SettingsError) return error.problems;
     throw error;
@@ -37,6 +37,9 @@ test('without settings the documented defaults hold', () => {
     mediaHosts: { public: true, listed: [] },
     stateUrl: undefined,
     stateSecret: undefined,
+    trustedProxy: undefined,
+    publicUrl: undefined,
+    signInSecret: undefined,
   });
 });
 
@@ -58,6 +61,49 @@ test('a switch is on or off in the usual words', () => {
     [['false', '0', 'no', 'Off'], false],
   ] as const)
     for (const text of words) expect(readConfig({ AD_LIBRARY_DEMO: text }).demo).toBe(value);
+});
+
+describe('sign-in', () => {
+  const url = { AD_LIBRARY_PUBLIC_URL: 'https://ads.example.com' };
+  const secret = { AD_LIBRARY_SIGN_IN_SECRET: 'a secret of at least 32 characters' };
+  const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
+
+  test('takes its two settings together, and not with demo data', () => {
+    const problems = (environment: object) => problemsOf({ ...base, ...environment }, {}, true);
+    expect(problems({ ...url, ...secret })).toEqual([]);
+    expect(problems({ ...url, ...secret, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
+    expect(problems(url)).toEqual([expect.stringMatching(/^AD_LIBRARY_SIGN_IN_SECRET must be set.*openssl/)]);
+    expect(problems(secret)).toEqual([expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL .*must be set/)]);
+    expect(problems({ ...url, ...secret, AD_LIBRARY_DEMO: 'true' })).toHaveLength(2);
+    expect(problems({ ...url, AD_LIBRARY_SIGN_IN_SECRET: 'too short' })).toEqual([
+      expect.stringMatching(/^AD_LIBRARY_SIGN_IN_SECRET must have at least 32(?!.*too short)/),
+    ]);
+  });
+
+  test.each([
+    'http://ads.example.com',
+    'https://ads.example.com/',
+    'https://ads.example.com/mcp',
+    'https://ads.example.com?a=b',
+    'https://user@ads.example.com',
+    'ads.example.com',
+  ])('has no public URL %s', (publicUrl) =>
+    expect(problemsOf({ AD_LIBRARY_PUBLIC_URL: publicUrl })).toEqual([
+      expect.stringMatching(/^AD_LIBRARY_PUBLIC_URL must/),
+    ]),
+  );
+
+  test.each([
+    ['10.0.0.2', { address: '10.0.0.2', prefix: 32, family: 'ipv4' }],
+    ['10.0.0.0/8', { address: '10.0.0.0', prefix: 8, family: 'ipv4' }],
+    ['[fd00::]/8', { address: 'fd00::', prefix: 8, family: 'ipv6' }],
+  ])('believes a proxy at %s', (text, network) =>
+    expect(readConfig({ AD_LIBRARY_TRUSTED_PROXY: text }).trustedProxy).toEqual(network),
+  );
+
+  test.each(['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'])('believes no proxy %s', (text) =>
+    expect(problemsOf({ AD_LIBRARY_TRUSTED_PROXY: text })).toEqual([expect.stringContaining('10.0.0.0/8')]),
+  );
 });
 
 describe('the base address', () => {

@@ -13,11 +13,13 @@ export interface HttpServer {
   close(deadlineMs?: number): Promise<void>;
 }
 
-export async function startHttp(config: Partial<Config> = {}): Promise<HttpServer> {
+export async function startHttp(
+  config: Partial<Config> = {},
+  ways?: Parameters<typeof serveHttp>[2],
+): Promise<HttpServer> {
   const logged: string[] = [];
-  const listener = await serveHttp({ ...readConfig({}), logLevel: 'debug', port: 0, ...config }, (line) =>
-    logged.push(line),
-  );
+  const whole = { ...readConfig({}), logLevel: 'debug' as const, port: 0, ...config };
+  const listener = await serveHttp(whole, (line) => logged.push(line), ways);
   return {
     url: `${listener.address}/mcp`,
     origin: listener.address,

@@ -1,9 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
+import { getConnInfo } from '@hono/node-server/conninfo';
 import { localhostAllowedHostnames, validateHostHeader, validateOriginHeader } from '@modelcontextprotocol/server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
 import { LRUCache } from 'lru-cache';
+import { AdLibraryError } from '../../api/call.ts';
 import type { Credentials } from '../../api/client.ts';
 import type { CallEvent } from '../../log/log.ts';
 import { hostInAddress } from './server.ts';
@@ -26,14 +28,16 @@ export interface AllowedNames {
   allowedHosts?: readonly string[] | undefined;
   /** Host names of web pages that may call; none when empty. */
   allowedOrigins: readonly string[];
+  /** The host by which people reach this server from outside, in either list. */
+  publicHost?: string | undefined;
 }
 
-type Names = Pick<AllowedNames, 'host' | 'allowedHosts'>;
+type Names = Pick<AllowedNames, 'host' | 'allowedHosts' | 'publicHost'>;
 
 /** Requests must be addressed to one of our names and, if a web page sent them, come from an allowed origin. */
 export function validateHostAndOrigin({ allowedOrigins, ...names }: AllowedNames): MiddlewareHandler {
   const hosts = hostsOf(names);
-  const origins = [...allowedOrigins];
+  const origins = originsOf({ allowedOrigins, ...names });
   const isOwn = ownLoopbackOrigin(names.host);
   return async ({ req }, next) => {
     const [host, origin] = [req.header('host'), req.header('origin')];
@@ -65,9 +69,50 @@ export function onlyForHosts(names: readonly string[], fetch: (request: Request)
     wrongHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
 }
 
-const hostsOf = ({ allowedHosts, host = 'localhost' }: Names): string[] => [
+/** The same for what any page may ask for. */
+export function validateHost(names: Names): MiddlewareHandler {
+  const hosts = hostsOf(names);
+  return async ({ req }, next) => wrongHost(req.header('host'), hosts) ?? next();
+}
+
+const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: Names): string[] => [
   ...(allowedHosts ?? [...localhostAllowedHostnames(), host]),
+  ...(publicHost ? [publicHost] : []),
 ];
+
+/** Host names of web pages that may call. */
+export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[] => [
+  ...allowedOrigins,
+  ...(publicHost ? [publicHost] : []),
+];
+
+/** The address that a request comes from, for counting tries. */
+export type AddressOf = (context: Context) => string;
+
+/** An address, or a network, of a proxy. */
+interface Network {
+  address: string;
+  prefix: number;
+  family: 'ipv4' | 'ipv6';
+}
+
+/** @param proxy whose word is taken for where a request came from: the last entry of its `X-Forwarded-For` */
+export function createAddressOf(proxy: Network | undefined): AddressOf {
+  const proxies = new BlockList();
+  if (proxy) proxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
+  return (context) => {
+    const remote = plainAddress(getConnInfo(context).remote.address);
+    if (remote === '' || !proxies.check(remote, isIP(remote) === 4 ? 'ipv4' : 'ipv6')) return remote;
+    return plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1)) || remote;
+  };
+}
+
+/** Without port, brackets, and the prefix of an IPv4 address inside an IPv6 one; empty if it is none. */
+function plainAddress(text = ''): string {
+  const trimmed = text.trim().replace(/^\[(.*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
+  const address = trimmed.replace(/^::ffff:(?=[\d.]+$)/i, '');
+  return isIP(address) === 0 ? '' : address;
+}
 
 function wrongHost(host: string | undefined, allowed: string[]): Response | undefined {
   if (validateHostHeader(host, allowed).ok) return undefined;
@@ -208,38 +253,72 @@ const tellsOfKey = ({ kind = '', status }: CallEvent): boolean =>
   status !== undefined || !['busy', 'cancelled', 'credit_budget', 'internal', 'invalid_request'].includes(kind);
 
 /** What a key must look like before it is sent anywhere: the live prefix, then RFC 6750's characters (document, *Authentication* 2). */
-const keyShape = /^[Bb][Ee][Aa][Rr][Ee][Rr] +(svc_live_[\w.~+/-]{1,256}=*)$/;
+const keyForm = String.raw`svc_live_[\w.~+/-]{1,256}=*`;
+const wholeKey = new RegExp(`^${keyForm}$`);
+const keyShape = new RegExp(`^[Bb][Ee][Aa][Rr][Ee][Rr] +(${keyForm})$`);
+/** What sign-in issues. */
+const tokenShape = /^bearer +([\w-]{40,4096})$/i;
+
+export const isKey = (text: string): boolean => wholeKey.test(text);
 
 /** Whose request it is, once its key has been read. */
 export type Authenticated = { Variables: { credentials: Credentials } };
 
-/** Refuses requests without a well-formed key, and keys in the address, where logs would keep them. */
-export function requireApiKey(tenantIdOf: TenantIdOf): MiddlewareHandler<Authenticated> {
+/** What a host may send instead of a key, if people can sign in. */
+interface AccessTokens {
+  /** What a 401 says in addition. */
+  challenge: string;
+  credentials(token: string): Promise<Credentials | undefined>;
+}
+
+/** Refuses requests without a well-formed key or a good token, and keys in the address, where logs would keep them. */
+export function requireApiKey(tenantIdOf: TenantIdOf, tokens?: AccessTokens): MiddlewareHandler<Authenticated> {
   return async (context, next) => {
-    if (hasKeyInQuery(context)) {
+    if (hasKeyIn(context)) {
       return refuse(context, 400, 'A key must not be in the address: send it in the header "Authorization: Bearer …".');
     }
-    const apiKey = keyShape.exec(context.req.header('authorization') ?? '')?.[1];
-    if (apiKey === undefined) return unauthorized(context);
-    context.set('credentials', { apiKey, tenantId: tenantIdOf(apiKey) });
+    const given = context.req.header('authorization') ?? '';
+    const apiKey = keyShape.exec(given)?.[1];
+    const credentials = apiKey ? { apiKey, tenantId: tenantIdOf(apiKey) } : await signedIn(given, tokens);
+    if (credentials === 'unavailable') {
+      context.header('Retry-After', '5');
+      return refuse(context, 503, 'The shared state of this server cannot be reached, so no token can be checked.');
+    }
+    if (credentials === undefined) return unauthorized(context, tokens);
+    context.set('credentials', credentials);
     return next();
   };
 }
 
-function hasKeyInQuery({ req }: Context): boolean {
+async function signedIn(given: string, tokens: AccessTokens | undefined) {
+  const token = tokens && tokenShape.exec(given)?.[1];
+  if (!token) return undefined;
+  return tokens.credentials(token).catch((error) => {
+    if (error instanceof AdLibraryError && error.failure.kind === 'unavailable') return 'unavailable' as const;
+    throw error;
+  });
+}
+
+/** Whether a key stands in the address of a request. */
+export function hasKeyIn({ req }: Context): boolean {
   const query = Object.entries(req.query()).flat();
   return query.some((part) => part === 'access_token' || /svc_[a-z]+_/i.test(part));
 }
 
-function unauthorized(context: Context) {
+function unauthorized(context: Context, tokens: AccessTokens | undefined) {
   // Several such headers are joined with a comma and a space, which no key contains.
   const given = context.req.header('authorization') === undefined ? '' : ', error="invalid_token"';
-  context.header('WWW-Authenticate', `Bearer realm="ad-library-mcp"${given}`);
-  return refuse(context, 401, 'Every request needs your API key in one header "Authorization: Bearer svc_live_…".');
+  context.header('WWW-Authenticate', `Bearer ${tokens?.challenge ?? 'realm="ad-library-mcp"'}${given}`);
+  const signIn = tokens ? ', or a token of its sign-in' : '';
+  return refuse(
+    context,
+    401,
+    `Every request needs your API key in one header "Authorization: Bearer svc_live_…"${signIn}.`,
+  );
 }
 
 /** Tenant id of a key: keeps what is remembered of one key apart from all others, without keeping the key. */
-type TenantIdOf = (apiKey: string) => string;
+export type TenantIdOf = (apiKey: string) => string;
 
 /**
  * A hash with a secret, so that nobody else can make one. It is never shown.

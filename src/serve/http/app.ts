@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
-import { getConnInfo } from '@hono/node-server/conninfo';
 import { isJsonContentType, readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { endOfString, parseJson } from '../../api/call.ts';
@@ -11,19 +10,23 @@ import type { Catalog } from '../../mcp/catalog.ts';
 import { batchProblem, batchRevision, isWork, messagesIn, withoutNulls } from '../../mcp/protocol.ts';
 import { type Answers, Limits, Places, type WorkLimits } from '../limits.ts';
 import {
+  type AddressOf,
   type AllowedNames,
   type Authenticated,
   type CallerKeys,
   corsFor,
-  createTenantIds,
+  originsOf,
   refuse,
   requireApiKey,
+  type TenantIdOf,
+  validateHost,
   validateHostAndOrigin,
   validateHostUnlessAddress,
 } from './access.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
 import { createAnswers, maxAnswerBytes } from './server.ts';
+import type { SignIn } from './sign-in/sign-in.ts';
 
 export interface HttpOptions {
   catalog: Catalog;
@@ -32,7 +35,7 @@ export interface HttpOptions {
   onCall: OnCall;
   allowed: AllowedNames;
   /** Whose key a call is made with: the caller's own, or in demo mode one for all. */
-  callers: { keys: CallerKeys } | { demo: Credentials };
+  callers: Callers | { demo: Credentials };
   /** In demo mode, answers requests for the pictures of ads. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   limits: WorkLimits;
@@ -41,9 +44,15 @@ export interface HttpOptions {
   replicas?: Replicas | undefined;
 }
 
+/** Callers who bring their own keys, or sign in with them. */
+interface Callers {
+  keys: CallerKeys;
+  tenantIdOf: TenantIdOf;
+  addressOf: AddressOf;
+  signIn?: SignIn | undefined;
+}
+
 interface Replicas {
-  /** Makes tenant ids the same in all of them. */
-  tenantSecret: string;
   /** Whether the shared state can be reached. */
   isUp(): boolean;
   /** Why it is no base for paid calls, if it is none. */
@@ -63,7 +72,9 @@ interface HttpApp {
  * request. Only the answers that are cached for the key outlive it.
  */
 export function createHttpApp(options: HttpOptions): HttpApp {
-  const { catalog, log, metrics, allowed, callers, pictures, replicas } = options;
+  const { catalog, log, metrics, callers, pictures, replicas } = options;
+  const signIn = 'keys' in callers ? callers.signIn : undefined;
+  const allowed = { ...options.allowed, publicHost: signIn?.host };
   // In a demo all callers are one.
   const maxPerKey = 'demo' in callers ? maxAnswerBytes : (3 * maxAnswerBytes) / 4;
   const answers = createAnswers(maxAnswerBytes, maxPerKey);
@@ -98,8 +109,9 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   }
   if (pictures) app.get('/media/*', validate, refuseWhenDraining, ({ req }) => pictures(new Request(req.url)));
   app.use('/mcp', validate, refuseWhenDraining);
-  if (allowed.allowedOrigins.length > 0) app.use('/mcp', corsFor(allowed.allowedOrigins));
-  if ('keys' in callers) app.post('/mcp', requireApiKey(createTenantIds(replicas?.tenantSecret)));
+  const origins = originsOf(allowed);
+  if (origins.length > 0) app.use('/mcp', corsFor(origins));
+  if ('keys' in callers) app.post('/mcp', requireApiKey(callers.tenantIdOf, signIn));
   app.post('/mcp', async (context) => {
     const body = await readJson(context);
     if (body instanceof Response) return body;
@@ -107,9 +119,10 @@ export function createHttpApp(options: HttpOptions): HttpApp {
     const answer = (context.env as HttpBindings).outgoing;
     const answered = () => serve({ request: context.req.raw, body: body.value, credentials, answer });
     if (!messagesIn(body.value).some(isWork)) return lists.with(undefined, () => nextTurn().then(answered));
-    const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers.keys);
+    const refused = 'demo' in callers ? undefined : await tooManyKeys(context, callers);
     return refused ?? answered();
   });
+  if (signIn) app.use('*', validateHost(allowed), refuseWhenDraining).route('/', signIn.routes);
   answerErrors(app, log);
   return {
     answers,
@@ -128,9 +141,10 @@ const listsAtOnce = 8;
 const maxResultBytes = 256 * 1024;
 
 /** A made-up key must not get work done for nothing: each new key counts until the service accepts it. */
-async function tooManyKeys(context: Context<Authenticated>, keys: CallerKeys): Promise<Response | undefined> {
-  const address = getConnInfo(context).remote.address ?? '';
-  const seconds = await keys.admit(context.get('credentials').tenantId, address);
+async function tooManyKeys(context: Context<Authenticated>, callers: Callers): Promise<Response | undefined> {
+  const { tenantId, connection } = context.get('credentials');
+  // The key of a connection was accepted before.
+  const seconds = connection ? undefined : await callers.keys.admit(tenantId, callers.addressOf(context));
   if (seconds === undefined) return undefined;
   context.header('Retry-After', String(seconds));
   return refuse(context, 429, 'Too many unknown keys came from this address.');

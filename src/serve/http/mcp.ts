@@ -42,16 +42,18 @@ export function serveAllRevisions(catalog: Catalog, onerror: (error: Error) => v
 function latestRevision(catalog: Catalog, onerror: (error: Error) => void): Serve {
   const { fetch } = createMcpHandler(
     ({ authInfo }) => {
-      const { token: apiKey, clientId: tenantId = '', extra } = authInfo ?? {};
-      return bindV2(catalog, { apiKey, tenantId, answerOf: () => extra?.answer });
+      const { extra } = authInfo ?? {};
+      const { credentials, answer } = extra as Pick<HttpCall, 'credentials' | 'answer'>;
+      return bindV2(catalog, { ...credentials, answerOf: () => answer });
     },
     { legacy: 'reject', onerror },
   );
-  return async ({ request, body, credentials: { apiKey = '', tenantId }, answer }) => {
+  return async ({ request, body, credentials, answer }) => {
     const [message] = requestsIn(messagesIn(body));
     const error = message && checkRequest(requestsV2, message);
     if (error?.code === invalidParams) return errorAnswer(message, error);
-    const authInfo = { token: apiKey, clientId: tenantId, scopes: [], extra: { answer } };
+    const { apiKey: token = '', tenantId: clientId } = credentials;
+    const authInfo = { token, clientId, scopes: [], extra: { credentials, answer } };
     return fetch(request, { parsedBody: body, authInfo });
   };
 }

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto';
 
-/** Hides what is kept in the shared state from whoever can read it, and notices what they change. */
+/** Hides what is kept in the shared state, or in the tokens of sign-in, from whoever can read it, and notices what they change. */
 export interface Seal {
   /** A name that tells nothing about its parts. */
   name(...parts: readonly string[]): string;
@@ -12,8 +12,10 @@ export interface Seal {
 
 export interface SealOptions {
   secret: string;
+  /** What is sealed: the same secret gives other keys for another use. */
+  use?: string;
   /** Receives what was wrong with the first value of each kind that could not be opened. */
-  warn(message: string): void;
+  warn?(message: string): void;
 }
 
 /** A sealed value begins with the version of this form, the id of the secret, the nonce and the tag: no two are equal. */
@@ -26,9 +28,9 @@ export const headBytes = 1 + idBytes + nonceBytes + tagBytes;
 /** Characters of a name: 132 bits. */
 const nameLength = 22;
 
-export function createSeal({ secret, warn }: SealOptions): Seal {
+export function createSeal({ secret, use = 'shared state', warn = () => {} }: SealOptions): Seal {
   const derived = (purpose: string, bytes = 32) =>
-    Buffer.from(hkdfSync('sha256', secret, 'ad-library-mcp shared state', purpose, bytes));
+    Buffer.from(hkdfSync('sha256', secret, `ad-library-mcp ${use}`, purpose, bytes));
   const nameKey = derived('names');
   const valueKey = derived('values');
   const head = Buffer.concat([Buffer.of(version), derived('id', idBytes)]);

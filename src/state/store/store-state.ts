@@ -351,6 +351,12 @@ function sharedKeys({ documents, keyOf, seal }: Shared) {
         documents.update(keyOfTenant(tenantId), () => ({ next: null, result: undefined })).catch(() => {});
       },
     },
+    /** The connections that people signed in with a key, as their front keeps them. */
+    connections: {
+      read: async <Doc>(tenantId: string) => (await documents.read<Doc>(keyOf(tenantId, 'connections'))).doc,
+      update: <Doc, Result>(tenantId: string, change: (doc?: Doc) => { next?: Doc; result: Result }) =>
+        documents.update<Doc, Result>(keyOf(tenantId, 'connections'), (doc) => ({ ...change(doc), ttlMs: keptMs })),
+    },
     /** Unknown keys that addresses tried. While the store is away, each replica counts its own. */
     tried: (own: TriedKeys): TriedKeys => ({
       add: (address, more) => {

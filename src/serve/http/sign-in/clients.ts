@@ -1,0 +1,232 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import * as z from 'zod';
+import { parseJson, withDeadline } from '../../../api/call.ts';
+import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pictures/fetch-picture.ts';
+import { sanitizeLine } from '../../../present/safe-text.ts';
+import { createSeal } from '../../../state/store/seal.ts';
+
+/** A program that asks for a connection. Only its host is known, not that its name is true. */
+export interface Client {
+  id: string;
+  name: string | undefined;
+  /** The host of its metadata document; undefined if it registered itself, which proves nothing. */
+  host: string | undefined;
+  redirectUris: readonly string[];
+}
+
+export interface Clients {
+  /** Registers a client without keeping anything: its id is the sealed registration (RFC 7591). Returns the answer. */
+  register(metadata: unknown): { registered: object } | Refused;
+  /** Whose id it is: a registration of ours, or the address of a metadata document. @param address of who asks */
+  find(id: string, address: string): Promise<Client | { problem: string; retryAfter?: number }>;
+  /** Whether an id could be that of a client, without asking anybody. */
+  isPossible(id: string): boolean;
+  close(): Promise<void>;
+}
+
+export interface ClientsOptions {
+  secret: string;
+  userAgent: string;
+  /** A clock that only goes on. */
+  now: () => number;
+  /** Counts requests for documents, for a minute each. */
+  fetches: { add(name: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }> };
+  /** The way to metadata documents; by default one that leads to public hosts alone. */
+  openAgent?: (() => Promise<GuardedAgent>) | undefined;
+}
+
+interface Refused {
+  error: 'invalid_redirect_uri' | 'invalid_client_metadata';
+  problem: string;
+}
+
+const maxName = 80;
+const maxRedirects = 10;
+const maxUriLength = 500;
+/** Of all redirect addresses of a registration, because its id is part of every address and request. */
+const maxUris = 2000;
+
+/** Of a metadata document: bytes, milliseconds, how many at once, how many in a minute for all and for one address. */
+const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, perMinute: 60, perAddress: 20 };
+const keptMs = 600_000;
+const maxKept = 1000;
+/** Names that do not exist and those inside are answered at the same time, so that nobody learns which of both it is. */
+const notPublicMs = 2000;
+
+const Metadata = z.looseObject({
+  client_name: z.string().optional().catch(undefined),
+  redirect_uris: z.array(z.string()).min(1).max(maxRedirects),
+});
+const Registration = z.object({ n: z.string().optional(), r: z.array(z.string()) });
+const MetadataDocument = Metadata.extend({
+  client_id: z.string(),
+  token_endpoint_auth_method: z.string().optional(),
+  token_endpoint_auth_methods_supported: z.array(z.string()).optional().catch(undefined),
+});
+
+export function createClients(options: ClientsOptions): Clients {
+  const { secret, now, fetches } = options;
+  const seal = createSeal({ secret, use: 'sign-in' });
+  const documents = new LRUCache<string, Client>({ max: maxKept, ttl: keptMs, ttlResolution: 0, perf: { now } });
+  const inFlight = new Map<string, ReturnType<Clients['find']>>();
+  const openAgent = options.openAgent ?? openPublicAgent;
+  let agent: Promise<GuardedAgent> | undefined;
+
+  const registeredClient = (id: string): Client | undefined => {
+    const text = seal.open('client', Buffer.from(id, 'base64url'));
+    const registration = Registration.safeParse(text && parseJson(String(text)));
+    if (!registration.success) return undefined;
+    const { n: name, r: redirectUris } = registration.data;
+    return { id, name, host: undefined, redirectUris };
+  };
+
+  const fetched = async (url: URL): ReturnType<Clients['find']> => {
+    const answerAt = performance.now() + notPublicMs;
+    agent ??= openAgent();
+    try {
+      const text = await documentAt(url, await agent, options.userAgent);
+      const client = clientIn(text, url);
+      if (!('problem' in client)) documents.set(url.href, client);
+      return client;
+    } catch (error) {
+      if ((error as Error).name === 'NotPublic') await delay(Math.max(0, answerAt - performance.now()));
+      return { problem: `Its description at ${url.host} could not be read.` };
+    }
+  };
+
+  /** Counts a request; the milliseconds to wait if there were too many. */
+  const tooMany = async (name: string, max: number): Promise<number | undefined> => {
+    const { tried, msLeft } = await fetches.add(name, 1);
+    return tried > max ? msLeft : undefined;
+  };
+
+  return {
+    register(given) {
+      const metadata = Metadata.safeParse(given);
+      if (!metadata.success)
+        return { error: 'invalid_client_metadata', problem: `redirect_uris must list 1 to ${maxRedirects} addresses` };
+      const { client_name: name, redirect_uris: uris } = metadata.data;
+      const wrong = uris.find((uri) => !isRedirectUri(uri));
+      if (wrong !== undefined || uris.join('').length > maxUris) {
+        const problem = `redirect_uris must be https: addresses, or http: on loopback, without a user name or a fragment, of ${maxUriLength} characters at most and ${maxUris} in all`;
+        return { error: 'invalid_redirect_uri', problem };
+      }
+      const shown = nameOf(name);
+      const sealed = seal.close('client', JSON.stringify({ n: shown, r: uris })).toString('base64url');
+      const registered = {
+        client_id: sealed,
+        ...(shown && { client_name: shown }),
+        redirect_uris: uris,
+        token_endpoint_auth_method: 'none',
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+      };
+      return { registered };
+    },
+    async find(id, address) {
+      const url = documentUrl(id);
+      if (url === undefined) return registeredClient(id) ?? { problem: 'This server does not know the app that asks.' };
+      const known = documents.get(url.href) ?? inFlight.get(url.href);
+      if (known) return known;
+      const msLeft = (await tooMany(`of ${address}`, limits.perAddress)) ?? (await tooMany('in all', limits.perMinute));
+      if (msLeft !== undefined || inFlight.size >= limits.atOnce) {
+        const retryAfter = Math.max(1, Math.ceil((msLeft ?? limits.ms) / 1000));
+        return { problem: 'Too many apps that this server does not know yet have asked just now.', retryAfter };
+      }
+      const finding = fetched(url).finally(() => inFlight.delete(url.href));
+      inFlight.set(url.href, finding);
+      return finding;
+    },
+    isPossible: (id) => documentUrl(id) !== undefined || registeredClient(id) !== undefined,
+    close: async () => void (await agent)?.destroy(),
+  };
+}
+
+/** Whatever pictures may be fetched from, documents come from public hosts. */
+const openPublicAgent = () =>
+  openGuardedAgent({
+    hosts: { public: true, listed: [] },
+    resolve: resolveInDns,
+    resolveMs: notPublicMs * 0.9,
+  });
+
+/** The address of a client's metadata document, if the id is one (draft-ietf-oauth-client-id-metadata-document, 3). */
+function documentUrl(id: string): URL | undefined {
+  const url = id.length <= maxUriLength && URL.canParse(id) ? new URL(id) : undefined;
+  // Written as it is read: no dot segments, no capitals in the host, no port 443.
+  if (url?.href !== id || url.protocol !== 'https:' || url.port !== '' || url.pathname === '/') return undefined;
+  return url.username || url.password || url.hash || !plainHost.test(url.hostname) ? undefined : url;
+}
+
+const plainHost = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
+
+async function documentAt({ origin, pathname, search }: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
+  return withDeadline({ signals: [], ms: limits.ms }, async (signal) => {
+    const headers = { accept: 'application/json', 'user-agent': userAgent };
+    const { statusCode, body } = await agent.request({
+      origin,
+      path: pathname + search,
+      method: 'GET',
+      headers,
+      signal,
+    });
+    const parts: Uint8Array[] = [];
+    try {
+      if (statusCode !== 200) throw new Error('no document');
+      let bytes = 0;
+      // Leaving the loop early ends the connection.
+      for await (const part of body as AsyncIterable<Uint8Array>) {
+        bytes += part.length;
+        if (bytes > limits.bytes) throw new Error('too large');
+        parts.push(part);
+      }
+    } finally {
+      body.on('error', () => {}).destroy();
+    }
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(parts));
+  });
+}
+
+function clientIn(text: string, url: URL): Client | { problem: string } {
+  const metadata = MetadataDocument.safeParse(parseJson(text));
+  const refused = (problem: string) => ({ problem: `The description of the app at ${url.host} ${problem}.` });
+  if (!metadata.success) return refused('is not complete');
+  const { client_id: id, client_name: name, redirect_uris: redirectUris, ...methods } = metadata.data;
+  if (id !== url.href) return refused('is that of another address');
+  // A client may prefer a method that this server does not have, if it lists the one that it has.
+  const { token_endpoint_auth_method: method = 'none', token_endpoint_auth_methods_supported: others = [] } = methods;
+  if (method !== 'none' && !others.includes('none')) return refused('asks for a way to prove itself that is not here');
+  // Addresses that are not for the web are of no use here, and harm nobody.
+  return { id, name: nameOf(name), host: url.hostname, redirectUris: redirectUris.filter(isRedirectUri) };
+}
+
+/** A name is shown, so it holds nothing invisible and is no longer than a line. */
+function nameOf(name = ''): string | undefined {
+  const clean = sanitizeLine(name.slice(0, 4 * maxName));
+  return clean.length > maxName ? `${clean.slice(0, maxName - 1).toWellFormed()}…` : clean || undefined;
+}
+
+const isLoopbackHost = (host: string) => ['localhost', '127.0.0.1', '[::1]'].includes(host);
+
+/** Where answers may go: `https:`, or `http:` on the machine of whoever asks (RFC 8252, 7.3). */
+export function isRedirectUri(uri: string): boolean {
+  // The parser would leave out what a reader of the text sees.
+  if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
+    return false;
+  const { protocol, hostname, username, password, hash } = new URL(uri);
+  if (username || password || hash || uri.includes('#') || !plainHost.test(hostname)) return false;
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
+}
+
+/** Whether a client may have its answer sent there: exactly as it is listed, but for the port on loopback (RFC 8252, 7.3). */
+export function mayRedirectTo({ redirectUris }: Client, uri: string): boolean {
+  if (!isRedirectUri(uri)) return false;
+  const withoutPort = (text: string): string => {
+    const url = new URL(text);
+    if (url.protocol !== 'http:') return text;
+    url.port = '';
+    return url.href;
+  };
+  return redirectUris.some((listed) => listed === uri || withoutPort(listed) === withoutPort(uri));
+}

@@ -1,0 +1,347 @@
+import { readRequestBody } from '@modelcontextprotocol/server';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
+import { cors } from 'hono/cors';
+import { AdLibraryError, parseJson, withDeadline } from '../../../api/call.ts';
+import type { Caller, Credentials } from '../../../api/client.ts';
+import type { Log, OnCall } from '../../../log/log.ts';
+import { Places } from '../../limits.ts';
+import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
+import { type Client, type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
+import { type FormProblem, hostOf, pageHeaders, problemPage, signInPage } from './page.ts';
+import { createTokens, type TokensOptions } from './tokens.ts';
+
+/** OAuth 2.1 in front of the API key, for hosts that send no key of their own. */
+export interface SignIn {
+  routes: Hono;
+  /** The host that people reach this server by. */
+  host: string;
+  /** What a 401 says in addition (RFC 9728, 5.1). */
+  challenge: string;
+  /** Whose requests carry an access token; undefined if it is not good. Rejects if that cannot be found out. */
+  credentials(token: string): Promise<Credentials | undefined>;
+  /** Ends the connections whose key the service rejects. */
+  onCall: OnCall;
+  close(): Promise<void>;
+}
+
+export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<ClientsOptions, 'fetches' | 'openAgent'> {
+  publicUrl: string;
+  userAgent: string;
+  /** A clock that only goes on. */
+  elapsed: () => number;
+  keys: CallerKeys;
+  addressOf: AddressOf;
+  log: Log;
+  onCall: OnCall;
+  /** Asks the service whether it accepts a key; rejects if not, or if there is no answer. */
+  checkKey(caller: Caller): Promise<void>;
+  /** A connection goes on: what it has spent still counts. */
+  onRenewed(credentials: Credentials): Promise<void>;
+}
+
+const maxBodyBytes = 16 * 1024;
+const maxState = 4000;
+/** How long the service may take to check a key, in milliseconds, and how many it checks at once. */
+const checkMs = 15_000;
+const checksAtOnce = 8;
+
+export function createSignIn(options: SignInOptions): SignIn {
+  const { publicUrl, keys, addressOf, elapsed } = options;
+  const resource = `${publicUrl}/mcp`;
+  const tokens = createTokens({ ...options, resource });
+  const clients = createClients({ ...options, now: elapsed });
+  const checks = new Places(checksAtOnce);
+  const routes = new Hono();
+
+  const endpoint = (path: string) => `${publicUrl}${path}`;
+  const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
+  const ofServer = {
+    issuer: publicUrl,
+    authorization_endpoint: endpoint('/authorize'),
+    token_endpoint: endpoint('/token'),
+    registration_endpoint: endpoint('/register'),
+    revocation_endpoint: endpoint('/revoke'),
+    response_types_supported: ['code'],
+    response_modes_supported: ['query'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    code_challenge_methods_supported: ['S256'],
+    client_id_metadata_document_supported: true,
+    authorization_response_iss_parameter_supported: true,
+  };
+  // No browser sends anything by itself here, so programs on any page may read the answers.
+  for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
+    routes.use(path, cors({ origin: '*', allowMethods: ['GET', 'POST'], maxAge: 600 }), noStore);
+  // Some hosts look under the path of the resource for either.
+  for (const path of ['', '/mcp']) {
+    routes.get(`/.well-known/oauth-protected-resource${path}`, ({ json }) => json(ofResource));
+    routes.get(`/.well-known/oauth-authorization-server${path}`, ({ json }) => json(ofServer));
+  }
+
+  routes.post('/register', async (context) => {
+    const text = await bodyOf(context, 'application/json');
+    if (text instanceof Response) return text;
+    const made = clients.register(parseJson(text));
+    if ('error' in made) return context.json({ error: made.error, error_description: made.problem }, 400);
+    return context.json(made.registered, 201);
+  });
+
+  routes.get('/authorize', async (context) => {
+    if (hasKeyIn(context)) return problem(context, { text: 'A key must not be in an address.' });
+    const authorization = await authorizationIn(new URL(context.req.url).searchParams, addressOf(context));
+    return 'text' in authorization
+      ? problem(context, authorization)
+      : context.body(signInPage(authorization), 200, pageHeaders);
+  });
+
+  routes.post('/authorize', async (context) => {
+    // Only the page itself may send the form, or a program that is no browser.
+    const [origin = publicUrl, site = 'same-origin'] = [
+      context.req.header('origin'),
+      context.req.header('sec-fetch-site'),
+    ];
+    if (origin !== publicUrl || site !== 'same-origin')
+      return problem(context, { text: 'This form was sent from another page.', status: 403 });
+    const body = await bodyOf(context, formType);
+    if (body instanceof Response) return body;
+    const form = new URLSearchParams(body);
+    const authorization = await authorizationIn(form, addressOf(context));
+    if ('text' in authorization) return problem(context, authorization);
+    const { fields, redirectUri, client } = authorization;
+    const back = (answer: Record<string, string>) =>
+      context.body(null, 303, { ...pageHeaders, location: withAnswer(redirectUri, { ...answer, ...stateOf(fields) }) });
+    if (form.has('cancel')) return back({ error: 'access_denied' });
+    const apiKey = (form.get('api_key') ?? '').trim();
+    const budget = (form.get('budget') ?? '').trim();
+    const wrong = whatIsWrong(apiKey, budget) ?? (await rejected(context, apiKey));
+    const opened =
+      wrong ??
+      (await tokens
+        .open({
+          ...{ apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri },
+          challenge: fields.code_challenge ?? '',
+        })
+        .catch((error) => notReached(error)));
+    if (typeof opened === 'string') return back({ code: opened });
+    const { status = 400, retryAfter, ...shown } = opened;
+    if (retryAfter) context.header('Retry-After', String(retryAfter));
+    return context.body(signInPage(authorization, { ...shown, budget }), status, pageHeaders);
+  });
+
+  routes.post('/token', async (context) => {
+    const form = await fieldsOf(context);
+    if (form instanceof Response) return form;
+    const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
+    if (!clients.isPossible(clientId)) return refused(context, 'invalid_client', 'This client is not known here.', 401);
+    if (form.resource !== undefined && !isSameAddress(form.resource, resource))
+      return refused(context, 'invalid_target', `Tokens are issued for ${resource} alone.`);
+    if (type !== 'authorization_code' && type !== 'refresh_token')
+      return refused(context, 'unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
+    const verifier = form.code_verifier ?? '';
+    if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
+      return refused(context, 'invalid_request', 'code_verifier must have 43 to 128 characters.');
+    const shown = { clientId, verifier, ...(form.redirect_uri !== undefined && { redirectUri: form.redirect_uri }) };
+    const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
+    if (made === undefined)
+      return refused(context, 'invalid_grant', 'It has ended, was used, or is not for this client.');
+    await options.onRenewed(made.credentials);
+    return context.json(made.answer);
+  });
+
+  routes.post('/revoke', async (context) => {
+    const form = await fieldsOf(context);
+    if (form instanceof Response) return form;
+    await tokens.revoke(form.token ?? '', form.client_id ?? '');
+    return context.body(null, 200);
+  });
+
+  for (const [path, allowed] of [
+    ['/authorize', 'GET, POST'],
+    ['/register', 'POST'],
+    ['/token', 'POST'],
+    ['/revoke', 'POST'],
+  ] as const)
+    routes.all(path, (context) => context.text(`Only ${allowed} is served here.`, 405, { allow: allowed }));
+  routes.onError((error, context) => {
+    if (isAway(error)) {
+      const answer = { error: 'temporarily_unavailable', error_description: 'The shared state cannot be reached.' };
+      return context.json(answer, 503, { 'Retry-After': '5' });
+    }
+    options.log.error('a request of sign-in failed', { error: error.stack ?? error.message });
+    return context.json({ error: 'server_error' }, 500);
+  });
+
+  /** What is asked for, or why it cannot be. Nobody is sent anywhere before a person has decided. */
+  async function authorizationIn(params: URLSearchParams, address: string) {
+    const fields = Object.fromEntries(passed.flatMap((name) => params.getAll(name).map((value) => [name, value])));
+    const repeated = passed.find((name) => params.getAll(name).length > 1);
+    if (repeated) return { text: `The request says ${repeated} more than once.` };
+    const { client_id: id = '', redirect_uri: redirectUri = '', state = '' } = fields;
+    const client = await clients.find(id, address);
+    if ('problem' in client) {
+      const { problem: text, retryAfter } = client;
+      return { text, ...(retryAfter && { retryAfter, status: 429 as const }) };
+    }
+    if (!mayRedirectTo(client, redirectUri))
+      return { text: 'The app has not said before that its answer goes to the address that it asks for.' };
+    const faulty = (error: string, text: string) => ({
+      text,
+      back: { href: withAnswer(redirectUri, { error, ...stateOf(fields) }), host: hostOf(redirectUri) },
+    });
+    if (state.length > maxState) return { text: `The request holds more than ${maxState} characters of state.` };
+    if (fields.response_type !== 'code')
+      return faulty('unsupported_response_type', 'The app asks for something else than a code.');
+    if (fields.code_challenge_method !== 'S256' || !/^[\w-]{43}$/.test(fields.code_challenge ?? ''))
+      return faulty(
+        'invalid_request',
+        'The app does not say how it proves that it is the one who asked (PKCE with S256).',
+      );
+    if (fields.resource !== undefined && !isSameAddress(fields.resource, resource))
+      return faulty('invalid_target', 'The app asks for access to another server.');
+    return { client, name: client.name, host: client.host, redirectUri, fields } satisfies Authorization;
+  }
+
+  /** Adds who answers, so that a client that knows several servers mixes none up (RFC 9207). */
+  function withAnswer(redirectUri: string, answer: Record<string, string>): string {
+    const query = new URLSearchParams({ ...answer, iss: publicUrl });
+    return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
+  }
+
+  /** Why a key cannot be used; undefined if the service accepts it. */
+  async function rejected(context: Context, apiKey: string): Promise<Problem | undefined> {
+    const tenantId = options.tenantIdOf(apiKey);
+    // Tries on the page have a count of their own.
+    const seconds = await keys.admit(tenantId, `sign-in ${addressOf(context)}`);
+    if (seconds !== undefined) {
+      const text = `Too many keys were tried from your address. Try again in ${seconds} s.`;
+      return { field: 'form', text, status: 429, retryAfter: seconds };
+    }
+    const started = elapsed();
+    const event = () => ({ tool: 'sign_in', tenantId, ms: elapsed() - started });
+    try {
+      const signals = [context.req.raw.signal];
+      const check = (signal: AbortSignal) => checks.with(signal, () => options.checkKey({ apiKey, tenantId, signal }));
+      await withDeadline({ signals, ms: checkMs }, check);
+      options.onCall({ ...event(), cached: false });
+      return undefined;
+    } catch (error) {
+      const { kind = 'internal', status, requestId } = error instanceof AdLibraryError ? error.failure : {};
+      options.onCall({ ...event(), kind, status, requestId });
+      if (kind === 'unauthorized') return { field: 'api_key', text: 'The service does not accept this key.' };
+      if (kind === 'internal') options.log.error('a key could not be checked', { error: String(error) });
+      return {
+        field: 'form',
+        text: 'The service did not answer, so the key could not be checked. Try again.',
+        status: 503,
+      };
+    }
+  }
+
+  return {
+    routes,
+    host: new URL(publicUrl).hostname,
+    challenge: `resource_metadata="${publicUrl}/.well-known/oauth-protected-resource/mcp"`,
+    credentials: tokens.credentials,
+    onCall: ({ kind, status, requestId, tenantId, connection }) => {
+      if (kind !== 'unauthorized' || status !== 401 || !requestId || connection === undefined) return;
+      tokens.end({ tenantId, connection: { id: connection } }).catch(() => {});
+    },
+    close: clients.close,
+  };
+}
+
+interface Authorization {
+  client: Client;
+  name: string | undefined;
+  host: string | undefined;
+  redirectUri: string;
+  fields: Record<string, string>;
+}
+
+/** What the form sends back of what the client asked for. */
+const passed = [
+  'response_type',
+  'client_id',
+  'redirect_uri',
+  'code_challenge',
+  'code_challenge_method',
+  'state',
+  'resource',
+  'scope',
+];
+
+const stateOf = ({ state }: Record<string, string>) => (state === undefined ? {} : { state });
+
+interface RequestProblem {
+  text: string;
+  status?: 400 | 403 | 429;
+  retryAfter?: number;
+  back?: { href: string; host: string };
+}
+
+function problem(context: Context, { text, status = 400, retryAfter, back }: RequestProblem) {
+  if (retryAfter) context.header('Retry-After', String(retryAfter));
+  return context.body(problemPage(text, back), status, pageHeaders);
+}
+
+interface Problem extends FormProblem {
+  status?: 400 | 429 | 503;
+  retryAfter?: number;
+}
+
+const maxBudget = 1_000_000_000;
+
+/** What is wrong with the form before the service is asked. */
+function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
+  if (apiKey === '') return { field: 'api_key', text: 'Enter your API key.' };
+  if (!isKey(apiKey))
+    return { field: 'api_key', text: 'This is not an API key: one begins with svc_live_, without spaces.' };
+  if (budget === '' || (/^\d{1,10}$/.test(budget) && Number(budget) <= maxBudget)) return undefined;
+  return { field: 'budget', text: 'Enter a whole number from 0 to 1000000000, or nothing.' };
+}
+
+const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
+
+function notReached(error: unknown): Problem {
+  if (!isAway(error)) throw error;
+  return { field: 'form', text: 'This server cannot reach its shared state. Try again.', status: 503, retryAfter: 5 };
+}
+
+type TokenError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
+
+const refused = (context: Context, error: TokenError, text: string, status: 400 | 401 = 400) =>
+  context.json({ error, error_description: text }, status);
+
+const noStore: MiddlewareHandler = async (context, next) => {
+  await next();
+  context.header('Cache-Control', 'no-store');
+};
+
+const formType = 'application/x-www-form-urlencoded';
+
+async function bodyOf(context: Context, type: string): Promise<string | Response> {
+  const given = context.req.header('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (given !== type) return context.json({ error: 'invalid_request', error_description: `Send ${type}.` }, 415);
+  // Nothing is left of a body whose sender has left.
+  const read = await readRequestBody(context.req.raw, maxBodyBytes).catch(
+    () => ({ tooLarge: false, text: '' }) as const,
+  );
+  if (!read.tooLarge) return read.text;
+  context.header('Connection', 'close');
+  return context.json({ error: 'invalid_request', error_description: `Send ${maxBodyBytes} bytes at most.` }, 413);
+}
+
+/** The fields of a form in which none is repeated. */
+async function fieldsOf(context: Context): Promise<Record<string, string> | Response> {
+  const body = await bodyOf(context, formType);
+  if (body instanceof Response) return body;
+  const form = new URLSearchParams(body);
+  if (new Set(form.keys()).size !== form.size) return refused(context, 'invalid_request', 'A field is repeated.');
+  return Object.fromEntries(form);
+}
+
+/** Whether two addresses are one, but for a slash at the end. */
+function isSameAddress(given: string, expected: string): boolean {
+  return URL.canParse(given) && new URL(given).href.replace(/\/$/, '') === new URL(expected).href.replace(/\/$/, '');
+}

@@ -1,0 +1,196 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { parseJson } from '../../../api/call.ts';
+import type { Credentials } from '../../../api/client.ts';
+import { createSeal } from '../../../state/store/seal.ts';
+
+/**
+ * The open connections of one key: how often the tokens of each were renewed, and when last. A connection that is not
+ * among them has ended, so that a state which was lost lets nobody in.
+ */
+export type Connections = Record<string, { renewed: number; at: number }>;
+
+/** Where they are, by tenant id: in this process, or shared by all replicas. Rejects if they cannot be reached. */
+export interface ConnectionStore {
+  read(tenantId: string): Promise<Connections | undefined>;
+  update<Result>(
+    tenantId: string,
+    change: (connections?: Connections) => { next?: Connections; result: Result },
+  ): Promise<Result>;
+}
+
+export interface TokensOptions {
+  secret: string;
+  /** The address of the resource that tokens are for (RFC 8707). */
+  resource: string;
+  connections?: ConnectionStore | undefined;
+  /** In milliseconds since the epoch, by a clock that does not jump. */
+  now: () => number;
+  tenantIdOf(apiKey: string): string;
+}
+
+/** What a person agreed to on the page, and with what a client has to show that it is the one who asked. */
+export interface Grant {
+  apiKey: string;
+  /** Credits that the connection may spend. */
+  budget: number | undefined;
+  clientId: string;
+  redirectUri: string;
+  /** SHA-256 of the client's verifier (RFC 7636). */
+  challenge: string;
+}
+
+/** The answer of the token endpoint (RFC 6749, 5.1). */
+export interface TokenAnswer {
+  access_token: string;
+  token_type: 'Bearer';
+  expires_in: number;
+  refresh_token: string;
+}
+
+export interface Tokens {
+  /** Opens a connection; returns the code with which its client gets its tokens, once. */
+  open(grant: Grant): Promise<string>;
+  /** Undefined if the code is not good for this client. One that comes a second time ends its connection. */
+  redeem(code: string, shown: { clientId: string; redirectUri?: string; verifier: string }): Renewed;
+  /** The same for a refresh token, which is renewed with it. */
+  refresh(token: string, clientId: string): Renewed;
+  /** Whose requests carry an access token. */
+  credentials(token: string): Promise<Credentials | undefined>;
+  /** Ends the connection of a token of this client. */
+  revoke(token: string, clientId: string): Promise<void>;
+  /** Ends a connection whose key the service rejects. */
+  end(credentials: Pick<Credentials, 'tenantId' | 'connection'>): Promise<void>;
+}
+
+type Renewed = Promise<{ answer: TokenAnswer; credentials: Credentials } | undefined>;
+
+const minute = 60_000;
+const day = 24 * 60 * minute;
+const lifetimes = { code: minute, access: 60 * minute, refresh: 30 * day };
+type Kind = keyof typeof lifetimes;
+
+/** Open connections of one key: one more ends the one that was renewed longest ago. And of how many keys here. */
+const maxConnections = 64;
+const maxKeys = 10_000;
+
+/** What a token holds. Short names, because it is part of every request. */
+interface Content {
+  /** API key. */
+  k: string;
+  /** Budget. */
+  b?: number | undefined;
+  /** Connection, and how often it had been renewed. */
+  f: string;
+  n: number;
+  /** Client, as a hash. */
+  c: string;
+  /** Resource. */
+  a: string;
+  /** When it ends. */
+  e: number;
+  /** Of a code: redirect address and challenge. */
+  r?: string;
+  h?: string;
+}
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url');
+
+export function createTokens(options: TokensOptions): Tokens {
+  const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
+  const seal = createSeal({ secret, use: 'sign-in' });
+  const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
+    const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
+    return seal.close(kind, JSON.stringify(whole)).toString('base64url');
+  };
+  /** A token of another kind, another secret, another resource or a time that has passed is none. */
+  const read = (kind: Kind, token: string): Content | undefined => {
+    const text = seal.open(kind, Buffer.from(token, 'base64url'));
+    const content = text && (parseJson(String(text)) as Content);
+    return content && content.a === resource && content.e > now() ? content : undefined;
+  };
+  const credentialsIn = ({ k, b, f }: Content): Credentials => ({
+    apiKey: k,
+    tenantId: tenantIdOf(k),
+    connection: { id: f, budget: b },
+  });
+
+  /** Renews a connection with what has been renewed as often as it has; what comes a second time ends it. */
+  const renew = async (content: Content): Renewed => {
+    const at = now();
+    const credentials = credentialsIn(content);
+    const isRenewed = await connections.update(credentials.tenantId, (all = {}) => {
+      const { [content.f]: found, ...others } = all;
+      if (found === undefined) return { result: false };
+      if (found.renewed !== content.n) return { next: others, result: false };
+      return { next: { ...others, [content.f]: { renewed: content.n + 1, at } }, result: true };
+    });
+    if (!isRenewed) return undefined;
+    const { k, b, f, c } = content;
+    const next = { k, b, f, n: content.n + 1, c };
+    const answer: TokenAnswer = {
+      access_token: write('access', next, at),
+      token_type: 'Bearer',
+      expires_in: lifetimes.access / 1000,
+      refresh_token: write('refresh', next, at),
+    };
+    return { answer, credentials };
+  };
+  const remove = (tenantId: string, id: string) =>
+    connections.update(tenantId, (all = {}) => {
+      const { [id]: found, ...next } = all;
+      return { ...(found && { next }), result: undefined };
+    });
+
+  return {
+    open: async ({ apiKey, budget, clientId, redirectUri, challenge }) => {
+      const at = now();
+      const id = randomBytes(12).toString('base64url');
+      await connections.update(tenantIdOf(apiKey), (all = {}) => {
+        const lasting = Object.entries(all)
+          .filter(([, one]) => one.at + (one.renewed === 0 ? lifetimes.code : lifetimes.refresh) > at)
+          .sort(([, left], [, right]) => right.at - left.at)
+          .slice(0, maxConnections - 1);
+        return { next: { ...Object.fromEntries(lasting), [id]: { renewed: 0, at } }, result: undefined };
+      });
+      const bound = { c: hashOf(clientId), r: redirectUri, h: challenge };
+      return write('code', { k: apiKey, b: budget, f: id, n: 0, ...bound }, at);
+    },
+    redeem: async (code, { clientId, redirectUri, verifier }) => {
+      const content = read('code', code);
+      if (content === undefined || content.c !== hashOf(clientId) || content.h !== hashOf(verifier)) return undefined;
+      return redirectUri === undefined || redirectUri === content.r ? renew(content) : undefined;
+    },
+    refresh: async (token, clientId) => {
+      const content = read('refresh', token);
+      return content?.c === hashOf(clientId) ? renew(content) : undefined;
+    },
+    credentials: async (token) => {
+      const content = read('access', token);
+      if (content === undefined) return undefined;
+      const credentials = credentialsIn(content);
+      const all = await connections.read(credentials.tenantId);
+      return all?.[content.f] && credentials;
+    },
+    revoke: async (token, clientId) => {
+      const content = read('refresh', token) ?? read('access', token);
+      if (content?.c === hashOf(clientId)) await remove(tenantIdOf(content.k), content.f);
+    },
+    end: async ({ tenantId, connection }) => {
+      if (connection) await remove(tenantId, connection.id);
+    },
+  };
+}
+
+/** Those of this process, which end with it. */
+function connectionsHere(): ConnectionStore {
+  const byTenant = new LRUCache<string, Connections>({ max: maxKeys });
+  return {
+    read: async (tenantId) => byTenant.get(tenantId),
+    update: async (tenantId, change) => {
+      const { next, result } = change(byTenant.get(tenantId));
+      if (next) byTenant.set(tenantId, next);
+      return result;
+    },
+  };
+}

@@ -1,0 +1,170 @@
+import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { Client as ModernClient, StreamableHTTPClientTransport as ModernHttp } from '@modelcontextprotocol/client';
+import type { OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../../support/free-port.ts';
+import {
+  codeIn,
+  goodKey,
+  locationOf,
+  redirectUri,
+  type SignInServer,
+  startKeyed,
+  startSignIn,
+  startWeb,
+} from '../../../support/sign-in.ts';
+
+/** A host as the SDKs want it: it keeps what it is given, and hands the address of the page to its person. */
+function createHost(clientMetadataUrl?: string) {
+  const kept: Record<string, unknown> = {};
+  let page: URL | undefined;
+  const provider: OAuthClientProvider = {
+    redirectUrl: redirectUri,
+    ...(clientMetadataUrl && { clientMetadataUrl }),
+    clientMetadata: { client_name: 'A host', redirect_uris: [redirectUri], token_endpoint_auth_method: 'none' },
+    state: () => 'the state of the host',
+    clientInformation: () => kept.client as never,
+    saveClientInformation: (client) => void Object.assign(kept, { client }),
+    tokens: () => kept.tokens as never,
+    saveTokens: (tokens) => void Object.assign(kept, { tokens }),
+    redirectToAuthorization: (url) => {
+      page = url;
+    },
+    saveCodeVerifier: (verifier) => void Object.assign(kept, { verifier }),
+    codeVerifier: () => String(kept.verifier),
+    invalidateCredentials: (which) => {
+      for (const name of which === 'all' ? ['client', 'tokens', 'verifier'] : [which]) delete kept[name];
+    },
+  };
+  return { provider, kept: kept as { tokens?: { access_token: string; refresh_token: string } }, page: () => page };
+}
+
+type Host = ReturnType<typeof createHost>;
+
+/** What a person does with the page: enters the key, and lets the browser go on. */
+async function agree(server: SignInServer, page: URL | undefined, budget = '100'): Promise<URL> {
+  const shown = await (await fetch(page ?? '')).text();
+  const hidden = [...shown.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+  const request = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
+  return locationOf(await server.submit(request, { api_key: goodKey, budget }));
+}
+
+/** The official clients, in the revisions that they speak. */
+const clients = {
+  v1: (server: SignInServer, { provider }: Host) => {
+    const transport = new LegacyHttp(new URL(server.url), { authProvider: provider });
+    const client = new LegacyClient({ name: 'host', version: '1' });
+    const finish = (back: URL) =>
+      transport.finishAuth(codeIn(new Response(null, { headers: { location: back.href } })));
+    return {
+      open: () => client.connect(transport as never),
+      finish,
+      call: (name: string) => client.callTool({ name }),
+      close: () => client.close(),
+    };
+  },
+  v2: (server: SignInServer, { provider }: Host) => {
+    const transport = new ModernHttp(new URL(server.url), { authProvider: provider as never });
+    const client = new ModernClient(
+      { name: 'host', version: '1' },
+      { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    );
+    const finish = (back: URL) => transport.finishAuth(back.searchParams);
+    return {
+      open: () => client.connect(transport),
+      finish,
+      call: (name: string) => client.callTool({ name, arguments: {} }),
+      close: () => client.close(),
+    };
+  },
+};
+const kinds = Object.keys(clients) as (keyof typeof clients)[];
+
+test.each(kinds)('the official client %s signs in by address alone, and renews what it was given', async (kind) => {
+  const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+  const host = createHost();
+  const first = clients[kind](server, host);
+  await expect(first.open()).rejects.toThrow();
+  const back = await agree(server, host.page());
+  expect(back.origin + back.pathname).toBe(redirectUri);
+  expect(Object.fromEntries(back.searchParams)).toMatchObject({ state: 'the state of the host', iss: server.origin });
+  await first.finish(back);
+  const second = clients[kind](server, host);
+  onTestFinished(second.close);
+  await second.open();
+  expect(await second.call('whoami')).toMatchObject({ structuredContent: { authenticated: true } });
+  // An access token that is no longer good is replaced without anybody noticing.
+  const { tokens } = host.kept;
+  if (tokens) host.kept.tokens = { ...tokens, access_token: 'A'.repeat(200) };
+  expect(await second.call('whoami')).toMatchObject({ structuredContent: { authenticated: true } });
+  expect(host.kept.tokens?.refresh_token).not.toBe(tokens?.refresh_token);
+});
+
+test.each(kinds)(
+  'the official client %s signs in with a metadata document, as ChatGPT and Claude have them',
+  async (kind) => {
+    const id = 'https://chat.example.com/oauth/client.json';
+    const document = {
+      client_id: id,
+      client_name: 'A chat',
+      redirect_uris: [redirectUri, 'chat://callback'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      jwks_uri: 'https://chat.example.com/jwks.json',
+    };
+    const requests: string[] = [];
+    const web = await startWeb((request, response) => {
+      requests.push(`${request.headers.host}${request.url}`);
+      response.end(JSON.stringify(document));
+    });
+    const server = await startSignIn(
+      { baseUrl: (await startKeyed()).baseUrl, mediaHosts: { public: false, listed: [] } },
+      web,
+    );
+    const host = createHost(id);
+    const first = clients[kind](server, host);
+    await expect(first.open()).rejects.toThrow();
+    expect(host.page()?.searchParams.get('client_id')).toBe(id);
+    const shown = await (await fetch(host.page() ?? '')).text();
+    for (const text of ['A chat', '<dd>chat.example.com</dd>', '<dd>host.example.com</dd>'])
+      expect(shown).toContain(text);
+    await first.finish(await agree(server, host.page(), ''));
+    const second = clients[kind](server, host);
+    onTestFinished(second.close);
+    await second.open();
+    expect(await second.call('whoami')).toMatchObject({ structuredContent: { authenticated: true } });
+    expect(requests).toEqual(['chat.example.com/oauth/client.json']);
+  },
+);
+
+const conformance = (file: string) => fileURLToPath(new URL(`../../../${file}`, import.meta.url));
+
+test('the authorization scenarios of the official suite pass', { timeout: 60_000 }, async () => {
+  const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+  const port = await freePort();
+  const clientId = await server.register(`http://127.0.0.1:${port}/callback`);
+  const args = ['--url', server.origin, '--client-id', clientId, '--resource', server.url, '--port', String(port)];
+  const whole = [
+    ...['--import', conformance('conformance/glob-sync.mjs')],
+    ...[conformance('../node_modules/@modelcontextprotocol/conformance/dist/index.js'), 'authorization', ...args],
+  ];
+  const run = execFile(process.execPath, whole, { cwd: tmpdir() });
+  let output = '';
+  // It prints the address of the page, and waits for a browser to come back.
+  run.stdout?.on('data', (text: string) => {
+    output += text;
+    const page = /^http\S+\/authorize\?\S+$/m.exec(text)?.[0];
+    if (page) void agree(server, new URL(page)).then((back) => fetch(back));
+  });
+  run.stderr?.on('data', (text: string) => {
+    output += text;
+  });
+  const code = await new Promise((resolve) => run.once('exit', resolve));
+  expect(code, output).toBe(0);
+  expect(output).toMatch(/2 passed, 0 failed|authorization-code-grant/);
+  expect(output).not.toMatch(/SKIPPED|WARNING/);
+});

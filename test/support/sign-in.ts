@@ -1,0 +1,136 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { Agent } from 'undici';
+import { onTestFinished } from 'vitest';
+import type { Config } from '../../src/config/settings.ts';
+import { documented, refusal, startUpstream, type Upstream } from './faulty-upstream.ts';
+import { freePort } from './free-port.ts';
+import { callOf, type HttpServer, startHttp } from './http.ts';
+import { type Result, readResult } from './server.ts';
+
+export const signInSecret = 'a secret of sign-in, at least 32 characters';
+export const goodKey = 'svc_live_good.key';
+
+/** A service that accepts one key, until a test says otherwise. */
+export async function startKeyed(): Promise<Upstream> {
+  const upstream = await startUpstream((request, response, body) => {
+    const isGood = request.headers.authorization === `Bearer ${goodKey}`;
+    (isGood ? documented : refusal(401))(request, response, body);
+  });
+  onTestFinished(upstream.close);
+  return upstream;
+}
+
+export interface SignInServer extends HttpServer {
+  /** A request of no browser. */
+  send(path: string, init?: RequestInit): Promise<Response>;
+  /** Registers an app; returns its id. */
+  register(redirectUri?: string, more?: object): Promise<string>;
+  /** Sends the form as the page does. */
+  submit(request: Record<string, string>, fields: Record<string, string>): Promise<Response>;
+  token(fields: Record<string, string>): Promise<{ status: number; body: Record<string, string> }>;
+  /** Signs in as a host and a person do; returns what the token endpoint answers. */
+  connect(budget?: string): Promise<{ clientId: string; access: string; refresh: string }>;
+  call(token: string, name: string, args?: object): Promise<{ status: number; result: Result }>;
+}
+
+export const redirectUri = 'https://host.example.com/callback';
+
+export async function startSignIn(
+  config: Partial<Config>,
+  ways?: Parameters<typeof startHttp>[1],
+): Promise<SignInServer> {
+  const port = await freePort();
+  const publicUrl = `http://127.0.0.1:${port}`;
+  const server = await startHttp({ port, publicUrl, signInSecret, ...config }, ways);
+  onTestFinished(() => server.close(0));
+  return signInAt(server);
+}
+
+export function signInAt(server: HttpServer): SignInServer {
+  const send = (path: string, init: RequestInit = {}) =>
+    fetch(new URL(path, server.origin), { redirect: 'manual', ...init });
+  const register = async (uri = redirectUri, more = {}) => {
+    const body = JSON.stringify({ client_name: 'A host', redirect_uris: [uri], ...more });
+    const answer = await send('/register', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    return ((await answer.json()) as { client_id: string }).client_id;
+  };
+  const submit = (request: Record<string, string>, fields: Record<string, string>) =>
+    send('/authorize', {
+      method: 'POST',
+      headers: { origin: server.origin },
+      body: new URLSearchParams({ ...request, ...fields }),
+    });
+  const token = async (fields: Record<string, string>) => {
+    const answer = await send('/token', { method: 'POST', body: new URLSearchParams(fields) });
+    return { status: answer.status, body: (await answer.json()) as Record<string, string> };
+  };
+  const call = async (accessToken: string, name: string, args: object = {}) => {
+    const answer = await send('/mcp', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${accessToken}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify(callOf(name, args)),
+    });
+    const { result } = (await answer.json()) as { result: object };
+    return { status: answer.status, result: readResult({ content: [], ...result }) };
+  };
+  return {
+    ...server,
+    ...{ send, register, submit, token, call },
+    connect: async (budget = '') => {
+      const clientId = await register();
+      const { request, verifier } = requestOf(clientId);
+      const answer = await submit(request, { api_key: goodKey, budget });
+      const { body } = await token({
+        grant_type: 'authorization_code',
+        code: codeIn(answer),
+        client_id: clientId,
+        redirect_uri: redirectUri,
+        code_verifier: verifier,
+      });
+      return { clientId, access: body.access_token ?? '', refresh: body.refresh_token ?? '' };
+    },
+  };
+}
+
+/** What a host asks for, and how it proves that it did. */
+export function requestOf(clientId: string, more: Record<string, string> = {}) {
+  const verifier = randomBytes(32).toString('base64url');
+  const challenge = createHash('sha256').update(verifier).digest('base64url');
+  const request = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: redirectUri,
+    code_challenge: challenge,
+    code_challenge_method: 'S256',
+    state: 'a state',
+    ...more,
+  };
+  return { request, verifier };
+}
+
+/** Where a browser is sent. */
+export const locationOf = (answer: Response): URL => new URL(answer.headers.get('location') ?? 'about:blank');
+
+export const codeIn = (answer: Response): string => locationOf(answer).searchParams.get('code') ?? '';
+
+/** The web as it is for metadata documents: every host is answered by one listener. */
+export async function startWeb(listener: RequestListener): Promise<{ openAgent: () => Promise<Agent> }> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const toServer: NonNullable<Agent.Options['connect']> = (_, callback) => {
+    const socket = connect(port, '127.0.0.1', () => callback(null, socket));
+    socket.on('error', (error) => callback(error, null));
+  };
+  return { openAgent: async () => new Agent({ connect: toServer }) };
+}
