@@ -41,7 +41,7 @@ interface Refused {
   problem: string;
 }
 
-const maxName = 80;
+const maxName = 60;
 const maxRedirects = 10;
 const maxUriLength = 500;
 /** Of all redirect addresses of a registration, because its id is part of every address and request. */

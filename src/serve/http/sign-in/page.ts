@@ -28,17 +28,17 @@ body{margin:0;background:var(--panel);color:var(--ink)}
 main{max-width:480px;margin:0 auto;padding:24px 16px 40px}
 .card{background:var(--paper);border:1px solid var(--line);border-radius:12px;padding:20px}
 .brand{font-size:14px;color:var(--soft);margin:0 0 10px}
-h1{font-size:22px;line-height:1.25;margin:0 0 12px}
+h1{font-size:22px;line-height:1.25;margin:0 0 12px;overflow-wrap:anywhere}
 h2{font-size:16px;margin:0 0 6px}
 p{margin:0 0 12px}
 dl{margin:0 0 20px;padding:12px 14px;background:var(--panel);border-radius:9px;display:grid;grid-template-columns:max-content 1fr;gap:4px 14px;font-size:14px}
 dt{color:var(--soft)}
-dd{margin:0;font-weight:600;overflow-wrap:anywhere;unicode-bidi:isolate}
+dd{margin:0;min-width:0;font-weight:600;overflow-wrap:anywhere;unicode-bidi:isolate}
 label{display:block;font-weight:600;margin:0 0 4px}
 input{display:block;width:100%;min-height:44px;padding:8px 12px;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--edge);border-radius:9px}
 input[aria-invalid]{border-color:var(--wrong)}
-.hint{font-size:14px;color:var(--soft);margin:4px 0 16px}
-.wrong{font-size:14px;color:var(--wrong);margin:6px 0 0;font-weight:600}
+.hint{font-size:14px;color:var(--soft);margin:7px 0 16px}
+.wrong{font-size:14px;color:var(--wrong);margin:8px 0 0;font-weight:600}
 form>.wrong{margin:0 0 16px}
 .buttons{display:flex;flex-wrap:wrap;gap:10px;margin-top:20px}
 button,.button{font:inherit;font-weight:600;min-height:44px;padding:8px 18px;border-radius:9px;border:1px solid var(--edge);background:var(--paper);color:inherit;cursor:pointer;text-decoration:none;display:inline-flex;align-items:center}
@@ -96,7 +96,8 @@ export function hostOf(redirectUri: string): string {
 
 /** The page on which a person lets an app use their key. */
 export function signInPage({ name, host, redirectUri, fields }: PageRequest, problem?: FormProblem): string {
-  const who = name === undefined ? 'An app' : `“${escaped(name)}”`;
+  const shownName = escaped((name ?? '').replace(/[“”"]/g, "'"));
+  const who = name === undefined ? 'an app' : `“${shownName}”`;
   const hidden = Object.entries(fields).map(
     ([field, value]) => `<input type="hidden" name="${escaped(field)}" value="${escaped(value)}">`,
   );
@@ -109,7 +110,7 @@ export function signInPage({ name, host, redirectUri, fields }: PageRequest, pro
   const content = `<div class="card">
 <h1>Connect ${who} with your API key?</h1>
 <dl>
-<dt>App</dt><dd>${name === undefined ? 'without a name' : escaped(name)}</dd>
+<dt>Calls itself</dt><dd>${name === undefined ? 'nothing' : shownName}</dd>
 <dt>Its address</dt><dd>${host === undefined ? 'not known' : escaped(host)}</dd>
 <dt>Answer goes to</dt><dd>${escaped(hostOf(redirectUri))}</dd>
 </dl>

@@ -298,7 +298,7 @@ function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
   if (!isKey(apiKey))
     return { field: 'api_key', text: 'This is not an API key: one begins with svc_live_, without spaces.' };
   if (budget === '' || (/^\d{1,10}$/.test(budget) && Number(budget) <= maxBudget)) return undefined;
-  return { field: 'budget', text: 'Enter a whole number from 0 to 1000000000, or nothing.' };
+  return { field: 'budget', text: 'Enter a whole number without spaces, such as 500, or leave it empty.' };
 }
 
 const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';

@@ -36,6 +36,8 @@ function createHost(clientMetadataUrl?: string) {
     },
     saveCodeVerifier: (verifier) => void Object.assign(kept, { verifier }),
     codeVerifier: () => String(kept.verifier),
+    saveDiscoveryState: (discovery) => void Object.assign(kept, { discovery }),
+    discoveryState: () => kept.discovery as never,
     invalidateCredentials: (which) => {
       for (const name of which === 'all' ? ['client', 'tokens', 'verifier'] : [which]) delete kept[name];
     },

@@ -330,7 +330,7 @@ test('what an app calls itself is text, on one line, and no longer than that', a
   const html = await (await page(server, request)).text();
   expect(html).toContain('&lt;img src=x onerror=alert(1)&gt; ');
   expect(html).not.toMatch(/<img|\u202e|\u200b/);
-  expect(/<dt>App<\/dt><dd>(.*)<\/dd>/.exec(html)?.[1]?.length).toBeLessThan(110);
+  expect(/<dt>Calls itself<\/dt><dd>(.*)<\/dd>/.exec(html)?.[1]?.length).toBeLessThan(110);
   expect(html).toContain('<dd>not known</dd>');
 });
 

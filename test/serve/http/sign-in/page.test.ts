@@ -1,0 +1,147 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { violationsOn } from '../../../support/board/axe.ts';
+import { inChromium } from '../../../support/board/in-chromium.ts';
+import { launchChromium } from '../../../support/board/launch-chromium.ts';
+import {
+  goodKey,
+  redirectUri,
+  requestOf,
+  type SignInServer,
+  startKeyed,
+  startSignIn,
+} from '../../../support/sign-in.ts';
+
+/** A program on the own machine that waits for the answer, and sends the browser on to its own last page. */
+async function startCallback() {
+  const received: URL[] = [];
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '', 'http://callback');
+    if (url.pathname !== '/callback') return void response.end('<title>Done</title>');
+    received.push(url);
+    response.writeHead(302, { location: `http://localhost:${port}/done` }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const { port } = server.address() as AddressInfo;
+  onTestFinished(() => void server.close());
+  return { received, uri: `http://127.0.0.1:${port}/callback` };
+}
+
+const addressOf = (server: SignInServer, request: Record<string, string>) =>
+  `${server.origin}/authorize?${new URLSearchParams(request)}`;
+
+inChromium('the page', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  async function open(options: { colorScheme?: 'light' | 'dark' } = {}) {
+    const page = await browser.newPage({ viewport: { width: 360, height: 740 }, ...options });
+    onTestFinished(() => page.close());
+    const complaints: string[] = [];
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    return { page, complaints };
+  }
+
+  const problemsOn = async (page: Page) => ({
+    axe: await violationsOn(page.locator('html')),
+    isTooWide: await page.evaluate('document.documentElement.scrollWidth > innerWidth'),
+    small: await page
+      .locator('input:not([type=hidden]), button, a')
+      .evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().height < 44).map((one) => one.outerHTML)),
+  });
+  const noProblems = { axe: [], isTooWide: false, small: [] };
+
+  test('is filled in by keyboard on a phone, says in place what is wrong, and leads on', {
+    timeout: 60_000,
+  }, async () => {
+    const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+    const { received, uri } = await startCallback();
+    const clientId = await server.register(uri, { client_name: `Long ${'W'.repeat(70)}` });
+    const { request, verifier } = requestOf(clientId, { redirect_uri: uri });
+    const { page, complaints } = await open();
+    await page.goto(addressOf(server, request));
+    expect(await problemsOn(page)).toEqual(noProblems);
+    expect(await page.locator('dl').innerText()).toContain('a program on your own computer');
+    await page.keyboard.type('svc_live_wrong');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('250');
+    await page.keyboard.press('Enter');
+    await page.getByText('The service does not accept this key.').waitFor();
+    expect(await problemsOn(page)).toEqual(noProblems);
+    expect(await page.title()).toMatch(/^Not connected yet/);
+    const field = page.getByLabel('API key');
+    expect(await field.inputValue()).toBe('');
+    expect(await page.evaluate('document.activeElement.id')).toBe('api_key');
+    expect(await page.getByLabel('Credit budget').inputValue()).toBe('250');
+    await page.keyboard.type(goodKey);
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('0 or so');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await page.getByText('Enter a whole number').waitFor();
+    expect(await problemsOn(page)).toEqual(noProblems);
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('250');
+    await page.keyboard.press('Shift+Tab');
+    await page.keyboard.type(goodKey);
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.title()).toBe('Done');
+    expect(new URL(page.url()).hostname).toBe('localhost');
+    const answer = Object.fromEntries(received[0]?.searchParams ?? []);
+    expect(answer).toMatchObject({ state: 'a state', iss: server.origin });
+    expect(received[0]?.href).not.toContain('good');
+    const fields = {
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      redirect_uri: uri,
+      code_verifier: verifier,
+    };
+    expect((await server.token({ ...fields, code: answer.code ?? '' })).status).toBe(200);
+    // Chromium says so of every answer with such a status.
+    expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
+  });
+
+  test('is as good in the dark, and leads back without a key', { timeout: 60_000 }, async () => {
+    const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+    const { received, uri } = await startCallback();
+    const { request } = requestOf(await server.register(uri), { redirect_uri: uri });
+    const { page } = await open({ colorScheme: 'dark' });
+    await page.goto(addressOf(server, { ...request, response_type: 'token' }));
+    expect(await problemsOn(page)).toEqual(noProblems);
+    await page.getByRole('link', { name: /^Back to/ }).click();
+    await expect.poll(() => received[0]?.searchParams.get('error')).toBe('unsupported_response_type');
+    await page.goto(addressOf(server, request));
+    expect(await problemsOn(page)).toEqual(noProblems);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await expect.poll(() => received[1]?.searchParams.get('error')).toBe('access_denied');
+  });
+
+  test('shows itself in no frame, runs nothing, and takes no form of another page', { timeout: 60_000 }, async () => {
+    const server = await startSignIn({ baseUrl: (await startKeyed()).baseUrl });
+    const name = '<script>document.title="run"</script><style>*{display:none}</style>';
+    const { request } = requestOf(await server.register(redirectUri, { client_name: name }));
+    const { page } = await open();
+    await page.goto(addressOf(server, request));
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toContain('<script>');
+    expect(await page.title()).toMatch(/^Connect <script>/);
+    const fields = Object.entries({ ...request, api_key: goodKey }).map(
+      ([field, value]) => `<input name="${field}" value="${value}">`,
+    );
+    const evil = createServer((_, response) =>
+      response.end(`<iframe src="${addressOf(server, request).replaceAll('&', '&amp;')}"></iframe>
+        <form method="post" action="${server.origin}/authorize">${fields.join('')}<button>Win</button></form>`),
+    );
+    await new Promise<void>((resolve) => evil.listen(0, resolve));
+    onTestFinished(() => void evil.close());
+    await page.goto(`http://localhost:${(evil.address() as AddressInfo).port}`);
+    expect(page.frames().some((frame) => frame.url().startsWith(server.origin))).toBe(false);
+    await page.getByRole('button', { name: 'Win' }).click();
+    await page.getByText('sent from another page').waitFor();
+  });
+});
