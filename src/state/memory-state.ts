@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { AdLibraryError, type AnswerName, raceAbort } from '../api/call.ts';
 
-import type { CreditAccount, CreditLedger, FullWindow } from '../credits/ledger.ts';
+import type { CreditLedger, FullWindow } from '../credits/ledger.ts';
 import {
   type Dataset,
   type DatasetCaller,
@@ -13,7 +13,8 @@ import {
 } from './dataset.ts';
 import { MemoryRecords, type RecordTable } from './own-records.ts';
 import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State, Turns } from './state.ts';
-import { type Account, creditAccount, emptyAccount, passTime, readBalance, reserve, settle } from './store/account.ts';
+import type { Change, Documents, Known } from './store/documents.ts';
+import { storeLedger } from './store/store-ledger.ts';
 
 interface TenantCacheOptions {
   /** For all tenants together. */
@@ -134,13 +135,73 @@ export function memoryOf(json: unknown): number {
   return bytes;
 }
 
-interface KeptAccount {
-  account: Account;
-  /** What others see of it, until it changes. */
-  view: CreditAccount | undefined;
-  version: number;
-  /** Wakes the calls that wait for a change. */
-  waiting: (() => void)[];
+interface MemoryDocumentsOptions {
+  /** A clock that only goes on. */
+  now: () => number;
+  /** Documents that may be lost, of which the oldest give way to others. */
+  maxOthers: number;
+  /** Those that may not: there is no room for more. */
+  maxLasting: number;
+}
+
+interface KeptDocument extends Known<unknown> {
+  ends: number;
+}
+
+/** Documents that are kept for a day or longer may not be lost. */
+const lastsFrom = 86_400_000;
+
+/** Documents of one process, changed in place. */
+export class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'> {
+  readonly #options: MemoryDocumentsOptions;
+  readonly #lasting = new Map<string, KeptDocument>();
+  readonly #others: LRUCache<string, KeptDocument>;
+  /** Wakes those who wait for a change. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #versions = 0;
+
+  constructor(options: MemoryDocumentsOptions) {
+    this.#options = options;
+    this.#others = new LRUCache({ max: options.maxOthers });
+  }
+
+  known<Doc>(key: string): Known<Doc> & { ageMs: number } {
+    const now = this.#options.now();
+    const found = this.#lasting.get(key) ?? this.#others.get(key);
+    const { version, doc } = found && now < found.ends ? found : { version: '', doc: undefined };
+    return { version, doc: doc as Doc | undefined, now, ageMs: 0 };
+  }
+
+  async update<Doc, Result>(
+    key: string,
+    change: (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>,
+  ): Promise<Result> {
+    const { doc, now, version } = this.known<Doc>(key);
+    const { next, ttlMs = 0, result } = change(doc, now, version);
+    if (next === undefined) return result;
+    const isLasting = next !== null && ttlMs >= lastsFrom;
+    if (isLasting && !this.#lasting.has(key)) this.#makeRoom(now);
+    for (const kept of [this.#lasting, this.#others]) kept.delete(key);
+    const written = { version: String(++this.#versions), doc: next, now, ends: now + ttlMs };
+    if (next !== null) (isLasting ? this.#lasting : this.#others).set(key, written);
+    for (const wake of this.#waiting.get(key) ?? []) wake();
+    this.#waiting.delete(key);
+    return result;
+  }
+
+  async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
+    if (this.known(key).version !== version) return;
+    const woken = new Promise<void>((wake) => {
+      this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), wake]);
+    });
+    await raceAbort(woken, signal);
+  }
+
+  #makeRoom(now: number): void {
+    const isFull = () => this.#lasting.size >= this.#options.maxLasting;
+    if (isFull()) for (const [key, { ends }] of this.#lasting) if (ends <= now) this.#lasting.delete(key);
+    if (isFull()) throw full();
+  }
 }
 
 interface MemoryLedgerOptions {
@@ -158,84 +219,10 @@ interface MemoryLedgerOptions {
  */
 export function memoryCreditLedger(options: MemoryLedgerOptions): CreditLedger {
   const { now, maxStrangers = 10_000, maxSpenders = 200_000 } = options;
-  const spenders = new Map<string, KeptAccount>();
-  const strangers = new LRUCache<string, KeptAccount>({ max: maxStrangers });
-  const nobodyDies = () => false;
-  let ids = 0;
-
-  /** The account as it is now. */
-  const keptOf = (tenantId: string): KeptAccount => {
-    const known = spenders.get(tenantId) ?? strangers.get(tenantId);
-    const kept = known ?? { account: emptyAccount(), view: undefined, version: 0, waiting: [] };
-    if (!known || passTime(kept.account, now(), nobodyDies)) changed(tenantId, kept);
-    return kept;
-  };
-
-  /** Files a changed account as a spender or a stranger, and wakes the calls that wait for a change. */
-  const changed = (tenantId: string, kept: KeptAccount) => {
-    const { leases, spent, uncertain } = kept.account;
-    const isKnown = spenders.has(tenantId) || spenders.size < maxSpenders;
-    if (Object.keys(leases).length > 0 || (spent + uncertain > 0 && isKnown)) {
-      strangers.delete(tenantId);
-      spenders.set(tenantId, kept);
-    } else {
-      spenders.delete(tenantId);
-      strangers.set(tenantId, kept);
-    }
-    kept.view = undefined;
-    kept.version++;
-    for (const wake of kept.waiting.splice(0)) wake();
-  };
-
-  const makeRoom = (tenantId: string) => {
-    if (spenders.has(tenantId) || spenders.size < maxSpenders) return;
-    for (const id of [...spenders.keys()]) keptOf(id);
-    if (spenders.size >= maxSpenders) throw full();
-  };
-
-  const viewOf = (kept: KeptAccount): CreditAccount => {
-    kept.view ??= creditAccount(kept.account);
-    return kept.view;
-  };
-  const read = async (tenantId: string) => viewOf(keptOf(tenantId));
-
-  return {
-    read,
-    estimate: read,
-    reserve: async (tenantId, requestOf) => {
-      makeRoom(tenantId);
-      const kept = keptOf(tenantId);
-      const request = requestOf(viewOf(kept));
-      const id = String(++ids);
-      const kind = reserve(kept.account, request, { id, owner: '', now: now() });
-      if (kind === 'wait') return { kind, version: String(kept.version) };
-      if (kind === 'refused') return { kind, account: viewOf(kept) };
-      changed(tenantId, kept);
-      const { credits, paid, line } = request;
-      const lease = { id, tenantId, credits, paid, line, number: kept.account.number };
-      return { kind, lease, account: viewOf(kept) };
-    },
-    changed: async (tenantId, version, signal) => {
-      const kept = keptOf(tenantId);
-      if (String(kept.version) !== version) return;
-      await raceAbort(new Promise<void>((resolve) => void kept.waiting.push(resolve)), signal);
-    },
-    settle: async (tenantId, settlement, lease) => {
-      const kept = keptOf(tenantId);
-      settle(kept.account, lease?.id ?? String(++ids), settlement, { hasLease: lease !== undefined, now: now() });
-      // Nothing is settled twice within one process.
-      kept.account.settled = [];
-      changed(tenantId, kept);
-    },
-    saved: async (tenantId, credits) => {
-      const kept = keptOf(tenantId);
-      kept.account.savedCalls++;
-      kept.account.savedCredits += credits;
-      kept.view = undefined;
-      return viewOf(kept);
-    },
-    readBalance: async (tenantId, credits) => readBalance(keptOf(tenantId).account, credits, now()),
-  };
+  return storeLedger({
+    documents: new MemoryDocuments({ now, maxOthers: maxStrangers, maxLasting: maxSpenders }),
+    keyOf: (tenantId) => tenantId,
+  });
 }
 
 const full = () =>

@@ -102,10 +102,6 @@ export class MemoryStore implements Store {
     return { epoch, items, floor, gone: { ...gone }, isLast: (items.at(-1)?.seq ?? seq) === seq };
   }
 
-  async removeItems(name: string): Promise<void> {
-    this.#collections.delete(name);
-  }
-
   isTight(): boolean {
     return false;
   }

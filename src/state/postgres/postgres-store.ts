@@ -223,7 +223,6 @@ export function postgresStore(
       const { epoch, floor, gone, last } = about;
       return { epoch, items, floor, gone, isLast: (items.at(-1)?.seq ?? last) === last };
     },
-    removeItems: async (name) => void (await query('DELETE FROM ad_library.collections WHERE name = $1', [name])),
     isTight: () => isTight,
     // Not that a connection is gone or cannot be had, or that it only reads.
     refuses: (error) => error instanceof pg.DatabaseError && !/^(?:08|25006|28|53300|57|58)/.test(error.code ?? '08'),

@@ -70,7 +70,6 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer[], ...Buffer[]];
       return about.length === 0 ? undefined : partOf(pairs(about), found);
     },
-    removeItems: async (name) => void (await driver.send(name, ['UNLINK', ...keysOf(name)])),
     isTight: () => memory.isTight(),
     refuses: (error) => {
       const reply = replyOf(error);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import {
   admit,
   type BalanceReading,
@@ -69,7 +70,7 @@ export function creditAccount(account: Account = emptyAccount()): CreditAccount 
     ...{ spent, uncertain, calls, remaining, savedCalls, savedCredits },
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     paidUnderWay: leases.filter(({ paid }) => paid).length,
-    prices: readPrices(prices),
+    prices: pricesIn(prices),
   };
 }
 
@@ -131,7 +132,7 @@ export function settle(
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
   if (hasLease) delete account.leases[id];
-  else account.settled = [...account.settled, id].slice(-maxSettled);
+  else if (id !== '') account.settled = [...account.settled, id].slice(-maxSettled);
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
   if (isPaidAnswer) account.calls++;
@@ -156,6 +157,15 @@ export function readBalance(account: Account, credits: number | undefined, now: 
 /** The charges seen, as text. */
 export const writePrices = (prices: Prices): string =>
   JSON.stringify([...prices].map(([operation, { bySize, ...rest }]) => [operation, { ...rest, bySize: [...bySize] }]));
+
+/** What many accounts have in common is read once. */
+const pricesRead = new LRUCache<string, Prices>({ max: 1000 });
+
+function pricesIn(text: string): Prices {
+  const prices = pricesRead.get(text) ?? readPrices(text);
+  pricesRead.set(text, prices);
+  return prices;
+}
 
 export const readPrices = (text: string): Prices =>
   new Map(

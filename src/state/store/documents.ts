@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { raceAbort } from '../../api/call.ts';
 import type { Seal } from './seal.ts';
 import type { Seen, Store } from './store.ts';
 
@@ -55,7 +56,7 @@ export class Documents {
     sizeCalculation: ({ bytes }) => bytes,
   });
   readonly #turns = new Map<string, Promise<unknown>>();
-  readonly #watches = new Map<string, Watch>();
+  readonly #looks = new Map<string, { done: Promise<void>; wake(): void }>();
   #requests = 0;
 
   constructor(options: DocumentsOptions) {
@@ -66,10 +67,6 @@ export class Documents {
   known<Doc>(key: string): (Known<Doc> & { ageMs: number }) | undefined {
     const known = this.#remembered<Doc>(key);
     return known && { ...known, ageMs: this.#options.elapsed() - known.cameAt };
-  }
-
-  async read<Doc>(key: string): Promise<Known<Doc>> {
-    return this.#read<Doc>(key);
   }
 
   /**
@@ -83,7 +80,7 @@ export class Documents {
     const began = ++this.#requests;
     return this.#inTurn(key, async () => {
       for (let known = this.#remembered<Doc>(key); ; ) {
-        known ??= await this.#read<Doc>(key);
+        known ??= await this.read<Doc>(key);
         const now = known.now + this.#options.elapsed() - known.cameAt;
         const { next, ttlMs = 0, result } = change(structuredClone(known.doc), now, known.version);
         if (next === undefined) {
@@ -101,11 +98,10 @@ export class Documents {
 
   /** Resolves when it is no longer that version, or after a second: whoever should change it may have died. */
   async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
-    if ((this.#remembered(key)?.version ?? version) !== version) return;
-    const watch = this.#watches.get(key) ?? new Watch();
-    const changed = watch.until(version, signal);
-    if (!this.#watches.has(key)) void this.#look(key, watch);
-    await changed;
+    const { elapsed } = this.#options;
+    const end = elapsed() + patienceMs;
+    while ((this.#remembered(key)?.version ?? version) === version && elapsed() < end)
+      await raceAbort(this.#look(key), signal);
   }
 
   async #swap<Doc>(key: string, expected: string, next: Doc | null, ttlMs: number) {
@@ -123,7 +119,7 @@ export class Documents {
     return { isDone: true, found: undefined };
   }
 
-  async #read<Doc>(key: string): Promise<Remembered<Doc>> {
+  async read<Doc>(key: string): Promise<Remembered<Doc>> {
     // What is known may be something else when the answer comes, which is about what was known when it was asked for.
     const before = this.#remembered<Doc>(key);
     const request = ++this.#requests;
@@ -151,9 +147,10 @@ export class Documents {
   #remember<Doc>(key: string, known: Omit<Remembered<Doc>, 'cameAt'>): Remembered<Doc> {
     const remembered = { ...known, cameAt: this.#options.elapsed() };
     // Answers overtake each other.
-    if ((this.#remembered(key)?.request ?? 0) < known.request) {
+    const before = this.#remembered(key);
+    if ((before?.request ?? 0) < known.request) {
       this.#known.set(key, remembered);
-      this.#watches.get(key)?.see(known.version);
+      if (before?.version !== known.version) this.#looks.get(key)?.wake();
     }
     return remembered;
   }
@@ -169,62 +166,26 @@ export class Documents {
     return done;
   }
 
-  /** Looks at a document for all who wait for a change of it, for as long as anybody does. */
-  async #look(key: string, watch: Watch): Promise<void> {
-    this.#watches.set(key, watch);
-    while (watch.isWaitedFor()) {
-      await this.#options.wait(lookMs);
-      watch.looked();
-      if (watch.isWaitedFor()) await this.#read(key).catch((error) => watch.fail(error));
-    }
-    this.#watches.delete(key);
-  }
-}
-
-/** Those who wait for a change of one document. */
-class Watch {
-  readonly #waiting = new Set<Waiting>();
-
-  isWaitedFor(): boolean {
-    return this.#waiting.size > 0;
-  }
-
-  until(version: string, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const end = (settle: () => void) => {
-        this.#waiting.delete(one);
-        signal.removeEventListener('abort', abort);
-        settle();
-      };
-      const abort = () => end(() => reject(signal.reason));
-      const one: Waiting = {
-        version,
-        looksLeft: patienceMs / lookMs,
-        resume: () => end(resolve),
-        fail: (error) => end(() => reject(error)),
-      };
-      if (signal.aborted) return reject(signal.reason);
-      signal.addEventListener('abort', abort, { once: true });
-      this.#waiting.add(one);
+  /** Looks at a document a little later, for all who wait for a change of it; ends at once if this process makes one. */
+  #look(key: string): Promise<void> {
+    const known = this.#looks.get(key);
+    if (known) return known.done;
+    let wake = () => {};
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve;
     });
+    const look = {
+      wake,
+      done: Promise.race([
+        woken,
+        this.#options.wait(lookMs).then(async () => {
+          if (this.#looks.get(key) === look) await this.read(key);
+        }),
+      ]).finally(() => {
+        if (this.#looks.get(key) === look) this.#looks.delete(key);
+      }),
+    };
+    this.#looks.set(key, look);
+    return look.done;
   }
-
-  see(version: string): void {
-    for (const one of [...this.#waiting]) if (one.version !== version) one.resume();
-  }
-
-  looked(): void {
-    for (const one of [...this.#waiting]) if (--one.looksLeft < 0) one.resume();
-  }
-
-  fail(error: unknown): void {
-    for (const one of [...this.#waiting]) one.fail(error);
-  }
-}
-
-interface Waiting {
-  version: string;
-  looksLeft: number;
-  resume(): void;
-  fail(error: unknown): void;
 }

@@ -83,29 +83,11 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     this.#log.warn('the shared state cannot be reached yet', { hosts: this.#driver.hosts, problem });
   }
 
-  read(...args: Parameters<Store['read']>): ReturnType<Store['read']> {
-    return this.#timed((store) => store.read(...args));
-  }
-
-  swap(...args: Parameters<Store['swap']>): ReturnType<Store['swap']> {
-    return this.#timed((store) => store.swap(...args));
-  }
-
-  items(...args: Parameters<Store['items']>): ReturnType<Store['items']> {
-    return this.#guarded((store) => store.items(...args));
-  }
-
-  putItems(...args: Parameters<Store['putItems']>): ReturnType<Store['putItems']> {
-    return this.#guarded((store) => store.putItems(...args));
-  }
-
-  itemsSince(...args: Parameters<Store['itemsSince']>): ReturnType<Store['itemsSince']> {
-    return this.#guarded((store) => store.itemsSince(...args));
-  }
-
-  removeItems(name: string): Promise<void> {
-    return this.#guarded((store) => store.removeItems(name));
-  }
+  read: Store['read'] = (...args) => this.#timed((store) => store.read(...args));
+  swap: Store['swap'] = (...args) => this.#timed((store) => store.swap(...args));
+  items: Store['items'] = (...args) => this.#guarded((store) => store.items(...args));
+  putItems: Store['putItems'] = (...args) => this.#guarded((store) => store.putItems(...args));
+  itemsSince: Store['itemsSince'] = (...args) => this.#guarded((store) => store.itemsSince(...args));
 
   async close(): Promise<void> {
     this.#isClosed = true;
@@ -130,7 +112,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
       return await this.#answered(ask(store));
     } catch (error) {
       // What the store itself refuses concerns one call, unless it says that this is not the time for any.
-      if (store.refuses(error)) this.#refused(error);
+      if (store.refuses(error)) this.#report('warn', 'the shared state refused a call', error);
       else this.#fall(error);
       throw stateUnavailable(error);
     }
@@ -158,27 +140,20 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     });
   }
 
-  #refused(error: unknown): void {
-    const { message: problem } = error as Error;
-    if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
-    this.#problems.add(problem);
-    this.#log.warn('the shared state refused a call', { problem });
-  }
-
   #fall(error: unknown): void {
     if (this.#isClosed) return;
-    this.#report(error);
+    if (this.#isUp) this.#problems.clear();
+    this.#report(this.#isUp ? 'warn' : 'info', 'the shared state cannot be reached', error);
     this.#isUp = false;
     this.#reaching ??= this.#reach();
   }
 
   /** Logs a problem, but not again and again. */
-  #report(error: unknown): void {
+  #report(level: 'warn' | 'info', message: string, error: unknown): void {
     const { message: problem } = error as Error;
-    if (this.#problems.size >= maxProblems) return;
-    if (this.#isUp) this.#log.warn('the shared state cannot be reached', { hosts: this.#driver.hosts, problem });
-    else if (!this.#problems.has(problem)) this.#log.info('the shared state cannot be reached', { problem });
+    if (this.#problems.has(problem) || this.#problems.size >= maxProblems) return;
     this.#problems.add(problem);
+    this.#log[level](message, { hosts: this.#driver.hosts, problem });
   }
 
   async #reach(): Promise<void> {
@@ -186,7 +161,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
       try {
         await this.#attempt();
       } catch (error) {
-        this.#report(error);
+        this.#report('info', 'the shared state cannot be reached', error);
         if (attempt % attemptsPerStore === 0) this.#giveUpStore();
         await wait(attemptEvery, undefined, { ref: false });
       }
@@ -196,8 +171,8 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
 
   async #attempt(): Promise<void> {
     const store = this.#store ?? this.#openStore();
-    await soon(store.connect(), silentMs);
-    await soon(store.swap(probeKey, '', probe), silentMs);
+    await this.#answered(store.connect());
+    await this.#answered(store.swap(probeKey, '', probe));
     if (this.#isClosed) return;
     this.#problems.clear();
     this.#isUp = true;
@@ -252,13 +227,4 @@ function later(ms: number, callback: () => void): () => void {
     isStopped = true;
     clearTimeout(timer);
   };
-}
-
-/** Settles like the promise; rejects if that takes too long. */
-function soon<Value>(promise: Promise<Value> | undefined, ms: number): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = later(ms, () => reject(new Error(`no answer within ${ms} ms`)));
-    if (promise === undefined) reject(new Error('not connected'));
-    promise?.then(resolve, reject).finally(stop);
-  });
 }

@@ -10,6 +10,7 @@ import {
   lifetimeOf,
   passTime,
   readBalance,
+  readPrices,
   reserve,
   settle,
   writePrices,
@@ -28,12 +29,17 @@ const writtenBehindMs = 1000;
 const maxWrittenBehind = 10_000;
 
 export interface StoreLedgerOptions {
-  documents: Documents;
-  presence: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm' | 'lost'>;
-  retries: Pick<Retries, 'do'>;
+  documents: Pick<Documents, 'known' | 'update' | 'changed'>;
+  /** By default, there is this process alone. */
+  presence?: Pick<Presence, 'id' | 'isDead' | 'epoch' | 'confirm' | 'lost'>;
+  /** By default, nothing has to be tried again. */
+  retries?: Pick<Retries, 'do'>;
   keyOf(tenantId: string): string;
   newId?: () => string;
 }
+
+const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
+const atOnce = { do: (work: () => Promise<void>) => work().catch(() => {}) };
 
 const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining }: Settlement): boolean =>
@@ -41,13 +47,15 @@ const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining }: Settlem
 
 function learns({ learn }: Settlement, prices: Prices): boolean {
   const before = writePrices(prices);
-  learn?.(prices);
-  return writePrices(prices) !== before;
+  const after = readPrices(before);
+  learn?.(after);
+  return writePrices(after) !== before;
 }
 
 /** The ledger over a store: an account is a document, which the rules of `account.ts` change. */
 export function storeLedger(options: StoreLedgerOptions): CreditLedger {
-  const { documents, presence, retries, keyOf, newId = () => randomBytes(9).toString('base64url') } = options;
+  const { documents, presence = onlyHere, retries = atOnce, keyOf } = options;
+  const { newId = () => randomBytes(9).toString('base64url') } = options;
   /** Leases whose calls are in progress here. One of this process that is not among them is lost. */
   const own = new Set<string>();
   /** The numbers of the last leases, and in which store: if a later one has no higher number, that lost some. */
@@ -161,7 +169,8 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     },
     changed: (tenantId, version, signal) => documents.changed(keyOf(tenantId), version, signal),
     settle: async (tenantId, settlement, lease) => {
-      const id = lease?.id ?? settlement.id ?? newId();
+      // Where nothing is tried again, nothing is settled twice.
+      const id = lease?.id ?? settlement.id ?? (options.retries ? newId() : '');
       // Keys that somebody made up take no room.
       if (!lease && recordsNothing(settlement) && !learns(settlement, knownAccount(tenantId).prices)) return;
       await settleOnce(tenantId, id, settlement, lease !== undefined);

@@ -16,7 +16,6 @@ export interface Store {
   putItems(name: string, changes: readonly ItemChange[], limits: ItemLimits): Promise<Set<string>>;
   /** Items that changed after `after`, those that changed first coming first: some at a time, at least one. */
   itemsSince(name: string, after: number): Promise<ItemsPart | undefined>;
-  removeItems(name: string): Promise<void>;
   /** Whether it is nearly full, so that what can be done without should not be written. */
   isTight(): boolean;
   /** Whether it is the store itself that refused a call, for a reason that concerns no other. */

@@ -33,7 +33,6 @@ class Network {
           items: (...args) => pass(() => store.items(...args)),
           putItems: (...args) => pass(() => store.putItems(...args)),
           itemsSince: (...args) => pass(() => store.itemsSince(...args)),
-          removeItems: (...args) => pass(() => store.removeItems(...args)),
           isTight: () => this.isTight,
           refuses: () => this.state === 'refused',
           close: () => store.close(),
