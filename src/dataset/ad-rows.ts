@@ -7,7 +7,7 @@ import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.
 import { adFields } from '../present/fields.ts';
 import { type Fields, isObject, objects, runOf } from '../present/values.ts';
 import { type DatasetContents, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
-import { NamedTurns } from '../state/memory-state.ts';
+import { memoryTurns } from '../state/memory-state.ts';
 import {
   type AdRow,
   bounded,
@@ -71,7 +71,7 @@ export class AdRowReader {
   readonly #copies = new LRUCache<string, KnownCopies>({ max: maxTenants });
   /** What an object says of its page and its words, for as long as it is held. */
   readonly #read = new WeakMap<Uint8Array, Pick<KnownAd, 'pageId' | 'pageName'> & { hash: string }>();
-  readonly #turns = new NamedTurns();
+  readonly #turns = memoryTurns();
   #language: Promise<DetectLanguage> | undefined;
 
   /** The rows of all ads of a dataset in parts, or of those with some ids. */

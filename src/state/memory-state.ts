@@ -12,9 +12,10 @@ import {
   recordsOf,
 } from './dataset.ts';
 import { MemoryRecords, type RecordTable } from './own-records.ts';
-import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State, Turns } from './state.ts';
+import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State } from './state.ts';
 import type { Change, Documents, Known } from './store/documents.ts';
 import { storeLedger } from './store/store-ledger.ts';
+import { type Turns, turnsOver } from './turns.ts';
 
 interface TenantCacheOptions {
   /** For all tenants together. */
@@ -203,6 +204,10 @@ export class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'ch
     if (isFull()) throw full();
   }
 }
+
+/** The turns of one process. */
+export const memoryTurns = (): Turns =>
+  turnsOver({ documents: new MemoryDocuments({ now: () => 0, maxOthers: 10_000, maxLasting: 0 }) });
 
 interface MemoryLedgerOptions {
   /** A clock that only goes on. */
@@ -513,27 +518,3 @@ export function memoryCallRegister({ maxPerTenant, maxInAll }: CallRegisterOptio
     },
   };
 }
-
-/** The turns of one process. */
-export class NamedTurns implements Turns {
-  readonly #running = new Map<string, Promise<void>>();
-
-  async take(name: string, signal: AbortSignal): Promise<() => void> {
-    for (let running = this.#running.get(name); running; running = this.#running.get(name))
-      await raceAbort(running, signal).catch(() => {
-        throw tooBusy();
-      });
-    let end = () => {};
-    const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    this.#running.set(name, ended);
-    return () => {
-      this.#running.delete(name);
-      end();
-    };
-  }
-}
-
-export const tooBusy = () =>
-  new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });

@@ -3,10 +3,11 @@ import type { DatasetCaller, Datasets } from './dataset.ts';
 import { type ExportStore, exportsFolder, folderExports, MemoryExports } from './exports.ts';
 import { dailyCreditLedger } from './files/daily-ledger.ts';
 import { FileDatasets } from './files/file-datasets.ts';
-import { FileTurns } from './files/file-lock.ts';
-import { MemoryDatasets, memoryState, NamedTurns } from './memory-state.ts';
-import type { State, Turns } from './state.ts';
+import { fileTurns } from './files/file-lock.ts';
+import { MemoryDatasets, memoryState, memoryTurns } from './memory-state.ts';
+import type { State } from './state.ts';
 import type { ReplicaState } from './store/store-state.ts';
+import type { Turns } from './turns.ts';
 
 /** All that outlives a call, with what was read and exported. */
 export interface OpenState extends State {
@@ -52,7 +53,7 @@ export function openState(options: OpenStateOptions): OpenState {
   const clocks = { now, elapsed };
   const state = memoryState(limits);
   if (options.folder === undefined)
-    return { ...state, datasets: new MemoryDatasets(), exports: new MemoryExports(clocks), turns: new NamedTurns() };
+    return { ...state, datasets: new MemoryDatasets(), exports: new MemoryExports(clocks), turns: memoryTurns() };
   const folder = resolve(options.folder);
   const exports = folderExports(exportsFolder(folder), clocks);
   const datasets =
@@ -62,5 +63,5 @@ export function openState(options: OpenStateOptions): OpenState {
     baseUrl === undefined || apiKey === undefined
       ? state.ledger
       : dailyCreditLedger({ folder, baseUrl, apiKey, now, warn });
-  return { ...state, ledger, datasets, exports: { of: () => exports }, turns: new FileTurns(folder) };
+  return { ...state, ledger, datasets, exports: { of: () => exports }, turns: fileTurns(folder) };
 }

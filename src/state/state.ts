@@ -84,9 +84,3 @@ export interface CursorState {
   /** The service's cursor, if it is too long to be part of ours. */
   serviceCursor?: string | undefined;
 }
-
-/** Lets calls that take the same turn go one after the other. */
-export interface Turns {
-  /** Resolves, when the turn is free, to what ends it. Rejects with `busy` if the signal aborts first. */
-  take(name: string, signal: AbortSignal): Promise<() => void>;
-}

@@ -14,7 +14,7 @@ import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
 import { MemoryExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';
-import { MemoryDatasets, memoryState, NamedTurns } from '../../src/state/memory-state.ts';
+import { MemoryDatasets, memoryState, memoryTurns } from '../../src/state/memory-state.ts';
 import type { State } from '../../src/state/state.ts';
 import type { ReplicaState } from '../../src/state/store/store-state.ts';
 import {
@@ -136,7 +136,7 @@ export class GatheringServers {
   }
 
   #sharedState: State | undefined;
-  readonly #turns = new NamedTurns();
+  readonly #turns = memoryTurns();
 
   /** What replicas share, in the memory of this process; a server in memory shares it with nobody. */
   #shared(keptIn: 'memory' | 'replicas', scene: () => Scene, server: Omit<Server, 'app'>): ReplicaState {

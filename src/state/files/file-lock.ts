@@ -4,8 +4,8 @@ import { mkdir, open, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { NamedTurns, tooBusy } from '../memory-state.ts';
-import type { Turns } from '../state.ts';
+import { memoryTurns } from '../memory-state.ts';
+import { type Turns, tooBusy } from '../turns.ts';
 
 /** How long a lock whose owner is not seen any more is kept for it, and how often an owner renews its own. */
 const leaseMs = 10_000;
@@ -84,31 +84,24 @@ export function hasEnded(note: string): boolean {
   }
 }
 
-/** Turns over all processes that use a folder. */
-export class FileTurns implements Turns {
-  readonly #folder: string;
-  /** Within this process, so that only one of its calls has to look. */
-  readonly #own = new NamedTurns();
-
-  /** @param files the folder that a person chose */
-  constructor(files: string) {
-    this.#folder = join(files, 'turns');
-  }
-
-  async take(name: string, signal: AbortSignal): Promise<() => void> {
-    const endOwn = await this.#own.take(name, signal);
-    const path = join(this.#folder, hash('sha256', name).slice(0, 32));
-    // Where nothing can be written, nothing is kept either that others could read.
-    const end = await takeLock(path, { signal, lookMs: 100 }).catch(() => undefined);
-    if (end === undefined && signal.aborted) {
-      endOwn();
+/** Turns over all processes that use a folder. @param files the folder that a person chose */
+export function fileTurns(files: string): Turns {
+  // Also where nothing can be written; and only one call of this process has to look.
+  const own = memoryTurns();
+  return {
+    take: async (name, signal) => {
+      const endOwn = await own.take(name, signal);
+      const path = join(files, 'turns', hash('sha256', name).slice(0, 32));
+      const end = await takeLock(path, { signal, lookMs: 100 }).catch(() => () => {});
+      const endBoth = () => {
+        end();
+        endOwn();
+      };
+      if (!signal.aborted) return endBoth;
+      endBoth();
       throw tooBusy();
-    }
-    return () => {
-      end?.();
-      endOwn();
-    };
-  }
+    },
+  };
 }
 
 /** A handler for errors that are expected. */

@@ -96,6 +96,11 @@ export class Documents {
     });
   }
 
+  /** Writes what does not depend on what was there; `null` removes it. */
+  write<Doc>(key: string, next: (now: number) => Doc | null, ttlMs = 0): Promise<void> {
+    return this.update<Doc, void>(key, (_, now) => ({ next: next(now), ttlMs, result: undefined }));
+  }
+
   /** Resolves when it is no longer that version, or after a second: whoever should change it may have died. */
   async changed(key: string, version: string, signal: AbortSignal): Promise<void> {
     const { elapsed } = this.#options;

@@ -77,6 +77,10 @@ export class Retries {
   }
 }
 
+/** Where nobody else shares what is kept: nobody dies, nothing is lost, and nothing has to be tried again. */
+export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
+export const atOnce: Pick<Retries, 'do'> = { do: async (work) => void (await work().catch(() => {})) };
+
 const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 
 /** An answer without what its schema makes of it. */

@@ -56,7 +56,7 @@ function doubted(history: History, { epoch, since }: History, now: number): Hist
  * lost what they wrote: it stands there, so that those who start later know, until somebody accepts it.
  */
 export class Presence {
-  readonly id = randomUUID();
+  readonly id: string = randomUUID();
   readonly #documents: Documents;
   readonly #key: string;
   readonly #log: StateLog;

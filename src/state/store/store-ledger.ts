@@ -16,7 +16,7 @@ import {
   writePrices,
 } from './account.ts';
 import type { Documents } from './documents.ts';
-import type { Retries } from './parts.ts';
+import { atOnce, onlyHere, type Retries } from './parts.ts';
 import type { Presence } from './presence.ts';
 
 const day = 86_400_000;
@@ -37,9 +37,6 @@ export interface StoreLedgerOptions {
   keyOf(tenantId: string): string;
   newId?: () => string;
 }
-
-const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
-const atOnce = { do: (work: () => Promise<void>) => work().catch(() => {}) };
 
 const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
 const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining }: Settlement): boolean =>

@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import { deflateRaw, inflateRaw } from 'node:zlib';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
 import { AdLibraryError, type Answer, type AnswerName, type OperationName } from '../../api/call.ts';
 import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
 import type { Datasets } from '../dataset.ts';
 import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
-import { type MemoryStateOptions, memoryState, NamedTurns, tooBusy } from '../memory-state.ts';
+import { type MemoryStateOptions, memoryState } from '../memory-state.ts';
 import { recordKinds } from '../own-records.ts';
-import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State, Turns } from '../state.ts';
+import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State } from '../state.ts';
+import { type Turns, turnsOver } from '../turns.ts';
 import type { Account } from './account.ts';
 import { Documents } from './documents.ts';
 import { GuardedStore, type StateLog, type StoreDriver, stateUnavailable } from './guarded-store.ts';
 import { Retries, readAnswer, roomIn, type Shared, type WrittenAnswer, writeAnswer } from './parts.ts';
 import { beatMs, Presence } from './presence.ts';
 import { createSeal } from './seal.ts';
+import type { ItemLimits } from './store.ts';
 import { storeClaims } from './store-claims.ts';
 import { ownKey, StoreDatasets } from './store-datasets.ts';
 import { storeLedger } from './store-ledger.ts';
 
-const [compress, decompress] = [promisify(deflateRaw), promisify(inflateRaw)];
 const day = 86_400_000;
 const MB = 1024 * 1024;
 /** How long a start waits for the store, in milliseconds. */
@@ -37,8 +37,6 @@ const keptMs = 30 * day;
 /** How long accepted keys are remembered, and tried ones are counted, in milliseconds. */
 const acceptedMs = 900_000;
 const triedMs = 60_000;
-/** How long a turn is kept at most. */
-const turnMs = 3_600_000;
 
 export interface StoreStateOptions {
   driver: StoreDriver;
@@ -96,7 +94,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
     state: (options) => sharedState(shared, removals, options),
     datasets: () => new StoreDatasets(shared),
     exports: (clock) => sharedExports(shared, clock),
-    turns: () => sharedTurns(shared),
+    turns: () => turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
     close: () => {
       clearInterval(ticks);
       void retries.run().finally(() => store.close());
@@ -150,7 +148,7 @@ function removalsIn(documents: Documents, keyOf: Shared['keyOf']) {
         else pending.set(key, left);
       };
       pending.set(key, (pending.get(key) ?? 0) + 1);
-      const work = () => documents.update(key, () => ({ next: {}, ttlMs: keptMs, result: undefined })).then(done);
+      const work = () => documents.write(key, () => ({}), keptMs).then(done);
       await retries.do(work, { giveUp: done });
     },
   };
@@ -213,18 +211,11 @@ function sharedAnswers(shared: Shared, removals: Removals, { ttl, now }: MemoryS
           if (stamp === undefined || store.isTight()) return;
           const next = (at: number): WrittenCache => ({ seen: stamp, answer: writeAnswer(answer), at });
           // The store does not take it, or it is nested too deep.
-          await documents
-            .update<WrittenCache, void>(keyFor(tenantId, name), (_, at) => ({
-              next: next(at),
-              ttlMs: ttl,
-              result: undefined,
-            }))
-            .catch(() => {});
+          await documents.write(keyFor(tenantId, name), next, ttl).catch(() => {});
         },
       };
     },
-    remove: (tenantId, name) =>
-      documents.update(keyFor(tenantId, name), () => ({ next: null, result: undefined })).catch(() => {}),
+    remove: (tenantId, name) => documents.write(keyFor(tenantId, name), () => null).catch(() => {}),
     invalidate: (tenantId, group) => removals.add(retries, tenantId, group),
   };
 }
@@ -240,38 +231,40 @@ function sharedWindows({ documents, keyOf }: Shared, clock: () => number): FullW
       return doc && { ...doc.window, left: doc.window.left ?? Infinity, checkedAt: clock() - (now - doc.at) };
     },
     set: (tenantId, window) =>
-      documents
-        .update<Written, void>(keyOf(tenantId, 'window'), (_, at) => ({
-          ...{ next: window ? { window, at } : null, ttlMs: day },
-          result: undefined,
-        }))
-        .catch(() => {}),
+      documents.write(keyOf(tenantId, 'window'), (at) => (window ? { window, at } : null), day).catch(() => {}),
   };
 }
+
+/** Items of a collection by their ids, sealed. */
+const sealedItems = ({ store, seal }: Shared, name: string) => ({
+  close: (id: string, content: string | Buffer) => seal.close(`${name} ${id}`, content),
+  async put(id: string, body: Buffer, limits: ItemLimits): Promise<void> {
+    for (let seq = 0; (await store.putItems(name, [{ id, seq, body }], limits)).size > 0; )
+      seq = (await store.items(name, [id])).get(id)?.seq ?? 0;
+  },
+  async get(id: string): Promise<Buffer | undefined> {
+    const found = (await store.items(name, [id])).get(id);
+    return found && seal.open(`${name} ${id}`, found.body);
+  },
+});
 
 /** Each replica remembers its own as well: it need not ask for them, and while the store is away, they are all it has. */
 function sharedCursors(shared: Shared, tenantId: string, own: CursorMemory): CursorMemory {
   const { store, seal, retries, keyOf } = shared;
-  const name = keyOf(tenantId, 'cursors');
+  const items = sealedItems(shared, keyOf(tenantId, 'cursors'));
   const idOf = (cursor: string) => seal.name('cursor', cursor);
-  const write = async (id: string, body: Buffer) => {
-    for (let seq = 0; (await store.putItems(name, [{ id, seq, body }], cursorLimits)).size > 0; )
-      seq = (await store.items(name, [id])).get(id)?.seq ?? 0;
-  };
   return {
     remember: async (cursor, state) => {
       await own.remember(cursor, state);
       const id = idOf(cursor);
-      const body = seal.close(`${name} ${id}`, JSON.stringify(state));
+      const body = items.close(id, JSON.stringify(state));
       if (body.length > cursorLimits.maxBytes / 2 || store.isTight()) return;
-      await retries.do(() => write(id, body), { bytes: body.length });
+      await retries.do(() => items.put(id, body, cursorLimits), { bytes: body.length });
     },
     recall: async (cursor) => {
       const known = await own.recall(cursor);
       if (known !== undefined) return known;
-      const id = idOf(cursor);
-      const found = (await store.items(name, [id])).get(id);
-      const text = found && seal.open(`${name} ${id}`, found.body);
+      const text = await items.get(idOf(cursor));
       return text ? (JSON.parse(String(text)) as CursorState) : undefined;
     },
   };
@@ -304,7 +297,7 @@ function sharedRejectedKeys({ documents, store, retries, keyOf }: Shared): Rejec
       const giveUp = () => void pending.delete(tenantId);
       const work = async () => {
         if (pending.has(tenantId) && (await hasSomething(tenantId)))
-          await documents.update(keyOfTenant(tenantId), () => ({ next: {}, ttlMs: keptMs, result: undefined }));
+          await documents.write(keyOfTenant(tenantId), () => ({}), keptMs);
         giveUp();
       };
       await retries.do(work, { giveUp });
@@ -343,12 +336,11 @@ function sharedKeys({ documents, keyOf, seal }: Shared) {
         return isAccepted;
       },
       add: (tenantId: string) => {
-        const key = keyOfTenant(tenantId);
-        documents.update(key, () => ({ next: {}, ttlMs: acceptedMs, result: undefined })).catch(() => {});
+        documents.write(keyOfTenant(tenantId), () => ({}), acceptedMs).catch(() => {});
       },
       remove: (tenantId: string) => {
         recent.delete(tenantId);
-        documents.update(keyOfTenant(tenantId), () => ({ next: null, result: undefined })).catch(() => {});
+        documents.write(keyOfTenant(tenantId), () => null).catch(() => {});
       },
     },
     /** The connections that people signed in with a key, as their front keeps them. */
@@ -374,42 +366,6 @@ function sharedKeys({ documents, keyOf, seal }: Shared) {
   };
 }
 
-/** Turns over all replicas. The turn of one that dies is free. */
-function sharedTurns({ documents, presence, retries, keyOf }: Shared): Turns {
-  type Turn = { owner: string; at: number };
-  const own = new NamedTurns();
-  return {
-    take: async (name, signal) => {
-      const endOwn = await own.take(name, signal);
-      const key = keyOf(name, 'turn');
-      const end = () =>
-        retries.do(() =>
-          documents.update<Turn, void>(key, (doc) => ({
-            ...(doc?.owner === presence.id && { next: null }),
-            result: undefined,
-          })),
-        );
-      try {
-        for (;;) {
-          const other = await documents.update<Turn, string | undefined>(key, (doc, now, version) => {
-            const isTaken = doc && doc.owner !== presence.id && !presence.isDead(doc.owner, doc.at);
-            if (isTaken) return { result: version };
-            return { next: { owner: presence.id, at: now }, ttlMs: turnMs, result: undefined };
-          });
-          if (other === undefined) return () => void end().finally(endOwn);
-          await documents.changed(key, other, signal).catch((error) => {
-            throw signal.aborted ? tooBusy() : error;
-          });
-        }
-      } catch (error) {
-        void end();
-        endOwn();
-        throw error;
-      }
-    },
-  };
-}
-
 interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | 'bytes' | 'at'> {
   id: string;
   parts: number;
@@ -417,23 +373,23 @@ interface WrittenFile extends Pick<ExportedFile, 'uri' | 'name' | 'mimeType' | '
 }
 
 /** Exported files, which each replica lists and reads, whoever made them. */
-function sharedExports({ store, documents, seal, keyOf }: Shared, clock: () => number): ExportStore {
+function sharedExports(shared: Shared, clock: () => number): ExportStore {
+  const { store, documents, keyOf } = shared;
   const gone = () =>
     new AdLibraryError({ kind: 'not_found', problem: 'This file is no longer kept. Export it again.', sent: false });
   return {
     of: (tenantId) => {
-      const [list, name] = [keyOf(tenantId, 'exports'), keyOf(tenantId, 'exported')];
+      const list = keyOf(tenantId, 'exports');
+      const items = sealedItems(shared, keyOf(tenantId, 'exported'));
       const partOf = (id: string, part: number) => `${id}:${part}`;
       const fileOf = ({ id, parts, ends: _, ...about }: WrittenFile): ExportedFile => ({
         ...about,
         content: async () => {
           const content: Buffer[] = [];
           for (let part = 0; part < parts; part++) {
-            const partId = partOf(id, part);
-            const found = (await store.items(name, [partId])).get(partId);
-            const opened = found && seal.open(`${name} ${partId}`, found.body);
+            const opened = await items.get(partOf(id, part));
             if (opened === undefined) throw gone();
-            content.push(await decompress(opened, { maxOutputLength: exportPartBytes }));
+            content.push(inflateRawSync(opened, { maxOutputLength: exportPartBytes }));
           }
           return Buffer.concat(content);
         },
@@ -451,9 +407,8 @@ function sharedExports({ store, documents, seal, keyOf }: Shared, clock: () => n
           await write(async (some) => {
             for (let start = 0; start < some.length; start += exportPartBytes) {
               const partId = partOf(id, parts++);
-              const packed = await compress(some.subarray(start, start + exportPartBytes));
-              const body = seal.close(`${name} ${partId}`, packed);
-              await store.putItems(name, [{ id: partId, seq: 0, body }], roomIn(store, exportLimits));
+              const body = items.close(partId, deflateRawSync(some.subarray(start, start + exportPartBytes)));
+              await items.put(partId, body, roomIn(store, exportLimits));
             }
             bytes += some.length;
           });

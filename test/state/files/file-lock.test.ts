@@ -3,7 +3,8 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { FileTurns } from '../../../src/state/files/file-lock.ts';
+import { fileTurns } from '../../../src/state/files/file-lock.ts';
+import type { Turns } from '../../../src/state/turns.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 const root = temporaryFolder();
@@ -12,10 +13,10 @@ const turnsIn = (folder: string) => readdir(join(folder, 'turns'));
 
 test('turns in a folder are had by one call of one process at a time, and leave nothing', async () => {
   const folder = join(root, 'several');
-  const processes = [1, 2, 3].map(() => new FileTurns(folder));
+  const processes = [1, 2, 3].map(() => fileTurns(folder));
   let [running, max] = [0, 0];
   const use = async (index: number) => {
-    const end = await (processes[index % 3] as FileTurns).take('a question', never());
+    const end = await (processes[index % 3] as Turns).take('a question', never());
     max = Math.max(max, ++running);
     await new Promise((resolve) => setTimeout(resolve, 1));
     running--;
@@ -28,25 +29,25 @@ test('turns in a folder are had by one call of one process at a time, and leave 
 
 test('the turn of a process that was killed is free, and one of another machine when it is not renewed', async () => {
   const folder = join(root, 'killed');
-  (await new FileTurns(folder).take('a question', never()))();
-  const end = await new FileTurns(folder).take('a question', never());
+  (await fileTurns(folder).take('a question', never()))();
+  const end = await fileTurns(folder).take('a question', never());
   const [name = ''] = await turnsIn(folder);
   end();
   const { pid } = spawnSync(process.execPath, ['--version']);
   for (const owner of [`${pid} ${hostname()} killed`, `${pid} elsewhere silent`]) {
     await writeFile(join(folder, 'turns', name), owner);
-    (await new FileTurns(folder).take('a question', never()))();
+    (await fileTurns(folder).take('a question', never()))();
     expect(await turnsIn(folder)).toEqual([]);
   }
 });
 
 test('whoever waits in vain is busy; where nothing can be written, nobody waits', async () => {
   const folder = join(root, 'busy');
-  const end = await new FileTurns(folder).take('a question', never());
-  const late = new FileTurns(folder).take('a question', AbortSignal.timeout(300));
+  const end = await fileTurns(folder).take('a question', never());
+  const late = fileTurns(folder).take('a question', AbortSignal.timeout(300));
   await expect(late).rejects.toMatchObject({ failure: { kind: 'busy' } });
   end();
   await mkdir(join(root, 'odd'));
   await writeFile(join(root, 'odd', 'turns'), 'a file');
-  (await new FileTurns(join(root, 'odd')).take('a question', never()))();
+  (await fileTurns(join(root, 'odd')).take('a question', never()))();
 });

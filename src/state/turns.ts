@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto';
+import { AdLibraryError } from '../api/call.ts';
+import type { Documents } from './store/documents.ts';
+import { atOnce, onlyHere, type Retries } from './store/parts.ts';
+import type { Presence } from './store/presence.ts';
+
+/** Lets calls that take the same turn go one after the other. */
+export interface Turns {
+  /** Resolves, when the turn is free, to what ends it. Rejects with `busy` if the signal aborts first. */
+  take(name: string, signal: AbortSignal): Promise<() => void>;
+}
+
+interface TurnsOptions {
+  documents: Pick<Documents, 'update' | 'changed'>;
+  presence?: Pick<Presence, 'id' | 'isDead'>;
+  retries?: Pick<Retries, 'do'>;
+  keyOf?(name: string): string;
+}
+
+interface Turn {
+  id: string;
+  owner: string;
+  at: number;
+}
+
+/** How long a turn is kept at most. */
+const turnMs = 3_600_000;
+
+/** The turns of all processes that share the documents. That of one that dies is free. */
+export function turnsOver({ documents, presence = onlyHere, retries = atOnce, keyOf = String }: TurnsOptions): Turns {
+  return {
+    take: async (name, signal) => {
+      const [id, key] = [randomUUID(), keyOf(name)];
+      const remove = (doc: Turn | undefined) => ({ ...(doc?.id === id && { next: null }), result: undefined });
+      const end = () => void retries.do(() => documents.update<Turn, void>(key, remove));
+      try {
+        for (;;) {
+          const other = await documents.update<Turn, string | undefined>(key, (doc, now, version) => {
+            if (doc && doc.id !== id && !presence.isDead(doc.owner, doc.at)) return { result: version };
+            return { next: { id, owner: presence.id, at: now }, ttlMs: turnMs, result: undefined };
+          });
+          if (other === undefined) return end;
+          await documents.changed(key, other, signal);
+        }
+      } catch (error) {
+        end();
+        throw signal.aborted ? tooBusy() : error;
+      }
+    },
+  };
+}
+
+export const tooBusy = () =>
+  new AdLibraryError({ kind: 'busy', problem: 'Another call is reading the same ads.', sent: false });
