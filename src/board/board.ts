@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { invalidRequest, withDeadline } from '../api/call.ts';
 import { adRows } from '../dataset/ad-rows.ts';
 import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
+import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
@@ -100,10 +101,11 @@ async function adsThatFit(
   const stored = new Map<string, StoredItem>();
   for (const item of contents.ads) if (keys.has(idKey(item.id))) stored.set(idKey(item.id), item);
   const known = wanted.flatMap((key) => stored.get(key) ?? []);
+  const labels = labelsByAd(contents, keys);
   const ads: BoardAd[] = [];
   let room = maxBytes - known.length * 40;
   for (const item of known) {
-    const ad = boardAd(item, detail);
+    const ad = boardAd(item, detail, labels.get(idKey(item.id)));
     room -= Buffer.byteLength(JSON.stringify(ad));
     if (room < 0 && ads.length > 0) break;
     ads.push(ad);
@@ -123,11 +125,12 @@ const maxLine = 300;
 const maxCardBody = 1000;
 const maxCards = 20;
 const maxWords = 60;
+const maxLabels = { brief: 12, full: 60 };
 
 type Detail = 'brief' | 'full';
 
 /** A stored ad as the board shows it: what it filters, sorts and draws by, and in full what its drawer holds as well. */
-function boardAd(item: StoredItem, detail: Detail): BoardAd {
+function boardAd(item: StoredItem, detail: Detail, labels: readonly Label[] | undefined): BoardAd {
   const fields = objectOf(item) as Fields;
   const { ad, cards } = adRows(fields, { gatheredAt: item.at, json: '' });
   const view: BoardAd = { id: item.id };
@@ -138,6 +141,9 @@ function boardAd(item: StoredItem, detail: Detail): BoardAd {
     daysRunning: ad.daysRunning ?? undefined,
     active: ad.active === null ? undefined : ad.active === 1,
     creative: creativeOf(fields),
+    labels: labels
+      ?.slice(0, maxLabels[detail])
+      .map(({ label, value }) => (value === null ? { label } : { label, value })),
   });
   const title = line(cards[0]?.title);
   if (detail === 'brief' && title) add(view, { cards: [{ title }] });

@@ -16,6 +16,8 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   active?: boolean;
   /** Its pictures, videos and cards in words, such as `15 s` or `5 cards`. */
   creative?: string;
+  /** What its reader noted, with values where they gave one. */
+  labels?: { label: string; value?: string }[];
   /** In brief at most one, for its title. */
   cards?: BoardCard[];
   /** In full alone, as `landingUrl`. */

@@ -5,6 +5,7 @@ import type { Fields } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
 import type { AdRowReader, AdRows } from './ad-rows.ts';
 import { adIdsOf, chargedFor, foundBy, isComplete } from './gatherings.ts';
+import { labelRows } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import type { SqlResult } from './sql/statement.ts';
 import { idCell, isoTime, isWholePart, jsonCell, type PageRow, partsOf, type Row, sentCells } from './tables.ts';
@@ -96,6 +97,8 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
         table: 'gathered',
         rows: ids.map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id })),
       };
+  for (const rows of partsOf(labelRows(contents), ({ label, value }) => label.length + (value ?? '').length))
+    yield { table: 'labels', rows };
 }
 
 const sizeOf = ({ json, versions }: StoredItem): number =>

@@ -59,19 +59,18 @@ export const tables = {
     gatheredAt: 'text',
   },
   gathered: { gatheringId: 'text', adId: 'text' },
+  labels: { adId: 'text', label: 'text', value: 'text', labelledAt: 'text' },
 } as const satisfies Record<string, Record<string, ColumnType>>;
 
 /** What columns of `ads` hold where their name does not say it. */
 const meanings: { [Name in keyof typeof tables.ads]?: string } = {
-  landingDomain: 'host that its link opens',
   daysRunning: 'startedAt to endDate if past, else to lastSeenAt; same day: 0',
   active: '1, 0, null: unknown',
-  firstLine: "body's first line, else a card's",
+  firstLine: 'of body, else of a card',
   text: 'headline, body and cards, each once',
-  language: 'detected; null of templates and little text',
+  language: 'null: unsure',
   variant: 'same for nearly the same copy of a page',
   videoCount: 'null: no media came',
-  imageCount: 'likewise',
 };
 
 type ColumnType = 'text' | 'numeric';

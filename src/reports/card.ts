@@ -17,6 +17,8 @@ export interface CardAd {
   daysRunning?: number | undefined;
   active?: boolean | undefined;
   copies?: number | undefined;
+  /** What its reader noted, such as `hook: question`. */
+  labels?: readonly string[] | undefined;
   /** The address of the ad's own page, where there is one. */
   href?: string | undefined;
   /** A picture by its address, such as `data:image/jpeg;base64,…`, or why there is none. */
@@ -57,8 +59,13 @@ export function cardHtml(ad: CardAd): string {
   const seconds = line === undefined || line === title ? '' : `<p class="soft clamp" dir="auto">${text(line)}</p>`;
   const name = text(title ?? line ?? 'Ad without words');
   const linked = href === undefined ? name : `<a href="${escaped(href)}">${name}</a>`;
-  return `<li class="card"><div class="frame hue${hueOf(pageName ?? id)}">${shown}${badge}</div><div class="facts"><p class="soft" dir="auto">${text(pageName ?? 'Advertiser unknown')}</p><h3 class="clamp" dir="auto">${linked}</h3>${seconds}<p class="run">${runText(ad)}</p>${domain ? `<p class="soft">${text(domain)}</p>` : ''}<p class="id">${text(id)}</p></div></li>`;
+  return `<li class="card"><div class="frame hue${hueOf(pageName ?? id)}">${shown}${badge}</div><div class="facts"><p class="soft" dir="auto">${text(pageName ?? 'Advertiser unknown')}</p><h3 class="clamp" dir="auto">${linked}</h3>${seconds}${labelsHtml(ad)}<p class="run">${runText(ad)}</p>${domain ? `<p class="soft">${text(domain)}</p>` : ''}<p class="id">${text(id)}</p></div></li>`;
 }
+
+const labelsHtml = ({ labels = [] }: CardAd): string =>
+  labels.length === 0
+    ? ''
+    : `<p class="labels">${labels.map((label) => `<span dir="auto">${text(label)}</span>`).join(' ')}</p>`;
 
 /** `92 days, running · since 21 Aug 2026 · ×3`; of an ad whose state is not known, when it was last seen. */
 export function runText({ daysRunning, active, startedAt, lastSeenAt, copies = 1 }: CardAd): string {

@@ -69,6 +69,8 @@ ${hues}
 .badge { position: absolute; inset-block-start: 8px; inset-inline-start: 8px; max-width: calc(100% - 16px); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; background: rgb(20 18 16 / 0.78); color: #fff; font-size: 11.5px; font-weight: 600; border-radius: 6px; padding: 2px 7px }
 .facts { padding: 11px 13px 12px; display: grid; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
 .clamp { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden }
+.labels { display: flex; flex-wrap: wrap; gap: 4px; margin-top: 3px }
+.labels span { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; padding: 0 6px; font-size: 11.5px; max-width: 100% }
 .run { color: var(--soft); margin-top: 3px }
 .run b { color: var(--ink); font-weight: 600 } .run .running { color: var(--run) }
 .id { color: var(--soft); font: 11px / 1.4 ui-monospace, Menlo, Consolas, monospace; overflow-wrap: anywhere }

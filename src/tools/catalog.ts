@@ -6,6 +6,7 @@ import { getAccount } from './get-account.ts';
 import { getAd } from './get-ad.ts';
 import { getCredits } from './get-credits.ts';
 import { getPage } from './get-page.ts';
+import { labelAds } from './label-ads.ts';
 import { listCollectionItems } from './list-collection-items.ts';
 import { listCollections } from './list-collections.ts';
 import { queryAds } from './query-ads.ts';
@@ -26,6 +27,7 @@ export const tools: readonly Tool[] = [
   gatherAds,
   queryAds,
   viewAds,
+  labelAds,
   exportAds,
   writeReport,
   listCollections,

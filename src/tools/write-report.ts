@@ -3,6 +3,7 @@ import { AdLibraryError, invalidRequest, withDeadline } from '../api/call.ts';
 import { chartOf } from '../charts/chart.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
 import { factsOf, newestGatherings } from '../dataset/gatherings.ts';
+import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { count } from '../present/list-text.ts';
 import { listed, quote, word } from '../present/safe-text.ts';
@@ -160,7 +161,11 @@ async function makeSection(
   if (unknown.length > 0) {
     problems.push(`${listed(unknown.map(word))} ${unknown.length === 1 ? 'is' : 'are'} not in the dataset.`);
   }
-  made.ads = [...items.values()].map((item) => cardOf(objectOf(item) as Fields, { ...item, now: context.now }));
+  const labels = labelsByAd(contents, new Set(items.keys()));
+  made.ads = [...items].map(([key, item]) => {
+    const { card, address } = cardOf(objectOf(item) as Fields, { ...item, now: context.now });
+    return { card: { ...card, labels: labelTexts(labels.get(key)) }, address };
+  });
   shown.ads = made.ads.map(({ card }) => card);
   made.problem = problems.join(' ') || undefined;
   shown.problem ??= made.problem;

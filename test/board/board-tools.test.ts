@@ -57,6 +57,15 @@ test('board_ads costs nothing, and names what the dataset does not have', async 
   expect(ads.map(({ id }) => id)).toEqual([idOf(3), idOf(2)]);
   expect([missing, left]).toEqual([['nowhere'], []]);
   expect(offered).toEqual(['search_ads', 'list_collections', 'add_collection_item']);
+  await server.call('label_ads', {
+    labels: [
+      { adId: idOf(2), label: 'hook', value: 'question' },
+      { adId: idOf(2), label: 'new' },
+    ],
+  });
+  const labelled = await board<BoardAds>('board_ads', { ids: [idOf(3), idOf(2)], detail: 'full' });
+  const labels = [{ label: 'hook', value: 'question' }, { label: 'new' }];
+  expect(labelled.ads.map((ad) => ad.labels)).toEqual([undefined, labels]);
   expect(service.requests.length).toBe(before);
   const facts = {
     pageName: 'Copperquill',

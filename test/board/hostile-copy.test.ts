@@ -63,8 +63,21 @@ const hostile = () => [
 inChromium('copy that means harm', { timeout: 60_000 }, () => {
   const boards = boardTest(hostile);
   const shownAds = { tool: 'gather_ads', args: { maxAds: 50, maxCredits: 50 } };
+  const label = async () => {
+    const server = await boards.server;
+    await server.call('gather_ads', shownAds.args);
+    const labels = [...scripts, ...writing].flatMap((text, index) =>
+      [0, 1].map((more) => ({
+        adId: uuidOf(`copy ${index + more}`),
+        label: text.slice(0, 40),
+        value: text.slice(0, 200),
+      })),
+    );
+    expect((await server.call('label_ads', { labels })).data.labelled).toBe(labels.length);
+  };
 
   test.each([1180, 360])('is shown as text, %d pixels wide', async (width) => {
+    await label();
     const shown = await boards.show({ ...shownAds, width });
     await shown.board.locator('#title', { hasText: `${copies.length + 1} ads` }).waitFor();
     for (const mode of ['Timeline', 'Cards']) {

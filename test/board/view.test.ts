@@ -81,6 +81,28 @@ inChromium('the board in a host', () => {
     expect(shown.calls.filter(({ name }) => name !== 'board_pictures')).toHaveLength(calls);
   });
 
+  test('shows labels, and filters by their values', async () => {
+    const server = await boards.server;
+    await server.call('gather_ads', { maxAds: 90, maxCredits: 50 });
+    const values = ['question', 'price', '"><script>window.top.broken = true</script>'];
+    const labels = Array.from({ length: 30 }, (_, at) => ({ adId: idOf(at), label: 'hook', value: values[at % 3] }));
+    const angle = { adId: idOf(0), label: 'angle' };
+    await server.call('label_ads', { labels: [...labels, angle] });
+    const shown = await boards.show(gathered);
+    await reads(shown, '90 ads');
+    await shown.board.getByRole('button', { name: /^All filters/ }).click();
+    const hooks = shown.board.getByRole('group', { name: 'hook', exact: true });
+    expect(await hooks.locator('.chip').count()).toBe(3);
+    await chip(shown, 'question').click();
+    await reads(shown, '10 of 90 ads');
+    expect(await shown.board.locator('.card .labels').first().textContent()).toBe('hook: question');
+    await chip(shown, 'angle').click();
+    await reads(shown, '1 of 90 ads');
+    await shown.board.locator('#list .open').first().click();
+    expect(await shown.board.locator('dialog .labels span').allTextContents()).toEqual(['hook: question', 'angle']);
+    await server.call('label_ads', { labels: [...labels, angle], remove: true });
+  });
+
   test('sorts, and shows runs on one axis', async () => {
     const shown = await boards.show(gathered);
     await reads(shown, '90 ads');

@@ -15,6 +15,8 @@ beforeAll(async () => {
   stage = await setStage();
   demo = await startServer({ config: { demo: true } });
   await demo.call('gather_ads', { filters: { countries: ['DE'] }, maxCredits: 30 });
+  const [[adId]] = (await demo.call('query_ads', { sql: 'SELECT id FROM ads LIMIT 1' })).data.rows as [[string]];
+  await demo.call('label_ads', { labels: [{ adId, label: 'hook', value: 'question' }] });
 });
 afterAll(async () => {
   await demo.close();

@@ -53,6 +53,20 @@ describeEveryServer('any replica', (server) => {
     expect(service.charged).toBe(charged);
   });
 
+  test('keeps the labels that two of them write at once, for all of them', async () => {
+    const { service, replicas } = await between(50);
+    const [one, other, third] = replicas;
+    await one.call('gather_ads', gather);
+    const label = (replica: Replica, label: string) =>
+      replica.call('label_ads', { labels: service.ads.map(({ id: adId }) => ({ adId, label, value: 'x' })) });
+    const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const results = await Promise.all(names.map((name, at) => label(at % 2 ? one : other, name)));
+    for (const { data, text } of results) expect(data, text).toMatchObject({ labelled: 50, unknown: [] });
+    expect(results[0]?.text).not.toContain('process');
+    const sql = 'SELECT label, count(*) FROM labels JOIN ads ON adId = id GROUP BY 1 ORDER BY 1';
+    expect((await third.call('query_ads', { sql })).data.rows).toEqual(names.map((name) => [name, 50]));
+  });
+
   test('goes on with a gathering whose replica was killed, and pays no page twice that was saved', async () => {
     const { service, replicas } = await between(450, { args: ['--timeout-ms', '60000'] });
     const [one, other] = replicas;

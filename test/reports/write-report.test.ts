@@ -63,6 +63,8 @@ async function hostileReport(parts: Parts) {
       media: index === 0 ? [{ type: 'THUMB', url: image, nr: 0 }] : [],
     })),
   );
+  const labels = hostile.map((text, at) => ({ adId: ids[at], label: text.slice(0, 40), value: text.slice(0, 200) }));
+  expect((await parts.server.call('label_ads', { labels })).data.labelled).toBe(hostile.length);
   const headings = hostile.map((text) => text.slice(0, 200));
   return await report(parts, {
     title: headings[0],
@@ -91,6 +93,7 @@ describe('a report', () => {
       { pageId: 'a', page: { pageName: 'Brew & Leaf' }, duplicates: 3, media: [{ type: 'THUMB', url: image, nr: 0 }] },
       { pageId: 'b', page: { pageName: 'Other' }, media: [{ type: 'THUMB', url: gone, nr: 0 }] },
     );
+    await server.call('label_ads', { labels: [{ adId: shown, label: 'hook', value: '<b>question' }] });
     const before = parts.upstream.requests.length;
     const { html, data, text } = await report(parts, {
       sections: [
@@ -118,6 +121,7 @@ describe('a report', () => {
     expect(order.map((part) => html.lastIndexOf(part))).toEqual(
       order.map((part) => html.lastIndexOf(part)).toSorted(ascending),
     );
+    expect(html.match(/>hook: &#60;b&#62;question</g)).toHaveLength(1);
     expect(html).toContain('<bdi>Brew &#38; Leaf</bdi>');
     expect(html.match(/<img src="data:image\/jpeg;base64,\/9j/g)).toHaveLength(1);
     expect(html).toContain('No picture: ');

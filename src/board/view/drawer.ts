@@ -1,7 +1,7 @@
 import type { BoardAd } from '../payload.ts';
 import { button, byId, el } from './elements.ts';
 import { askAbout, canSave, openSave } from './frame.ts';
-import { type AdList, runBar } from './list.ts';
+import { type AdList, labelsOf, runBar } from './list.ts';
 import { problemOf, type View } from './state.ts';
 import { country, day, formatOf, label, monogramOf, number, round, runOf, stateOf, titleOf } from './words.ts';
 
@@ -81,8 +81,9 @@ function contentOf(ad: BoardAd, view: View, { isWhole, problem }: Filling): HTML
     problem,
     isWhole ? cardsOf(ad, view) : undefined,
     runBar(ad, view.state.axis),
+    labelsOf(ad),
     factsOf(ad),
-  ].filter((part) => part !== undefined);
+  ].filter((part) => part !== undefined && part !== false);
 }
 
 function pictureOf(ad: BoardAd, { pictures }: View): HTMLElement {

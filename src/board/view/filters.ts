@@ -1,9 +1,9 @@
 import { button, byId, el, refill } from './elements.ts';
-import { type FacetName, type FacetValue, facets, facetValues, toggled, type View } from './state.ts';
+import { type FacetName, type FacetValue, facetOf, facetValues, toggled, type View } from './state.ts';
 import { number } from './words.ts';
 
 /** Values of each facet in the short row, and in the full view until a reader asks for all. */
-const inShortRow: Record<FacetName, number> = { state: 1, format: 2, cta: 1, advertiser: 2, country: 1, month: 1 };
+const inShortRow: Partial<Record<FacetName, number>> = { format: 2, advertiser: 2 };
 const inGroup = 12;
 
 /** Filters with counts. Choosing one filters at once, and costs nothing. */
@@ -24,7 +24,7 @@ export function createChips(view: View): { draw(): void } {
       class: 'chip',
       'aria-pressed': String(isChosen),
       'data-key': `${facet} ${value}`,
-      title: facets[facet].title,
+      title: facetOf(facet).title,
     });
     element.append(el('span', { dir: 'auto' }, text), el('small', {}, number(ads)));
     return element;
@@ -37,14 +37,14 @@ export function createChips(view: View): { draw(): void } {
     return button(text, onClick, { class: 'chip quiet', 'aria-expanded': String(isOpen), 'data-key': 'all filters' });
   };
   const clear = () => button('Clear', () => view.update({ chosen: {} }), { class: 'chip quiet', 'data-key': 'clear' });
-  const isFiltered = () => Object.values(view.state.chosen).some((values) => values.size > 0);
+  const isFiltered = () => Object.values(view.state.chosen).some((values) => (values?.size ?? 0) > 0);
 
   const shortRow = (all: readonly FacetValue[][]) => {
     const { length } = view.state.ads;
     // What none or all of the ads have would filter nothing.
     const shown = all.flatMap((values) =>
       values.filter(
-        ({ facet, isChosen, ads }, index) => isChosen || (index < inShortRow[facet] && ads > 0 && ads < length),
+        ({ facet, isChosen, ads }, index) => isChosen || (index < (inShortRow[facet] ?? 1) && ads > 0 && ads < length),
       ),
     );
     const hidden = all.flat().length - shown.length;
@@ -57,7 +57,7 @@ export function createChips(view: View): { draw(): void } {
     ...all.map((values) => {
       const facet = values[0]?.facet ?? 'state';
       const shown = whole.has(facet) ? values : values.filter(({ isChosen }, index) => isChosen || index < inGroup);
-      const { title } = facets[facet];
+      const { title } = facetOf(facet);
       const chips = el('div', { class: 'chips' }, ...shown.map(chip));
       if (shown.length < values.length) chips.append(more(facet, values.length - shown.length));
       return el(

@@ -97,6 +97,7 @@ export function adCard(ad: BoardAd, view: View): HTMLLIElement {
     el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
     button(title, () => view.openAd(ad), { class: 'open', dir: 'auto', 'data-key': ad.id }),
     line !== undefined && el('p', { class: 'line', dir: 'auto' }, line),
+    labelsOf(ad),
     runFacts(ad),
   );
 }
@@ -117,6 +118,11 @@ export function adRow(ad: BoardAd, view: View): HTMLLIElement {
     runBar(ad, view.state.axis),
     runFacts(ad),
   );
+}
+
+export function labelsOf({ labels = [] }: BoardAd): HTMLElement | false {
+  const texts = labels.map(({ label, value }) => (value === undefined ? label : `${label}: ${value}`));
+  return labels.length > 0 && el('p', { class: 'labels' }, ...texts.map((text) => el('span', { dir: 'auto' }, text)));
 }
 
 function frameOf(ad: BoardAd, { pictures }: View): HTMLElement {

@@ -108,24 +108,53 @@ export const facets = {
   month: { title: 'Started', values: ({ startedAt }) => one(startedAt?.slice(0, 7)), read: month, inOrder: true },
 } satisfies Record<string, Facet>;
 
-export type FacetName = keyof typeof facets;
-export const facetNames = Object.keys(facets) as FacetName[];
+/** Those of the service, and one for each label, as `#hook`. */
+export type FacetName = keyof typeof facets | `#${string}`;
+
+const isOfLabel = (name: FacetName): name is `#${string}` => name.startsWith('#');
+
+export function facetOf(name: FacetName): Facet {
+  if (!isOfLabel(name)) return facets[name];
+  const title = name.slice(1);
+  return {
+    title,
+    values: ({ labels = [] }) => labels.flatMap(({ label, value = '' }) => (label === title ? [value] : [])),
+    read: (value) => value || title,
+  };
+}
+
+/** Labels by which one can filter. */
+const maxLabels = 12;
+
+function facetNamesOf(ads: readonly BoardAd[]): FacetName[] {
+  const labels = new Set<FacetName>();
+  for (const ad of ads) for (const { label } of ad.labels ?? []) if (labels.size < maxLabels) labels.add(`#${label}`);
+  return [...(Object.keys(facets) as FacetName[]), ...labels];
+}
 
 /** The chosen values: any of those of one facet, and all facets together. */
 export type Chosen = Partial<Record<FacetName, ReadonlySet<string>>>;
 
-/** The facets with chosen values of which an ad has none, as bits. */
-function lackedBy(ad: BoardAd, chosen: Chosen): number {
-  let lacked = 0;
-  facetNames.forEach((name, index) => {
-    const wanted = chosen[name];
-    if (wanted?.size && !facets[name].values(ad).some((value) => wanted.has(value))) lacked |= 1 << index;
-  });
-  return lacked;
+/** The facets with chosen values of which an ad has none. */
+const lackedBy = (ad: BoardAd, chosen: readonly ChosenFacet[]): FacetName[] =>
+  chosen.flatMap(({ name, facet, wanted }) => (facet.values(ad).some((value) => wanted.has(value)) ? [] : [name]));
+
+interface ChosenFacet {
+  name: FacetName;
+  facet: Facet;
+  wanted: ReadonlySet<string>;
 }
 
-export const filtered = (ads: readonly BoardAd[], chosen: Chosen): BoardAd[] =>
-  ads.filter((ad) => lackedBy(ad, chosen) === 0);
+const chosenFacets = (chosen: Chosen): ChosenFacet[] =>
+  (Object.keys(chosen) as FacetName[]).flatMap((name) => {
+    const wanted = chosen[name];
+    return wanted?.size ? [{ name, facet: facetOf(name), wanted }] : [];
+  });
+
+export function filtered(ads: readonly BoardAd[], chosen: Chosen): BoardAd[] {
+  const facets = chosenFacets(chosen);
+  return ads.filter((ad) => lackedBy(ad, facets).length === 0);
+}
 
 export interface FacetValue {
   facet: FacetName;
@@ -137,12 +166,13 @@ export interface FacetValue {
 
 /** The values of each facet with the number of ads that choosing each would show beside the other facets. */
 export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue[][] {
-  const lacked = ads.map((ad) => lackedBy(ad, chosen));
-  return facetNames.map((facet, index) => {
-    const { values, read, inOrder }: Facet = facets[facet];
+  const chosenNow = chosenFacets(chosen);
+  const lacked = ads.map((ad) => lackedBy(ad, chosenNow));
+  return facetNamesOf(ads).map((facet) => {
+    const { values, read, inOrder } = facetOf(facet);
     const counts = new Map<string, number>();
     ads.forEach((ad, at) => {
-      const isCounted = ((lacked[at] ?? 0) & ~(1 << index)) === 0;
+      const isCounted = lacked[at]?.every((name) => name === facet) === true;
       for (const value of values(ad)) counts.set(value, (counts.get(value) ?? 0) + Number(isCounted));
     });
     const all = [...counts].map(([value, ads]) => {

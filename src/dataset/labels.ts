@@ -1,0 +1,58 @@
+import * as z from 'zod';
+import { sanitizeLine } from '../present/safe-text.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import type { RecordsById } from '../state/own-records.ts';
+import { isoTime } from './tables.ts';
+
+/** What a person noted of an ad, in the model's words: plain text of one line each. */
+export interface Label {
+  label: string;
+  value: string | null;
+}
+
+export interface AdLabel extends Label {
+  /** As the service spells it, where the ad is still there. */
+  adId: string;
+  /** In ISO text. */
+  labelledAt: string;
+}
+
+/** Characters of each. */
+export const maxLabel = 40;
+export const maxValue = 200;
+
+/** Without what nobody sees, on one line, and the same for texts that look the same. */
+export const cleanLabel = (text: string): string => sanitizeLine(text).normalize('NFC');
+
+/** A label as it is kept: one for each ad and name. A name has no line break. */
+export const labelId = (adId: string, label: string): string => `${idKey(adId)}\n${label}`;
+const Kept = z.object({ value: z.string().nullable(), at: z.number().min(0).max(8.64e15) });
+export const keptLabel = (value: string | null, at: number): z.output<typeof Kept> => ({ value, at });
+
+/** The labels of ads by the keys of their ids; all of them, or of some ads. */
+export function labelsByAd({ labels }: { labels: RecordsById }, wanted?: ReadonlySet<string>): Map<string, AdLabel[]> {
+  const found = new Map<string, AdLabel[]>();
+  for (const [id, kept] of labels) {
+    const [adId = '', label = ''] = id.split('\n');
+    const known = wanted === undefined || wanted.has(adId) ? Kept.safeParse(kept).data : undefined;
+    if (known === undefined) continue;
+    const one = { adId, label, value: known.value, labelledAt: isoTime(known.at) };
+    const others = found.get(adId);
+    if (others) others.push(one);
+    else found.set(adId, [one]);
+  }
+  return found;
+}
+
+/** What SQL sees: by ad, with the ids as `ads` has them. */
+export function labelRows(contents: DatasetContents): AdLabel[] {
+  const byAd = labelsByAd(contents);
+  const spelled = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
+  return [...byAd].flatMap(([key, labels]) => labels.map((one) => ({ ...one, adId: spelled.get(key) ?? key })));
+}
+
+/** `hook: question`, and of those that are too many only how many more there are. */
+export function labelTexts(labels: readonly Label[] = [], max = 12): string[] {
+  const texts = labels.slice(0, max).map(({ label, value }) => (value === null ? label : `${label}: ${value}`));
+  return labels.length > max ? [...texts, `+${labels.length - max} more`] : texts;
+}

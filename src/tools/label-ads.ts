@@ -1,0 +1,77 @@
+import * as z from 'zod';
+import { cleanLabel, keptLabel, labelId, maxLabel, maxValue } from '../dataset/labels.ts';
+import { count } from '../present/list-text.ts';
+import { listed, word } from '../present/safe-text.ts';
+import { idKey } from '../state/dataset.ts';
+import { defineTool, isShort, mustBeShort } from './tool.ts';
+
+/** A text of one line that is cleaned before it is measured. */
+const cleanText = (max: number, least: number) =>
+  z
+    .string()
+    .overwrite(cleanLabel)
+    .refine((text) => text.length >= least, 'must have a character that can be seen')
+    .refine((text) => [...text].length <= max, `must be at most ${max} characters`);
+
+export const labelAds = defineTool({
+  name: 'label_ads',
+  title: 'Label gathered ads',
+  description: 'Keep notes on ads (hook, offer …), never sent to the service. The same label again replaces its value.',
+  guide: 'label_ads keeps what you see in them, so that it can be counted.',
+  annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  example: ({ adIds }) => ({
+    labels: adIds.slice(0, 2).flatMap((adId) => [
+      { adId, label: 'hook', value: 'question' },
+      { adId, label: 'worth a look' },
+    ]),
+  }),
+  operations: [],
+  input: z.strictObject({
+    labels: z
+      .array(
+        z.strictObject({
+          adId: z.string().refine(isShort, mustBeShort),
+          label: cleanText(maxLabel, 1),
+          value: cleanText(maxValue, 0).optional(),
+        }),
+      )
+      .min(1)
+      .max(200),
+    remove: z.boolean().optional(),
+  }),
+  output: z.looseObject({ labelled: z.number(), unknown: z.array(z.string()), note: z.string().optional() }),
+  async run({ labels, remove = false }, { dataset, now }) {
+    const { own, contents } = await dataset();
+    const { ads } = await contents();
+    const known = new Set(ads.map(({ id }) => idKey(id)));
+    const isThere = ({ adId }: { adId: string }) => known.has(idKey(adId));
+    const ids = new Map(labels.map((one) => [labelId(one.adId, one.label), one]));
+    const change = await own.update('label', (kept) => {
+      const chosen = [...ids].filter(([id, one]) => (remove ? kept.has(id) : isThere(one)));
+      const changed = new Set(chosen.map(([, { adId }]) => idKey(adId)));
+      return {
+        ...(remove
+          ? { removed: chosen.map(([id]) => id) }
+          : { put: chosen.map(([id, { value }]) => [id, keptLabel(value || null, now)] as const) }),
+        result: { labelled: chosen.length, ads: changed.size, changed },
+      };
+    });
+    const others = labels.filter((one) => !isThere(one) && !change.changed.has(idKey(one.adId)));
+    return {
+      labelled: change.labelled,
+      ads: change.ads,
+      unknown: [...new Set(others.map(({ adId }) => adId))],
+      ...(!own.isLasting && !remove && { note: endsWithProcess }),
+    };
+  },
+  render({ labelled, ads, unknown, note }, { remove }) {
+    const what = `${count(labelled, 'label')} of ${count(ads, 'ad')}`;
+    const lines = [remove ? `Removed ${what}.` : `Kept ${what}.`];
+    if (unknown.length > 0)
+      lines.push(`Not in the dataset: ${listed(unknown.map(word))}. Searches and gather_ads bring ads into it.`);
+    if (note) lines.push(note);
+    return lines.join('\n');
+  },
+});
+
+const endsWithProcess = 'Labels are in memory: they end with the process of this server.';
