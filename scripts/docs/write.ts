@@ -8,6 +8,7 @@ import { replaceMarked } from './marked.ts';
 import { badges, withLabels, withManifestPublisher, withRegistryPublisher } from './publisher.ts';
 import { withQuestions } from './questions.ts';
 import { withPackage } from './registry-file.ts';
+import { withResults } from './results.ts';
 import { withSettings } from './settings-table.ts';
 import { withTools, withToolsInFull } from './tools-table.ts';
 import { withTypes } from './types.ts';
@@ -27,6 +28,7 @@ await rewrite('README.md', (readme) => {
   return withQuestions(withInstallLinks(withTools(facts)));
 });
 await rewrite('docs/tools.md', (page) => withExamples(withToolsInFull(page)));
+await rewrite('docs/results.md', withResults);
 await rewrite('docs/settings.md', withSettings);
 await rewrite('docs/host-evidence.md', withHosts);
 await rewrite('docs/programs.md', withTypes);
