@@ -88,7 +88,7 @@ async function main() {
   const [[, other = 0, otherDays = 0] = [], [, videos = 0, videoDays = 0] = []] = rows;
   const share = Math.round((100 * videos) / (videos + other));
   tell('What share of the ads in Germany are videos, and do they run longer than the others?', [
-    `${videos} of ${videos + other} ads, ${share} %, are videos.`,
+    `${videos} of ${videos + other} ads, ${share}%, are videos.`,
     `${videoDays > otherDays ? 'Yes, they do' : 'No, they do not'}: half of them have run ${videoDays} days or longer;`,
     `of the other ads, half have run ${otherDays} days or longer.`,
   ]);

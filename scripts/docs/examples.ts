@@ -16,7 +16,7 @@ async function examples(): Promise<Map<string, string>> {
 }
 
 /** Results hold text of third parties: a fence longer than any in it. */
-function fenced(text: string): string {
+export function fenced(text: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
   return `${fence}text\n${text}\n${fence}`;

@@ -30,7 +30,7 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
       const { items } = await ask('search_ads', { filters, limit: 3 });
       const ads = items.map(
         ({ pageName, headline, daysRunning, duplicates }) =>
-          `${pageName}, “${headline}”: ${daysRunning} days, in ${duplicates} copies`,
+          `${pageName}, “${headline}”: ${daysRunning} days, ${duplicates} copies`,
       );
       return `${ads.join('; ')}.`;
     },
@@ -45,7 +45,7 @@ const questions: { question: string; tools: string; answer(ask: Ask): Promise<st
       const [others = [], videos = []] = (await ask('query_ads', { sql })).rows;
       const share = Math.round((100 * Number(videos[1])) / read);
       const longer = Number(videos[2]) > Number(others[2]) ? 'Yes, they do' : 'No, they do not';
-      return `${videos[1]} of ${read}, ${share} %. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is no sample.`;
+      return `${videos[1]} of ${read}, ${share}%. ${longer}: half of the videos have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ${read} ads were read, so this is no sample.`;
     },
   },
   {
@@ -85,7 +85,7 @@ export async function answeredQuestions(): Promise<Answered[]> {
 export async function withQuestions(readme: string): Promise<string> {
   const parts = (await answeredQuestions()).map(
     ({ question, answer, tools, credits }) =>
-      `> **${question}**\n>\n> ${answer}\n>\n> <sub>${tools} · ${credits === 0 ? 'nothing charged' : `${credits} credit${credits === 1 ? '' : 's'}`}</sub>`,
+      `> **${question}**\n>\n> ${answer}\n>\n> <sub>${tools} · ${credits === 0 ? 'free' : `${credits} credit${credits === 1 ? '' : 's'}`}</sub>`,
   );
   return replaceMarked(readme, 'questions', parts.join('\n\n'));
 }

@@ -5,6 +5,7 @@ import { withHosts } from '../../scripts/docs/hosts-table.ts';
 import { withInstallLinks } from '../../scripts/docs/install-links.ts';
 import { replaceMarked } from '../../scripts/docs/marked.ts';
 import { withQuestions } from '../../scripts/docs/questions.ts';
+import { withSessions } from '../../scripts/docs/sessions.ts';
 import { withSettings } from '../../scripts/docs/settings-table.ts';
 import { firstSentences, withTools, withToolsInFull } from '../../scripts/docs/tools-table.ts';
 import { withTypes } from '../../scripts/docs/types.ts';
@@ -17,7 +18,7 @@ const readme = read('README.md');
 const page = read('docs/tools.md');
 
 test('README fits on a few screens', () => {
-  expect(readme.split('\n').length).toBeLessThan(200);
+  expect(readme.split('\n').length).toBeLessThan(191);
 });
 
 test('the tools, and which cost credits, are listed as the code has them', () => {
@@ -62,11 +63,18 @@ test('README’s figures are those of the benchmarks, to the hundred', () => {
   const [ours, service] = (row ?? [])
     .slice(1)
     .map((tokens) => (100 * Math.round(Number(tokens) / 100)).toLocaleString('en-US'));
-  expect(readme).toContain(`about ${service} tokens as the service sends it costs your assistant about ${ours} (`);
+  expect(readme).toContain(
+    `it about ${ours} tokens of text; as the service sends it, the same ad takes about ${service} (`,
+  );
 });
 
 test('README’s links are those of the script', () => {
   expect(withInstallLinks(readme)).toBe(readme);
+});
+
+test('the sessions are those that the demo gives', async () => {
+  const page = read('docs/sessions.md');
+  expect(await withSessions(page)).toBe(page);
 });
 
 test('a part that lost its place is missed', () => {

@@ -1,0 +1,168 @@
+import { startServer, type TestServer } from '../../test/support/server.ts';
+import { day, fenced } from './examples.ts';
+import { replaceMarked } from './marked.ts';
+
+/** What the sessions read of results. */
+interface Data {
+  items: {
+    id: string;
+    name: string;
+    pageId: string;
+    pageName: string;
+    headline: string;
+    daysRunning: number;
+    adCount: number;
+  }[];
+  total: number;
+  counts: { filters: { displayFormat?: string[] }; total: number }[];
+  estimate: { ads: number; pages: number; credits: number | null; atMost?: number };
+  read: number;
+  rows: (string | number)[][];
+  uri: string;
+  methods: string;
+  sections: { heading: string }[];
+  receipt: { charged: number };
+}
+
+/** One session: what is asked and answered, with every call and its text in between. */
+class Session {
+  readonly #lines: string[] = [];
+  readonly #server: TestServer;
+
+  constructor(server: TestServer) {
+    this.#server = server;
+  }
+
+  person(text: string): void {
+    this.#lines.push(`> **You:** ${text}`);
+  }
+
+  assistant(text: string): void {
+    this.#lines.push(`> **Assistant:** ${text}`);
+  }
+
+  says(text: string): void {
+    this.#lines.push(text);
+  }
+
+  async call(name: string, args: Record<string, unknown>): Promise<Data> {
+    const { text, data, isError } = await this.#server.call(name, args);
+    if (isError) throw new Error(text);
+    const call = fenced(`${name} ${JSON.stringify(args)}\n\n${text}`);
+    this.#lines.push(
+      `<details><summary><code>${name}</code></summary>\n\n<!-- example ${name} -->\n${call}\n\n</details>`,
+    );
+    return data as unknown as Data;
+  }
+
+  /** A file that was written, as far as it is worth reading here. */
+  async file(uri: string, lines: number): Promise<void> {
+    const [content] = (await this.#server.client.readResource({ uri })).contents;
+    const text = content && 'text' in content ? content.text.replace('\uFEFF', '') : '';
+    const all = text.trimEnd().split('\n');
+    const shown = all.slice(0, lines).join('\n');
+    const left = all.length > lines ? `\n… ${all.length - lines} more lines` : '';
+    this.#lines.push(`<!-- example file -->\n${fenced(shown + left)}`);
+  }
+
+  text(): string {
+    return this.#lines.join('\n\n');
+  }
+}
+
+const sessions: Record<string, (session: Session) => Promise<void>> = { competitor, share, shortlist };
+
+async function competitor(session: Session): Promise<void> {
+  session.person(
+    'What does Lichtwerft advertise, and which message does it repeat? I need a report for my colleagues.',
+  );
+  const found = await session.call('search_pages', { filters: { query: 'Lichtwerft' }, limit: 1 });
+  const page = found.items[0];
+  const filters = { pageId: page?.pageId };
+  const { total, counts } = await session.call('count_ads', { filters, by: 'displayFormat' });
+  const { estimate } = await session.call('gather_ads', { filters, maxCredits: 0 });
+  const price = estimate.credits === null ? `at most ${estimate.atMost} credits` : `${estimate.credits} credits`;
+  const formats = counts.map((part) => `${part.total} ${part.filters.displayFormat?.[0]}`).join(', ');
+  session.assistant(`${page?.pageName} has ${total} ads: ${formats}. Reading all of them costs ${price}. Shall I?`);
+  session.person('Yes.');
+  const { receipt } = await session.call('gather_ads', { filters, maxCredits: estimate.credits ?? estimate.atMost });
+  const sql = `SELECT min(firstLine) AS message, count(*) AS ads, max(daysRunning) AS longest, sum(active) AS running FROM ads WHERE pageId = '${page?.pageId}' AND variant IS NOT NULL GROUP BY variant ORDER BY ads DESC, longest DESC`;
+  const { rows } = await session.call('query_ads', { sql, limit: 5 });
+  const [message, ads, longest] = rows[0] ?? [];
+  const starts = `SELECT startedMonth, count(*) AS ads FROM ads WHERE pageId = '${page?.pageId}' GROUP BY 1 ORDER BY 1`;
+  const report = await session.call('write_report', {
+    title: `What ${page?.pageName} advertises`,
+    sections: [
+      {
+        heading: 'The message it repeats',
+        text: `“${message}” stands in ${ads} ads, the longest of which ran ${longest} days.`,
+        sql,
+      },
+      { heading: 'When its ads started', sql: starts, chart: 'bar' },
+      {
+        heading: 'The ads',
+        adIds: (
+          await session.call('query_ads', {
+            sql: `SELECT id FROM ads WHERE pageId = '${page?.pageId}' ORDER BY daysRunning DESC`,
+            limit: 3,
+          })
+        ).rows.map(([id]) => id),
+      },
+    ],
+  });
+  session.assistant(
+    `Reading cost ${receipt.charged} credits in the end. ${page?.pageName} repeats “${message}” most: ${ads} ads, the longest of which ran ${longest} days. The report has ${report.sections.length} sections: ${report.sections.map(({ heading }) => heading.toLowerCase()).join(', ')}.`,
+  );
+  session.says('A report of this kind, in one HTML file: [report.html](pictures/report.html).');
+}
+
+async function share(session: Session): Promise<void> {
+  const filters = { countries: ['DE'] };
+  session.person('What share of the ads in Germany are videos, and do they run longer? I want to cite it.');
+  const { total } = await session.call('count_ads', { filters, split: [{ displayFormat: ['VIDEO'] }] });
+  await session.call('gather_ads', { filters, maxAds: 1000, maxCredits: 40 });
+  const sql = `SELECT displayFormat = 'VIDEO' AS isVideo, count(*) AS ads, median(daysRunning) AS medianDays FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' GROUP BY 1 ORDER BY 1`;
+  const [others = [], videos = []] = (await session.call('query_ads', { sql })).rows;
+  const percent = Math.round((100 * Number(videos[1])) / total);
+  session.assistant(
+    `${videos[1]} of ${total} ads are videos, ${percent}%. Half of them have run ${videos[2]} days or longer; of the other ads, half have run ${others[2]} days or longer. All ads that match were read, so this is no sample.`,
+  );
+  session.person('Give me the table and how it came about.');
+  const table = `SELECT id, pageName, displayFormat, startedAt, daysRunning FROM ads JOIN ad_countries USING (id) WHERE country = 'DE' ORDER BY daysRunning DESC`;
+  const { uri, methods } = await session.call('export_ads', { sql: table, name: 'ads-in-germany' });
+  session.says('The table begins:');
+  await session.file(uri, 4);
+  session.says('And the note beside it:');
+  await session.file(methods, 60);
+}
+
+async function shortlist(session: Session): Promise<void> {
+  session.person('Which ads that promise free shipping have run longest in the US, and still run? Show them to me.');
+  const filters = { query: '"free shipping"', countries: ['US'], active: true, sort: 'daysRunning' };
+  const { items } = await session.call('search_ads', { filters, limit: 3 });
+  const adIds = items.map(({ id }) => id);
+  await session.call('view_ads', { adIds });
+  const ads = items.map(({ pageName, headline, daysRunning }) => `${pageName}, “${headline}” (${daysRunning} days)`);
+  session.assistant(`${ads.join('; ')}. You see them on the board, where the host draws it.`);
+  session.person('Save the first one, and give me all three as a sheet for Excel.');
+  const { items: collections } = await session.call('list_collections', {});
+  const collection = collections.find(({ name }) => name === 'Saved ads');
+  await session.call('add_collection_item', { collectionId: collection?.id, itemType: 'ads', itemId: adIds[0] });
+  const ids = adIds.map((id) => `'${id}'`).join(', ');
+  const sql = `SELECT pageName, headline, daysRunning, duplicates, landingDomain FROM ads WHERE id IN (${ids}) ORDER BY daysRunning DESC`;
+  await session.call('export_ads', { sql, format: 'xlsx', name: 'free-shipping' });
+  session.assistant(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
+}
+
+/** docs/sessions.md with every session as the demo gives it on the day of the examples. */
+export async function withSessions(page: string): Promise<string> {
+  let written = page;
+  for (const [name, play] of Object.entries(sessions)) {
+    const server = await startServer({ config: { demo: true }, now: () => day });
+    const session = new Session(server);
+    await play(session);
+    await server.close();
+    written = replaceMarked(written, `session ${name}`, `\n${session.text()}\n`);
+  }
+  return written;
+}
