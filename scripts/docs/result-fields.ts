@@ -238,6 +238,8 @@ export const results: Record<string, Fields> = {
   label_ads: {
     labelled: 'number: labels that were written, or removed with `remove`',
     unknown: 'string[]: ids that are not in the dataset',
+    ads: 'number: ads whose labels changed',
+    'note?': note,
   },
   write_report: {
     uri: 'string: the file as a resource, for an hour',

@@ -58,7 +58,7 @@ class Session {
   /** A file that was written, as far as it is worth reading here. */
   async file(uri: string, lines: number): Promise<void> {
     const [content] = (await this.#server.client.readResource({ uri })).contents;
-    const text = content && 'text' in content ? content.text.replace('\uFEFF', '') : '';
+    const text = content && 'text' in content ? content.text.replace('\uFEFF', '').replaceAll('\r', '') : '';
     const all = text.trimEnd().split('\n');
     const shown = all.slice(0, lines).join('\n');
     const left = all.length > lines ? `\n… ${all.length - lines} more lines` : '';
