@@ -13,7 +13,7 @@ import {
 } from './dataset.ts';
 import { MemoryRecords, type RecordTable } from './own-records.ts';
 import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State } from './state.ts';
-import type { Change, Documents, Known } from './store/documents.ts';
+import type { DocumentChange, Documents, Known } from './store/documents.ts';
 import { storeLedger } from './store/store-ledger.ts';
 import { type Turns, turnsOver } from './turns.ts';
 
@@ -173,10 +173,7 @@ export class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'ch
     return { version, doc: doc as Doc | undefined, now, ageMs: 0 };
   }
 
-  async update<Doc, Result>(
-    key: string,
-    change: (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>,
-  ): Promise<Result> {
+  async update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const { doc, now, version } = this.known<Doc>(key);
     const { next, ttlMs = 0, result } = change(doc, now, version);
     if (next === undefined) return result;

@@ -6,9 +6,12 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import { AdLibraryError, raceAbort } from '../../api/call.ts';
-import type { CreditAccount, CreditLedger } from '../../credits/ledger.ts';
+import type { CreditLedger } from '../../credits/ledger.ts';
 import { parsedLine } from '../record-lines.ts';
-import { type Account, creditAccount, emptyAccount, passTime, readBalance, reserve, settle } from '../store/account.ts';
+import type { Account } from '../store/account.ts';
+import type { DocumentChange } from '../store/documents.ts';
+import { onlyHere } from '../store/parts.ts';
+import { type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
 import { ownFolder, syncFolder } from './account-file.ts';
 import { hasEnded, takeLock, unless } from './file-lock.ts';
 
@@ -25,26 +28,22 @@ export interface DailyLedgerOptions {
 /** Where a folder keeps what calls from a shell spent. */
 export const creditsFolder = (files: string): string => join(files, 'credits');
 
-/** What was spent on one day by one key. */
-interface Day {
-  /** In UTC, as ISO text. */
-  day: string;
-  /** Counts up with each change. */
-  version: number;
-  account: Account;
-}
-
 const amount = z.number().min(0);
-const Day = z.object({
-  day: z.iso.date(),
+/** What was spent on one day by one key. The version counts up with each change. */
+const Written = z.object({
   version: z.int(),
   account: z.looseObject({
-    ...{ spent: amount, uncertain: z.number(), calls: amount, paidAt: amount, number: amount },
+    ...{ day: z.iso.date(), spent: amount, uncertain: z.number(), calls: amount, paidAt: amount, number: amount },
     ...{ savedCalls: amount, savedCredits: amount, prices: z.string() },
     leases: z.record(z.string(), z.looseObject({ credits: amount, owner: z.string(), at: z.number() })),
     settled: z.array(z.string()),
   }),
 });
+
+interface Written {
+  version: number;
+  account: Account;
+}
 
 /** No call lasts longer: a lease that is older belongs to a process that died, even if another one has its number now. */
 const maxLeaseMs = 15 * 60_000;
@@ -60,108 +59,82 @@ const maxLooks = 10;
  */
 export function dailyCreditLedger({ folder, baseUrl, apiKey, now, warn }: DailyLedgerOptions): CreditLedger {
   const path = join(creditsFolder(folder), `${hash('sha256', `${baseUrl}\n${apiKey}`).slice(0, 32)}.json`);
-  const owner = `${process.pid} ${hostname()}`;
-  let known = newDay(now());
+  return storeLedger({
+    documents: accountInFile(path, now),
+    keyOf: () => path,
+    presence: {
+      ...onlyHere,
+      id: `${process.pid} ${hostname()} ${randomUUID()}`,
+      isDead: (owner, at) => hasEnded(owner) || Math.abs(now() - at) > maxLeaseMs,
+    },
+    begin: (account, at) => beginDay(account, new Date(at).toISOString().slice(0, 10)),
+    onLost: (error) => warn('what a call cost could not be counted', { file: path, error: String(error) }),
+  });
+}
+
+/** Prices are still known, and what is under way is still reserved. */
+function beginDay(account: Account, day: string): void {
+  if (account.day !== undefined && day > account.day) {
+    Object.assign(account, { spent: 0, uncertain: 0, calls: 0, savedCalls: 0, savedCredits: 0 });
+    for (const [id, { booked }] of Object.entries(account.leases)) if (booked) delete account.leases[id];
+  }
+  if (account.day === undefined || day > account.day) account.day = day;
+}
+
+/** The one document of a file. */
+function accountInFile(path: string, now: () => number): StoreLedgerOptions['documents'] {
+  let known: Written | undefined;
   let turn: Promise<unknown> = Promise.resolve();
-
-  const readNow = async (): Promise<Day> => {
+  const read = async (): Promise<Written | undefined> => {
     const text = await readFile(path, 'utf8').catch(unless('ENOENT'));
-    const read = text === undefined ? newDay(now()) : (parsedLine(Day, text) as Day | undefined);
-    if (read === undefined) throw new Error('it is damaged; delete it to begin the day anew');
-    const today = dayOf(now());
-    if (today > read.day) beginDay(read, today);
-    passTime(read.account, now(), (_, lease) => hasEnded(lease.owner) || Math.abs(now() - lease.at) > maxLeaseMs);
-    known = read;
-    return read;
+    known = text === undefined ? undefined : (parsedLine(Written, text) as Written | undefined);
+    if (text !== undefined && known === undefined) throw new Error('it is damaged; delete it to begin the day anew');
+    return known;
   };
-  /** Changes it, after all changes that this process or another one has begun. */
-  const update = async <Result>(change: (account: Account) => Result): Promise<{ result: Result; after: Day }> => {
-    const work = async () => {
-      await ownFolder(dirname(path));
-      const signal = AbortSignal.timeout(lockOptions.maxMs);
-      const unlock = await takeLock(`${path}.lock`, { ...lockOptions, signal });
-      try {
-        const day = await readNow();
-        const result = change(day.account);
-        day.version++;
-        await replace(path, JSON.stringify(day));
-        return { result, after: day };
-      } finally {
-        unlock();
-      }
-    };
-    const done = turn.then(work);
-    turn = done.catch(() => {});
-    return done;
+  const locked = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    await ownFolder(dirname(path));
+    const signal = AbortSignal.timeout(lockOptions.maxMs);
+    const unlock = await takeLock(`${path}.lock`, { ...lockOptions, signal });
+    return work().finally(unlock);
   };
-  const unavailable = (error: unknown) => {
+  const unavailable = (error: unknown): never => {
     const problem = `What calls have spent today cannot be read or written in ${path}: ${error instanceof Error ? error.message : error}.`;
-    return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
+    throw new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
   };
-  const failed = (error: unknown) =>
-    warn('what a call cost could not be counted', { file: path, error: String(error) });
-
+  const as = <Doc>(written: Written | undefined) => ({
+    version: String(written?.version ?? ''),
+    doc: written?.account as Doc | undefined,
+    now: now(),
+  });
   return {
-    read: async () =>
-      viewOf(
-        await readNow().catch((error) => {
-          throw unavailable(error);
-        }),
-      ),
-    estimate: async () => viewOf(await readNow().catch(() => known)),
-    reserve: async (tenantId, requestOf) => {
-      const id = randomUUID();
-      const { result, after } = await update((account) => {
-        const request = requestOf(creditAccount(account));
-        return { request, kind: reserve(account, request, { id, owner, now: now() }) };
-      }).catch((error) => {
-        throw unavailable(error);
-      });
-      const { kind, request } = result;
-      if (kind === 'wait') return { kind, version: String(after.version) };
-      if (kind === 'refused') return { kind, account: viewOf(after) };
-      const { credits, paid, line } = request;
-      const lease = { id, tenantId, credits, paid, line, number: after.account.number };
-      return { kind, lease, account: viewOf(after) };
+    // Other processes may have changed it since.
+    known: () => ({ ...as(known), ageMs: Number.POSITIVE_INFINITY }),
+    /** After all changes that this process or another one has begun. */
+    update: <Doc, Result>(_: string, change: DocumentChange<Doc, Result>) => {
+      const work = () =>
+        locked(async () => {
+          const before = await read();
+          const { doc, version } = as<Doc>(before);
+          const { next, result } = change(doc, now(), version);
+          if (!next) return result;
+          const written = { version: (before?.version ?? 0) + 1, account: next as unknown as Account };
+          await replace(path, JSON.stringify(written));
+          known = written;
+          return result;
+        });
+      const done = turn.then(work).catch(unavailable);
+      turn = done.catch(() => {});
+      return done;
     },
     /** Also when nothing has changed for a while: a process that died changes nothing. */
     changed: async (_, version, signal) => {
       for (let looks = 0; looks < maxLooks; looks++) {
         await raceAbort(wait(lookMs), signal);
-        if (String((await readNow().catch(() => known)).version) !== version) return;
+        if (as(await read().catch(() => known)).version !== version) return;
       }
     },
-    settle: async (_, settlement, lease) => {
-      await update((account) => {
-        settle(account, lease?.id ?? randomUUID(), settlement, { hasLease: lease !== undefined, now: now() });
-        // Nothing is settled twice within one process.
-        account.settled = [];
-      }).catch(failed);
-    },
-    saved: async (_, credits) => {
-      const { after } = await update((account) => {
-        account.savedCalls++;
-        account.savedCredits += credits;
-      }).catch(() => ({ after: known }));
-      return viewOf(after);
-    },
-    readBalance: async (_, credits) =>
-      (await update((account) => readBalance(account, credits, now())).catch(() => undefined))?.result,
   };
 }
-
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
-
-const newDay = (at: number): Day => ({ day: dayOf(at), version: 0, account: emptyAccount() });
-
-/** Prices are still known, and what is under way is still reserved. */
-function beginDay(known: Day, day: string): void {
-  known.day = day;
-  Object.assign(known.account, { spent: 0, uncertain: 0, calls: 0, savedCalls: 0, savedCredits: 0 });
-  for (const [id, { booked }] of Object.entries(known.account.leases)) if (booked) delete known.account.leases[id];
-}
-
-const viewOf = ({ account, day }: Day): CreditAccount => ({ ...creditAccount(account), day });
 
 /** All of it is on the disk before it has its name. */
 async function replace(path: string, text: string): Promise<void> {

@@ -10,6 +10,8 @@ import type { Prices, PriceTable } from '../../credits/prices.ts';
 
 /** What is known of the credits of one tenant, as it is written. All times are by the clock of the store. */
 export interface Account {
+  /** The day (UTC, ISO text) that it is about, if it is about one. */
+  day?: string;
   spent: number;
   uncertain: number;
   calls: number;
@@ -64,9 +66,10 @@ export function lifetimeOf(account: Account): number {
 const open = ({ leases }: Account) => Object.values(leases).filter(({ booked }) => booked === undefined);
 
 export function creditAccount(account: Account = emptyAccount()): CreditAccount {
-  const { spent, uncertain, calls, remaining, savedCalls, savedCredits, prices } = account;
+  const { spent, uncertain, calls, remaining, savedCalls, savedCredits, prices, day } = account;
   const leases = open(account);
   return {
+    ...(day !== undefined && { day }),
     ...{ spent, uncertain, calls, remaining, savedCalls, savedCredits },
     reserved: leases.reduce((sum, { credits }) => sum + credits, 0),
     paidUnderWay: leases.filter(({ paid }) => paid).length,

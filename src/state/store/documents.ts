@@ -5,11 +5,14 @@ import type { Seal } from './seal.ts';
 import type { Seen, Store } from './store.ts';
 
 /** What becomes of a document: the next one for so long, `null` to remove it, or nothing. */
-export interface Change<Doc, Result> {
+interface Change<Doc, Result> {
   next?: Doc | null;
   ttlMs?: number;
   result: Result;
 }
+
+/** Gets a document, the time and the version. It may run again, and what it returned last counts. */
+export type DocumentChange<Doc, Result> = (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>;
 
 /** A document as it was at some time. */
 export interface Known<Doc> {
@@ -69,14 +72,8 @@ export class Documents {
     return known && { ...known, ageMs: this.#options.elapsed() - known.cameAt };
   }
 
-  /**
-   * Changes a document. If the store does not answer, the change may have been made all the same, or be made later.
-   * @param change gets the document, the time and the version. It may run again, and what it returned last counts.
-   */
-  update<Doc, Result>(
-    key: string,
-    change: (doc: Doc | undefined, now: number, version: string) => Change<Doc, Result>,
-  ): Promise<Result> {
+  /** Changes a document. If the store does not answer, the change may have been made all the same, or be made later. */
+  update<Doc, Result>(key: string, change: DocumentChange<Doc, Result>): Promise<Result> {
     const began = ++this.#requests;
     return this.#inTurn(key, async () => {
       for (let known = this.#remembered<Doc>(key); ; ) {

@@ -30,6 +30,12 @@ interface Waiting {
   bytes: number;
 }
 
+interface RetryOptions {
+  bytes?: number;
+  /** Runs if it is in vain to try again, or there is no room for that. */
+  giveUp?(error: unknown): void;
+}
+
 /** What the store has to hear of although it does not answer: tried again until it does, in bounded memory. */
 export class Retries {
   readonly #waiting = new Set<Waiting>();
@@ -41,11 +47,8 @@ export class Retries {
     this.#maxBytes = maxBytes;
   }
 
-  /**
-   * Does it now, or whenever it works. Work that was done although it seemed to fail is done again: it has to mind.
-   * @param giveUp runs if it is in vain to try again, or there is no room for that
-   */
-  async do(work: () => Promise<unknown>, { bytes = 1000, giveUp = (_: unknown) => {} } = {}): Promise<void> {
+  /** Does it now, or whenever it works. Work that was done although it seemed to fail is done again: it has to mind. */
+  async do(work: () => Promise<unknown>, { bytes = 1000, giveUp = () => {} }: RetryOptions = {}): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -79,7 +82,9 @@ export class Retries {
 
 /** Where nobody else shares what is kept: nobody dies, nothing is lost, and nothing has to be tried again. */
 export const onlyHere = { id: '', epoch: '', isDead: () => false, confirm: async () => {}, lost: async () => {} };
-export const atOnce: Pick<Retries, 'do'> = { do: async (work) => void (await work().catch(() => {})) };
+export const atOnce: Pick<Retries, 'do'> = {
+  do: async (work, { giveUp = () => {} } = {}) => void (await work().catch(giveUp)),
+};
 
 const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
 

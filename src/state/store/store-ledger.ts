@@ -36,6 +36,10 @@ export interface StoreLedgerOptions {
   retries?: Pick<Retries, 'do'>;
   keyOf(tenantId: string): string;
   newId?: () => string;
+  /** What becomes of an account before anything else. */
+  begin?(account: Account, now: number): void;
+  /** Receives why something that was charged could not be recorded. */
+  onLost?(error: unknown): void;
 }
 
 const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
@@ -52,7 +56,7 @@ function learns({ learn }: Settlement, prices: Prices): boolean {
 /** The ledger over a store: an account is a document, which the rules of `account.ts` change. */
 export function storeLedger(options: StoreLedgerOptions): CreditLedger {
   const { documents, presence = onlyHere, retries = atOnce, keyOf } = options;
-  const { newId = () => randomBytes(9).toString('base64url') } = options;
+  const { newId = () => randomBytes(9).toString('base64url'), begin = () => {}, onLost = () => {} } = options;
   /** Leases whose calls are in progress here. One of this process that is not among them is lost. */
   const own = new Set<string>();
   /** The numbers of the last leases, and in which store: if a later one has no higher number, that lost some. */
@@ -67,6 +71,7 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
     const { epoch } = presence;
     const changed = await documents.update<Account, Changed>(keyOf(tenantId), (doc, now, version) => {
       const account = doc ?? emptyAccount();
+      begin(account, now);
       const hasPassed = passTime(account, now, (id, { owner, at }) =>
         owner === presence.id ? !own.has(id) : presence.isDead(owner, at),
       );
@@ -114,7 +119,10 @@ export function storeLedger(options: StoreLedgerOptions): CreditLedger {
    * that is still under way finds another version, so that it is in vain.
    */
   const settleOnce = (tenantId: string, id: string, settlement: Settlement, hasLease: boolean) => {
-    const giveUp = () => void own.delete(id);
+    const giveUp = (error: unknown) => {
+      own.delete(id);
+      if (!recordsNothing(settlement)) onLost(error);
+    };
     const work = async () => {
       await change(tenantId, (account, now) => {
         const isChanged = settle(account, id, settlement, { hasLease, now });
