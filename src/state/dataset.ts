@@ -363,25 +363,23 @@ export class MemoryDataset {
   }
 }
 
-type Seen = Pick<ItemVersion, 'at' | 'order'>;
-
-/** Ads or pages that have their place, and when the same answer came first. */
-export type OrderedBatch = ItemBatch & { order: number; since?: Seen };
+/** Ads or pages that have their place. */
+export type OrderedBatch = ItemBatch & { order: number };
 
 /** What is an ad or a page in an answer. */
-export function recordsOf({ items, text: _, since, ...source }: OrderedBatch): DatasetRecord[] {
-  return items().flatMap((item) => recordOf(item, source, since ?? source) ?? []);
+export function recordsOf({ items, text: _, ...source }: OrderedBatch): DatasetRecord[] {
+  return items().flatMap((item) => recordOf(item, source) ?? []);
 }
 
-type Source = Omit<OrderedBatch, 'items' | 'text' | 'since'>;
+type Source = Omit<OrderedBatch, 'items' | 'text'>;
 
-function recordOf(item: unknown, { type, ...source }: Source, since: Seen): DatasetRecord | undefined {
+function recordOf(item: unknown, { type, ...source }: Source): DatasetRecord | undefined {
   if (typeof item !== 'object' || item === null) return;
   const { id, pageId } = item as { id?: unknown; pageId?: unknown };
   const name = type === 'ads' ? id : pageId;
   const json = typeof name === 'string' ? jsonOf(item) : undefined;
   if (typeof name !== 'string' || name.trim() === '' || json === undefined) return;
-  return { ...source, kind: type, id: name, since: since.at, sinceOrder: since.order, json };
+  return { ...source, kind: type, id: name, since: source.at, sinceOrder: source.order, json };
 }
 
 /** Undefined for an object that is nested deeper than it can be written. */

@@ -268,10 +268,6 @@ const maxUnread = 16 * MB;
 const typicalAnswer = 100_000;
 const answerOverhead = 1000;
 
-/** Whether an answer says only that all is as it was. */
-const isRepeated = (last: OrderedBatch, { type, text, order }: OrderedBatch): boolean =>
-  text !== undefined && text === last.text && type === last.type && order > last.order;
-
 interface UnreadAnswer {
   tenantId: string;
   batch: OrderedBatch;
@@ -360,11 +356,6 @@ export class MemoryDatasets implements Datasets {
   }
 
   #push(tenantId: string, batch: OrderedBatch): void {
-    const last = this.#unread.findLast((answer) => answer.tenantId === tenantId);
-    if (last && isRepeated(last.batch, batch)) {
-      last.batch = { ...batch, since: last.batch.since ?? last.batch };
-      return;
-    }
     const size = answerOverhead + (batch.text?.length ?? typicalAnswer);
     this.#unread.push({ tenantId, batch, size });
     this.#unreadSize += size;

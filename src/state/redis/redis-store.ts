@@ -21,12 +21,10 @@ export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver =
   open: (onError) => redisStore(address, onError, log),
 });
 
-const silent: StateLog = { error: () => {}, warn: () => {}, info: () => {} };
-
 /** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
-export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog = silent): Store {
+export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): Store {
   const driver = openDriver(address, onError);
-  const memory = new RedisMemory(() => driver.send(undefined, ['INFO']), log);
+  const memory = memoryOfRedis(() => driver.send(undefined, ['INFO']), log);
   const run = async ({ text, sha }: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]) => {
     const rest = [String(keys.length), ...keys, ...args];
     try {
@@ -190,42 +188,37 @@ const goodEnoughMs = 2000;
 const nearlyFull = 0.8;
 const roomAgain = 0.75;
 
-/** Looks whether Redis has room, and logs once what is wrong with how it is set up. */
-class RedisMemory {
-  readonly #info: () => Promise<unknown>;
-  readonly #log: StateLog;
-  readonly #warned = new Set<string>();
-  #checkedAt = Number.NEGATIVE_INFINITY;
-  #isTight = false;
-
-  constructor(info: () => Promise<unknown>, log: StateLog) {
-    this.#info = info;
-    this.#log = log;
-  }
-
-  /** Whether what can be done without should not be kept, so that there is room for what was spent. */
-  isTight(): boolean {
-    if (performance.now() - this.#checkedAt > goodEnoughMs) void this.check().catch(() => {});
-    return this.#isTight;
-  }
-
-  async check(): Promise<void> {
-    this.#checkedAt = performance.now();
-    const lines = String(await this.#info()).split('\r\n');
-    const info = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
-    const [used, max] = [Number(info.get('used_memory') ?? 0), Number(info.get('maxmemory') ?? 0)];
-    const policy = info.get('maxmemory_policy') ?? 'noeviction';
+/**
+ * Looks whether what can be done without should not be kept, so that there is room for what was spent, and logs once what
+ * is wrong with how Redis is set up.
+ */
+function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
+  const warned = new Set<string>();
+  const warnOnce = (message: string, fields?: Record<string, unknown>) => {
+    if (!warned.has(message)) log.warn(message, fields);
+    warned.add(message);
+  };
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let isTight = false;
+  const check = async () => {
+    checkedAt = performance.now();
+    const lines = String(await info()).split('\r\n');
+    const facts = new Map(lines.map((line) => line.split(':')).map(([name, value]) => [name, value]));
+    const [used, max] = [Number(facts.get('used_memory') ?? 0), Number(facts.get('maxmemory') ?? 0)];
+    const policy = facts.get('maxmemory_policy') ?? 'noeviction';
     if (max > 0 && policy !== 'noeviction')
-      this.#warn('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
-    if (info.get('aof_enabled') === '0')
-      this.#warn('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
-    this.#isTight = max > 0 && used > (this.#isTight ? roomAgain : nearlyFull) * max;
-  }
-
-  #warn(message: string, fields?: Record<string, unknown>): void {
-    if (!this.#warned.has(message)) this.#log.warn(message, fields);
-    this.#warned.add(message);
-  }
+      warnOnce('the shared state may forget what was spent: set maxmemory-policy to noeviction', { policy });
+    if (facts.get('aof_enabled') === '0')
+      warnOnce('the shared state is lost if Redis restarts, and budgets close then: set appendonly to yes');
+    isTight = max > 0 && used > (isTight ? roomAgain : nearlyFull) * max;
+  };
+  return {
+    check,
+    isTight: () => {
+      if (performance.now() - checkedAt > goodEnoughMs) void check().catch(() => {});
+      return isTight;
+    },
+  };
 }
 
 /** The part of the client that is the same for a server, a cluster and Sentinel. */
