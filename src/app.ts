@@ -12,7 +12,7 @@ import type { OpenCalls } from './mcp/call-tool.ts';
 import { type Catalog, createCatalog } from './mcp/catalog.ts';
 import { type DescribedTool, describedTools } from './mcp/described-tools.ts';
 import type { OwnPictures, Resolve } from './pictures/fetch-picture.ts';
-import type { OpenPictures } from './pictures/pictures.ts';
+import type { OpenPictures, PictureOptions, Pictures } from './pictures/pictures.ts';
 import type { ReplicaState } from './state/store/store-state.ts';
 import { version } from './version.ts';
 
@@ -268,6 +268,18 @@ function picturesOf({ config, upstream, elapsed, random, resolve }: CallsOptions
     return opened;
   };
   return { open, close: async () => (await opened)?.close() };
+}
+
+/** Fetches pictures for a local library under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
+export async function openPictures({ hosts, now }: Pick<PictureOptions, 'hosts' | 'now'>): Promise<PictureFetch> {
+  const opened = (await import('./pictures/pictures.ts')).openPictures({ hosts, userAgent, now, random: () => 0 });
+  const pictures = opened.of('library');
+  return { fetch: (address, signal) => pictures.original(address, signal), close: () => opened.close() };
+}
+
+export interface PictureFetch {
+  fetch: Pictures['original'];
+  close(): Promise<void>;
 }
 
 /** A local library serves the pictures of its ads itself. */

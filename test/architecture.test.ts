@@ -61,7 +61,7 @@ const mayImport: Record<string, string[]> = {
   mcp: ['mcp', 'board', 'tools', 'dataset', 'pictures', 'present', 'answers', 'state', 'credits', 'api', 'log'],
   serve: ['serve', 'mcp', 'pictures', 'present', 'state', 'api', 'log'],
   raster: ['raster'],
-  library: ['library', 'reports', 'language', 'present', 'api'],
+  library: ['library', 'reports', 'pictures', 'language', 'present', 'api'],
   config: ['config', 'api', 'log'],
   'src/app.ts': [
     'api',

@@ -94,9 +94,14 @@ export const examples: Readonly<Record<string, readonly string[]>> = {
     'ad-library-mcp library serve --demo',
     'ad-library-mcp library serve --database ads.db --port 4000',
   ],
+  'library pictures': [
+    'ad-library-mcp library pictures',
+    'ad-library-mcp library pictures --folder pictures --max-mb 500',
+  ],
   'library import': [
     'ad-library-mcp library import ads.jsonl pages.jsonl --database ads.db',
     'cat ads.jsonl | ad-library-mcp library import -',
+    'ad-library-mcp library import ads.jsonl --pictures',
   ],
   'library key': ['ad-library-mcp library key create --name Laptop', 'ad-library-mcp library key list'],
   'library key create': [

@@ -1,3 +1,6 @@
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { openPictures } from '../app.ts';
 import { SettingsError } from '../config/read-config.ts';
 import { isLoopback } from '../config/setting-values.ts';
 import type { Config } from '../config/settings.ts';
@@ -9,8 +12,12 @@ import {
   importOutcome,
   importText,
   type KeyOptions,
+  keepPicturesOf,
   keysText,
   listKeys,
+  picturesPlan,
+  picturesProgress,
+  picturesText,
   progressLine,
   revokeKey,
   serveDemoLibrary,
@@ -58,7 +65,9 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
     case 'library serve':
       return serve(options, target);
     case 'library import':
-      return importAll(job.files, target, options);
+      return importAll(job, target, options);
+    case 'library pictures':
+      return pictures({ ...job.options, isAgain: true }, target, options);
     case 'library filters':
       print(`${JSON.stringify(describedFilters(), null, 2)}\n`);
       return 0;
@@ -74,21 +83,74 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
   }
 }
 
-async function importAll(files: string[], target: DatabaseOptions, { stdin, say, isTerminal }: LibraryCommandOptions) {
-  let shown: string | undefined;
-  const onProgress = (progress: ImportProgress) => {
-    const line = progressLine(progress);
-    // In one line of the terminal, which is written over.
-    if (isTerminal && line !== shown) say(`\r${line}`);
-    shown = line;
-  };
-  const reports = await importFiles(target, files, { stdin, onProgress }).catch((error) => {
+async function importAll(
+  { files, options: { pictures: chosen, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
+  target: DatabaseOptions,
+  options: LibraryCommandOptions,
+) {
+  const { stdin, say, isTerminal } = options;
+  const onProgress = progressLines(options);
+  // Whoever writes --pictures before the files does not name a folder.
+  const isFile = typeof chosen === 'string' && statSync(chosen, { throwIfNoEntry: false })?.isFile() === true;
+  const named = isFile ? [chosen, ...files] : files;
+  if (named.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
+  const reports = await importFiles(target, named, {
+    stdin,
+    onProgress: (progress: ImportProgress) => onProgress(progressLine(progress)),
+  }).catch((error) => {
     throw readable(error);
   });
   for (const report of reports) say(`${isTerminal ? '\n' : ''}${importText(report)}\n`);
   const { exitCode, note } = importOutcome(reports);
   if (note) say(`ad-library-mcp: ${note}\n`);
-  return exitCode;
+  if (chosen === undefined) return exitCode;
+  const folder = isFile || chosen === true ? undefined : chosen;
+  return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));
+}
+
+/** Shows one line after the other in the same line of a terminal. */
+function progressLines({ isTerminal, say }: LibraryCommandOptions) {
+  let shown: string | undefined;
+  return (line: string) => {
+    if (isTerminal && line !== shown) say(`\r${line}`);
+    shown = line;
+  };
+}
+
+interface PictureCommand {
+  folder?: string | undefined;
+  maxMb?: number | undefined;
+  isAgain: boolean;
+}
+
+async function pictures(
+  { folder: chosen, maxMb = 2000, isAgain }: PictureCommand,
+  target: DatabaseOptions,
+  options: LibraryCommandOptions,
+) {
+  const { config, say, isTerminal, now } = options;
+  if (!(maxMb > 0)) throw new SettingsError(['--max-mb takes a number above 0']);
+  const folder = resolve(chosen ?? `${target.database}.pictures`);
+  const limits = { folder, maxBytes: maxMb * 1e6 };
+  const onProgress = progressLines(options);
+  let isPlanned = false;
+  const opened = await openPictures({ hosts: config.mediaHosts, now });
+  try {
+    const report = await keepPicturesOf(target, {
+      ...limits,
+      isAgain,
+      fetch: opened.fetch,
+      onProgress(progress) {
+        if (!isPlanned) say(`${picturesPlan(progress.of, limits)}\n`);
+        else onProgress(picturesProgress(progress));
+        isPlanned = true;
+      },
+    });
+    say(`${isTerminal ? '\n' : ''}${picturesText(report)}\n`);
+    return report.isFull ? 1 : 0;
+  } finally {
+    await opened.close();
+  }
 }
 
 /** Reports a file that cannot be read as a wrong argument. */

@@ -6,7 +6,8 @@ import { addHelp, callHelp, everyCommand, importHelp, problemText, style } from 
 export type Job =
   | { [Name in Plain]: { name: Name; flags: Flags } }[Plain]
   | { name: 'call'; flags: Flags; tool: string; args?: string; options: OptionValues }
-  | { name: 'library import'; flags: Flags; files: string[] }
+  | { name: 'library import'; flags: Flags; files: string[]; options: OptionValues }
+  | { name: 'library pictures'; flags: Flags; options: OptionValues }
   | { name: 'library key create'; flags: Flags; options: OptionValues }
   | { name: 'library key revoke'; flags: Flags; key: string };
 
@@ -43,6 +44,12 @@ const ofDatabase: Pick<CommandLine, 'settings' | 'texts'> = {
   texts: { database: 'File of the local library (default: ad-library.db)' },
 };
 
+const ofPictures: typeof ofDatabase = {
+  settings: ['database', 'mediaHosts', 'logLevel'],
+  texts: { ...ofDatabase.texts, mediaHosts: 'Where pictures may be fetched from: public, none, or hosts' },
+};
+const maxMb = ['--max-mb <number>', 'how large the folder may become, in megabytes (default: 2000)', Number] as const;
+
 const namesIn = (text: string): string[] => text.split(',').map((name) => name.trim());
 
 /** A group stands before its commands. */
@@ -78,9 +85,15 @@ const commands: Readonly<Record<string, CommandLine>> = {
   },
   'library import': {
     does: 'load ads and pages into the database',
-    ...ofDatabase,
-    words: [{ as: 'files', form: '<files...>', help: 'files to load; - for standard input' }],
+    ...ofPictures,
+    options: [['--pictures [folder]', 'then fetch the pictures of ads that have none yet'], maxMb],
+    words: [{ as: 'files', form: '[files...]', help: 'files to load; - for standard input' }],
     after: importHelp,
+  },
+  'library pictures': {
+    does: 'fetch the pictures of ads that are in the database, also those that could not be fetched before',
+    ...ofPictures,
+    options: [['--folder <folder>', 'where they are kept (default: the database with .pictures at its end)'], maxMb],
   },
   'library filters': { does: 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them', settings: ['logLevel'] },
   'library key': { does: 'API keys of the local library' },

@@ -24,6 +24,8 @@ export interface Pictures {
    * the signal aborts or too many pictures are waiting, never for what a host does.
    */
   thumbnail(address: string, options: ThumbnailOptions): Promise<Thumbnail>;
+  /** The bytes as the host sent them, once they could be decoded under the limits; or why they are not kept. */
+  original(address: string, signal: AbortSignal): Promise<Original>;
   /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
   sheet(tiles: readonly SheetTile[], options: SheetOptions): Promise<Sheet>;
   /** A chart as JPEG, at most 200,000 bytes. */
@@ -38,6 +40,7 @@ interface ThumbnailOptions {
 }
 
 type Thumbnail = { jpeg: Uint8Array } | NotShown;
+type Original = { bytes: Uint8Array; format: PictureFormat } | NotShown;
 
 interface NotShown {
   reason: string;
@@ -229,25 +232,44 @@ class CallerPictures implements Pictures {
     }
   }
 
+  async original(address: string, signal: AbortSignal): Promise<Original> {
+    const decoded = await this.#decode(address, smallSide, signal);
+    return 'reason' in decoded ? { reason: decoded.reason } : decoded;
+  }
+
   async #make(address: string, side: number, signal: AbortSignal): Promise<Thumbnail> {
-    const { fetches, fetch, workers, cached } = this.#parts;
+    const decoded = await this.#decode(address, side, signal);
+    if ('reason' in decoded && decoded.isUnread) return { reason: decoded.reason };
+    const made = 'reason' in decoded ? { reason: decoded.reason } : { jpeg: decoded.jpeg };
+    const bytes = 'jpeg' in made ? made.jpeg.length : 0;
+    this.#parts.cached.set(this.#tenantId, `${side} ${address}`, { value: made, bytes });
+    return made;
+  }
+
+  async #decode(address: string, side: number, signal: AbortSignal): Promise<Decoded> {
+    const { fetches, fetch, workers } = this.#parts;
     const tenantId = this.#tenantId;
     const end = await fetches.take(tenantId, signal);
     try {
       const fetched = await fetch(address, signal);
-      if ('reason' in fetched) return fetched;
+      if ('reason' in fetched) return { ...fetched, isUnread: true };
       const { bytes } = fetched;
       const header = readHeader(bytes);
-      if ('reason' in header) return header;
-      const drawn = await workers.draw({ type: 'thumbnail', format: header.format, bytes, side }, { tenantId, signal });
-      const made = 'failed' in drawn ? { reason: failures[drawn.failed] } : drawn;
-      cached.set(tenantId, `${side} ${address}`, { value: made, bytes: 'jpeg' in made ? made.jpeg.length : 0 });
-      return made;
+      if ('reason' in header) return { ...header, isUnread: true };
+      const { format } = header;
+      const drawn = await workers.draw({ type: 'thumbnail', format, bytes, side }, { tenantId, signal });
+      return 'failed' in drawn ? { reason: failures[drawn.failed] } : { bytes, format, jpeg: drawn.jpeg };
     } finally {
       end();
     }
   }
 }
+
+/** A decoded picture and its thumbnail. What was not even read may be tried again at once. */
+type Decoded = { bytes: Uint8Array; format: PictureFormat; jpeg: Uint8Array } | { reason: string; isUnread?: true };
+
+/** Where nobody looks at the thumbnail. */
+const smallSide = 32;
 
 /** To the worker; it answers each before it takes the next. */
 export type DrawRequest =

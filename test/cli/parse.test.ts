@@ -48,7 +48,7 @@ describe('a command line', () => {
     ['library serve --database ads.db', { name: 'library serve', flags: { database: 'ads.db' } }],
     [
       'library import a.jsonl - --database ads.db',
-      { name: 'library import', flags: { database: 'ads.db' }, files: ['a.jsonl', '-'] },
+      { name: 'library import', flags: { database: 'ads.db' }, files: ['a.jsonl', '-'], options: {} },
     ],
     [
       'library key create --name Ci --scopes ads:read --credits 5 --no-subscription --database x.db',
@@ -73,10 +73,7 @@ describe('a command line', () => {
     ['library create --name x', "unknown command 'create' (Did you mean library key create?)"],
     ['--port 1', "unknown option '--port' (it belongs to http, library serve)"],
     ['stdio --metrics', "unknown option '--metrics' (it belongs to http)"],
-    [
-      '--database x',
-      "unknown option '--database' (it belongs to library serve, library import, library key create, …)",
-    ],
+    ['--database x', "unknown option '--database' (it belongs to library serve, library import, library pictures, …)"],
     ['--demo=maybe', '--demo takes no value'],
     ['http --read-only=no', '--read-only takes no value'],
     ['library key create --unmetered=yes', '--unmetered takes no value'],
@@ -90,7 +87,6 @@ describe('a command line', () => {
     ['--api-key secret', "unknown option '--api-key'"],
     ['http extra', "too many arguments for 'http'. Expected 0 arguments but got 1."],
     ['--base-url', "option '--base-url <url>' argument missing"],
-    ['library import', "missing required argument 'files'"],
     ['library key revoke', "missing required argument 'key'"],
     ['library', 'library needs a command'],
     ['library key', 'library key needs a command'],
@@ -134,6 +130,7 @@ const commands = [
   'library',
   'library serve',
   'library import',
+  'library pictures',
   'library key',
   'library key create',
   'library filters',

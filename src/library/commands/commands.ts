@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { DatabaseInUse, type DatabaseLock, type LockOptions, lockDatabase, type Owner } from '../database/lock.ts';
 import type { ImportReport } from '../import/import.ts';
+import { type KeepOptions, type KeptPictures, keepPictures, type PicturesReport } from '../import/pictures.ts';
 import { demoLibrary, openLibrary } from '../open.ts';
 import type { KeyInfo, KeyOptions, Keys } from '../service/accounts.ts';
 import { isSame } from '../service/request.ts';
@@ -107,6 +108,13 @@ export async function importFiles(
   });
 }
 
+/**
+ * `library pictures`, and `library import --pictures`: fetches the pictures of ads into a folder, for the library of this
+ * process or of another. @throws DatabaseInUse, or Error when a file cannot be written
+ */
+export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): Promise<PicturesReport> =>
+  withLibrary(target, ({ pictures }) => keepPictures(pictures, options));
+
 async function sizeOf(file: string): Promise<number> {
   const stats = await stat(file);
   if (stats.isDirectory()) throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
@@ -138,6 +146,7 @@ export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promi
 type LibraryAccess = {
   keys: { [Method in keyof Keys]: (...given: Parameters<Keys[Method]>) => Awaitable<ReturnType<Keys[Method]>> };
   import: Library['import'];
+  pictures: Parameters<typeof keepPictures>[0];
 };
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -185,6 +194,13 @@ function withAdmin(library: Library, token: string): Library['fetch'] {
   async function answer(request: Request, path: string): Promise<unknown> {
     if (path === 'owner') return {};
     if (path === 'import') return library.import(request.body ?? ReadableStream.from([]));
+    if (path === 'pictures/missing' || path === 'pictures/keep') {
+      const given = (await request.json()) as never[];
+      return (
+        (library.pictures[path === 'pictures/keep' ? 'keep' : 'missing'] as (...args: never[]) => unknown)(...given) ??
+        {}
+      );
+    }
     const [, method = ''] = /^keys\/(\w+)$/.exec(path) ?? [];
     if (!Object.hasOwn(library.keys, method)) throw new Error(`This version of the library does not know ${path}.`);
     return library.keys[method as keyof Keys]((await request.json()) as KeyOptions & string);
@@ -227,6 +243,10 @@ function accessOver(owner: Owner): LibraryAccess {
       create: (options = {}) => ask<KeyInfo & { key: string }>('keys/create', JSON.stringify(options)),
       list: () => ask<KeyInfo[]>('keys/list', '{}'),
       revoke: (key) => ask<KeyInfo>('keys/revoke', JSON.stringify(key)),
+    },
+    pictures: {
+      missing: (...given) => ask<ReturnType<KeptPictures['missing']>>('pictures/missing', JSON.stringify(given)),
+      keep: (...given) => ask<undefined>('pictures/keep', JSON.stringify(given)),
     },
     import: (source) => ask<ImportReport>('import', ReadableStream.from(bytesOf(source))),
   };
@@ -276,6 +296,30 @@ export function importText({ name, notes, ...report }: ImportedFile): string {
 function problemText({ line, path, problem }: ImportedFile['problems'][number]): string {
   if (path === '') return `line ${line}: ${problem}`;
   return `line ${line}, ${path}${/^[\w.]+: /.test(problem) ? '.' : ': '}${problem}`;
+}
+
+const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
+
+/** What is about to be fetched, and how much room it may take. */
+export const picturesPlan = (of: number, { folder, maxBytes }: Pick<KeepOptions, 'folder' | 'maxBytes'>): string =>
+  of === 0
+    ? 'pictures: none is missing'
+    : `pictures: at most ${of} to fetch into ${folder}, which may hold ${megabytes(maxBytes)}`;
+
+export const picturesProgress = ({
+  fetched,
+  failed,
+  bytes,
+  of,
+}: PicturesReport | Parameters<KeepOptions['onProgress']>[0]) =>
+  `pictures  ${fetched + failed} of ${of}, ${megabytes(bytes)}`;
+
+export function picturesText({ fetched, failed, bytes, reasons, isFull }: PicturesReport): string {
+  return [
+    `pictures: ${amountOf(fetched, 'picture')} kept, ${megabytes(bytes)}${failed > 0 ? `; ${failed} could not be:` : ''}`,
+    ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
+    ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
+  ].join('\n');
 }
 
 /** The exit code of an import; `note` explains a code other than 0. */

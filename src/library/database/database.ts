@@ -158,6 +158,7 @@ const tables: [name: string, columns: string[]][] = [
   ...`
     indexed: name TEXT PRIMARY KEY, form TEXT NOT NULL
     secrets: name TEXT PRIMARY KEY, value TEXT NOT NULL
+    pictures: address TEXT PRIMARY KEY, file TEXT, bytes INTEGER NOT NULL
     payers: billingUserId TEXT PRIMARY KEY, planId TEXT, subscriptionStatus TEXT, creditsMax INTEGER NOT NULL,
       hourlyLimit INTEGER NOT NULL, dailyLimit INTEGER NOT NULL
     spending: billingUserId TEXT NOT NULL REFERENCES payers, hour INTEGER NOT NULL, credits INTEGER NOT NULL,

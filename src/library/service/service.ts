@@ -5,6 +5,7 @@ import type { Account, ErrorBody, Identity, ItemType } from '../../api/schemas.t
 import { type Database, openDatabase } from '../database/database.ts';
 import { indexMissingRecords, type Records, recordsIn } from '../database/records.ts';
 import type { ImportReport } from '../import/import.ts';
+import { type KeptPictures, picturesIn } from '../import/pictures.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
 import {
   type Caller,
@@ -55,6 +56,8 @@ export type Library = {
   keys: Keys;
   /** Loads ads and pages; see import/import.ts. */
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
+  /** Pictures of its ads that it keeps itself; see import/pictures.ts. */
+  pictures: Pick<KeptPictures, 'missing' | 'keep'>;
   /** How many records it has. */
   size(): LibrarySize;
   close(): void;
@@ -95,6 +98,7 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     fetch: async (request) => service.fetch(request),
     keys,
     import: async (source) => (await import('../import/import.ts')).importRecords(context, source),
+    pictures: context.pictures,
     size: () => database.get<LibrarySize>(sizes) ?? { ads: 0, pages: 0 },
     close: database.close,
     context,
@@ -107,6 +111,7 @@ export type ServiceContext = ReturnType<typeof contextOf>;
 const contextOf = (database: Database, { now, random }: { now: () => number; random: Random }) => ({
   database,
   records: recordsIn(database),
+  pictures: picturesIn(database, now),
   collections: collectionsIn(database, random.uuid),
   cursors: cursorsWith(cursorSecret(database, random)),
   meter: meterIn(database, now),
@@ -150,9 +155,15 @@ function serviceOf(parts: ServiceParts): Hono {
     });
   }
   app.get('/openapi.json', ({ req }) => Response.json(openApiDocument(new URL(req.url).origin)));
+  // Pictures hold no secret and need no key.
   app.get('/media/ads/:adId/:file{.+\\.webp}', async ({ req }) => {
-    const picture = await pictureOfAd(req.param('adId'), req.param('file'), parts);
-    return new Response(picture, { headers: { 'Content-Type': 'image/webp', 'X-Content-Type-Options': 'nosniff' } });
+    const bytes = await pictureOfAd(req.param('adId'), req.param('file'), parts);
+    return pictureResponse({ bytes, type: 'image/webp' });
+  });
+  app.get('/media/kept/:file', async ({ req }) => {
+    const picture = await parts.context.pictures.read(req.param('file'));
+    if (picture === undefined) throw notFound('picture', req.param('file').slice(0, 100));
+    return pictureResponse(picture);
   });
   for (const path of parts.hasPages ? ['/', '/ads/:id', '/pages/:id'] : [])
     app.get(path, (c) => (isLocal(c.req.raw) ? showPage(c.req.raw, c.req.param('id'), parts) : c.notFound()));
@@ -171,7 +182,7 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   requireScope(caller, name);
   const { origin } = new URL(request.url);
-  const present = presenterFor(context.records, { app: origin, media: `${origin}/media`, ...bases });
+  const present = presenterFor(context, { app: origin, media: `${origin}/media`, ...bases });
   const run = await handlers[name]({ request, params, caller, present }, context);
   const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
   return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
@@ -215,7 +226,7 @@ async function showPage(
   context.database.checkLock();
   const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.ts');
   const { origin, pathname, searchParams } = new URL(request.url);
-  const { read } = presenterFor(context.records, { app: origin, media: `${origin}/media`, ...bases });
+  const { read } = presenterFor(context, { app: origin, media: `${origin}/media`, ...bases });
   const shown = { ...context, origin, read, isDemo };
   const kind = pathname.startsWith('/pages/') ? 'pages' : 'ads';
   const number = id === undefined ? undefined : context.records.find(kind, id);
@@ -235,7 +246,16 @@ async function showPage(
   return new Response(page, { status: page === missingPage ? 404 : 200, headers });
 }
 
-/** Pictures of the demo's ads. They hold no secret and need no key. */
+const pictureResponse = ({ bytes, type }: { bytes: Uint8Array; type: string }) =>
+  new Response(bytes as Uint8Array<ArrayBuffer>, {
+    headers: {
+      'Content-Type': type,
+      'X-Content-Type-Options': 'nosniff',
+      'Content-Security-Policy': "default-src 'none'; sandbox",
+    },
+  });
+
+/** Pictures of the demo's ads. */
 async function pictureOfAd(adId: string, file: string, { context: { records } }: ServiceParts) {
   const number = records.find('ads', adId);
   const [json] = number === undefined ? [] : records.read('ads', [number]);
@@ -362,13 +382,16 @@ type Presenter = ReturnType<typeof presenterFor>;
 
 /**
  * Turns stored records into the objects that the API sends. They are sent as they were written, except that the
- * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses.
+ * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and those of
+ * pictures that are kept by where they are served.
  */
-function presenterFor(records: Records, { app, media }: Required<Bases>) {
+function presenterFor({ records, pictures }: ServiceContext, { app, media }: Required<Bases>) {
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
   const read = (kind: ItemType, numbers: number[]) =>
-    records.read(kind, numbers).map((json): Record<string, unknown> => JSON.parse(filled(json)));
+    records
+      .read(kind, numbers)
+      .map((json): Record<string, unknown> => JSON.parse(filled(pictures.served(json, media))));
   return {
     read,
     one: (kind: ItemType, number: number): unknown => read(kind, [number])[0],

@@ -1,0 +1,187 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Pictures } from '../../pictures/pictures.ts';
+import { mediaOfCards, pictureOf } from '../../present/ad-media.ts';
+import type { Fields } from '../../present/values.ts';
+import type { Database } from '../database/database.ts';
+
+/** A picture that was fetched: the file that holds it and its size in bytes, or why there is none. */
+export type FetchedPicture = { address: string } & ({ file: string; bytes: number } | { problem: string });
+
+/** What is to be fetched of the next ads. `last` is the number to go on after; null at the end. */
+export type MissingPictures = { addresses: string[]; last: number | null; keptBytes: number };
+
+/** The pictures that a library keeps in a folder of its own, so that they stay when their addresses have expired. */
+export type KeptPictures = {
+  /** @param isAgain what could not be fetched before, and files that are gone, are missing again */
+  missing(after: number, isAgain: boolean): MissingPictures;
+  /** Notes what was written to the folder. */
+  keep(folder: string, fetched: readonly FetchedPicture[]): void;
+  /** A record whose addresses of kept pictures are replaced by those under `media`. */
+  served(json: string, media: string): string;
+  /** The file of that name with its media type; undefined if there is none. */
+  read(name: string): Promise<{ bytes: Uint8Array; type: string } | undefined>;
+};
+
+const adsAtATime = 25;
+const types: Readonly<Record<string, string>> = { jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp' };
+/** Named by the hash of its content. */
+const fileName = /^[\da-f]{64}\.(jpeg|png|webp)$/;
+
+export function picturesIn(database: Database, now: () => number): KeptPictures {
+  const folderOf = () => database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'pictures'")?.value;
+  const known = (addresses: Iterable<string>) =>
+    database.all<{ address: string; file: string | null }>(
+      'SELECT address, file FROM pictures WHERE address IN (SELECT value FROM json_each(?))',
+      [JSON.stringify([...addresses])],
+    );
+  return {
+    missing(after, isAgain) {
+      const ads = database.all<{ number: number; json: Uint8Array }>(
+        'SELECT number, json FROM ads_json WHERE number > ? ORDER BY number LIMIT ?',
+        [after, adsAtATime],
+      );
+      const wanted = new Set(ads.flatMap(({ json }) => addressesIn(JSON.parse(Buffer.from(json).toString()), now())));
+      const folder = folderOf() ?? '';
+      for (const { address, file } of known(wanted))
+        if (!isAgain || (file !== null && existsSync(join(folder, file)))) wanted.delete(address);
+      const { bytes = 0 } =
+        database.get<{ bytes: number }>(
+          'SELECT coalesce(sum(bytes), 0) AS bytes FROM (SELECT DISTINCT file, bytes FROM pictures)',
+        ) ?? {};
+      return { addresses: [...wanted], last: ads.at(-1)?.number ?? null, keptBytes: bytes };
+    },
+    keep(folder, fetched) {
+      database.transaction(() => {
+        database.run("INSERT OR REPLACE INTO secrets VALUES ('pictures', ?)", [folder]);
+        for (const picture of fetched) {
+          const [file, bytes] = 'file' in picture ? [picture.file, picture.bytes] : [null, 0];
+          database.run('INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)', [picture.address, file, bytes]);
+        }
+      });
+    },
+    served(json, media) {
+      if (folderOf() === undefined) return json;
+      const texts = new Map([...json.matchAll(addressInJson)].map(([text]) => [text, JSON.parse(text) as string]));
+      const files = new Map(known(texts.values()).map(({ address, file }) => [address, file]));
+      return json.replace(addressInJson, (text) => {
+        const file = files.get(texts.get(text) ?? '');
+        return file ? JSON.stringify(`${media}/kept/${file}`) : text;
+      });
+    },
+    async read(name) {
+      const [, format = ''] = fileName.exec(name) ?? [];
+      const type = types[format];
+      const folder = folderOf();
+      if (type === undefined || folder === undefined) return undefined;
+      const bytes = await readFile(join(folder, name)).catch(() => undefined);
+      return bytes && { bytes, type };
+    },
+  };
+}
+
+/** A JSON text that begins like an address. */
+const addressInJson = /"https?:(?:[^"\\]|\\.){1,8000}"/g;
+
+const maxCards = 20;
+
+/** Where the pictures are that sheets and boards show of an ad: its own, and those of its cards. */
+function addressesIn(ad: Fields, now: number): string[] {
+  const cards = Array.from({ length: Math.min(mediaOfCards(ad).length, maxCards) }, (_, index) => index + 1);
+  const pictures = [undefined, ...cards].map((card) => pictureOf(ad, { card, now }));
+  return pictures.flatMap((picture) => ('address' in picture ? picture.address : []));
+}
+
+/** How far the fetching of pictures is. `of` is the most that there are to fetch. */
+export type PictureProgress = { fetched: number; failed: number; bytes: number; of: number };
+
+export type PicturesReport = PictureProgress & {
+  /** How many could not be fetched for which reason. */
+  reasons: Record<string, number>;
+  /** Not all were fetched: the folder holds as much as it may. */
+  isFull: boolean;
+};
+
+export type KeepOptions = {
+  folder: string;
+  /** Of all pictures in the folder. */
+  maxBytes: number;
+  isAgain: boolean;
+  fetch: Pictures['original'];
+  /** Called before anything is fetched, and after each picture. */
+  onProgress(progress: PictureProgress): void;
+};
+
+type Awaitable<Value> = Value | Promise<Value>;
+type Noted = {
+  [Name in 'missing' | 'keep']: (...given: Parameters<KeptPictures[Name]>) => Awaitable<ReturnType<KeptPictures[Name]>>;
+};
+
+const atOnce = 6;
+const maxReasons = 20;
+
+/**
+ * Fetches the pictures that a library does not have yet, and writes each to a file. What was written before an
+ * interruption is kept; the next call goes on there.
+ */
+export async function keepPictures(pictures: Noted, options: KeepOptions): Promise<PicturesReport> {
+  const { folder, maxBytes, isAgain, fetch, onProgress } = options;
+  const report: PicturesReport = { fetched: 0, failed: 0, bytes: 0, of: 0, reasons: {}, isFull: false };
+  for (let after: number | null = 0; after !== null; ) {
+    const { addresses, last } = await pictures.missing(after, isAgain);
+    report.of += addresses.length;
+    after = last;
+  }
+  onProgress(report);
+  if (report.of > 0) await mkdir(folder, { recursive: true });
+  const { signal } = new AbortController();
+
+  async function fetchOne(address: string): Promise<FetchedPicture> {
+    const got = await fetch(address, signal);
+    if ('reason' in got) return { address, problem: got.reason };
+    const file = `${createHash('sha256').update(got.bytes).digest('hex')}.${got.format}`;
+    // Under its name only as a whole.
+    const part = join(folder, `${randomUUID()}.part`);
+    await writeFile(part, got.bytes);
+    await rename(part, join(folder, file));
+    return { address, file, bytes: got.bytes.length };
+  }
+
+  for (let after = 0; ; ) {
+    const { addresses, last, keptBytes } = await pictures.missing(after, isAgain);
+    if (last === null) return report;
+    after = last;
+    const done: FetchedPicture[] = [];
+    const waiting = [...addresses];
+    let bytes = keptBytes;
+    const fetchNext = async () => {
+      for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
+        if (bytes >= maxBytes) {
+          report.isFull = true;
+          return;
+        }
+        const picture = await fetchOne(address);
+        done.push(picture);
+        if ('file' in picture) {
+          bytes += picture.bytes;
+          report.fetched++;
+          report.bytes += picture.bytes;
+        } else addReason(report, picture.problem);
+        onProgress(report);
+      }
+    };
+    const ended = await Promise.allSettled(Array.from({ length: atOnce }, fetchNext));
+    await pictures.keep(folder, done);
+    for (const one of ended) if (one.status === 'rejected') throw one.reason;
+    if (report.isFull) return report;
+  }
+}
+
+function addReason(report: PicturesReport, problem: string): void {
+  report.failed++;
+  const isNew = !Object.hasOwn(report.reasons, problem);
+  const reason = isNew && Object.keys(report.reasons).length >= maxReasons ? 'other reasons' : problem;
+  report.reasons[reason] = (report.reasons[reason] ?? 0) + 1;
+}
