@@ -323,7 +323,7 @@ export class MemoryDataset {
   }
 
   /** @param labels what is kept beside it, and what tells that from what was kept before */
-  contents(labels: RecordsById = new Map(), labelsVersion: number | string = ''): DatasetContents {
+  contents(labels: RecordsById = new Map(), labelsVersion = ''): DatasetContents {
     const [{ ads, pages }, gatherings, gone] = [this.#items, this.#gatherings, this.goneElsewhere];
     return {
       version: `${this.version}.${labelsVersion}`,

@@ -318,7 +318,7 @@ export class MemoryDatasets implements Datasets {
       item: async (type, id) => known().item(type, id),
       contents: async () => {
         const own = this.#own.table(tenantId);
-        return known().contents(new Map(own.of('label')), own.changes);
+        return known().contents(new Map(own.of('label')), own.version);
       },
       maxAds: async () => known().adsIn(usable * this.#roomOf(tenantId)),
     };

@@ -44,52 +44,69 @@ const maxRecordChars = 64 * 1024;
 /** The overhead of a record: its entry in a map, its objects. */
 const recordBytes = 300;
 
+/** What writes a change; undefined if it changes nothing. Throws if there is no room for it. */
+export function recordStep(
+  of: RecordKind,
+  records: RecordsById,
+  { put = [], removed = [] }: Omit<RecordChange<unknown>, 'result'>,
+): RecordStep | undefined {
+  const step: RecordStep = {
+    ...{ kind: 'own', of },
+    put: [...new Map(put)],
+    removed: [...removed].filter((id) => records.has(id)),
+  };
+  if (step.put.length + step.removed.length === 0) return;
+  const ids = new Set(records.keys());
+  for (const id of step.removed) ids.delete(id);
+  for (const [id] of step.put) ids.add(id);
+  const [max, more] = [maxRecords[of], ids.size - maxRecords[of]];
+  if (ids.size > records.size && more > 0)
+    throw invalidRequest(
+      `At most ${counted(max)} ${of === 'label' ? 'labels' : 'watches'} are kept, and there are ${counted(records.size)}: ` +
+        `these are ${counted(more)} too many. Nothing was changed. Remove some first.`,
+    );
+  if (step.put.some((record) => JSON.stringify(record).length > maxRecordChars))
+    throw invalidRequest(`A ${of} may have at most ${counted(maxRecordChars)} characters as JSON.`);
+  return step;
+}
+
+export function applyStep(records: Map<string, unknown>, { put, removed }: RecordStep): void {
+  for (const id of removed) records.delete(id);
+  for (const [id, value] of put) records.set(id, value);
+}
+
+let created = 0;
+
 /** The records of one person as this process knows them. */
 export class RecordTable {
   readonly #records = { label: new Map<string, unknown>(), watch: new Map<string, unknown>() };
   /** Its estimated memory. */
   bytes = 0;
-  /** How often something changed. */
-  changes = 0;
+  /** Tells the versions of this object from those of one that took its place. */
+  readonly #name = ++created;
+  #changes = 0;
+
+  /** Another one after each change; empty before the first. */
+  get version(): string {
+    return this.#changes === 0 ? '' : `${this.#name}.${this.#changes}`;
+  }
 
   of(kind: RecordKind): RecordsById {
     return this.#records[kind];
   }
 
-  /** What writes a change; undefined if it changes nothing. Throws if there is no room for it. */
-  stepOf(of: RecordKind, { put = [], removed = [] }: Omit<RecordChange<unknown>, 'result'>): RecordStep | undefined {
-    const records = this.#records[of];
-    const step: RecordStep = {
-      ...{ kind: 'own', of },
-      put: [...new Map(put)],
-      removed: [...removed].filter((id) => records.has(id)),
-    };
-    if (step.put.length + step.removed.length === 0) return;
-    const ids = new Set(records.keys());
-    for (const id of step.removed) ids.delete(id);
-    for (const [id] of step.put) ids.add(id);
-    const [max, more] = [maxRecords[of], ids.size - maxRecords[of]];
-    if (ids.size > records.size && more > 0)
-      throw invalidRequest(
-        `At most ${counted(max)} ${of === 'label' ? 'labels' : 'watches'} are kept, and there are ${counted(records.size)}: ` +
-          `these are ${counted(more)} too many. Nothing was changed. Remove some first.`,
-      );
-    if (step.put.some((record) => JSON.stringify(record).length > maxRecordChars))
-      throw invalidRequest(`A ${of} may have at most ${counted(maxRecordChars)} characters as JSON.`);
-    return step;
-  }
-
-  apply({ of, put, removed }: RecordStep): void {
-    const records = this.#records[of];
-    const bytesOf = (id: string) => recordBytes + 2 * (id.length + JSON.stringify(records.get(id)).length);
-    const before = new Set([...removed, ...put.map(([id]) => id)]);
-    for (const id of before) if (records.has(id)) this.bytes -= bytesOf(id);
-    for (const id of removed) records.delete(id);
-    for (const [id, value] of put) {
-      records.set(id, value);
-      this.bytes += bytesOf(id);
-    }
-    this.changes++;
+  apply(step: RecordStep): void {
+    const records = this.#records[step.of];
+    const ids = new Set([...step.removed, ...step.put.map(([id]) => id)]);
+    const bytes = () =>
+      [...ids].reduce((sum, id) => {
+        const value = records.get(id);
+        return value === undefined ? sum : sum + recordBytes + 2 * (id.length + JSON.stringify(value).length);
+      }, 0);
+    this.bytes -= bytes();
+    applyStep(records, step);
+    this.bytes += bytes();
+    this.#changes++;
   }
 
   /** What brings it back, in parts. */
@@ -118,7 +135,7 @@ export class MemoryRecords {
       update: async (kind, change) => {
         const table = this.table(tenantId);
         const { result, ...changes } = change(table.of(kind));
-        const step = table.stepOf(kind, changes);
+        const step = recordStep(kind, table.of(kind), changes);
         if (step === undefined) return result;
         if (step.put.length > 0 && this.#bytes > maxBytes) throw noRoom();
         this.#bytes -= table.bytes;

@@ -26,6 +26,7 @@ export const labelAds = defineTool({
     ]),
   }),
   operations: [],
+  keepsRecords: true,
   input: z.strictObject({
     labels: z
       .array(

@@ -66,6 +66,7 @@ describe('a call from a shell', () => {
     [['whoami', '--jsno'], "unknown option '--jsno' (Did you mean --json?)"],
     [['whoami', '--tools', 'get_ad'], 'whoami is not among the tools that the settings leave'],
     [['add_collection_item', '--read-only'], 'add_collection_item is not among the tools'],
+    [['label_ads', '{}'], 'label_ads keeps what it is given, and this process ends with the call'],
     [['search_ads', '--out', join(folder, 'x')], '--out: the result of search_ads holds no picture and no file'],
     [['query_ads', '--out', folder], 'is a folder'],
     [['query_ads', '--out', join(folder, 'none', 'x')], 'is no folder that can be written to'],
@@ -104,6 +105,13 @@ describe('a call from a shell', () => {
     expect((await call(['gather_ads', '{"maxCredits": 5}', ...files])).code).toBe(0);
     const { stdout } = await call(['query_ads', '{"sql": "SELECT count(*) FROM ads"}', '--json', ...files]);
     expect(JSON.parse(stdout).rows).toEqual([[30]]);
+    const [[adId]] = JSON.parse(
+      (await call(['query_ads', '{"sql": "SELECT id FROM ads"}', '--json', ...files])).stdout,
+    ).rows;
+    const labels = [{ adId, label: 'hook', value: 'question' }];
+    expect((await call(['label_ads', JSON.stringify({ labels }), ...files])).stdout).toContain('Kept 1 label of 1 ad.');
+    const labelled = await call(['query_ads', '{"sql": "SELECT adId, value FROM labels"}', '--json', ...files]);
+    expect(JSON.parse(labelled.stdout).rows).toEqual([[adId, 'question']]);
     const spent = JSON.parse((await call(['get_credits', '--json', ...files])).stdout).thisServer;
     expect(spent).toMatchObject({ charged: service.charged, day: new Date().toISOString().slice(0, 10) });
   });

@@ -12,6 +12,7 @@ import {
   type RecordStep,
   type RecordsById,
   RecordTable,
+  recordStep,
 } from '../own-records.ts';
 import { lineOf, recordOfLine, recordStepOf } from '../record-lines.ts';
 import { AccountFile, headIn } from './account-file.ts';
@@ -192,7 +193,7 @@ class FileDataset implements Dataset {
   item: Dataset['item'] = async (type, id) => (await this.#memory()).item(type, id);
   contents = async () => {
     const contents = await (await this.#memory()).contents();
-    const version = `${contents.version}${this.#own.changes}`;
+    const version = `${contents.version}${this.#own.version}`;
     return { ...contents, version, labels: new Map(this.#own.of('label')) };
   };
   maxAds = async () => (await this.#memory()).maxAds();
@@ -230,7 +231,7 @@ class FileDataset implements Dataset {
       try {
         await this.#file.append(() => {
           outcome.change = change(this.#own.of(kind));
-          step = this.#own.stepOf(kind, outcome.change);
+          step = recordStep(kind, this.#own.of(kind), outcome.change);
           return step ? [lineOf(step)] : [];
         });
         if (step) this.#own.apply(step);

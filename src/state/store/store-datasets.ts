@@ -12,12 +12,13 @@ import {
   recordsOf,
 } from '../dataset.ts';
 import {
+  applyStep,
   noRoom,
   type OwnRecords,
   type RecordChange,
   type RecordKind,
   type RecordsById,
-  RecordTable,
+  recordStep,
 } from '../own-records.ts';
 import { lineOf, recordOfLine } from '../record-lines.ts';
 import { roomIn, type Shared } from './parts.ts';
@@ -167,15 +168,13 @@ const sharedRecords = (shared: Shared, tenantId: string): OwnRecords => ({
   read: async (kind) => (await readRecords(shared, tenantId, kind)).records,
   update: <Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>) =>
     shared.documents.update<WrittenRecords, Result>(ownKey(shared.keyOf, tenantId, kind), (doc, now) => {
-      const table = new RecordTable();
-      table.apply({ kind: 'own', of: kind, put: doc?.records ?? [], removed: [] });
-      const { result, ...changes } = change(table.of(kind));
-      const step = table.stepOf(kind, changes);
+      const records = new Map(doc?.records);
+      const { result, ...changes } = change(records);
+      const step = recordStep(kind, records, changes);
       if (step === undefined) return { result };
       if (step.put.length > 0 && shared.store.isTight()) throw noRoom();
-      table.apply(step);
-      const records = [...table.of(kind)];
-      return { next: records.length > 0 ? { usedAt: now, records } : null, ttlMs: ownTtlMs, result };
+      applyStep(records, step);
+      return { next: records.size > 0 ? { usedAt: now, records: [...records] } : null, ttlMs: ownTtlMs, result };
     }),
 });
 

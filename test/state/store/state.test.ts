@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { StoreDriver } from '../../../src/state/store/guarded-store.ts';
 import type { Seen, Store } from '../../../src/state/store/store.ts';
 import { openStoreState } from '../../../src/state/store/store-state.ts';
@@ -59,11 +59,23 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
     const service = randomUUID();
     return [(await openReplica(service)).datasets(), (await openReplica(service)).datasets()];
   });
+  test("a person's own records end 400 days after they were last used", async () => {
+    const clock = { ahead: 0, ttlMs: [] as number[] };
+    const datasets = (await openReplica(undefined, withClock(driver(), clock))).datasets();
+    const { own } = await datasets.of({ tenantId: 'a', apiKey: 'a' });
+    await own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+    const kept = () => clock.ttlMs.filter((ms) => ms === 400 * 86_400_000).length;
+    expect(kept()).toBe(1);
+    await own.read('label');
+    clock.ahead = 2 * 86_400_000;
+    expect([...(await own.read('label'))]).toEqual([['x', 1]]);
+    await expect.poll(kept).toBe(2);
+  });
   exportsSuite('in it', async () => (await openReplica()).exports(Date.now));
 });
 
 /** The same store with a clock that is ahead of its own. */
-function withClock({ hosts, open }: StoreDriver, clock: { ahead: number }): StoreDriver {
+function withClock({ hosts, open }: StoreDriver, clock: { ahead: number; ttlMs?: number[] }): StoreDriver {
   const ahead = <Reply extends Seen>(reply: Reply): Reply => ({ ...reply, now: reply.now + clock.ahead });
   return {
     hosts,
@@ -71,7 +83,10 @@ function withClock({ hosts, open }: StoreDriver, clock: { ahead: number }): Stor
       const store = open(onError);
       const timed: Partial<Store> = {
         read: (...args) => store.read(...args).then(ahead),
-        swap: (...args) => store.swap(...args).then(ahead),
+        swap: (...args) => {
+          clock.ttlMs?.push(args[2].ttlMs);
+          return store.swap(...args).then(ahead);
+        },
       };
       return new Proxy(store, {
         get: (target, name) => {
