@@ -78,6 +78,7 @@ function layOut(folder: string, claudeFile: string): void {
   );
   file('ads.jsonl', ad);
   file('pages.jsonl', page);
+  file('own-ads.jsonl', readFileSync(join(root, 'docs/examples/own-ads.jsonl')));
   file('page-1.json', `{"data":[${ad}]}`);
   file('page-2.json.gz', gzipSync(`{"data":[${ad}]}`));
   file('ads.csv', 'ad_archive_id,page_id,page_name\n1234567890123456,2345,P\n');
