@@ -475,6 +475,8 @@ export interface CallAllowance extends Allowance {
   pageSize(page: { operation: ListName; max: number }): Promise<number>;
   /** What reading so many items costs; undefined if no charge was seen. */
   costOf(pages: PagesToRead): Promise<Cost | undefined>;
+  /** What its calls cost, may have cost, and may still cost. */
+  used(): Promise<number>;
 }
 
 interface PagesToRead {
@@ -495,6 +497,7 @@ function callAllowance(
 ): CallAllowance {
   return {
     maxCredits,
+    used: async () => used(await own.read(tenantId)),
     async pageSize({ operation, max }) {
       const account = await own.read(tenantId);
       const sizeWithin = (left: number) => maxPage(account.prices, { operation: operations[operation], max, left });

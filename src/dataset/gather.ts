@@ -72,8 +72,6 @@ export async function gatherPart(start: PartState, list: AdList, run: GatherRun)
       listed: Math.max(state.listed, before) + own.size - before,
       charged: state.charged === null || charged === null ? null : state.charged + charged,
       ended: !hasMore,
-      // An end that nobody waits for is still to be returned.
-      fresh: state.fresh && (hasMore || run.signal.aborted),
       cursor: hasMore ? (cursor ?? state.cursor) : null,
       step: state.step + 1,
       answerOrder: Math.max(state.answerOrder, order),

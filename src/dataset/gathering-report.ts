@@ -5,7 +5,15 @@ import { seenDays, seenText } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import type { StopReason } from './gather.ts';
-import { adIdsOf, differences, foundBy, foundInParts, isComplete, lastComplete } from './gatherings.ts';
+import {
+  adIdsOf,
+  type Differences,
+  differences,
+  foundBy,
+  foundInParts,
+  isComplete,
+  lastComplete,
+} from './gatherings.ts';
 import type { AdRow, Row } from './tables.ts';
 
 /** How a gathering stands, as data. */
@@ -76,7 +84,7 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
         gone: changes.gone.length,
       },
     }),
-    summary: summaryText(rows),
+    summary: [changes && changesText(last.gatheredAt, changes), summaryText(rows)].filter(Boolean).join('\n'),
   };
 }
 
@@ -91,7 +99,7 @@ async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: 
   return { ads, countries: places };
 }
 
-const cleanId = (id: string) => truncate(sanitizeLine(id.slice(0, 200)), 60);
+export const cleanId = (id: string) => truncate(sanitizeLine(id.slice(0, 200)), 60);
 
 const isoDate = (at: number) => new Date(at).toISOString();
 
@@ -112,7 +120,7 @@ export interface GatherOutput extends Omit<GatheringResult, 'gathering' | 'gathe
 }
 
 export function gatheringText(output: GatherOutput): string {
-  const { estimate, summary, gathering, added, updated, sinceLast, gone, problem, next, note } = output;
+  const { estimate, summary, gathering, added, updated, problem, next, note } = output;
   if (gathering === null) return [summary, next].filter(Boolean).join('\n');
   return [
     headline(output),
@@ -121,7 +129,6 @@ export function gatheringText(output: GatherOutput): string {
     problem,
     next,
     `This call added ${count(added, 'ad')} to the dataset and updated ${updated}.`,
-    sinceLast && changesText(sinceLast, gone ?? []),
     summary,
   ]
     .filter(Boolean)
@@ -137,9 +144,27 @@ function headline(output: GatherOutput): string {
   return `Gathering ${gathering}: ${read} ads read, ${of}; ${state}.${lost}`;
 }
 
-function changesText({ gatheredAt, fresh, updated, gone }: SinceLast, ids: readonly string[]): string {
-  const listed = ids.length === 0 ? '' : `: ${ids.map(word).join(', ')}${gone > ids.length ? ' …' : ''}`;
-  return `Since the last complete gathering of ${minute(gatheredAt)}: ${fresh} new, ${updated} changed, ${gone} not seen any more (which does not mean that they ended)${listed}`;
+function changesText(at: number, { fresh, updated, gone }: Differences): string {
+  const counts = `${fresh.length} new, ${updated.length} changed, ${gone.length} not seen any more`;
+  const lines = [idsLine('New', fresh), ...changedLines({ updated, gone })];
+  return [`Since the last complete gathering of ${minute(isoDate(at))}: ${counts}.`, ...lines]
+    .filter(Boolean)
+    .join('\n');
+}
+
+/** The ids of ads that changed, and of those that were not seen any more. */
+export const changedLines = ({ updated, gone }: Partial<Differences>): (string | undefined)[] => [
+  idsLine('Changed', updated),
+  idsLine('Not seen any more (which does not mean that they ended)', gone),
+];
+
+const maxIdsInText = 12;
+
+function idsLine(label: string, ids: readonly string[] = []): string | undefined {
+  if (ids.length === 0) return;
+  const shown = ids.slice(0, maxIdsInText).map((id) => word(cleanId(id)));
+  const rest = ids.length - shown.length;
+  return `${label}: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 export const minute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;

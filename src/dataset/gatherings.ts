@@ -132,8 +132,21 @@ export function adIdsOf(gathering: Gathering, contents: DatasetContents): Readon
 /** Whether the last page of all parts was reached and all their ads are kept. */
 export function isComplete(gathering: Gathering, contents: DatasetContents): boolean {
   if (gathering.parts.length === 0) return gathering.complete;
-  const parts = partsOf(gathering, contents);
-  return gathering.ended && parts.length === new Set(gathering.parts).size && parts.every(({ complete }) => complete);
+  return (
+    gathering.ended &&
+    partsOf(gathering, contents).every(({ complete }) => complete) &&
+    hasAllParts(gathering, contents)
+  );
+}
+
+const hasAllParts = (gathering: Gathering, contents: DatasetContents): boolean =>
+  partsOf(gathering, contents).length === new Set(gathering.parts).size;
+
+/** Whether the ids of all that it listed are still known, even if ads of them are not kept any more. */
+export function hasAllIds(gathering: Gathering, contents: DatasetContents): boolean {
+  const parts = gathering.parts.length === 0 ? [gathering] : partsOf(gathering, contents);
+  const isListed = ({ ended, adIds, listed }: Gathering) => ended && adIds.size >= listed;
+  return gathering.ended && parts.every(isListed) && (gathering.parts.length === 0 || hasAllParts(gathering, contents));
 }
 
 /** What the service says there is; the sum of the parts, and null unless all of them are there and say it. */
@@ -187,7 +200,11 @@ export const factsOf = (gathering: Gathering, contents: DatasetContents): Gather
 });
 
 /** `countries: US; active: true`, and into how many parts it was split. */
-function questionText({ filters, collectionId, parts }: Gathering): string {
+export function questionText({
+  filters,
+  collectionId,
+  parts,
+}: Pick<Gathering, 'filters' | 'collectionId' | 'parts'>): string {
   if (collectionId !== null) return `collection ${collectionId}`;
   const each = Object.entries(filters ?? {}).map(([key, value]) => `${key}: ${valueText(value)}`);
   return `${each.join('; ') || 'all ads'}${parts.length > 0 ? ` (in ${count(parts.length, 'part')})` : ''}`;
@@ -224,7 +241,13 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
     for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
   return {
     fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),
-    updated: idsOf(read.filter(({ id, sinceOrder }) => sinceOrder > (orders.get(idKey(id)) ?? Infinity))),
+    updated: idsOf(
+      read.filter(({ id, sinceOrder, firstOrder }) => {
+        const order = orders.get(idKey(id)) ?? Number.POSITIVE_INFINITY;
+        // Of an ad that was let go in between nobody knows what it was.
+        return sinceOrder > order && firstOrder <= order;
+      }),
+    ),
     gone: [...orders.keys()].filter((id) => !ids.has(id)),
   };
 }

@@ -39,7 +39,7 @@ export function describeTool({
 
 /** What a tool does, and whether a call of it is paid. */
 export const describe = (tool: ToolDescription): string =>
-  `${tool.description} ${isGated(tool) ? 'Costs credits; the result says how many.' : 'Not gated by credits.'}`;
+  `${tool.description} ${isGated(tool) ? 'Costs credits.' : 'Not gated by credits.'}`;
 
 /**
  * JSON Schema in the subset that every host accepts: no `$schema`, no union for a nullable value, no bound that is only

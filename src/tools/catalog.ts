@@ -1,4 +1,5 @@
 import { addCollectionItem } from './add-collection-item.ts';
+import { checkWatches } from './check-watches.ts';
 import { countAds } from './count-ads.ts';
 import { exportAds } from './export-ads.ts';
 import { gatherAds } from './gather-ads.ts';
@@ -14,6 +15,7 @@ import { searchAds } from './search-ads.ts';
 import { searchPages } from './search-pages.ts';
 import type { Tool } from './tool.ts';
 import { viewAds } from './view-ads.ts';
+import { watchAds } from './watch-ads.ts';
 import { whoami } from './whoami.ts';
 import { writeReport } from './write-report.ts';
 
@@ -30,6 +32,8 @@ export const tools: readonly Tool[] = [
   labelAds,
   exportAds,
   writeReport,
+  watchAds,
+  checkWatches,
   listCollections,
   listCollectionItems,
   addCollectionItem,

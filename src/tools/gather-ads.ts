@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/call.ts';
+import type { CallAllowance } from '../credits/meter.ts';
 import {
   adListOf,
   type GatherRun,
@@ -87,7 +88,7 @@ export const gatherAds = defineTool({
   render: gatheringText,
 });
 
-interface GatherRequest {
+export interface GatherRequest {
   question: GatheringQuestion;
   maxAds: number;
   maxCredits: number;
@@ -97,57 +98,115 @@ interface GatherRequest {
 /** How long calls with `fresh` go on with a gathering that one of them began, in milliseconds: a day. */
 const maxFreshAge = 86_400_000;
 
-/** Gathers within all limits, and tells how it stands. Two calls of the same question go one after the other. */
+/** Gathers within all limits, and tells how it stands. */
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
-  const question = withoutRepeats(request.question);
   const before = await contentsOf(context);
-  const endTurn = await context.takeTurn(questionKey(question));
+  return inTurn(request, context, async (question) => {
+    const opened = await openNow({ ...request, question }, before, context);
+    const hasEnded = opened.parts.every(({ state }) => state.ended);
+    if (request.maxCredits === 0 && !hasEnded) return estimate({ question, ...opened }, context);
+    const gathered = await readWithin({ ...request, question }, { before, opened }, context);
+    const { gathering, stop, brought, contents } = gathered;
+    if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
+    const { adRows, tenantId } = context;
+    const result = await resultOf(gathering, { contents, before: opened.contents, brought, adRows, tenantId });
+    const next = roomText(stop, request) ?? (hasEnded && !result.complete ? readAgain : undefined);
+    await gathered.markReturned();
+    const held = { ads: result.found ?? result.read, pages: 0, credits: 0 };
+    return {
+      ...result,
+      ...stopData(stop, context),
+      ...(next && { next }),
+      ...(gathered.startedOver && { note: beginsAnew }),
+      ...(request.maxCredits === 0 && { estimate: held }),
+    };
+  });
+}
+
+/** Two calls of the same question go one after the other. */
+async function inTurn<Result>(
+  request: GatherRequest,
+  { takeTurn }: ToolContext,
+  work: (question: GatheringQuestion) => Promise<Result>,
+): Promise<Result> {
+  const question = withoutRepeats(request.question);
+  const endTurn = await takeTurn(questionKey(question));
   try {
-    return await gatherInTurn({ ...request, question }, before, context);
+    return await work(question);
   } finally {
     endTurn();
   }
 }
 
-const contentsOf = async ({ dataset }: ToolContext): Promise<DatasetContents> => (await dataset()).contents();
+export const contentsOf = async ({ dataset }: ToolContext): Promise<DatasetContents> => (await dataset()).contents();
 
-/** @param before what there was when the call came */
-async function gatherInTurn(
-  request: GatherRequest,
+/** A gathering as a call left it. */
+export interface Gathered {
+  /** Why it read no more. */
+  stop: Stop;
+  /** Undefined where nothing of it is kept. */
+  gathering: Gathering | undefined;
+  /** What there is now. */
+  contents: DatasetContents;
+  /** How many ads are read, and the ids of those that this call has read. */
+  read: number;
+  brought: ReadonlySet<string>;
+  /** Credits that this call spent on it, or may have. */
+  spent: number;
+  /** One that was begun with `fresh` was stopped too long ago to go on with it. */
+  startedOver: boolean;
+  /** To be called when its result is returned: whoever calls with `fresh` from then on begins anew. */
+  markReturned(): Promise<void>;
+}
+
+/** Reads a question anew, as a call with `fresh` does. @param before what there was when the call came */
+export function gatherAnew(
+  request: Omit<GatherRequest, 'fresh'>,
   before: DatasetContents,
   context: ToolContext,
-): Promise<GatherOutput> {
-  const { question } = request;
-  const opened = await openNow(request, before, context);
-  const hasEnded = opened.parts.every(({ state }) => state.ended);
-  if (request.maxCredits === 0 && !hasEnded) return estimate({ question, ...opened }, context);
+): Promise<Gathered> {
+  const fresh = { ...request, fresh: true };
+  return inTurn(fresh, context, async (question) => {
+    const opened = await openNow({ ...fresh, question }, before, context);
+    return readWithin({ ...fresh, question }, { before, opened }, context);
+  });
+}
 
+async function readWithin(
+  request: GatherRequest,
+  { before, opened }: { before: DatasetContents; opened: Opened },
+  context: ToolContext,
+): Promise<Gathered> {
   const reading: Reading = { open: opened, read: new Set(), brought: new Set() };
   addKnown(reading);
-  const stop = await readAll(reading, { request, context, reopen: () => openNow(request, before, context) });
+  const allowance = await context.allowance(request.maxCredits);
+  const reopen = () => openNow(request, before, context);
+  const stop = await readAll(reading, { request, context, allowance, reopen });
   const dataset = await context.dataset();
   const contents = await dataset.contents();
-  const gathering = contents.gatherings.find(({ id }) => id === reading.open.whole.id);
-  if (gathering === undefined || (stop.error && reading.read.size === 0)) throw stop.error ?? nothingRead();
-  const { adRows, tenantId } = context;
-  const { brought } = reading;
-  const result = await resultOf(gathering, { contents, before: opened.contents, brought, adRows, tenantId });
-  const { maxAds = request.maxAds, maxInParts } = stop;
-  const room = maxInParts ?? (maxAds < request.maxAds ? maxAds : undefined);
-  const next =
-    room !== undefined ? noRoom(room, maxInParts !== undefined) : hasEnded && !result.complete ? readAgain : undefined;
-  const note = opened.isTooOld && brought.size > 0 ? beginsAnew : undefined;
-  // Whoever calls with `fresh` from now on begins anew.
-  if (gathering.ended && gathering.fresh && !context.signal.aborted)
-    await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });
-  const held = { ads: result.found ?? result.read, pages: 0, credits: 0 };
+  const { whole, parts } = reading.open;
+  const ids = new Set([whole.id, ...parts.map(({ state }) => state.id)]);
   return {
-    ...result,
-    ...stopData(stop, context),
-    ...(next && { next }),
-    ...(note && { note }),
-    ...(request.maxCredits === 0 && { estimate: held }),
+    stop,
+    gathering: contents.gatherings.find(({ id }) => id === whole.id),
+    contents,
+    read: reading.read.size,
+    brought: reading.brought,
+    spent: await allowance.used(),
+    startedOver: opened.isTooOld && reading.brought.size > 0,
+    async markReturned() {
+      if (context.signal.aborted) return;
+      for (const gathering of contents.gatherings)
+        if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
+          await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });
+    },
   };
+}
+
+/** Where there is room for fewer ads than were asked for. */
+export function roomText({ maxAds, maxInParts }: Stop, request: Pick<GatherRequest, 'maxAds'>): string | undefined {
+  if (maxInParts !== undefined) return noRoom(maxInParts, true);
+  return maxAds !== undefined && maxAds < request.maxAds ? noRoom(maxAds, false) : undefined;
 }
 
 interface Opened extends OpenGathering {
@@ -191,14 +250,14 @@ interface Reading {
 interface Work {
   request: GatherRequest;
   context: ToolContext;
+  allowance: CallAllowance;
   reopen(): Promise<Opened>;
 }
 
-async function readAll(reading: Reading, { request, context, reopen }: Work): Promise<Stop> {
+async function readAll(reading: Reading, { request, context, allowance, reopen }: Work): Promise<Stop> {
   const { read, brought } = reading;
   const { api, clock, deadline, signal, isDraining, onProgress } = context;
   const dataset = await context.dataset();
-  const allowance = await context.allowance(request.maxCredits);
   const whole = wholeOf(reading, request.question, dataset);
   const askMaxAds = async () => Math.min(request.maxAds, await dataset.maxAds());
   const run: GatherRun = {
@@ -283,7 +342,7 @@ function wholeOf(reading: Reading, { split }: GatheringQuestion, dataset: Datase
     },
     giveUp: () => save({ fresh: false }),
     async end(gatheredAt: number) {
-      if (!reading.open.whole.ended) await save({ ended: true, fresh: false, gatheredAt });
+      if (!reading.open.whole.ended) await save({ ended: true, gatheredAt });
     },
   };
 }
@@ -315,7 +374,7 @@ async function takePart({ state }: GatheringPart, context: ToolContext): Promise
 }
 
 /** Why a gathering stopped, and how to continue. */
-function stopData({ reason, error }: Stop, { explain }: ToolContext) {
+export function stopData({ reason, error }: Stop, { explain }: ToolContext) {
   const next = error && isRejected(error) ? startOver : nextSteps[reason];
   const isOurs = reason === 'maxCredits' || reason === 'deadline' || reason === 'shutdown';
   const { kind, text } = error && !isOurs ? explain(error) : { kind: undefined, text: undefined };

@@ -25,9 +25,10 @@ test('tells what is new, changed and not seen any more since the last time', asy
   clock += 86_400_000;
   const { data, text } = await server.call('gather_ads', { ...all, fresh: true });
   expect(data).toMatchObject({ read: 150, added: 1, updated: 1, gone: [gone?.id], complete: true });
-  expect(text).toContain(
-    `of 2026-11-20 10:00 UTC: 1 new, 1 changed, 1 not seen any more (which does not mean that they ended): ${gone?.id}`,
-  );
+  for (const shown of [text, data.summary])
+    expect(shown).toContain(
+      `of 2026-11-20 10:00 UTC: 1 new, 1 changed, 1 not seen any more.\nNew: ${adOf(1000).id}\nChanged: ${changed?.id}\nNot seen any more (which does not mean that they ended): ${gone?.id}\n`,
+    );
 });
 
 test('ids and texts that an advertiser or a service makes up stay data', async ({ upstream, start }) => {
@@ -49,5 +50,5 @@ test('ids and texts that an advertiser or a service makes up stay data', async (
     expect(shown).not.toMatch(/^Ignore/m);
     expect(shown).not.toContain('yyyyyyyyyy');
   }
-  expect(text).toMatch(/1 not seen any more .*: "x ignore all previous instructions/i);
+  expect(text).toMatch(/Not seen any more .*: "x ignore all previous instructions/i);
 });

@@ -1,0 +1,133 @@
+import * as z from 'zod';
+import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import type { OwnRecords, RecordsById } from '../state/own-records.ts';
+import {
+  adIdsOf,
+  type Differences,
+  differences,
+  type GatheringQuestion,
+  hasAllIds,
+  questionKey,
+} from './gatherings.ts';
+
+const Filters = z.record(z.string(), z.unknown());
+
+/** A check whose gathering is complete. */
+const CompleteCheck = z.object({
+  gathering: z.string(),
+  /** That of the gathering: a later one is higher, whatever clocks say. */
+  order: z.number(),
+  /** When it was read, in milliseconds since the epoch. */
+  at: z.number(),
+});
+type CompleteCheck = z.infer<typeof CompleteCheck>;
+
+const WatchRecord = z.object({
+  filters: Filters.optional(),
+  split: z.array(Filters).optional(),
+  collectionId: z.string().optional(),
+  maxAds: z.number().optional(),
+  maxCredits: z.number(),
+  /** The last two, the newest first: the result of the newest may not have been received. */
+  complete: z.array(CompleteCheck),
+  /** The last one, complete or not. */
+  last: z.object({ at: z.number(), ads: z.number(), complete: z.boolean() }).optional(),
+});
+type WatchRecord = z.infer<typeof WatchRecord>;
+
+/** A gathering with a name, which is made again from time to time. */
+export interface Watch extends WatchRecord {
+  name: string;
+}
+
+export const questionOf = ({ filters, split, collectionId }: GatheringQuestion): GatheringQuestion => ({
+  ...(filters && { filters }),
+  ...(split && { split }),
+  ...(collectionId && { collectionId }),
+});
+
+const day = 86_400_000;
+
+/** The one that was checked longest ago first. What was not complete counts as a day older: it can be gone on with. */
+export function leastRecentFirst(watches: readonly Watch[]): Watch[] {
+  const time = ({ last }: Watch) => (last === undefined ? 0 : last.at - (last.complete ? 0 : day));
+  return [...watches].sort((left, right) => time(left) - time(right));
+}
+
+/** All watches of a person, in the order in which they were stored. What another version wrote differently is left out. */
+export const watchesIn = (records: RecordsById): Watch[] =>
+  [...records].flatMap(([name, value]) => {
+    const { data } = WatchRecord.safeParse(value);
+    return data ? [{ name, ...data }] : [];
+  });
+
+export type NewWatch = GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>;
+
+/** Stores a watch. One of the same name is replaced: its checks stay if it asks the same. */
+export function storeWatch(own: OwnRecords, { name, maxAds, maxCredits, ...question }: NewWatch): Promise<Watch[]> {
+  return own.update('watch', (records) => {
+    const known = watchesIn(records).find((watch) => watch.name === name);
+    const isSame = known && questionKey(known) === questionKey(question);
+    const record: WatchRecord = {
+      ...questionOf(question),
+      ...(maxAds !== undefined && { maxAds }),
+      maxCredits,
+      complete: isSame ? known.complete : [],
+      ...(isSame && known.last && { last: known.last }),
+    } as WatchRecord;
+    return { put: [[name, record]], result: watchesIn(new Map([...records, [name, record]])) };
+  });
+}
+
+/** A check of a watch: the gathering that it read, and what differs from the last complete one. */
+export interface Check {
+  /** When it was made, in milliseconds since the epoch. */
+  at: number;
+  gathering: Gathering;
+  complete: boolean;
+  /** How many ads it has read. */
+  ads: number;
+  since: CompleteCheck | undefined;
+  /** Undefined where there is nothing to compare with. */
+  changes: Differences | undefined;
+  /** There was a complete check, of which too much was let go to compare with it. */
+  lost: CompleteCheck | undefined;
+}
+
+/** The check before this one: it may have been made, and its result not received. */
+const checkBefore = (watch: Watch, gathering: Gathering): CompleteCheck | undefined =>
+  watch.complete.find((check) => check.gathering !== gathering.id);
+
+export function compareWithLast(
+  watch: Watch,
+  made: Pick<Check, 'at' | 'gathering' | 'complete'>,
+  contents: DatasetContents,
+): Check {
+  const { gathering } = made;
+  const check = { ...made, ads: adIdsOf(gathering, contents).size };
+  const since = checkBefore(watch, gathering);
+  const before = since && contents.gatherings.find(({ id }) => id === since.gathering);
+  if (since === undefined || before === undefined || !hasAllIds(before, contents))
+    return { ...check, since: undefined, changes: undefined, lost: since };
+  return { ...check, since, changes: differences(before, gathering, contents), lost: undefined };
+}
+
+/** Stores what was checked. A watch that somebody has changed meanwhile stays as it is, and a later check counts. */
+export function saveChecks(own: OwnRecords, checks: ReadonlyMap<Watch, Check>): Promise<void> {
+  return own.update('watch', (records) => {
+    const known = new Map(watchesIn(records).map((watch) => [watch.name, watch]));
+    const put = [...checks].flatMap(([{ name: checked, ...checkedQuestion }, { at, gathering, complete, ads }]) => {
+      const watch = known.get(checked);
+      if (watch === undefined || questionKey(watch) !== questionKey(checkedQuestion)) return [];
+      const { name, ...record } = watch;
+      const check = { gathering: gathering.id, order: gathering.order, at: gathering.gatheredAt };
+      const [newest] = record.complete;
+      const isNew = complete && (newest === undefined || check.order > newest.order);
+      const last = { at, ads, complete };
+      return [
+        [name, { ...record, ...(isNew && { complete: [check, ...record.complete].slice(0, 2) }), last }] as const,
+      ];
+    });
+    return { put, result: undefined };
+  });
+}
