@@ -25,8 +25,7 @@ import { namedWatches } from './watch-ads.ts';
 export const checkWatches = defineListTool({
   name: 'check_watches',
   title: 'Check watches',
-  description:
-    'Read the questions of watch_ads again, and tell which ads are new, changed or gone since the last complete check.',
+  description: 'Check the questions of watch_ads: which ads are new, changed or gone since the last complete check.',
   guide: 'What is new since the last time: check_watches.',
   annotations: readOnly,
   example: () => ({ maxCredits: 20 }),
@@ -35,7 +34,7 @@ export const checkWatches = defineListTool({
   keepsRecords: true,
   reportsProgress: true,
   input: z.strictObject({
-    names: z.array(z.string()).min(1).max(50).optional().describe('default all'),
+    names: z.array(z.string()).min(1).optional().describe('default all'),
     maxCredits: z.number().min(0).describe('in all'),
   }),
   output: z.looseObject({ watches: z.array(z.looseObject({ name: z.string() })), stopped: z.string().optional() }),

@@ -19,7 +19,7 @@ const maxQuestion = 20_000;
 export const watchAds = defineTool({
   name: 'watch_ads',
   title: 'Watch ads',
-  description: 'Store a question under a name for check_watches, end one with remove, or list all; nothing is sent.',
+  description: 'Store a question under a name for check_watches, end one with remove, or list all.',
   annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
   example: () => ({
     name: 'Videos in Germany',
