@@ -91,9 +91,6 @@ const mask = '***';
 const wordPattern = /[^\s"]+/g;
 /** The service's cursor inside one of ours, which encodes whatever it holds. */
 const inCursor = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
-/** The Kelvin sign is the one other character whose lower case is a letter of ASCII. */
-const escaped = String.raw`[%&\\\u212a]|@[\d+]*\.`;
-const notAscii = /[^ -~]+/g;
 
 /**
  * Masks a key in what a service sent and in what leaves, names of fields included: the whole key, half of it, cut to
@@ -103,76 +100,34 @@ const notAscii = /[^ -~]+/g;
  */
 export function keyMasker(key = ''): <Value>(value: Value, text?: string) => Value {
   if (key.length < minLength) return (value) => value;
-  const { mayHold, holdsKey, masked } = spellingsOf(key);
-  const seen = (text: string) => text.replace(notAscii, '');
-  const holds = (text: string) => holdsKey(text) || holdsKey(seen(text));
+  const { mayHold, holds } = spellingsOf(key);
   const without = (text: string): string => {
     if (!holds(text)) return text;
-    const words = masked(text).replace(wordPattern, (word) => (holdsKey(seen(word)) ? mask : word));
+    const words = text.replaceAll(key, mask).replace(wordPattern, (word) => (holds(word) ? mask : word));
     return holds(words) ? mask : words;
   };
-  return (value, text) =>
-    mayHold(text ?? textsIn(value).join('\n')) && someText(value, holds) ? mapTexts(value, without) : value;
+  return (value, text) => (mayHold(text ?? textsIn(value).join('\n')) ? mapTexts(value, without) : value);
 }
 
 /** Characters of keys and of their escapes. */
 const inKey = String.raw`[\w.~%&\\#;{}+/=-]`;
 /** Characters that nobody sees, those beyond the first plane by their last half. */
-const hidden16 = String.raw`[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud82f\ud834\udb40-\udb43][\udc00-\udfff]`;
-/** Most characters are ASCII, and the engine sees that faster than what else they are not. The Kelvin sign is a letter. */
-const hiddenBefore = new RegExp(String.raw`[^\0-~](?:(?<=\u212a)|(?<=${hidden16})(?=${inKey}))`, 'g');
-const keyCharacter = new RegExp(inKey);
-
-/** Whether hidden characters stand where they may be between those of a key. */
-function isBroken(text: string): boolean {
-  if (beginsAt(text, escapeStarts.json, hiddenInJson)) return true;
-  for (const { 0: found, index } of text.matchAll(hiddenBefore)) {
-    if (found === kelvinSign) return true;
-    let before = index;
-    while (text.charCodeAt(before) > 0x7e) before--;
-    if (keyCharacter.test(text.charAt(before))) return true;
-  }
-  return false;
-}
-
-/** What every escape begins with, and the characters that go on. */
-const escapeStarts = {
-  percent: { lead: '%', next: '0123456789abcdefABCDEF' },
-  json: { lead: '\\', next: 'bfuUxX-_.~%&' },
-  html: { lead: '&', next: '#aApPbBlL' },
-};
-
-function beginsAt(text: string, { lead, next }: { lead: string; next: string }, pattern: RegExp): boolean {
-  for (let at = text.indexOf(lead); at >= 0; at = text.indexOf(lead, at + 1)) {
-    if (!next.includes(text.charAt(at + 1))) continue;
-    pattern.lastIndex = at;
-    if (pattern.test(text)) return true;
-  }
-  return false;
-}
-
-/** Escapes of hidden characters in JSON. */
-const hiddenInJson =
-  /\\(?:[bf]|u(?:00[01]|007f|00[89]|00ad|034f|061c|11(?:5f|60)|17b|180|200|202|206|212a|3164|fe0|f(?:ef|fa|ff)|d82f|d834|db4))/iy;
+const hidden16 = String.raw`[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud82f\ud834\udb40-\udb43][\udc00-\udfff]`;
+/** Between characters of a key. Most are ASCII, and the engine sees that first. The Kelvin sign is a letter in lower case. */
+const hiddenInKey = new RegExp(String.raw`[^\n\t -~](?:(?<=\u212a)|(?<=${hidden16})(?=${inKey})(?<=${inKey}[^ -~]*))`);
 
 /** All keys of the service are made of these. */
 const usualKey = /^[\w.~-]+$/;
-/** An escape of one of them, or of what begins an escape; in JSON, too. */
+/** An escape of one of them, or of what begins an escape; in JSON of hidden characters, too. The engine skips to the first sign. */
 const escapedWord = new RegExp(
-  [
-    String.raw`%(?:25)*(?:2[de]|3\d|[46][1-9a-f]|5[0-9af]|7[0-9ae]|5c)`,
-    String.raw`\\(?:u\{?0*|x)(?:2[5de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae])`,
-    String.raw`\\[-_.~%&]`,
-    String.raw`&(?:amp;)*#(?:x0*(?:2[56de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae])(?![\da-f])|0*(?:3[78]|4[5-9]|5\d|6[5-9]|[7-9]\d|1[01]\d|12[0-6])(?!\d))`,
-    '&(?:amp;)*(?:percnt|bsol|lowbar|period)',
-    String.raw`(?:%(?:25)*26|\\(?:u\{?0*|x)26\}?)(?:[#%\\]|amp|percnt|bsol|lowbar|period)`,
-  ].join('|'),
-  'iy',
+  String.raw`[%&\\](?:${[
+    String.raw`(?<=%)(?:25)*(?:2[de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae]|26(?:[#%\\]|amp|percnt|bsol|lowbar|period))`,
+    String.raw`(?<=\\)(?:[-_.~%&xbf]|u(?!00(?:2[0-46-9abcf]|3[a-f]|5[bde]|7[bcd])))`,
+    String.raw`(?<=&)(?:amp;)*#(?:x0*(?:2[56de]|3\d|[46][1-9a-f]|5[0-9acf]|7[0-9ae])(?![\da-f])|0*(?:3[78]|4[5-9]|5\d|6[5-9]|[7-9]\d|1[01]\d|12[0-6])(?!\d))`,
+    '(?<=&)(?:amp;)*(?:percnt|bsol|lowbar|period)',
+  ].join('|')})`,
+  'i',
 );
-/** Characters that are no ASCII, escaped in JSON or not. */
-const unseen = /[^ -~]+|(?<!\\)\\+(?:u(?!00[2-7])[\da-f]{4}|u007f|[bf])/gi;
-const kelvinSign = '\u212a';
-const kelvin = /\\u212a|\u212a/gi;
 
 type Spellings = ReturnType<typeof readSpellings>;
 
@@ -182,9 +137,8 @@ const maxKnown = 100;
 
 function spellingsOf(key: string): Spellings {
   const spellings = known.get(key) ?? readSpellings(key);
-  known.delete(key);
+  if (known.size >= maxKnown) known.clear();
   known.set(key, spellings);
-  if (known.size > maxKnown) known.delete(known.keys().next().value ?? '');
   return spellings;
 }
 
@@ -197,13 +151,13 @@ function readSpellings(key: string) {
   const end = whole.slice(-Math.max(minLength, whole.length / 2));
   const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
   const base64 = inBase64(key.slice(0, minLength));
-  const parts = [start, end, hex, ...base64].map(literal);
-  // Nearly no text has any of these, and looking for all of them at once is six times as fast as what follows.
-  const suspicious = new RegExp([escaped, ...parts].join('|'), 'i');
   // One after the other: the engine skips most of a text if it looks for one of them only.
-  const plain = parts.map((part) => new RegExp(part, 'i'));
+  const parts = [start, end, hex, ...base64].map((part) => new RegExp(literal(part), 'i'));
+  const signs = [...parts, hiddenInKey, usualKey.test(key) ? escapedWord : escapes];
+  const mayHold = (text: string): boolean =>
+    signs.some((sign) => sign.test(text)) || (text.includes('@') && text.search(inCursor) >= 0);
   const isIn = (text: string): boolean => {
-    const spelled = spelledOut(text);
+    const spelled = spelledOut(seen(text));
     const plain = spelled.toLowerCase();
     if (plain.includes(end) || plain.includes(hex) || base64.some((part) => spelled.includes(part))) return true;
     for (let at = plain.indexOf(start); at >= 0; at = plain.indexOf(start, at + 1)) {
@@ -212,31 +166,18 @@ function readSpellings(key: string) {
     }
     return false;
   };
-  const isInCursor = (text: string): boolean =>
-    text.includes('@') && (text.match(inCursor) ?? []).some((cursor) => isIn(decoded(cursor)));
-  const isUsual = usualKey.test(key);
-  const mayHold = (text: string): boolean => {
-    const visible = isBroken(text) ? text.replace(kelvin, 'k').replace(unseen, '') : text;
-    const isEscaped = isUsual
-      ? Object.values(escapeStarts).some((start) => beginsAt(visible, start, escapedWord))
-      : escapes.test(visible);
-    return isEscaped || plain.some((part) => part.test(visible)) || isInCursor(visible);
-  };
-  const holdsKey = (text: string): boolean =>
-    text.length >= minLength && suspicious.test(text) && (isIn(text) || isInCursor(text));
-  const masked = (text: string): string => {
-    if (!holdsKey(text)) return text;
-    return text.replaceAll(key, mask).replace(wordPattern, (word) => (holdsKey(word) ? mask : word));
-  };
-  return { mayHold, holdsKey, masked };
+  const holds = (text: string): boolean =>
+    text.length >= minLength && mayHold(text) && (isIn(text) || (text.match(inCursor) ?? []).map(decoded).some(isIn));
+  return { mayHold, holds };
 }
 
 const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.raw`\$&`);
 
-const decoded = (cursor: string) =>
-  Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url')
-    .toString('latin1')
-    .replace(notAscii, '');
+/** Without what stands between the characters of a key. */
+const seen = (text: string) => text.replaceAll('\u212a', 'k').replace(notSeen, '');
+const notSeen = /[^ -~…]+/g;
+
+const decoded = (cursor: string) => Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url').toString('latin1');
 
 /** A text in both alphabets of base64, wherever it stands in what is encoded: without what it shares with its neighbours. */
 function inBase64(text: string): string[] {
@@ -257,20 +198,14 @@ function textsIn(value: unknown, texts: string[] = []): string[] {
   return texts;
 }
 
-function someText(value: unknown, holds: (text: string) => boolean): boolean {
-  if (typeof value === 'string') return holds(value);
-  if (typeof value !== 'object' || value === null) return false;
-  if (Array.isArray(value)) return value.some((item) => someText(item, holds));
-  for (const name in value) if (holds(name) || someText((value as Record<string, unknown>)[name], holds)) return true;
-  return false;
-}
-
+/** The same value where nothing changes. */
 function mapTexts<Value>(value: Value, change: (text: string) => string): Value {
   if (typeof value === 'string') return change(value) as Value;
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change)) as Value;
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([name, item]) => [change(name), mapTexts(item, change)]);
-  return Object.fromEntries(entries) as Value;
+  const own = value as Record<string, unknown>;
+  const entries = Object.entries(own).map(([name, item]): [string, unknown] => [change(name), mapTexts(item, change)]);
+  if (entries.every(([name, item]) => Object.hasOwn(own, name) && own[name] === item)) return value;
+  return (Array.isArray(value) ? entries.map(([_, item]) => item) : Object.fromEntries(entries)) as Value;
 }
 
 /**
@@ -319,13 +254,14 @@ const entities: Record<string, string> = {
   sol: '/',
 };
 
-/** Empty if not ASCII: hidden characters would stand between others. */
+/** Empty if not ASCII: hidden characters would stand between others. The Kelvin sign is a letter. */
 function unescaped(whole: string, [percent, u, inBraces, x, sign, hex, decimal, name]: (string | undefined)[]): string {
   if (sign !== undefined) return sign;
   if (name !== undefined) return entities[name.toLowerCase()] ?? whole;
   const code =
     decimal === undefined ? Number.parseInt(percent ?? u ?? inBraces ?? x ?? hex ?? '', 16) : Number(decimal);
-  return code < 0x80 ? String.fromCharCode(code) : '';
+  if (code === 0x212a) return 'k';
+  return code < 0x7f && code >= 0x20 ? String.fromCharCode(code) : '';
 }
 
 /** Keys of the service, whole or in part. None belongs in a log, wherever it came from. */
@@ -341,6 +277,6 @@ export function masked(line: string): string {
 }
 
 function maskedWord(word: string): string {
-  const plain = spelledOut(word.replace(notAscii, ''));
+  const plain = spelledOut(seen(word));
   return plain !== word && plain.search(secret) >= 0 ? '***' : word;
 }
