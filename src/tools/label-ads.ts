@@ -45,23 +45,21 @@ export const labelAds = defineTool({
     const { own, contents } = await dataset();
     const { ads } = await contents();
     const known = new Set(ads.map(({ id }) => idKey(id)));
-    const isThere = ({ adId }: { adId: string }) => known.has(idKey(adId));
-    const ids = new Map(labels.map((one) => [labelId(one.adId, one.label), one]));
-    const change = await own.update('label', (kept) => {
-      const chosen = [...ids].filter(([id, one]) => (remove ? kept.has(id) : isThere(one)));
-      const changed = new Set(chosen.map(([, { adId }]) => idKey(adId)));
+    const wanted = new Map(labels.map((one) => [labelId(one.adId, one.label), one]));
+    const { labelled, changed } = await own.update('label', (kept) => {
+      const chosen = [...wanted].filter(([id, { adId }]) => (remove ? kept.has(id) : known.has(idKey(adId))));
       return {
-        ...(remove
-          ? { removed: chosen.map(([id]) => id) }
-          : { put: chosen.map(([id, { value }]) => [id, keptLabel(value || null, now)] as const) }),
-        result: { labelled: chosen.length, ads: changed.size, changed },
+        put: remove ? [] : chosen.map(([id, { value }]) => [id, keptLabel(value || null, now)] as const),
+        removed: remove ? chosen.map(([id]) => id) : [],
+        result: { labelled: chosen.length, changed: new Set(chosen.map(([, { adId }]) => idKey(adId))) },
       };
     });
-    const others = labels.filter((one) => !isThere(one) && !change.changed.has(idKey(one.adId)));
+    // A label whose ad was let go can still be removed.
+    const isUnknown = (adId: string) => !known.has(idKey(adId)) && !changed.has(idKey(adId));
     return {
-      labelled: change.labelled,
-      ads: change.ads,
-      unknown: [...new Set(others.map(({ adId }) => adId))],
+      labelled,
+      ads: changed.size,
+      unknown: [...new Set(labels.map(({ adId }) => adId).filter(isUnknown))],
       ...(!own.isLasting && !remove && { note: endsWithProcess }),
     };
   },

@@ -37,11 +37,14 @@ test('says what is kept, and deletes it', async () => {
   const folder = newFolder();
   await add(await datasetIn(folder).of(caller), 1, { id: 'x' }, { id: 'y' });
   await add(await datasetIn(folder).of(caller), 2, { id: 'x', headline: 'new' });
+  const { own } = await datasetIn(folder).of(caller);
+  for (const kind of ['label', 'watch'] as const)
+    await own.update(kind, () => ({ put: [['x', 1]], result: undefined }));
   await writeOlder(olderFolder(folder, 'other'), [olderAd(2, { id: 'z' })]);
   const { code, printed } = await clear(folder);
   expect(code).toBe(0);
   expect(printed).toContain(`${folder} keeps 2 datasets:\n`);
-  expect(printed).toContain('https://api.example.com/v2: 2 ads, no pages, no gatherings, 0.0 MB');
+  expect(printed).toContain('https://api.example.com/v2: 2 ads, no pages, no gatherings, 1 label, 1 watch, 0.0 MB');
   expect(printed.match(/^Deleted /gm)).toHaveLength(2);
   expect([...(await readdir(join(folder, 'accounts'))), ...(await readdir(join(folder, 'datasets')))]).toEqual([]);
   expect((await clear(folder)).printed).toBe(`${folder} keeps no datasets.\n`);
@@ -67,8 +70,10 @@ test('empties the dataset of a server that is running, which goes on', async () 
   const folder = newFolder();
   const running = datasetIn(folder);
   for (let at = 0; at < 70; at++) await add(await running.of(caller), at, { id: `${at}` });
+  await (await running.of(caller)).own.update('label', () => ({ put: [['x', 1]], result: undefined }));
   await clear(folder);
   await add(await running.of(caller), 100, { id: 'new' });
+  expect((await (await running.of(caller)).contents()).labels.size).toBe(0);
   for (const datasets of [running, datasetIn(folder)])
     expect((await (await datasets.of(caller)).contents()).ads.map(({ id }) => id)).toEqual(['new']);
 });

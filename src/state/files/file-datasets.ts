@@ -242,7 +242,7 @@ class FileDataset implements Dataset {
     });
     if (outcome.failure instanceof AdLibraryError) throw outcome.failure;
     if (outcome.change && outcome.failure === undefined) return outcome.change.result;
-    const problem = `Nothing was changed: the file of this account cannot be written (${String(outcome.failure)}).`;
+    const problem = `The change is not kept: the file of this account cannot be written (${String(outcome.failure)}).`;
     throw new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: outcome.failure });
   }
 
