@@ -82,18 +82,6 @@ describeEveryServer('replicas', (server) => {
     expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ charged: 0, cached: true });
   });
 
-  test('keep from a key what is kept for it while the service rejects it at one of them', async () => {
-    const [one, other] = await startTwo();
-    await one.call('get_ad', ad('a'));
-    expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ cached: true });
-    upstream.does(refusal(401));
-    expect((await one.call('whoami')).error).toMatchObject({ kind: 'unauthorized' });
-    expect((await other.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'unauthorized' });
-    expect((await other.call('query_ads', { sql: 'select 1' })).error).toMatchObject({ kind: 'unauthorized' });
-    upstream.does(documented);
-    expect((await other.call('get_ad', ad('a'))).data.receipt).toMatchObject({ charged: 0, cached: true });
-  });
-
   test('say that a key was rejected while the store is away', async () => {
     const [one] = await startTwo();
     await server.kill();
@@ -112,15 +100,6 @@ describeEveryServer('replicas', (server) => {
     expect(error).toMatchObject({ kind: 'usage_limit' });
     expect(text).toContain('Nothing was sent');
     expect(upstream.requests).toHaveLength(sent);
-  });
-
-  test('go on after a refusal whose window states no limits', async () => {
-    const [one, other] = await startTwo();
-    upstream.does(refusal(429));
-    upstream.credits = json(creditStatus({ isLimitReached: false, hourlyCredits: 1, dailyCredits: 1 }));
-    expect((await one.call('get_ad', ad('a'))).error).toMatchObject({ kind: 'usage_limit' });
-    upstream.does(documented);
-    expect((await other.call('get_ad', ad('b'))).data.receipt.charged).toBe(1);
   });
 
   test('count unknown keys of an address together', async () => {

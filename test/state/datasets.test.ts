@@ -84,25 +84,6 @@ test('takes no answer apart before somebody reads, unless very many wait', async
   expect((await dataset.contents()).ads).toHaveLength(500);
 });
 
-test('comes to the same, however often an answer is the same as the one before', async () => {
-  const answers = ['{"id":"a"}', '{"id":"a","body":"b"}', '{"id":"b"}'];
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.nat(2), { maxLength: 12 }), async (chosen) => {
-      const contents = [true, false].map(async (isTold) => {
-        const dataset = await new MemoryDatasets().of({ tenantId: 't' });
-        for (const [at, index] of chosen.entries()) {
-          const text = answers[index] ?? '';
-          const items = () => [JSON.parse(text)];
-          await dataset.addItems({ ...about(at + 1), type: 'ads', items, ...(isTold && { text }) });
-        }
-        return (await dataset.contents()).ads;
-      });
-      const [told, plain] = await Promise.all(contents);
-      expect(told).toEqual(plain);
-    }),
-  );
-});
-
 describe('the room', () => {
   const text = 'x'.repeat(4000);
   const limits = { maxBytes: 2_000_000, maxBytesEach: 1_000_000 };

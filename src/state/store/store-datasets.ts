@@ -28,9 +28,12 @@ import type { Item, ItemChange } from './store.ts';
 const MB = 1024 * 1024;
 /** How long a dataset is kept after the last answer that added to it, in milliseconds, and what it may take. */
 const limits = { ttlMs: 30 * 86_400_000, maxBytes: 64 * MB };
-/** Of the memory of this process, for all copies together and for one. */
-const maxMemory = 256 * MB;
-const maxMemoryEach = 128 * MB;
+/** Bytes of the memory of this process, for all copies together and for one. */
+export interface CopyLimits {
+  maxBytes: number;
+  maxBytesEach: number;
+}
+const copyLimits: CopyLimits = { maxBytes: 256 * MB, maxBytesEach: 128 * MB };
 /** So much is freed beyond what is necessary. */
 const slack = 0.05;
 /** A gathering should not displace its own first ads. */
@@ -49,9 +52,17 @@ export class StoreDatasets implements Datasets {
   /** The highest place of all that this replica has seen. */
   #order = 0;
 
-  constructor(shared: Shared) {
+  readonly #maxBytesEach: number;
+
+  constructor(shared: Shared, { maxBytes, maxBytesEach } = copyLimits) {
     this.#shared = shared;
-    this.#copies = new LRUCache({ maxSize: maxMemory, sizeCalculation: ({ dataset }) => dataset.bytes });
+    this.#maxBytesEach = maxBytesEach;
+    this.#copies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
+  }
+
+  /** Bytes that all copies take, as they are counted. */
+  get bytes(): number {
+    return this.#copies.calculatedSize;
   }
 
   async of({ tenantId }: Pick<DatasetCaller, 'tenantId'>): Promise<Dataset> {
@@ -68,7 +79,7 @@ export class StoreDatasets implements Datasets {
         const [dataset, labels] = await Promise.all([synced(), readRecords(this.#shared, tenantId, 'label')]);
         return dataset.contents(labels.records, labels.version);
       },
-      maxAds: async () => (await synced()).adsIn(usable * maxMemoryEach),
+      maxAds: async () => (await synced()).adsIn(usable * this.#maxBytesEach),
     };
   }
 
@@ -90,7 +101,7 @@ export class StoreDatasets implements Datasets {
   }
 
   async #synced(name: string): Promise<MemoryDataset> {
-    const copy = this.#copies.get(name) ?? new DatasetCopy(name, this.#shared);
+    const copy = this.#copies.get(name) ?? new DatasetCopy(name, this.#shared, this.#maxBytesEach);
     this.#copies.set(name, copy);
     const dataset = await copy.synced();
     this.#order = Math.max(this.#order, dataset.order);
@@ -214,6 +225,7 @@ interface KnownItem {
 class DatasetCopy {
   readonly #name: string;
   readonly #shared: Shared;
+  readonly #maxBytes: number;
   dataset = new MemoryDataset();
   #epoch = '';
   #seq = 0;
@@ -222,9 +234,10 @@ class DatasetCopy {
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, shared: Shared) {
+  constructor(name: string, shared: Shared, maxBytes: number) {
     this.#name = name;
     this.#shared = shared;
+    this.#maxBytes = maxBytes;
   }
 
   /** The dataset with all that replicas had added when this was called. Callers that wait read it once for all. */
@@ -259,7 +272,7 @@ class DatasetCopy {
       this.#dropBefore(part.floor);
       const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.gone;
       this.dataset.goneElsewhere = { ads, pages, gatherings };
-      if (this.dataset.bytes > maxMemoryEach) this.dataset.shrinkTo((1 - slack) * maxMemoryEach);
+      if (this.dataset.bytes > this.#maxBytes) this.dataset.shrinkTo((1 - slack) * this.#maxBytes);
       isLast = part.isLast;
       await setImmediate();
     }

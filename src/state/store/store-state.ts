@@ -18,7 +18,7 @@ import { beatMs, Presence } from './presence.ts';
 import { createSeal } from './seal.ts';
 import type { ItemLimits } from './store.ts';
 import { storeClaims } from './store-claims.ts';
-import { ownKey, StoreDatasets } from './store-datasets.ts';
+import { type CopyLimits, ownKey, StoreDatasets } from './store-datasets.ts';
 import { storeLedger } from './store-ledger.ts';
 
 const day = 86_400_000;
@@ -57,7 +57,7 @@ export interface ReplicaState extends ReturnType<typeof sharedKeys> {
   /** Why it is no base for paid calls, if it is none. */
   problem(): string | undefined;
   state(options: MemoryStateOptions): State;
-  datasets(): Datasets;
+  datasets(limits?: CopyLimits): Datasets & { bytes?: number };
   exports(now: () => number): ExportStore;
   turns(): Turns;
   close(): void;
@@ -92,7 +92,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
     isUp: () => store.isUp(),
     problem: () => (store.isUp() ? presence.problem(store.now()) : 'state unavailable'),
     state: (options) => sharedState(shared, removals, options),
-    datasets: () => new StoreDatasets(shared),
+    datasets: (limits) => new StoreDatasets(shared, limits),
     exports: (clock) => sharedExports(shared, clock),
     turns: () => turnsOver({ ...shared, keyOf: (name) => keyOf(name, 'turn') }),
     close: () => {

@@ -335,6 +335,24 @@ describeEveryStore('replicas', (_, { driver }) => {
       expect(one.warned).toContain('the shared state is nearly full: less is kept of each key');
     });
 
+    test('are copied within a bound for all keys and for each, and read anew where a copy was let go', async () => {
+      const one = await join();
+      const limits = { maxBytes: 400_000, maxBytesEach: 150_000 };
+      const copies = one.datasets(limits);
+      const of = (key: number) => copies.of({ tenantId: `t${key}`, apiKey: 'k' });
+      const ads = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `${at}`, body: noise(10_000) }));
+      for (let key = 0; key < 6; key++) await add(await of(key), 1, ...ads(10));
+      await add(await of(6), 1, ...ads(40));
+      for (const key of [0, 1, 2, 3, 4, 5, 6, 0, 6]) {
+        const { length } = await idsIn(await of(key));
+        if (key < 6) expect(length).toBe(10);
+        else expect(length).toBeGreaterThan(9);
+        expect(copies.bytes).toBeLessThanOrEqual(limits.maxBytes);
+      }
+      expect(copies.bytes).toBeGreaterThan(limits.maxBytes / 2);
+      expect(await idsIn(await one.dataset('t6'))).toHaveLength(40);
+    });
+
     test('of a store that stays away are lost beyond what there is memory for, and that is said', async () => {
       const one = await join();
       await one.during('away', async () => {
