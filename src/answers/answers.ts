@@ -19,7 +19,7 @@ import { AdAnswer } from '../api/client.ts';
 import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
 import { type Dataset, type DatasetCaller, type Datasets, objectOf } from '../state/dataset.ts';
-import type { AnswerCache, CallClaims, CallRegister, RejectedKeys } from '../state/state.ts';
+import type { AnswerCache, CallClaims, RejectedKeys } from '../state/state.ts';
 
 /** What answers calls: what is at hand, or the service. */
 export interface Answers {
@@ -323,7 +323,9 @@ interface InFlightCalls {
 }
 
 interface InFlightOptions {
-  register: CallRegister;
+  /** Calls in progress, of a tenant and in all. They count until they end, even without a caller. */
+  maxCallsEach: number;
+  maxCalls: number;
   /** How long a call may continue without a caller, in milliseconds: as long as a tool call. */
   timeoutMs: number;
   /** Receives the calls that were still unanswered at `close`. */
@@ -345,18 +347,19 @@ interface TrackedCall {
  * them out and charges for them anyway, and a repeated call finds the answer in the cache. A call that was not sent yet
  * ends with its last caller.
  */
-export function trackInFlightCalls({ register, timeoutMs, onLost }: InFlightOptions): InFlightCalls {
+export function trackInFlightCalls(options: InFlightOptions): InFlightCalls {
+  const { maxCallsEach, maxCalls, timeoutMs, onLost } = options;
   const tracked = new Set<TrackedCall>();
   let emptied = () => {};
+  const ofTenant = (tenantId: string) => [...tracked].filter(({ call }) => call.tenantId === tenantId).length;
 
   const run = async (entry: TrackedCall, send: Send): Promise<Answer> => {
     const { call, abort, transit } = entry;
-    const { tenantId, fingerprint } = call;
     tracked.add(entry);
     const timer = setTimeout(() => abort.abort(timeIsUp()), timeoutMs).unref();
     try {
-      if (!(await register.begin(tenantId, fingerprint))) throw tooMany();
-      return await send({ ...call, signal: abort.signal, transit }).finally(() => register.end(tenantId, fingerprint));
+      if (tracked.size > maxCalls || ofTenant(call.tenantId) > maxCallsEach) throw tooMany();
+      return await send({ ...call, signal: abort.signal, transit });
     } finally {
       clearTimeout(timer);
       tracked.delete(entry);

@@ -46,7 +46,7 @@ export interface ItemBatch extends ItemSource {
   order?: number | undefined;
 }
 
-export interface ItemSource {
+interface ItemSource {
   /** The operation that brought it. */
   listedBy: string;
   requestId: string | null;
@@ -63,7 +63,7 @@ export interface StoredItem extends ItemSource, ItemVersion {
   versions: readonly ItemVersion[];
 }
 
-export interface ItemVersion {
+interface ItemVersion {
   /** When it came first, and when it came last, in milliseconds since the epoch: for readers, since clocks err. */
   since: number;
   at: number;
@@ -140,7 +140,7 @@ export interface Gathering extends GatheringState {
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
 /** A version of an ad or a page, as an answer or a file brings it. */
-export interface ItemRecord extends ItemSource, ItemVersion {
+interface ItemRecord extends ItemSource, ItemVersion {
   kind: ItemType;
   id: string;
   /** When its first version came, if that was earlier. */

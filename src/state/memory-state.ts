@@ -12,7 +12,7 @@ import {
   recordsOf,
 } from './dataset.ts';
 import { MemoryRecords, type RecordTable } from './own-records.ts';
-import type { AnswerCache, CachedAnswer, CallRegister, CursorState, RejectedKeys, State } from './state.ts';
+import type { AnswerCache, CachedAnswer, CursorState, RejectedKeys, State } from './state.ts';
 import type { DocumentChange, Documents, Known } from './store/documents.ts';
 import { storeLedger } from './store/store-ledger.ts';
 import { type Turns, turnsOver } from './turns.ts';
@@ -153,7 +153,7 @@ interface KeptDocument extends Known<unknown> {
 const lastsFrom = 86_400_000;
 
 /** Documents of one process, changed in place. */
-export class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'> {
+class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'> {
   readonly #options: MemoryDocumentsOptions;
   readonly #lasting = new Map<string, KeptDocument>();
   readonly #others: LRUCache<string, KeptDocument>;
@@ -234,13 +234,7 @@ const full = () =>
     sent: false,
   });
 
-interface CallRegisterOptions {
-  /** Calls in progress, per tenant and in total. */
-  maxPerTenant: number;
-  maxInAll: number;
-}
-
-export interface MemoryStateOptions extends CallRegisterOptions {
+export interface MemoryStateOptions {
   /** How long answers are kept, in milliseconds. */
   ttl: number;
   /** A clock that only goes on. */
@@ -418,25 +412,27 @@ const maxWindows = 10_000;
 const cursorTtl = 86_400_000;
 
 /** The state of one process. */
-export function memoryState({ ttl, now, ...limits }: MemoryStateOptions): State {
-  const answers = memoryAnswers({ maxBytes: maxBytes.answers, ttl, now });
-  const cursors = new TenantCache<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
+export function memoryState({ ttl, now }: MemoryStateOptions): State {
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
     ledger: memoryCreditLedger({ now }),
-    calls: memoryCallRegister(limits),
-    answers,
+    answers: memoryAnswers({ maxBytes: maxBytes.answers, ttl, now }),
     windows: {
       get: async (tenantId) => windows.get(tenantId),
       set: async (tenantId, window) => void windows.set(tenantId, window),
     },
-    cursorsOf: (tenantId) => ({
-      remember: async (cursor, value) =>
-        cursors.set(tenantId, cursor, { value, bytes: 2 * JSON.stringify(value).length }),
-      recall: async (cursor) => cursors.get(tenantId, cursor),
-    }),
+    cursorsOf: memoryCursors(now),
     rejectedKeys: memoryRejectedKeys(),
   };
+}
+
+export function memoryCursors(now: () => number): State['cursorsOf'] {
+  const cursors = new TenantCache<CursorState>({ maxBytes: maxBytes.cursors, ttl: cursorTtl, now });
+  return (tenantId) => ({
+    remember: async (cursor, value) =>
+      cursors.set(tenantId, cursor, { value, bytes: 2 * JSON.stringify(value).length }),
+    recall: async (cursor) => cursors.get(tenantId, cursor),
+  });
 }
 
 /** Keys that were accepted, of which it is remembered whether they were rejected since. */
@@ -460,7 +456,7 @@ const answerBytes = 3 * 1024;
 const maxDropped = 10_000;
 
 /** The cached answers of one process. */
-export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
+function memoryAnswers(options: TenantCacheOptions): AnswerCache {
   const cache = new TenantCache<CachedAnswer>(options);
   const dropped = new LRUCache<string, object>({ max: maxDropped });
   const nameOf = ({ group = '', fingerprint }: AnswerName) => group + fingerprint;
@@ -468,41 +464,20 @@ export function memoryAnswers(options: TenantCacheOptions): AnswerCache {
   return {
     get: async (tenantId, name) => get(tenantId, name),
     begin: async (tenantId, name) => {
-      const groups = [`${tenantId} `, `${tenantId} ${name.group ?? ''}`];
-      const before = groups.map((group) => dropped.get(group));
+      const group = `${tenantId} ${name.group}`;
+      const before = dropped.get(group);
       return {
         cached: get(tenantId, name),
         store: async (value) => {
-          if (groups.some((group, index) => dropped.get(group) !== before[index])) return;
+          if (dropped.get(group) !== before) return;
           cache.set(tenantId, nameOf(name), { value, bytes: memoryOf(value.answer.raw) + answerBytes });
         },
       };
     },
     remove: async (tenantId, name) => cache.remove(tenantId, nameOf(name)),
-    invalidate: async (tenantId, group = '') => {
+    invalidate: async (tenantId, group) => {
       dropped.set(`${tenantId} ${group}`, {});
       cache.drop(tenantId, group);
-    },
-  };
-}
-
-/** The calls in progress of one process. */
-export function memoryCallRegister({ maxPerTenant, maxInAll }: CallRegisterOptions): CallRegister {
-  const perTenant = new Map<string, number>();
-  let inAll = 0;
-  return {
-    begin: async (tenantId) => {
-      const ofTenant = perTenant.get(tenantId) ?? 0;
-      if (inAll >= maxInAll || ofTenant >= maxPerTenant) return false;
-      perTenant.set(tenantId, ofTenant + 1);
-      inAll++;
-      return true;
-    },
-    end: async (tenantId) => {
-      const left = (perTenant.get(tenantId) ?? 1) - 1;
-      if (left === 0) perTenant.delete(tenantId);
-      else perTenant.set(tenantId, left);
-      inAll--;
     },
   };
 }

@@ -19,9 +19,6 @@ export interface OpenState extends State {
 export interface OpenStateOptions {
   /** How long answers are cached, in milliseconds. */
   ttl: number;
-  /** Calls in progress, per tenant and in total. */
-  maxPerTenant: number;
-  maxInAll: number;
   /** The service whose answers are kept; undefined if there is none. */
   baseUrl: string | undefined;
   /** Where one person keeps what was read and exported; undefined for memory. */
@@ -41,8 +38,8 @@ export interface OpenStateOptions {
 
 /** The state that all replicas share, or that of this process: in memory, or what one person keeps in a folder. */
 export function openState(options: OpenStateOptions): OpenState {
-  const { ttl, maxPerTenant, maxInAll, baseUrl, shared, now, elapsed, userIdOf, warn } = options;
-  const limits = { ttl, maxPerTenant, maxInAll, now: elapsed };
+  const { ttl, baseUrl, shared, now, elapsed, userIdOf, warn } = options;
+  const limits = { ttl, now: elapsed };
   if (shared)
     return {
       ...shared.state(limits),

@@ -6,7 +6,6 @@ export interface State {
   ledger: CreditLedger;
   answers: AnswerCache;
   windows: FullWindows;
-  calls: CallRegister;
   /** Gated calls in progress in all replicas; undefined where there is only this process. */
   claims?: CallClaims;
   /** The cursors of one tenant. */
@@ -32,15 +31,8 @@ export interface AnswerCache {
     store(answer: CachedAnswer): Promise<void>;
   }>;
   remove(tenantId: string, name: AnswerName): Promise<void>;
-  /** Removes a tenant's answers of a group, or all. */
-  invalidate(tenantId: string, group?: string): Promise<void>;
-}
-
-/** The calls in progress of all processes that share the state. */
-export interface CallRegister {
-  /** False if too many are in progress, of the tenant or in all. They count until they end, even without a caller. */
-  begin(tenantId: string, fingerprint: string): Promise<boolean>;
-  end(tenantId: string, fingerprint: string): Promise<void>;
+  /** Removes a tenant's answers of a group. */
+  invalidate(tenantId: string, group: string): Promise<void>;
 }
 
 /** How a call ended, for those who waited for it: its answer, or why there is none. */

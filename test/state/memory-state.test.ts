@@ -7,7 +7,7 @@ import { cursorsSuite } from './cursors-suite.ts';
 import { exportFile, exportsSuite } from './exports-suite.ts';
 import { asking, charged, leaseOf, ledgerSuite } from './ledger-suite.ts';
 
-const options = { ttl, maxPerTenant: 1, maxInAll: 1 };
+const options = { ttl };
 
 describe('kept answers', () => {
   answersSuite(async () => {

@@ -30,9 +30,10 @@ const probe = { version: 'probe', body: Buffer.from('1'), ttlMs: 1 };
 export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   readonly #driver: StoreDriver;
   readonly #log: StateLog;
-  readonly #hooks: (() => void)[] = [];
   readonly #problems = new Set<string>();
   #store: Store | undefined;
+  /** Runs whenever the store can be reached anew. */
+  onUp = () => {};
   #isUp = false;
   #isClosed = false;
   #isTight = false;
@@ -64,11 +65,6 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
   /** The time of the store, which goes on by itself while that is away. */
   now(): number {
     return Math.round(performance.now() + this.#ahead);
-  }
-
-  /** Runs whenever the store can be reached anew. */
-  onUp(hook: () => void): void {
-    this.#hooks.push(hook);
   }
 
   /** Connects in the background; resolves when the store answers, or after so many milliseconds without it. */
@@ -177,7 +173,7 @@ export class GuardedStore implements Omit<Store, 'connect' | 'refuses'> {
     this.#problems.clear();
     this.#isUp = true;
     this.#log.info('the shared state can be reached', { hosts: this.#driver.hosts });
-    for (const hook of this.#hooks) hook();
+    this.onUp();
   }
 
   #openStore(): Store {

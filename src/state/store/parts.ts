@@ -15,8 +15,8 @@ export interface Shared {
   retries: Retries;
   /** The name of a document or collection. All of a tenant have the same hash tag. */
   keyOf(tenantId: string, kind: string, ...parts: readonly string[]): string;
-  /** Differs before and after a removal of the answers of a group, or of all. */
-  stampOf(tenantId: string, group?: string): Promise<string>;
+  /** Differs before and after a removal of the answers of a group. */
+  stampOf(tenantId: string, group: string | undefined): Promise<string>;
   warn(message: string, fields?: Record<string, unknown>): void;
 }
 

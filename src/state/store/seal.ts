@@ -10,7 +10,7 @@ export interface Seal {
   open(key: string, sealed: Buffer): Buffer | undefined;
 }
 
-export interface SealOptions {
+interface SealOptions {
   secret: string;
   /** What is sealed: the same secret gives other keys for another use. */
   use?: string;
@@ -23,7 +23,7 @@ const version = 1;
 const idBytes = 4;
 const nonceBytes = 12;
 const tagBytes = 16;
-export const headBytes = 1 + idBytes + nonceBytes + tagBytes;
+const headBytes = 1 + idBytes + nonceBytes + tagBytes;
 
 /** Characters of a name: 132 bits. */
 const nameLength = 22;

@@ -99,8 +99,7 @@ export function storeClaims(shared: Shared): CallClaims {
         if (!store.isUp()) throw stateUnavailable();
         const { group } = answerNameOf(call);
         // A call of after a removal does not wait for one of before it, whose answer may be older.
-        const stamps = group === undefined ? [] : [await stampOf(tenantId, group)];
-        key = keyOf(tenantId, 'claim', fingerprint, ...stamps);
+        key = keyOf(tenantId, 'claim', fingerprint, await stampOf(tenantId, group));
         for (;;) {
           const { kind, id: other, lost } = await take(key, id);
           if (kind === 'wait') {

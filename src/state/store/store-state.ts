@@ -6,7 +6,7 @@ import { AdLibraryError, type Answer, type AnswerName, type OperationName } from
 import type { FullWindow, FullWindows } from '../../credits/ledger.ts';
 import type { Datasets } from '../dataset.ts';
 import { type ExportedFile, type ExportStore, exportTtl, maxExportBytes } from '../exports.ts';
-import { type MemoryStateOptions, memoryState } from '../memory-state.ts';
+import { type MemoryStateOptions, memoryCursors } from '../memory-state.ts';
 import { recordKinds } from '../own-records.ts';
 import type { AnswerCache, CachedAnswer, CursorMemory, CursorState, RejectedKeys, State } from '../state.ts';
 import { type Turns, turnsOver } from '../turns.ts';
@@ -82,7 +82,7 @@ export async function openStoreState({ driver, secret, baseUrl, log, now }: Stor
     void presence.beat().catch(() => {});
     void retries.run();
   };
-  store.onUp(tick);
+  store.onUp = tick;
   const ticks = setInterval(tick, beatMs).unref();
   await store.open(startMs);
   if (store.isUp()) await presence.beat().catch(() => {});
@@ -129,42 +129,37 @@ function reach({ driver, secret, log, now }: Omit<StoreStateOptions, 'baseUrl'>)
 type Removals = ReturnType<typeof removalsIn>;
 
 function removalsIn(documents: Documents, keyOf: Shared['keyOf']) {
-  const keysOf = (tenantId: string, group = '') =>
-    [keyOf(tenantId, 'removed'), keyOf(tenantId, 'removed', group)] as const;
+  const keyOfGroup = (tenantId: string, group: string) => keyOf(tenantId, 'removed', group);
   /** Removals that the store does not know of yet. */
   const pending = new Map<string, number>();
   return {
-    stampOf: async (tenantId: string, group?: string): Promise<string> => {
-      const keys = keysOf(tenantId, group);
-      if (keys.some((key) => pending.has(key))) throw stateUnavailable();
-      return (await Promise.all(keys.map((key) => documents.read(key)))).map(({ version }) => version).join();
+    stampOf: async (tenantId: string, group: string | undefined): Promise<string> => {
+      if (group === undefined) return '';
+      const key = keyOfGroup(tenantId, group);
+      if (pending.has(key)) throw stateUnavailable();
+      return (await documents.read(key)).version;
     },
-    add: async (retries: Retries, tenantId: string, group?: string) => {
-      const [all, own] = keysOf(tenantId, group);
-      const key = group === undefined ? all : own;
+    add: async (retries: Retries, tenantId: string, group: string) => {
+      const key = keyOfGroup(tenantId, group);
       const done = () => {
         const left = (pending.get(key) ?? 1) - 1;
         if (left === 0) pending.delete(key);
         else pending.set(key, left);
       };
       pending.set(key, (pending.get(key) ?? 0) + 1);
-      const work = () => documents.write(key, () => ({}), keptMs).then(done);
-      await retries.do(work, { giveUp: done });
+      await retries.do(() => documents.write(key, () => ({}), keptMs).then(done), { giveUp: done });
     },
   };
 }
 
-/** Limits of calls in progress are those of each process. */
 function sharedState(shared: Shared, removals: Removals, options: MemoryStateOptions): State {
-  const { keyOf } = shared;
-  const own = memoryState(options);
+  const ownCursorsOf = memoryCursors(options.now);
   return {
-    ...own,
-    ledger: storeLedger({ ...shared, keyOf: (tenantId) => keyOf(tenantId, 'account') }),
+    ledger: storeLedger({ ...shared, keyOf: (tenantId) => shared.keyOf(tenantId, 'account') }),
     claims: storeClaims(shared),
     answers: sharedAnswers(shared, removals, options),
     windows: sharedWindows(shared, options.now),
-    cursorsOf: (tenantId) => sharedCursors(shared, tenantId, own.cursorsOf(tenantId)),
+    cursorsOf: (tenantId) => sharedCursors(shared, tenantId, ownCursorsOf(tenantId)),
     rejectedKeys: sharedRejectedKeys(shared),
   };
 }

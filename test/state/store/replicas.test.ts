@@ -52,7 +52,7 @@ const answer = {
   raw: { id: '1' },
   receipt: { charged: 1, remaining: 9, cached: false, requestId: 'r' },
 };
-const name = { fingerprint: callOf().fingerprint, group: undefined };
+const name = { fingerprint: callOf().fingerprint, group: 'a group' };
 const tooDeep = JSON.parse('['.repeat(200_000) + ']'.repeat(200_000));
 const unavailable = { failure: { kind: 'unavailable' } };
 const noise = (bytes: number) => randomBytes(bytes / 2).toString('hex');
@@ -73,7 +73,7 @@ describeEveryStore('replicas', (_, { driver }) => {
       log: { error: () => {}, warn: (message) => void warned.push(message), info: () => {} },
     });
     onTestFinished(() => replica.close());
-    const state = replica.state({ ttl: 60_000, maxPerTenant: 10, maxInAll: 10, now: Date.now });
+    const state = replica.state({ ttl: 60_000, now: Date.now });
     const datasets = replica.datasets();
     const claim = (call = callOf()) => (state.claims as CallClaims).claim(call, async () => {});
     const dataset = (tenantId = 't') => datasets.of({ tenantId, apiKey: 'k' });
@@ -225,7 +225,7 @@ describeEveryStore('replicas', (_, { driver }) => {
       expect(await other.answers.get('t', name)).toMatchObject({ answer });
       await one.during('away', async () => {
         expect(await one.answers.get('t', name)).toBeUndefined();
-        await one.answers.invalidate('t');
+        await one.answers.invalidate('t', name.group);
       });
       expect(await one.answers.get('t', name)).toBeUndefined();
       await expect.poll(() => other.answers.get('t', name), { timeout: 10_000 }).toBeUndefined();

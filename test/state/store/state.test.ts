@@ -11,7 +11,7 @@ import { exportsSuite } from '../exports-suite.ts';
 import { ledgerSuite } from '../ledger-suite.ts';
 import { ownRecordsSuite } from '../own-records-suite.ts';
 
-const options = { ttl: 60_000, maxPerTenant: 10, maxInAll: 10 };
+const options = { ttl: 60_000 };
 const ignore = () => {};
 
 describeEveryStore('the state of replicas', (_, { driver }) => {
