@@ -153,6 +153,7 @@ export const objects: Record<string, Fields> = {
     name: 'string: its name',
     'filters?': 'object: its question',
     'split?': 'object[]: its parts',
+    'shortened?': 'boolean: whether its question is left out, for want of room',
     'collectionId?': 'string: the collection it reads',
     'maxAds?': 'number: most ads of a check',
     maxCredits: 'number: most credits of a check',
@@ -168,7 +169,11 @@ export const objects: Record<string, Fields> = {
     found: 'number | null: ads that match',
     read: 'number: ads that were read',
     complete: 'boolean: whether all were read',
+    'more?': 'object: how many more ids there are, for lists that are cut: `new`, `changed`, `gone`',
     stopped: 'string: why it ended, as in gather_ads',
+    'error?': 'string: the kind of error that stopped it',
+    'problem?': 'string: what that error says',
+    'gathering?': 'string: its id, in `gatherings` of SQL',
     since: 'string | null: when the check was made that this one is compared with',
   },
 };
@@ -247,10 +252,16 @@ export const results: Record<string, Fields> = {
     bytes: 'number: its size',
     sections: 'Section[]: what became of each section',
   },
-  watch_ads: { watches },
+  watch_ads: {
+    watches,
+    'stored?': 'string: the watch that was stored',
+    'ended?': 'string: the watch that was ended',
+    'note?': note,
+  },
   check_watches: {
     watches: 'Check[]: what was found',
     'stopped?': 'string: why not all were checked',
+    'note?': note,
   },
   list_collections: { items: 'Collection[]: the collections', ...paging },
   list_collection_items: {

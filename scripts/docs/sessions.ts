@@ -144,12 +144,14 @@ async function shortlist(session: Session): Promise<void> {
   await session.call('view_ads', { adIds });
   const ads = items.map(({ pageName, headline, daysRunning }) => `${pageName}, “${headline}” (${daysRunning} days)`);
   session.assistant(`${ads.join('; ')}. You see them on the board, where the host draws it.`);
-  session.person('Save the first one, and give me all three as a sheet for Excel.');
+  session.person('Note on each what its hook is. Then save the first one, and give me all three as a sheet for Excel.');
+  const hooks = ['a new way to sleep', 'what everyone talks about', 'a product that is here at last'];
+  await session.call('label_ads', { labels: adIds.map((adId, at) => ({ adId, label: 'hook', value: hooks[at] })) });
   const { items: collections } = await session.call('list_collections', {});
   const collection = collections.find(({ name }) => name === 'Saved ads');
   await session.call('add_collection_item', { collectionId: collection?.id, itemType: 'ads', itemId: adIds[0] });
   const ids = adIds.map((id) => `'${id}'`).join(', ');
-  const sql = `SELECT pageName, headline, daysRunning, duplicates, landingDomain FROM ads WHERE id IN (${ids}) ORDER BY daysRunning DESC`;
+  const sql = `SELECT pageName, headline, value AS hook, daysRunning, landingDomain FROM ads JOIN labels ON adId = id WHERE id IN (${ids}) AND label = 'hook' ORDER BY daysRunning DESC`;
   await session.call('export_ads', { sql, format: 'xlsx', name: 'free-shipping' });
   session.assistant(`The first ad is in “${collection?.name}”, and the sheet has ${items.length} rows.`);
 }

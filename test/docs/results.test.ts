@@ -43,6 +43,10 @@ test('results hold what is described, with those types, and nothing else', async
     ['get_ad', { adId: ids[0], seen: true }],
     ['export_ads', { format: 'xlsx' }],
     ['view_ads', { adIds: [ids[0], '11111111-1111-4111-8111-111111111111'] }],
+    ['watch_ads', { name: 'Parts', split: [{ displayFormat: ['VIDEO'] }], maxAds: 10, maxCredits: 5 }],
+    ['check_watches', { maxCredits: 30 }],
+    ['check_watches', { maxCredits: 1 }],
+    ['label_ads', { labels: [{ adId: '11111111-1111-4111-8111-111111111111', label: 'hook' }] }],
     ['write_report', { title: 'Report', sections: [{ heading: 'A', sql: 'SELECT nothing' }] }],
   ];
   const results = called.map(({ name, result }) => ({ name, result }));
