@@ -78,6 +78,7 @@ function layOut(folder: string, claudeFile: string): void {
   );
   file('ads.jsonl', ad);
   file('pages.jsonl', page);
+  file('own-ads.csv', readFileSync(join(root, 'docs/examples/own-ads.csv')));
   file('own-ads.jsonl', readFileSync(join(root, 'docs/examples/own-ads.jsonl')));
   file('page-1.json', `{"data":[${ad}]}`);
   file('page-2.json.gz', gzipSync(`{"data":[${ad}]}`));

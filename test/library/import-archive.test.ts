@@ -296,7 +296,9 @@ describe('rows that cannot be used are named by their line', () => {
   test('a CSV of something else says which columns are known', async ({ served }) => {
     const report = await served.load('Name,Age\nA,1\n');
     expect(report).toMatchObject({ skipped: 1, problems: [{ line: 1 }] });
-    expect(report.problems[0]?.problem).toMatch(/^neither JSON nor a CSV of .* "ad_archive_id" \(ads\) or "Page ID"/);
+    expect(report.problems[0]?.problem).toMatch(
+      /^neither JSON nor a CSV of .* "body" .*"ad_archive_id" .* or "Page ID"/,
+    );
   });
 });
 

@@ -1,6 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { CsvError } from 'csv-parse';
+import { adOfRow, ownFields } from './own-ads.ts';
 import type { Json } from './public-archive.ts';
 
 /** What should be a record, or what is wrong in its place. `path` is where it is in its document, empty for a line. */
@@ -295,7 +296,7 @@ export function csvDelimiter(text: string): string | undefined {
 
 type Row = { cells: string[]; line: number };
 
-/** The rows of a CSV of the public archive: ads, or the advertisers of its report. */
+/** The rows of a CSV: ads or advertisers of the public archive, or ads that somebody wrote down. */
 export async function* csvPieces(text: AsyncIterable<string>, delimiter: string): AsyncGenerator<Piece[]> {
   // Loaded on demand: most imports are JSON.
   const { parse } = await import('csv-parse');
@@ -316,10 +317,10 @@ export async function* csvPieces(text: AsyncIterable<string>, delimiter: string)
     },
   });
   parser.on('error', () => {}).resume();
-  let columns: string[] | undefined;
+  let read: ((cells: string[]) => { value: Json } | { problem: string }) | undefined;
   const pieces = (): Piece[] => {
-    columns ??= rows[0] && columnsOf(rows.shift()?.cells ?? []);
-    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', ...pieceOf(cells, columns ?? []) }));
+    read ??= rows[0] && readerOf(rows.shift()?.cells ?? []);
+    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', ...read?.(cells) }) as Piece);
   };
   for await (const chunk of text) {
     const error = await new Promise<unknown>((resolve) => parser.write(chunk, resolve));
@@ -338,28 +339,37 @@ function explain(error: unknown): string {
   return `not CSV: ${message}. Nothing after it was read`;
 }
 
-/** @throws UnreadableSource when the columns are none that the archive uses */
-function columnsOf(cells: string[]): string[] {
-  const columns = cells.map((cell) => cell.trim());
+/** @throws UnreadableSource when the columns are neither those of the archive nor of ads that somebody wrote down */
+function readerOf(head: string[]) {
+  const columns = head.map((cell) => cell.trim());
   const names = new Set(columns.map((name) => name.toLowerCase()));
-  if (names.has('ad_archive_id') || (names.has('id') && columns.some((name) => name.startsWith('ad_')))) return columns;
-  if (names.has('page id') && names.has('page name')) return columns;
-  throw new UnreadableSource(
-    'neither JSON nor a CSV of the public ad library, which has a column "ad_archive_id" (ads) or "Page ID" (advertisers) in its first line',
-  );
+  const isAds = names.has('ad_archive_id') || (names.has('id') && columns.some((name) => name.startsWith('ad_')));
+  const isReport = names.has('page id') && names.has('page name');
+  const own = isAds || isReport ? undefined : ownFields(columns);
+  if (!isAds && !isReport && own === undefined)
+    throw new UnreadableSource(
+      'neither JSON nor a CSV of ads: its first line names no column "headline" or "body" (ads of your own), "ad_archive_id" (ads of the public ad library) or "Page ID" (its advertisers)',
+    );
+  return (cells: string[]): { value: Json } | { problem: string } => {
+    const [amount, wanted] = [cells.length, columns.length];
+    if (amount !== wanted)
+      return { problem: `${amount} cells where the first line has ${wanted}; is a quotation mark missing?` };
+    if (own) return ownAd(own, cells);
+    const filled = columns.flatMap((name, at): [string, unknown][] => {
+      const cell = cells[at] ?? '';
+      return cell.trim() === '' ? [] : [[name, isAds ? cellValue(name, cell) : cell]];
+    });
+    // The key makes it an ad of the archive also where the column is called `id`.
+    return { value: { ...(isAds && { ad_archive_id: undefined }), ...Object.fromEntries(filled) } };
+  };
 }
 
-function pieceOf(cells: string[], columns: string[]): { value: Json } | { problem: string } {
-  const [amount, wanted] = [cells.length, columns.length];
-  if (amount !== wanted)
-    return { problem: `${amount} cells where the first line has ${wanted}; is a quotation mark missing?` };
-  const isReport = columns.some((name) => name.toLowerCase() === 'page id');
-  const filled = columns.flatMap((name, at): [string, unknown][] => {
-    const cell = cells[at] ?? '';
-    return cell.trim() === '' ? [] : [[name, isReport ? cell : cellValue(name, cell)]];
-  });
-  // The key makes it an ad of the archive also where the column is called `id`.
-  return { value: { ...(!isReport && { ad_archive_id: undefined }), ...Object.fromEntries(filled) } };
+function ownAd(fields: readonly string[], cells: readonly string[]): { value: Json } | { problem: string } {
+  try {
+    return { value: adOfRow(fields, cells) };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
 }
 
 const copies = /^ad_creative_/;

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { freshLibraryTest as test } from './support/fixtures.ts';
+import type { ServedLibrary } from './support/served-library.ts';
+
+const guide = readFileSync(new URL('../../docs/archive.md', import.meta.url), 'utf8');
+const example = /```csv\n(.*?)```/s.exec(guide)?.[1] ?? '';
+
+const adsOf = async (served: ServedLibrary, filters: object = {}) =>
+  (await served.ask('POST', '/v1/ads/search', { key: served.key(), body: filters })).body.items;
+
+test('the example of the guide is imported, found and dated', async ({ served }) => {
+  expect(example).toBe(readFileSync(new URL('../../docs/examples/own-ads.csv', import.meta.url), 'utf8'));
+  expect(await served.load(example)).toMatchObject({ ads: 3, skipped: 0, notes: [] });
+  const [socks] = await adsOf(served, { query: 'wales' });
+  expect(socks).toMatchObject({
+    page: { pageName: 'Sock Shop' },
+    headline: 'Warm socks for cold days',
+    startedAt: '2026-01-05T00:00:00.000Z',
+    offerLink: 'https://socks.example/warm',
+    displayFormat: 'IMAGE',
+    countries: ['GB'],
+    duplicates: 3,
+    media: [{ type: 'THUMB', url: 'https://socks.example/warm.jpg' }],
+  });
+  expect(await adsOf(served, { advertiserExact: ['Sock Shop'], countries: ['IE'] })).toMatchObject([
+    { headline: 'Summer socks', endDate: '2026-08-31T00:00:00.000Z' },
+  ]);
+  // The advertiser is one page.
+  expect(await adsOf(served, { pageId: [socks.pageId] })).toHaveLength(2);
+});
+
+test('the same rows are the same ads, a changed text is another, and an id of any form is kept', async ({ served }) => {
+  const row = (body: string) => `Advertiser;Title;Primary text;Started\nShop;Hats;${body};2026-01-05\n`;
+  expect(await served.load(row('Warm'))).toMatchObject({ ads: 1, updated: 0 });
+  expect(await served.load(row('Warm'))).toMatchObject({ ads: 1, updated: 1 });
+  expect(await served.load(row('Cold'))).toMatchObject({ ads: 1, updated: 0 });
+  const [first] = await adsOf(served);
+  expect(first.id).toMatch(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/);
+  await served.load('ID,Body,My note\nnumber 7,First,x\n');
+  expect(await served.load('ID,Body,My note\nnumber 7,Second,y\n')).toMatchObject({ updated: 1 });
+  expect(await adsOf(served, { query: 'second' })).toMatchObject([{ 'My note': 'y' }]);
+});
+
+test('a row that cannot be read is named with its line, and the others are stored', async ({ served }) => {
+  const report = await served.load(
+    'headline,start,copies\nGood,2026-01-05,2\nDay,31/12/2025,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\n',
+  );
+  expect(report).toMatchObject({
+    ads: 2,
+    skipped: 3,
+    problems: [
+      { line: 3, problem: 'startedAt: "31/12/2025" is no date such as 2026-01-31' },
+      { line: 4, problem: 'duplicates: "lots" is no number such as 1200 or 0.5' },
+      { line: 5, problem: 'neither headline nor body; an ad has words' },
+    ],
+  });
+});
+
+test('whatever cells hold, each row is stored or named', async ({ served }) => {
+  const cell = fc.string({ unit: 'binary', maxLength: 30 }).map((text) => `"${text.replaceAll('"', '""')}"`);
+  const columns = ['headline', 'advertiser', 'start', 'copies', 'countries', 'id', '__proto__', 'page id', 'link'];
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.tuple(...columns.map(() => cell)), { minLength: 1, maxLength: 5 }), async (rows) => {
+      const text = [columns.filter((name) => name !== 'page id'), ...rows.map((row) => row.slice(0, -1))].join('\n');
+      const { ads, skipped } = await served.load(text);
+      expect(ads + skipped).toBe(rows.length);
+    }),
+    { numRuns: 50 },
+  );
+});
