@@ -34,53 +34,28 @@ export interface Operation {
   defaultLimit?: number;
 }
 
-export const operations: Readonly<Record<OperationName, Operation>> = {
-  whoami: { name: 'whoami', method: 'GET', path: '/v1/whoami', gated: false, maxUnsafeRetries: 2 },
-  getAccount: { name: 'getAccount', method: 'GET', path: '/v1/account', gated: false, maxUnsafeRetries: 2 },
-  getCredits: { name: 'getCredits', method: 'GET', path: '/v1/credits', gated: false, maxUnsafeRetries: 2 },
-  listCollections: {
-    name: 'listCollections',
-    method: 'GET',
-    path: '/v1/collections',
-    gated: false,
-    maxUnsafeRetries: 2,
-  },
-  listCollectionItems: {
-    name: 'listCollectionItems',
-    method: 'GET',
-    path: '/v1/collections/{collectionId}/items',
-    list: true,
-    defaultLimit: 50,
-    gated: true,
-    maxUnsafeRetries: 0,
-  },
-  addCollectionItem: {
-    name: 'addCollectionItem',
-    method: 'POST',
-    path: '/v1/collections/{collectionId}/items',
-    gated: false,
-    maxUnsafeRetries: 1,
-    writes: true,
-  },
-  searchAds: {
-    name: 'searchAds',
-    method: 'POST',
-    path: '/v1/ads/search',
-    list: true,
-    gated: true,
-    maxUnsafeRetries: 0,
-  },
-  getAd: { name: 'getAd', method: 'GET', path: '/v1/ads/{adId}', gated: true, maxUnsafeRetries: 0 },
-  searchPages: {
-    name: 'searchPages',
-    method: 'POST',
-    path: '/v1/pages/search',
-    list: true,
-    gated: true,
-    maxUnsafeRetries: 0,
-  },
-  getPage: { name: 'getPage', method: 'GET', path: '/v1/pages/{pageId}', gated: true, maxUnsafeRetries: 0 },
+type Row = [method: Operation['method'], path: string, rest: Omit<Operation, 'name' | 'method' | 'path'>];
+
+const free = { gated: false, maxUnsafeRetries: 2 };
+const gated = { gated: true, maxUnsafeRetries: 0 };
+const gatedList = { ...gated, list: true } as const;
+
+const rows: Record<OperationName, Row> = {
+  whoami: ['GET', '/v1/whoami', free],
+  getAccount: ['GET', '/v1/account', free],
+  getCredits: ['GET', '/v1/credits', free],
+  listCollections: ['GET', '/v1/collections', free],
+  listCollectionItems: ['GET', '/v1/collections/{collectionId}/items', { ...gatedList, defaultLimit: 50 }],
+  addCollectionItem: ['POST', '/v1/collections/{collectionId}/items', { ...free, maxUnsafeRetries: 1, writes: true }],
+  searchAds: ['POST', '/v1/ads/search', gatedList],
+  getAd: ['GET', '/v1/ads/{adId}', gated],
+  searchPages: ['POST', '/v1/pages/search', gatedList],
+  getPage: ['GET', '/v1/pages/{pageId}', gated],
 };
+
+export const operations = Object.fromEntries(
+  Object.entries(rows).map(([name, [method, path, rest]]) => [name, { name, method, path, ...rest }]),
+) as Readonly<Record<OperationName, Operation>>;
 
 /** A call of the API. */
 export interface Call {

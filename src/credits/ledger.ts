@@ -23,19 +23,6 @@ export interface CreditAccount {
   readonly day?: string;
 }
 
-/** An account of which nothing is known. */
-export const newAccount = (): CreditAccount => ({
-  spent: 0,
-  calls: 0,
-  uncertain: 0,
-  reserved: 0,
-  paidUnderWay: 0,
-  remaining: undefined,
-  savedCalls: 0,
-  savedCredits: 0,
-  prices: new Map(),
-});
-
 /** A request to reserve credits of a budget for a call. */
 export interface ReserveRequest {
   budget: number;

@@ -1,9 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { freshLibraryTest as test } from './support/fixtures.ts';
-import { linesOf, type ServedLibrary, searchAll } from './support/served-library.ts';
+import { type ServedLibrary, searchAll } from './support/served-library.ts';
 
 const get = async ({ served, key }: { served: ServedLibrary; key: string }, path: string) =>
   (await served.ask('GET', path, { key })).body;
@@ -301,35 +299,3 @@ describe('rows that cannot be used are named by their line', () => {
     );
   });
 });
-
-const data = process.env.AD_LIBRARY_TEST_DATA ?? resolve(import.meta.dirname, '../../../shared/data');
-describe.skipIf(!existsSync(join(data, 'ads.jsonl')))(
-  'real ads and pages (AD_LIBRARY_TEST_DATA or ../shared/data)',
-  () => {
-    const records = (file: string) =>
-      readFileSync(join(data, file), 'utf8')
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-
-    test('are read back as they were, by id and by search, and found by name and words', async ({ served, key }) => {
-      const ads = records('ads.jsonl');
-      const pages = records('pages.jsonl');
-      expect(await served.library.import(linesOf([...pages, ...ads]))).toMatchObject({ skipped: 0 });
-      for (const page of pages) expect(await get({ served, key }, `/v1/pages/${page.pageId}`)).toEqual(page);
-      const found = await adsOf(served, { limit: 7 });
-      const byId = (items: { id: string }[]) => [...items].sort((left, right) => (left.id < right.id ? -1 : 1));
-      expect(byId(found.map(({ appUrl, ...ad }: { appUrl: string; id: string }) => ad))).toEqual(byId(ads));
-      for (const ad of ads) {
-        expect(await get({ served, key }, `/v1/ads/${ad.id}`)).toEqual(ad);
-        const words = (ad.headline ?? '').match(/[\p{L}\p{M}\p{N}]+/gu)?.slice(0, 3);
-        const searches = [
-          { advertiser: `"${ad.page.pageName.replaceAll('"', ' ')}"` },
-          ...(words ? [{ query: words.join(' '), limit: 100 }] : []),
-        ];
-        for (const filters of searches)
-          expect((await searchAll(served, '/v1/ads/search', key, filters)).items.map(({ id }) => id)).toContain(ad.id);
-      }
-    });
-  },
-);

@@ -85,24 +85,6 @@ describe('records in the API’s shapes', () => {
     ]);
   });
 
-  test('lines may be cut anywhere, end in CRLF, begin with a byte order mark, or lack the last line end', async ({
-    served,
-    key,
-  }) => {
-    const text = `\uFEFF{"id":"${uuid(1)}","headline":"수분 🔥"}\r\n\r\n{"id":"${uuid(2)}","body":"é"}`;
-    const bytes = Buffer.from(text);
-    await fc.assert(
-      fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 8 }), async (cuts) => {
-        const at = [0, ...cuts.sort((left, right) => left - right), bytes.length];
-        async function* chunks() {
-          for (const [index, from] of at.slice(0, -1).entries()) yield bytes.subarray(from, at[index + 1]);
-        }
-        expect(await served.library.import(chunks())).toMatchObject({ ads: 2, skipped: 0 });
-        expect((await get({ served, key }, `/v1/ads/${uuid(1)}`)).headline).toBe('수분 🔥');
-      }),
-    );
-  });
-
   test('an endless line is skipped and not kept in memory', async ({ served }) => {
     async function* endless() {
       const chunk = Buffer.alloc(1024 * 1024, 'x');
@@ -111,17 +93,5 @@ describe('records in the API’s shapes', () => {
     }
     const report = await served.library.import(endless());
     expect(report).toMatchObject({ ads: 1, skipped: 1, problems: [{ line: 1 }] });
-  });
-
-  test('other requests are answered while an import runs', async ({ served, key }) => {
-    let answered = 0;
-    async function* slowly() {
-      for (let at = 0; at < 1000; at++) {
-        if (at === 500) answered = (await served.ask('GET', '/v1/whoami', { key })).status;
-        yield `{"id":"${uuid(at)}"}\n`;
-      }
-    }
-    expect((await served.library.import(slowly())).ads).toBe(1000);
-    expect(answered).toBe(200);
   });
 });

@@ -127,18 +127,6 @@ describe('a note whose owner is gone', () => {
   });
 });
 
-test('of servers that start at the same moment, one serves', async ({ database, undo }) => {
-  const servers = await Promise.allSettled(
-    Array.from({ length: 4 }, () => startChild('./serving-child.ts', { database })),
-  );
-  const serving = servers.flatMap((server) => (server.status === 'fulfilled' ? [server.value] : []));
-  for (const { kill } of serving) undo.push(kill);
-  expect(serving).toHaveLength(1);
-  for (const server of servers) {
-    if (server.status === 'rejected') expect(String(server.reason)).toMatch(/in use by process \d+, which serves it/);
-  }
-});
-
 test('a process that uses the file without serving it is named', async ({ database, undo }) => {
   const holder = await startChild('./holding-child.ts', { database });
   undo.push(holder.kill);
@@ -301,17 +289,6 @@ test('what was saved before a file was moved away is all in it, and nothing of i
   expect(await listKeys(target(database))).toEqual([]);
   expect(await listKeys(target(`${database}.old`))).toMatchObject([{ keyPrefix }]);
   expect((await readdir(folder)).toSorted()).toEqual(['ad-library.db', 'ad-library.db.old']);
-});
-
-test('the command ends with a message, and the file can be used again at once', async ({ folder, database, undo }) => {
-  const child = await startChild('./serving-child.ts', { database });
-  undo.push(child.kill);
-  await rm(database);
-  const { code, errors } = await child.ended;
-  expect(code).toBe(1);
-  expect(errors).toMatch(/ad-library\.db was deleted or replaced .* This process writes nothing more\.\n$/);
-  expect(await readdir(folder)).not.toContain('ad-library.db.owner');
-  expect(await listKeys(target(join(folder, 'ad-library.db')))).toEqual([]);
 });
 
 test('a process that lost its file answers 503 to every call', async ({ database }) => {
