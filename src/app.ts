@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { uptime } from 'node:os';
-import { AdLibraryError, type Call, operations } from './api/call.ts';
+import { AdLibraryError, type Call, type Connection, operations } from './api/call.ts';
 import type { Caller, Credentials } from './api/client.ts';
 import type { Fetch } from './api/http.ts';
 import type { SearchFilters } from './api/search-filters.ts';
@@ -23,6 +23,8 @@ export interface App {
   credentials: Credentials;
   /** Asks the service whether it accepts a key; rejects if it does not. */
   checkKey(caller: Caller): Promise<void>;
+  /** A connection was renewed: what it has spent goes on to count. */
+  keepSpending(connection: Connection): Promise<void>;
   /** Answers requests for the demo's pictures. */
   pictures?: ((request: Request) => Promise<Response>) | undefined;
   /**
@@ -129,6 +131,7 @@ export async function openApp({
       const { value } = await (await opened()).callsOf(caller).api.whoami();
       if (value.authenticated === false) throw new AdLibraryError({ kind: 'unauthorized', status: 200 });
     },
+    keepSpending: async (connection) => (await opened()).keepSpending(connection),
     pictures: upstream.pictures,
     drain: () => draining.abort(),
     close: async (drainMs = 0) => {

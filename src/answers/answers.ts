@@ -118,7 +118,7 @@ export function openAnswers(meter: Pick<Meter, 'send' | 'stated' | 'lost'>, opti
       try {
         return await receive(known, signal);
       } catch (error) {
-        if (!isOverMaxCredits(error)) throw error;
+        if (!isOverOwnLimit(error)) throw error;
         leave(name, known);
       }
     }
@@ -278,9 +278,11 @@ async function receive(inFlightCall: SharedCall, signal: AbortSignal): Promise<A
   return answer;
 }
 
-/** What another tool call may spend says nothing about this one. The budget of the server is the same for both. */
-const isOverMaxCredits = (error: unknown) =>
-  error instanceof AdLibraryError && error.failure.maxCredits !== undefined && error.failure.sent === false;
+/** What another tool call or connection may spend says nothing about this one. The budget of the server is the same for all. */
+const isOverOwnLimit = (error: unknown) =>
+  error instanceof AdLibraryError &&
+  (error.failure.maxCredits !== undefined || error.failure.ofConnection === true) &&
+  error.failure.sent === false;
 
 const itemTypeOf = ({ operation: { name }, query }: Call): ItemType =>
   name === 'searchPages' || name === 'getPage' || query.itemType === 'pages' ? 'pages' : 'ads';

@@ -85,6 +85,8 @@ export interface Call {
   transit?: Transit;
   /** What the tool call that makes it may spend. */
   allowance?: Allowance | undefined;
+  /** How its caller signed in, if not with the key itself. */
+  connection?: Connection | undefined;
   /** Sends it where it is carried out, which goes on after its caller has left. */
   around?: ((send: () => Promise<Answer>) => Promise<Answer>) | undefined;
 }
@@ -92,6 +94,13 @@ export interface Call {
 /** A limit of credits for all calls of one tool call. The meter opens it, and knows what is left. */
 export interface Allowance {
   readonly maxCredits: number;
+}
+
+/** What a person let one host do with their key. Connections of one key share what is remembered of it. */
+export interface Connection {
+  id: string;
+  /** Credits that it may spend in all; undefined if only the budget of the server bounds it. */
+  budget?: number | undefined;
 }
 
 /** How far a request has come. */
@@ -333,6 +342,8 @@ export interface Failure {
   wrongSettings?: boolean | undefined;
   /** For a refusal by the `maxCredits` of the tool call, and not by the budget of this server. */
   maxCredits?: number | undefined;
+  /** For a refusal by the budget of the caller's connection, which says nothing about other callers of the key. */
+  ofConnection?: boolean | undefined;
   /** For a refusal by this server that may soon be over. */
   transient?: boolean | undefined;
 }

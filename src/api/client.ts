@@ -3,6 +3,7 @@ import {
   AdLibraryError,
   type Answer,
   type Call,
+  type Connection,
   type Failure,
   fingerprint,
   knownError,
@@ -113,13 +114,6 @@ export interface Credentials {
   connection?: Connection | undefined;
 }
 
-/** What a person let one host do with their key. Connections of one key share what is remembered of it. */
-export interface Connection {
-  id: string;
-  /** Credits that it may spend in all; undefined if only the budget of the server bounds it. */
-  budget?: number | undefined;
-}
-
 export interface Caller extends Credentials {
   signal: AbortSignal;
   /** Receives the receipt of every answer, so that a result can state its cost. */
@@ -154,12 +148,12 @@ interface ApiCall {
 }
 
 async function ask({ send, baseUrl, operation, caller }: ApiCall, request: ApiRequest = {}): Promise<Answer> {
-  const { tenantId, signal, onReceipt, onFailure } = caller;
+  const { tenantId, connection, signal, onReceipt, onFailure } = caller;
   const { path = {}, query = {}, body, fresh = false, seen = false, ...settings } = request;
   const key = keyOf(caller, baseUrl);
   try {
     const called = { operation, path, query, ...(body && { body }) };
-    const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId };
+    const identity = { fingerprint: fingerprint(called), apiKey: key, tenantId, connection };
     const answer = await send({ ...called, ...identity, signal, fresh, seen, ...settings });
     onReceipt?.(answer.receipt);
     return answer;

@@ -56,7 +56,7 @@ export async function serveHttp(
       fetches: here,
       userAgent: `ad-library-mcp/${version}`,
       checkKey: app.checkKey,
-      onRenewed: async () => {},
+      onRenewed: app.keepSpending,
     });
   }
   const http = createHttpApp({

@@ -64,6 +64,8 @@ export interface Settlement {
   /** Whether the call got an answer that is paid for. */
   isPaidAnswer: boolean;
   remaining?: number | undefined;
+  /** What was spent goes on to count, as if it had been just now. */
+  keeps?: true;
   /** Adds what was learned to the prices. */
   learn?(prices: Prices): void;
 }
@@ -151,9 +153,17 @@ export const Spending = z.looseObject({
 });
 export type Spending = z.infer<typeof Spending> & {
   prices: Record<string, SizeCharge[]>;
+  /** What the caller's connection may spend of it, and has spent. */
+  connection?: Pick<z.infer<typeof Spending>, 'charged' | 'uncertain'> & { budget: number };
 };
 
-export function spendingOf(account: CreditAccount, budget: number | undefined): Spending {
+/** @param connection the account of the caller's connection, and its budget */
+export function spendingOf(
+  account: CreditAccount,
+  budget: number | undefined,
+  connection?: { account: CreditAccount; budget: number },
+): Spending {
+  const own = connection?.account;
   return {
     charged: account.spent,
     paidCalls: account.calls,
@@ -162,6 +172,13 @@ export function spendingOf(account: CreditAccount, budget: number | undefined): 
     ...(account.uncertain > 0 && { uncertain: account.uncertain }),
     ...(budget !== undefined && { budget }),
     ...(account.day && { day: account.day }),
+    ...(own && {
+      connection: {
+        budget: connection.budget,
+        charged: own.spent,
+        ...(own.uncertain > 0 && { uncertain: own.uncertain }),
+      },
+    }),
     prices: Object.fromEntries(pricedOperations(account).map(([operation, table]) => [operation, pricesSeen(table)])),
   };
 }
@@ -172,19 +189,24 @@ const pricedOperations = ({ prices }: CreditAccount) =>
 
 /** "this server since it started: 12 charged in 5 paid calls …" and the charges seen for each operation. */
 export function spendingText(spending: Spending): string {
-  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, day, prices } = spending;
+  const { charged, paidCalls, savedCalls, savedCredits, uncertain, budget, day, connection, prices } = spending;
   const saved = savedCalls > 0 ? `; ${savedCalls} answered without a new charge, ${savedCredits} saved` : '';
   const maybe = uncertain ? `; about ${uncertain} more for calls whose charge is unknown` : '';
-  const unspent = Math.max(0, (budget ?? 0) - charged - (uncertain ?? 0));
-  const limit = budget === undefined ? '' : `; budget ${budget}, ${unspent} left`;
+  const limit = budget === undefined ? '' : `; ${budgetText({ budget, charged, uncertain })}`;
   const learned = Object.entries(prices).flatMap(([operation, seen]) =>
     seen.length > 0 ? `${operation} ${pricesText(seen)}` : [],
   );
   return [
     `${day === undefined ? 'this server since it started' : `calls on ${day} (UTC)`}: ${charged} charged in ${paidCalls} paid ${paidCalls === 1 ? 'call' : 'calls'}${maybe}${saved}${limit}`,
+    ...(connection ? [`this connection: ${connection.charged} charged; ${budgetText(connection)}`] : []),
     learned.length > 0 ? `prices seen: ${learned.join('; ')}` : 'prices are unknown until the first paid call',
   ].join('\n');
 }
+
+type Bounded = { budget: number; charged: number; uncertain?: number | undefined };
+
+const budgetText = ({ budget, charged, uncertain = 0 }: Bounded): string =>
+  `budget ${budget}, ${rounded(Math.max(0, budget - charged - uncertain))} left`;
 
 const pricesText = (seen: readonly SizeCharge[]): string =>
   seen.every(({ charged }) => charged === 0) ? 'free' : seen.map(priceText).join(', ');

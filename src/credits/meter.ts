@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import {
   AdLibraryError,
@@ -6,6 +7,7 @@ import {
   type Answer,
   abortedError,
   type Call,
+  type Connection,
   type Failure,
   mayBeCharged,
   type Operation,
@@ -54,9 +56,11 @@ export interface Meter {
   stated(call: Call, answering: Promise<Answer>): Promise<Answer>;
   /** What is known of prices, even while the account cannot be reached. */
   prices(tenantId: string): Promise<Prices>;
-  spending(tenantId: string): Promise<Spending>;
-  /** Opens a limit for one tool call, however many calls of the API it makes. The budget of the server goes on to apply. */
-  allowance(tenantId: string, maxCredits: number): Promise<CallAllowance>;
+  spending(caller: Spender): Promise<Spending>;
+  /** Opens a limit for one tool call, however many calls of the API it makes. Budgets go on to apply. */
+  allowance(caller: Spender, maxCredits: number): Promise<CallAllowance>;
+  /** What a connection has spent goes on to count: otherwise it ends a month after its last paid call. */
+  keepSpending(connection: Connection): Promise<void>;
   /** Counts what a call may have cost whose process has died, once for each claim. */
   lost(call: Call, claimId: string): Promise<void>;
 }
@@ -74,24 +78,46 @@ export interface MeterOptions {
   now: () => number;
 }
 
-/** A limit of credits, and the ledger that says what is left of it. */
+type Spender = Pick<Call, 'tenantId' | 'connection'>;
+
+/** A limit of credits, and the account that says what is left of it. */
 interface Limit {
   ledger: CreditLedger;
+  /** The id of the account in the ledger. */
+  account: string;
   budget: number | undefined;
-  /** Of one tool call. */
-  isOwn: boolean;
+  of: 'tool call' | 'connection' | 'server';
 }
+
+/** Connections have accounts beside those of the tenants. */
+const accountOf = ({ id }: Connection) => `connection ${id}`;
 
 export function openMeter(service: Send, options: MeterOptions): Meter {
   const { ledger, windows, budget, openLedger, now } = options;
-  const server: Limit = { ledger, budget, isOwn: false };
   const limits = new WeakMap<Allowance, Limit>();
-  const limitsOf = ({ allowance }: Call): Limit[] => {
-    const own = allowance && limits.get(allowance);
-    return own ? [own, server] : [server];
+  /** Of all calls of the caller. */
+  const budgetsOf = ({ tenantId, connection }: Spender): Limit[] => {
+    const server: Limit = { ledger, account: tenantId, budget, of: 'server' };
+    if (connection?.budget === undefined) return [server];
+    return [{ ledger, account: accountOf(connection), budget: connection.budget, of: 'connection' }, server];
+  };
+  const limitsOf = (call: Call): Limit[] => {
+    const own = call.allowance && limits.get(call.allowance);
+    return own ? [own, ...budgetsOf(call)] : budgetsOf(call);
+  };
+  /** A connection knows the prices that any call with its key has shown. */
+  const learnPrices = async ({ tenantId, connection }: Spender) => {
+    if (connection?.budget === undefined) return;
+    const account = accountOf(connection);
+    const [{ prices }, known] = await Promise.all([ledger.estimate(tenantId), ledger.estimate(account)]);
+    if ([...prices].every(([operation, table]) => isDeepStrictEqual(table, known.prices.get(operation)))) return;
+    await ledger.settle(account, { ...nothing, learn: (learned) => copyPrices(prices, learned) });
   };
   const askCredits = creditsAsker(options);
-  const metered: Send = (call) => sendWithin(limitsOf(call), call, { service, askCredits });
+  const metered: Send = async (call) => {
+    await learnPrices(call);
+    return sendWithin(limitsOf(call), call, { service, askCredits });
+  };
   const usage = usageWindows({ ledger, windows, now, askCredits: (call) => askCredits(metered, call) });
 
   return {
@@ -121,13 +147,20 @@ export function openMeter(service: Send, options: MeterOptions): Meter {
       return { ...answer, receipt: { ...receipt, remaining } };
     },
     prices: async (tenantId) => (await ledger.estimate(tenantId)).prices,
-    spending: async (tenantId) => spendingOf(await ledger.read(tenantId), budget),
-    async allowance(tenantId, maxCredits) {
-      const own: Limit = { ledger: openLedger(), budget: maxCredits, isOwn: true };
+    async spending({ tenantId, connection }) {
+      const account = await ledger.read(tenantId);
+      if (connection?.budget === undefined) return spendingOf(account, budget);
+      const own = { account: await ledger.read(accountOf(connection)), budget: connection.budget };
+      return spendingOf(account, budget, own);
+    },
+    keepSpending: (connection) => ledger.settle(accountOf(connection), { ...nothing, keeps: true }),
+    async allowance(caller, maxCredits) {
+      const { tenantId } = caller;
+      const own: Bounded = { ledger: openLedger(), account: tenantId, budget: maxCredits, of: 'tool call' };
       const { prices } = await ledger.estimate(tenantId);
       // It starts with the prices that the tenant's calls have shown so far.
       await own.ledger.settle(tenantId, { ...nothing, learn: (learned) => copyPrices(prices, learned) });
-      const opened = callAllowance(tenantId, own.ledger, { maxCredits, server });
+      const opened = callAllowance(own, budgetsOf(caller));
       limits.set(opened, own);
       return opened;
     },
@@ -176,7 +209,7 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
   let outcome: Outcome = { error: undefined };
   try {
     for (const limit of limits) holds.push(await hold(limit, call));
-    await recordBalance(holds, call, readBalance);
+    await recordBalance(holds, readBalance);
     const answer = await sending.service({ ...call, paid: holds.at(-1)?.paid ?? call.operation.gated });
     outcome = { answer };
     return answer;
@@ -195,9 +228,9 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
 
 /** Reserves what a call is expected to cost. */
 async function hold(limit: Limit, call: Call): Promise<Hold> {
-  const { ledger, budget } = limit;
+  const { ledger, account, budget } = limit;
   const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ...limit, budget });
-  const { prices } = admission?.account ?? (await ledger.estimate(call.tenantId));
+  const { prices } = admission?.account ?? (await ledger.estimate(account));
   const lease = admission?.lease;
   const paid = lease?.paid ?? isPaid(call.operation, prices);
   const isMeasured = lease?.line === paidLine && mayCostMore(call, prices) && !isPaid(operations.getCredits, prices);
@@ -215,24 +248,25 @@ async function admittedIfPaid(call: Call, limit: Bounded) {
     return await admitted(call, limit);
   } catch (error) {
     const isAway = error instanceof AdLibraryError && error.failure.kind === 'unavailable';
-    const { prices } = await limit.ledger.estimate(call.tenantId);
+    const { prices } = await limit.ledger.estimate(limit.account);
     if (!isAway || isPaid(call.operation, prices)) throw error;
     return undefined;
   }
 }
 
 /** Waits until the limit admits a call; throws if its price does not fit. */
-async function admitted(call: Call, { ledger, budget, isOwn }: Bounded) {
-  const { tenantId, signal } = call;
+async function admitted(call: Call, { ledger, account: id, budget, of }: Bounded) {
+  const { signal } = call;
   for (;;) {
-    const admission = await ledger.reserve(tenantId, (account) => requestOf(call, account, budget));
+    const admission = await ledger.reserve(id, (account) => requestOf(call, account, budget));
     if (admission.kind === 'granted') return admission;
     if (admission.kind === 'refused') {
       const { account } = admission;
       const error = overBudget({ account, budget, quoted: quote(account.prices, call), call });
-      throw isOwn ? overMaxCredits(error.failure, budget) : error;
+      if (of === 'connection') throw overConnection(error.failure);
+      throw of === 'tool call' ? overMaxCredits(error.failure, budget) : error;
     }
-    await ledger.changed(tenantId, admission.version, signal).catch((error) => {
+    await ledger.changed(id, admission.version, signal).catch((error) => {
       throw signal.aborted ? abortedError(signal, false) : error;
     });
   }
@@ -252,6 +286,9 @@ function requestOf(call: Call, { prices }: CreditAccount, budget: number): Reser
 const overMaxCredits = (failure: Partial<Failure>, maxCredits: number) =>
   new AdLibraryError({ ...failure, kind: 'credit_budget', maxCredits, transient: false, sent: false });
 
+const overConnection = (failure: Partial<Failure>) =>
+  new AdLibraryError({ ...failure, kind: 'credit_budget', ofConnection: true, sent: false });
+
 /**
  * Whether a call may cost more than any seen: no charge of its operation was stated, or none for so many items. Then
  * the balance shows an unstated charge.
@@ -269,17 +306,17 @@ interface Ended {
 
 /** Records what a call was charged, or what it may have been, and returns what was reserved for it. */
 async function settle({ limit, lease, paid, isMeasured }: Hold, call: Call, ended: Ended): Promise<void> {
-  const { ledger } = limit;
-  const { operation, tenantId } = call;
+  const { ledger, account } = limit;
+  const { operation } = call;
   const answer = 'answer' in ended.outcome ? ended.outcome.answer : undefined;
   const charged = answer ? chargeOf(answer, paid) : chargeOfFailure(ended.outcome, paid);
   const isStated = charged !== 'unknown';
   const uncertain = isStated ? 0 : await estimateCharge({ limit, lease, paid, isMeasured }, call, ended);
   // Only a call whose outcome is unknown may still be charged.
-  if (isStated && isMeasured) await ledger.readBalance(tenantId, undefined);
+  if (isStated && isMeasured) await ledger.readBalance(account, undefined);
   const balance = operation.name === 'getCredits' ? (answer?.value as CreditStatusAnswer | undefined)?.credits : null;
   await ledger.settle(
-    tenantId,
+    account,
     {
       charged: isStated ? charged : 0,
       uncertain,
@@ -313,32 +350,28 @@ function chargeOfFailure(outcome: Outcome, paid: boolean): number | 'unknown' {
 /** A call without a stated charge counts as the dearest of its operation, or as the change of the balance. */
 async function estimateCharge({ limit, lease, isMeasured }: Hold, call: Call, ended: Ended): Promise<number> {
   const { ledger, budget } = limit;
-  const account = await ledger.estimate(call.tenantId);
+  const account = await ledger.estimate(limit.account);
   const seen = dearestOf(account.prices, call.operation.name);
   if (budget === undefined) return seen ?? 0;
   if (seen !== undefined && !isMeasured) return Math.max(1, seen, lease?.credits ?? 0);
-  const change = isMeasured ? await balanceChange(ledger, call, ended) : undefined;
+  const change = isMeasured ? await balanceChange(limit, ended) : undefined;
   if (change !== undefined) return Math.max(change, seen ?? 0);
   // Without any information, it counts as its maximum cost, or as the rest of the budget.
   return maxCostOf(account.prices, call) ?? Math.max(1, budget - account.spent - account.uncertain);
 }
 
 /** Records the balance before a call, and what late charges of an earlier call of unknown outcome have taken from it. */
-async function recordBalance(
-  holds: readonly Hold[],
-  { tenantId }: Call,
-  readBalance: () => Promise<number | undefined>,
-): Promise<void> {
+async function recordBalance(holds: readonly Hold[], readBalance: () => Promise<number | undefined>): Promise<void> {
   const measured = holds.filter(({ isMeasured }) => isMeasured);
   if (measured.length === 0) return;
   const credits = await readBalance();
   for (const {
-    limit: { ledger },
+    limit: { ledger, account },
   } of measured) {
-    const earlier = await ledger.readBalance(tenantId, credits);
+    const earlier = await ledger.readBalance(account, credits);
     if (earlier === undefined || credits === undefined) continue;
     const late = earlier.credits - credits - earlier.explained;
-    if (late > 0) await ledger.settle(tenantId, { ...nothing, uncertain: late });
+    if (late > 0) await ledger.settle(account, { ...nothing, uncertain: late });
   }
 }
 
@@ -346,12 +379,12 @@ async function recordBalance(
  * By how much the balance has fallen since before the call, without what other calls were charged; undefined if it
  * cannot be read. After a call without an answer, a reading without a change is kept: the charge may still come.
  */
-async function balanceChange(ledger: CreditLedger, { tenantId }: Call, ended: Ended): Promise<number | undefined> {
+async function balanceChange({ ledger, account }: Limit, ended: Ended): Promise<number | undefined> {
   const credits = await ended.balanceAfter();
-  const before = await ledger.readBalance(tenantId, credits);
+  const before = await ledger.readBalance(account, credits);
   if (before === undefined || credits === undefined) return undefined;
   const change = Math.max(0, before.credits - credits - before.explained);
-  if (change > 0 || 'answer' in ended.outcome) await ledger.readBalance(tenantId, undefined);
+  if (change > 0 || 'answer' in ended.outcome) await ledger.readBalance(account, undefined);
   return change;
 }
 
@@ -490,26 +523,28 @@ interface PagesToRead {
 
 type ListName = 'searchAds' | 'listCollectionItems';
 
-function callAllowance(
-  tenantId: string,
-  own: CreditLedger,
-  { maxCredits, server: { ledger, budget } }: { maxCredits: number; server: Limit },
-): CallAllowance {
+function callAllowance(own: Bounded, budgets: readonly Limit[]): CallAllowance {
+  const { budget: maxCredits } = own;
+  const read = () => own.ledger.read(own.account);
   return {
     maxCredits,
-    used: async () => used(await own.read(tenantId)),
+    used: async () => used(await read()),
     async pageSize({ operation, max }) {
-      const account = await own.read(tenantId);
+      const account = await read();
       const sizeWithin = (left: number) => maxPage(account.prices, { operation: operations[operation], max, left });
-      const within = sizeWithin(maxCredits - used(account));
-      if (within === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
-      const spent = budget === undefined ? 0 : used(await ledger.read(tenantId));
-      const affordable = budget === undefined ? within : Math.min(within, sizeWithin(budget - spent));
-      if (affordable > 0) return affordable;
-      throw new AdLibraryError({ kind: 'credit_budget', problem: leftText(budget ?? 0, spent), sent: false });
+      let size = sizeWithin(maxCredits - used(account));
+      if (size === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
+      for (const { ledger, account: id, budget, of } of budgets) {
+        if (budget === undefined) continue;
+        const spent = used(await ledger.read(id));
+        size = Math.min(size, sizeWithin(budget - spent));
+        const failure = { kind: 'credit_budget' as const, problem: leftText(budget, spent), sent: false };
+        if (size === 0) throw of === 'connection' ? overConnection(failure) : new AdLibraryError(failure);
+      }
+      return size;
     },
     async costOf({ operation, items, size, isTotalKnown }) {
-      const { prices } = await own.read(tenantId);
+      const { prices } = await read();
       const [pages, rest] = [Math.floor(items / size), items % size];
       const full = costOf(prices, operations[operation], size);
       const last = costOf(prices, operations[operation], rest || size);

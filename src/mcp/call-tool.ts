@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Answers } from '../answers/answers.ts';
 import {
   AdLibraryError,
+  type Connection,
   type Failure,
   fingerprint,
   mayBeCharged,
@@ -340,6 +341,8 @@ export interface OpenCalls {
   callsOf(caller: Caller): CallerContext;
   /** The files that a tenant exported. */
   exportsOf(tenantId: string): Exports;
+  /** A connection was renewed: what it has spent goes on to count. */
+  keepSpending(connection: Connection): Promise<void>;
   /** Waits up to `ms` for paid calls that were sent, and aborts the rest. */
   close(ms: number): Promise<void>;
 }
@@ -351,7 +354,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
   const viewMemo = createViewMemo();
   return {
     callsOf(caller) {
-      const { tenantId, apiKey, signal } = caller;
+      const { tenantId, apiKey, connection, signal } = caller;
       let signer: ((text: string) => string) | undefined;
       const sign = (text: string) => {
         signer ??= cursorSigner(apiKey);
@@ -366,11 +369,11 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         sql: () => sql.of(tenantId),
         version,
         exports: () => state.exports.of(tenantId),
-        spending: () => meter.spending(tenantId),
+        spending: () => meter.spending({ tenantId, connection }),
         priceOf: async (list, items) => costOf(await meter.prices(tenantId), operations[list], items),
         keptTotal: (filters) => cachedTotal(filters, tenantId, options),
         isCached: async (call) => (await state.answers.get(tenantId, { fingerprint: fingerprint(call) })) !== undefined,
-        allowance: (maxCredits) => meter.allowance(tenantId, maxCredits),
+        allowance: (maxCredits) => meter.allowance({ tenantId, connection }, maxCredits),
         takeTurn: (name) => state.turns.take(`${tenantId} ${name}`, signal),
         pictures: async () => (await options.pictures()).of(tenantId),
         viewMemo,
@@ -386,6 +389,7 @@ export function openCallContexts(options: CallContextOptions): OpenCalls {
         find: async (uri) => ((await isRejected()) ? undefined : exports.find(uri)),
       };
     },
+    keepSpending: meter.keepSpending,
     close: () => sql.close(),
   };
 }

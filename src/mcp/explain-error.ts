@@ -130,6 +130,7 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
   if (kind === 'credit_budget' && transient) return { ...general, ...budgetReserved };
+  if (kind === 'credit_budget' && failure.ofConnection) return { ...general, ...overConnection };
   if (kind === 'payment_required' && creditsLeft !== undefined) {
     return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
   }
@@ -144,6 +145,10 @@ const wrongSettings = {
 };
 const noCredits = 'The account has no credits left.';
 const subscriptionNeeded = 'The call needs a subscription or more credits than the account has; credits left:';
+const overConnection = {
+  happened: 'The call would exceed the credit budget that the user gave this connection when they signed in.',
+  next: 'Ask the user whether to connect this server again with a larger budget; do not work around it. Cached answers and tools that cost no credits still work.',
+};
 const overMaxCredits = {
   happened: 'The call may cost more than its maxCredits.',
   next: 'Ask the user whether to call again with a higher maxCredits.',

@@ -150,7 +150,11 @@ describe('accounts', () => {
     time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(10);
     await expect(ledger.reserve('other', asking())).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    // A connection that goes on keeps what it has spent.
+    await ledger.settle('t', { ...charged(0), isPaidAnswer: false, keeps: true });
     time += 29 * 86_400_000;
+    expect((await ledger.read('t')).spent).toBe(10);
+    time += 2 * 86_400_000;
     expect((await ledger.read('t')).spent).toBe(0);
   });
 

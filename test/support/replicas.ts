@@ -32,6 +32,7 @@ export interface ReplicasOptions {
   /** Which holds their state. */
   server: { url: string };
   args?: string[];
+  environment?: Record<string, string>;
   /** Minutes by which the clock of each is fast; none by default. */
   minutesFast?: readonly number[];
 }
@@ -46,10 +47,11 @@ export async function startReplicas({
   baseUrl,
   server,
   args = [],
+  environment: own = {},
   minutesFast,
 }: ReplicasOptions): Promise<Replicas> {
   const start = async (index: number): Promise<Replica> => {
-    const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret };
+    const state = { AD_LIBRARY_STATE_URL: server.url, AD_LIBRARY_STATE_SECRET: replicaSecret, ...own };
     const environment = minutesFast ? { ...state, ...clock(minutesFast[index] ?? 0) } : state;
     return replicaOf(await serveHttp(['--base-url', baseUrl, '--log-level', 'info', ...args], environment));
   };

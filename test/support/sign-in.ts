@@ -22,7 +22,9 @@ export async function startKeyed(): Promise<Upstream> {
   return upstream;
 }
 
-export interface SignInServer extends HttpServer {
+export interface SignInServer {
+  origin: string;
+  url: string;
   /** A request of no browser. */
   send(path: string, init?: RequestInit): Promise<Response>;
   /** Registers an app; returns its id. */
@@ -40,7 +42,7 @@ export const redirectUri = 'https://host.example.com/callback';
 export async function startSignIn(
   config: Partial<Config>,
   ways?: Parameters<typeof startHttp>[1],
-): Promise<SignInServer> {
+): Promise<SignInServer & HttpServer> {
   const port = await freePort();
   const publicUrl = `http://127.0.0.1:${port}`;
   const server = await startHttp({ port, publicUrl, signInSecret, ...config }, ways);
@@ -48,7 +50,11 @@ export async function startSignIn(
   return signInAt(server);
 }
 
-export function signInAt(server: HttpServer): SignInServer {
+/** @param publicUrl by which people reach it, if not by its own address */
+export function signInAt<Server extends { origin: string; url: string }>(
+  server: Server,
+  publicUrl = server.origin,
+): SignInServer & Server {
   const send = (path: string, init: RequestInit = {}) =>
     fetch(new URL(path, server.origin), { redirect: 'manual', ...init });
   const register = async (uri = redirectUri, more = {}) => {
@@ -59,7 +65,7 @@ export function signInAt(server: HttpServer): SignInServer {
   const submit = (request: Record<string, string>, fields: Record<string, string>) =>
     send('/authorize', {
       method: 'POST',
-      headers: { origin: server.origin },
+      headers: { origin: publicUrl },
       body: new URLSearchParams({ ...request, ...fields }),
     });
   const token = async (fields: Record<string, string>) => {

@@ -183,10 +183,13 @@ const minute = 60_000;
 const maxAddresses = 10_000;
 /** Keys that wait for their first answer; until it comes, they are not counted again. */
 const maxPending = 10_000;
+/** Keys that were refused because of others, which are let in after a minute. */
+const maxRefused = 20_000;
 
 export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
   const { perMinute, now, known = knownHere(now), tried = triedHere(now) } = options;
   const pending = new LRUCache<string, string>({ max: maxPending, ...forAMinute(now) });
+  const refusedAt = new LRUCache<string, number>({ max: maxRefused });
   return {
     isKnown: (tenantId) => known.has(tenantId),
     async admit(tenantId, address) {
@@ -196,9 +199,16 @@ export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
       pending.set(tenantId, address);
       const count = await tried.add(address, 1);
       if (count.tried <= perMinute) return undefined;
+      // However many others try, it is let in a minute after it was refused first.
+      const waitedMs = now() - (refusedAt.get(tenantId) ?? now());
+      if (waitedMs >= minute) {
+        refusedAt.delete(tenantId);
+        return undefined;
+      }
+      refusedAt.set(tenantId, now() - waitedMs);
       pending.delete(tenantId);
       await tried.add(address, -1);
-      return Math.max(1, Math.ceil(count.msLeft / 1000));
+      return Math.max(1, Math.ceil(Math.min(count.msLeft, minute - waitedMs) / 1000));
     },
     onCall(event) {
       const { tenantId } = event;

@@ -131,7 +131,8 @@ export function settle(
   settlement: Settlement,
   { hasLease, now }: { hasLease: boolean; now: number },
 ) {
-  const { charged, uncertain, isPaidAnswer, remaining, learn } = settlement;
+  const { charged, uncertain, isPaidAnswer, remaining, keeps, learn } = settlement;
+  if (keeps && account.paidAt === 0) return false;
   const lease = account.leases[id];
   if (hasLease ? lease === undefined : account.settled.includes(id)) return false;
   if (hasLease) delete account.leases[id];
@@ -139,7 +140,7 @@ export function settle(
   account.spent = Math.min(account.spent + charged, maxCredits);
   account.uncertain = Math.min(account.uncertain + uncertain - (lease?.booked?.credits ?? 0), maxCredits);
   if (isPaidAnswer) account.calls++;
-  if (isPaidAnswer || charged + uncertain > 0) account.paidAt = now;
+  if (isPaidAnswer || charged + uncertain > 0 || keeps) account.paidAt = now;
   if (remaining !== undefined) account.remaining = remaining;
   if (learn) {
     const prices = readPrices(account.prices);

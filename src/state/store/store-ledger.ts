@@ -43,8 +43,8 @@ export interface StoreLedgerOptions {
 }
 
 const nothing: Settlement = { charged: 0, uncertain: 0, isPaidAnswer: false };
-const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining }: Settlement): boolean =>
-  charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined;
+const recordsNothing = ({ charged, uncertain, isPaidAnswer, remaining, keeps }: Settlement): boolean =>
+  charged === 0 && uncertain === 0 && !isPaidAnswer && remaining === undefined && !keeps;
 
 function learns({ learn }: Settlement, prices: Prices): boolean {
   const before = writePrices(prices);

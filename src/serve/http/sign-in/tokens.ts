@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { parseJson } from '../../../api/call.ts';
+import { type Connection, parseJson } from '../../../api/call.ts';
 import type { Credentials } from '../../../api/client.ts';
 import { createSeal } from '../../../state/store/seal.ts';
 
@@ -63,7 +63,7 @@ export interface Tokens {
   end(credentials: Pick<Credentials, 'tenantId' | 'connection'>): Promise<void>;
 }
 
-type Renewed = Promise<{ answer: TokenAnswer; credentials: Credentials } | undefined>;
+type Renewed = Promise<{ answer: TokenAnswer; connection: Connection } | undefined>;
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -109,7 +109,7 @@ export function createTokens(options: TokensOptions): Tokens {
     const content = text && (parseJson(String(text)) as Content);
     return content && content.a === resource && content.e > now() ? content : undefined;
   };
-  const credentialsIn = ({ k, b, f }: Content): Credentials => ({
+  const credentialsIn = ({ k, b, f }: Content) => ({
     apiKey: k,
     tenantId: tenantIdOf(k),
     connection: { id: f, budget: b },
@@ -134,7 +134,7 @@ export function createTokens(options: TokensOptions): Tokens {
       expires_in: lifetimes.access / 1000,
       refresh_token: write('refresh', next, at),
     };
-    return { answer, credentials };
+    return { answer, connection: credentials.connection };
   };
   const remove = (tenantId: string, id: string) =>
     connections.update(tenantId, (all = {}) => {

@@ -1,0 +1,56 @@
+import { afterEach, expect, onTestFinished, test } from 'vitest';
+import { AdService } from '../support/ad-service.ts';
+import { startUpstream } from '../support/faulty-upstream.ts';
+import { startReplicas } from '../support/replicas.ts';
+import { goodKey, signInAt, signInSecret } from '../support/sign-in.ts';
+import { describeEveryServer } from '../support/stores.ts';
+
+const publicUrl = 'http://127.0.0.1:9';
+
+describeEveryServer('replicas behind one sign-in', (server) => {
+  afterEach(() => server.restart());
+
+  async function startTwo() {
+    const service = new AdService(50);
+    service.price = () => 2;
+    const { baseUrl, close } = await startUpstream(service.behaviour);
+    onTestFinished(close);
+    const environment = { AD_LIBRARY_PUBLIC_URL: publicUrl, AD_LIBRARY_SIGN_IN_SECRET: signInSecret };
+    const { all } = await startReplicas({ count: 2, baseUrl, server, environment, args: ['--cache-seconds', '0'] });
+    const [one, other] = all.map((replica) => signInAt(replica, publicUrl));
+    if (!one || !other) throw new Error('There are no two replicas.');
+    return { one, other, service };
+  }
+
+  test('share connections and their budgets; what was used at one ends the connection when it comes to the other', async () => {
+    const { one, other, service } = await startTwo();
+    const { clientId, access, refresh } = await one.connect('9');
+    const search = (at: typeof one, token: string, words: string) =>
+      at.call(token, 'search_ads', { filters: { query: words }, limit: 5 });
+    expect((await search(other, access, 'first')).result.isError).toBe(false);
+    const burst = Array.from({ length: 12 }, (_, number) => search(number % 2 ? one : other, access, `${number}`));
+    const passed = (await Promise.all(burst)).filter(({ result }) => !result.isError);
+    expect([passed.length, service.charged]).toEqual([3, 8]);
+    const credits = (await other.call(access, 'get_credits')).result.data.thisServer;
+    expect(credits).toMatchObject({ connection: { charged: 8, budget: 9 } });
+    const renew = (at: typeof one) =>
+      at.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+    const renewed = await renew(other);
+    expect(renewed.status).toBe(200);
+    expect((await search(one, renewed.body.access_token ?? '', 'more')).result.error?.kind).toBe('credit_budget');
+    expect((await renew(one)).body.error).toBe('invalid_grant');
+    for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
+  });
+
+  test('take no token while their state is away, and keys as before', async () => {
+    const { one, other } = await startTwo();
+    const { access, refresh, clientId } = await one.connect();
+    await server.kill();
+    for (const at of [one, other]) {
+      expect((await at.call(access, 'whoami')).status).toBe(503);
+      const renewed = await at.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+      expect([renewed.status, renewed.body.error]).toEqual([503, 'temporarily_unavailable']);
+      expect((await at.call(goodKey, 'whoami')).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,100 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { AdService } from '../../../support/ad-service.ts';
+import { json, paid, startUpstream } from '../../../support/faulty-upstream.ts';
+import { until } from '../../../support/http.ts';
+import { goodKey, startSignIn } from '../../../support/sign-in.ts';
+
+/** Each search costs two credits, and no answer is kept. */
+async function serve(config = {}) {
+  const service = new AdService(200);
+  service.price = () => 2;
+  const upstream = await startUpstream(service.behaviour);
+  onTestFinished(upstream.close);
+  const server = await startSignIn({ baseUrl: upstream.baseUrl, cacheSeconds: 0, ...config });
+  const search = async (token: string, words = 'x') =>
+    (await server.call(token, 'search_ads', { filters: { query: words }, limit: 5 })).result;
+  return { service, server, search };
+}
+
+test('a connection spends its own budget and no more, whoever else has the key, and get_credits shows it', async () => {
+  const { service, server, search } = await serve();
+  const [bounded, free] = [await server.connect('5'), await server.connect()];
+  for (const words of ['a', 'b']) expect((await search(bounded.access, words)).isError).toBe(false);
+  const refused = await search(bounded.access, 'c');
+  expect(refused.error).toMatchObject({ kind: 'credit_budget', retryable: false });
+  expect(refused.text).toMatch(/that the user gave this connection(.|\n)*Budget of 5 credits: 4 spent/);
+  for (const token of [free.access, goodKey]) expect((await search(token, 'd')).isError).toBe(false);
+  expect(service.charged).toBe(8);
+  const credits = (await server.call(bounded.access, 'get_credits')).result;
+  expect(credits.data.thisServer).toMatchObject({ charged: 8, connection: { charged: 4, budget: 5 } });
+  expect(credits.text).toContain('this connection: 4 charged; budget 5, 1 left');
+  expect((await server.call(free.access, 'get_credits')).result.text).not.toContain('this connection');
+});
+
+test('a budget lives as long as its connection, and a budget of 0 lets only what is free pass', async () => {
+  const { service, server, search } = await serve();
+  const { access, refresh, clientId } = await server.connect('3');
+  await search(access);
+  const renewed = await server.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+  expect((await search(renewed.body.access_token ?? '', 'y')).error).toMatchObject({ kind: 'credit_budget' });
+  const nothing = await server.connect('0');
+  expect((await search(nothing.access, 'z')).error).toMatchObject({ kind: 'credit_budget' });
+  expect((await server.call(nothing.access, 'whoami')).result.isError).toBe(false);
+  expect(service.charged).toBe(2);
+});
+
+test('many calls at once stay within the budgets of the connection and of the server, and reserve in both or in neither', async () => {
+  const { service, server, search } = await serve({ creditBudget: 21 });
+  const connections = [await server.connect('7'), await server.connect('9'), await server.connect('50')];
+  // The price is known.
+  await search(goodKey, 'first');
+  const burst = connections.flatMap(({ access }, index) =>
+    Array.from({ length: 12 }, (_, number) => search(access, `${index} ${number}`)),
+  );
+  const results = await Promise.all(burst);
+  const passed = connections.map(
+    (_, index) => results.slice(12 * index, 12 * index + 12).filter(({ isError }) => !isError).length,
+  );
+  expect(passed[0]).toBeLessThanOrEqual(3);
+  expect(passed[1]).toBeLessThanOrEqual(4);
+  expect(service.charged).toBe(20);
+  expect(2 * (1 + passed.reduce((sum, count) => sum + count, 0))).toBe(20);
+  // What the server refused is not reserved in the connection any more.
+  for (const [index, { access }] of connections.entries()) {
+    const { thisServer } = (await server.call(access, 'get_credits')).result.data;
+    expect(thisServer).toMatchObject({ charged: 20, connection: { charged: 2 * (passed[index] ?? 0) } });
+  }
+});
+
+test('a call that the budget of one connection refuses is sent for the others who wait for the same', async () => {
+  const { service, server, search } = await serve();
+  const [poor, rich] = [await server.connect('3'), await server.connect('100')];
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(2) });
+  service.instead = ({ number }) =>
+    number === 1 ? (...request) => void held.then(() => answer(...request)) : undefined;
+  // It waits until the price is known, and is refused then.
+  const first = search(poor.access, 'first');
+  await until(() => service.searches.length === 1);
+  const same = [search(poor.access, 'same'), search(rich.access, 'same'), search(goodKey, 'same')];
+  release();
+  await first;
+  const [refused, ...others] = await Promise.all(same);
+  expect(refused?.error).toMatchObject({ kind: 'credit_budget' });
+  expect(others.map(({ isError }) => isError)).toEqual([false, false]);
+});
+
+test('a gathering stops at the budget of its connection, as it does at that of the server', async () => {
+  const { service, server } = await serve();
+  service.price = (limit) => Math.ceil(limit / 10);
+  const { access } = await server.connect('6');
+  await server.call(goodKey, 'search_ads', { filters: { query: 'a' }, limit: 10 });
+  const before = service.charged;
+  const { result } = await server.call(access, 'gather_ads', { filters: { query: 'x' }, maxAds: 200, maxCredits: 50 });
+  expect(result.data).toMatchObject({ stopped: 'budget', complete: false });
+  expect(service.charged - before).toBeLessThanOrEqual(6);
+  expect(result.data.read).toBeGreaterThan(0);
+});
