@@ -83,7 +83,7 @@ export const objects: Record<string, Fields> = {
     'uncovered?': 'Uncovered[]: advertisers of the answer that no complete gathering covers',
     'moreUncovered?': 'number: how many more there are',
     'uncoveredIn?': 'string: "dataset", where it is not known which advertisers the answer reads',
-    'letGo?': 'number: ads that were removed to make room',
+    'removedAds?': 'number: ads that were removed to make room',
   },
   Partial: {
     gathering: 'string: its id',

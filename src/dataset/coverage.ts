@@ -231,9 +231,10 @@ export function uncoveredText({ uncovered = [], moreUncovered = 0, uncoveredIn }
       `${quote(pageName ?? pageId)} (${outside === ads ? count(ads, 'ad') : `${outside} of ${count(ads, 'ad')}`})`,
   );
   const more = moreUncovered > 0 ? `, and ${moreUncovered} more` : '';
-  const which = uncoveredIn ? ' Which advertisers the statement reads is not known.' : '';
-  const these = uncoveredIn ? 'these of the dataset' : 'these advertisers';
-  return `${which} No complete gathering covers ${these}, so there may be more of their ads: ${names.join(', ')}${more}.`;
+  const these = uncoveredIn
+    ? 'these advertisers of the dataset, which the statement may have read'
+    : 'these advertisers';
+  return ` No complete gathering covers ${these}, so there may be more of their ads: ${names.join(', ')}${more}.`;
 }
 
 function gatheringsText(coverage: CoverageView): string {

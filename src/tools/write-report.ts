@@ -15,7 +15,7 @@ import { defineListTool, fileName, linkTo, locationText, type ToolContext } from
 
 const Section = z.strictObject({
   heading: z.string().min(1).max(200),
-  text: z.string().max(10_000).optional().describe('plain; blank lines part paragraphs'),
+  text: z.string().max(10_000).optional().describe('plain; blank lines separate paragraphs'),
   sql: z.string().optional().describe('its rows as a table'),
   chart: z.enum(['bar', 'line']).optional().describe('of the rows, as in query_ads'),
   adIds: z.array(z.string()).max(12).optional().describe('as cards with pictures'),
@@ -26,7 +26,7 @@ export const writeReport = defineListTool({
   name: 'write_report',
   title: 'Write a report',
   description:
-    'Write a report to hand on: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how it all came about.',
+    'Write a report to share: one HTML file with your text, tables and charts of SELECTs, ads as cards, and how it all came about.',
   guide: 'write_report writes a report for others.',
   annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   example: ({ adIds }) => ({
