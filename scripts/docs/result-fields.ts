@@ -1,4 +1,8 @@
+import type { CoverageView } from '../../src/dataset/coverage.ts';
+import type { GatherOutput } from '../../src/dataset/gathering-report.ts';
+import type { AdView } from '../../src/present/ad.ts';
 import type { adFields, pageFields } from '../../src/present/fields.ts';
+import type { PageView } from '../../src/present/page.ts';
 
 /**
  * What every field of `structuredContent` means: its type, a colon, and its meaning. `?` marks a field that may be missing.
@@ -6,6 +10,9 @@ import type { adFields, pageFields } from '../../src/present/fields.ts';
  * one of `objects`.
  */
 export type Fields = Record<string, string>;
+
+/** The fields of a type, with their marks: what is added to the type or taken from it shows here. */
+type FieldsOf<Type> = { [Name in keyof Type & string as undefined extends Type[Name] ? `${Name}?` : Name]-?: string };
 
 const paging: Fields = {
   cursor: 'string | null: pass it back unchanged, with the same filters, for the next page; null at the end',
@@ -84,13 +91,15 @@ export const objects: Record<string, Fields> = {
     'moreUncovered?': 'number: how many more there are',
     'uncoveredIn?': 'string: "dataset", where it is not known which advertisers the answer reads',
     'removedAds?': 'number: ads that were removed to make room',
-  },
+  } satisfies FieldsOf<CoverageView>,
   Partial: {
     gathering: 'string: its id',
-    'about?': 'string: its question, in short',
+    about: 'string: its question, as JSON',
+    found: 'number | null: ads that match',
+    'foundInParts?': 'string: the same in words, where only some parts are known',
     read: 'number: ads that it read',
-    'found?': 'number | null: ads that match',
-    'gatheredAt?': 'string: when it was made',
+    'removed?': 'number: ads that it read and that were removed to make room',
+    gatheredAt: 'string: when it was made',
   },
   Uncovered: {
     'pageId?': "string: the advertiser's id",
@@ -112,7 +121,7 @@ export const objects: Record<string, Fields> = {
     'daysRunning?': 'number: from its start to its end, or to when it was last seen',
     'stillRunning?': 'boolean: missing where nobody knows',
     'daysSinceSeen?': 'number: where nobody knows whether it runs',
-    'card?': 'number: the card of a carousel that is shown',
+    'picture?': 'string: what is shown, where it is not simply the ad: a still, a card, a portrait',
   },
   Section: {
     heading: 'string: as you wrote it',
@@ -222,7 +231,7 @@ export const results: Record<string, Fields> = {
     'note?': note,
     'estimate?': 'Estimate: what reading the rest costs; always there with `maxCredits: 0`',
     summary: 'string: what was read, in words and numbers',
-  },
+  } satisfies FieldsOf<GatherOutput>,
   query_ads: {
     columns: 'string[]: names of the columns',
     rows: 'any[][]: the rows, in the order of the columns',
@@ -358,7 +367,7 @@ export const pageMeanings: Record<keyof typeof pageFields, string> = {
 };
 
 /** Fields that the server adds to those of the API. */
-export const addedToAds: Fields = {
+export const addedToAds = {
   id: 'string: the ad',
   'pageId?': 'string: the advertiser',
   'pageName?': 'string: the advertiser, as data',
@@ -380,9 +389,9 @@ export const addedToAds: Fields = {
   'landingUrl?': 'string: the page that its link opens, without tracking',
   'displayUrl?': 'string: the address that the ad shows',
   'onlyInFull?': 'string[]: fields that only `detail: "full"` shows',
-};
+} satisfies FieldsOf<Omit<AdView, keyof typeof adFields> & { languages?: string[] }>;
 
-export const addedToPages: Fields = {
+export const addedToPages = {
   pageId: 'string: the advertiser',
   'thumbnailKinds?': 'string: what its newest ads show, such as "4 videos, 1 image"',
-};
+} satisfies FieldsOf<Omit<PageView, keyof typeof pageFields>>;
