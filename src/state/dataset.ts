@@ -268,6 +268,12 @@ function mapped(value: unknown, map: (inner: unknown, name: string) => unknown):
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, map(inner, name)]));
 }
 
+/** Bytes of memory that one dataset may take. */
+const maxDatasetBytes = 128 * 1024 * 1024;
+/** So much is freed beyond what is necessary, so that not every new ad has to make room. */
+const slack = 0.05;
+/** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
+const usable = 0.8;
 /** The overhead of a dataset, however little is in it. */
 const datasetBytes = 4096;
 /** Bytes of an ad while there are too few to tell. */
@@ -282,11 +288,16 @@ export class MemoryDataset {
   readonly #gatherings = new GatheringTable(this.#items.ads);
   /** Tells the versions of this object from those of one that took its place. */
   readonly #name = ++created;
+  readonly #maxBytes: number;
   /** The highest place of an item. */
   order = 0;
   #changes = 0;
   /** What was removed where the dataset is kept, beside what was here. */
   goneElsewhere: DatasetContents['letGo'] = { ads: 0, pages: 0, gatherings: 0 };
+
+  constructor(maxBytes = maxDatasetBytes) {
+    this.#maxBytes = maxBytes;
+  }
 
   /** Its estimated memory. */
   get bytes(): number {
@@ -345,6 +356,11 @@ export class MemoryDataset {
     if (isRemoved) this.#changes++;
   }
 
+  /** Makes room, if it takes too much. */
+  fit(): void {
+    if (this.bytes > this.#maxBytes) this.shrinkTo((1 - slack) * this.#maxBytes);
+  }
+
   /** Removes what came longest ago until no more than so many bytes are left. */
   shrinkTo(bytes: number): void {
     const { ads, pages } = this.#items;
@@ -355,11 +371,11 @@ export class MemoryDataset {
     }
   }
 
-  /** How many ads as large as these fit into so many bytes. */
-  adsIn(bytes: number): number {
+  /** How many ads as large as these there is room for. */
+  maxAds(bytes = this.#maxBytes): number {
     const { ads } = this.#items;
     const each = ads.size < minAds ? typicalAdBytes : ads.bytes / ads.size;
-    return Math.floor(bytes / each);
+    return Math.floor((usable * Math.min(bytes, this.#maxBytes)) / each);
   }
 }
 

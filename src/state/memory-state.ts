@@ -251,12 +251,8 @@ export interface MemoryDatasetsOptions {
 }
 
 const MB = 1024 * 1024;
-/** So much is freed beyond what is necessary, so that not every new ad has to go through all tenants. */
-const slack = 0.05;
 /** The part that whoever holds the most keeps where there is no more room for all. */
 const partLeft = 0.75;
-/** A gathering should not displace its own first ads: gatherings, pages and larger ads take room, too. */
-const usable = 0.8;
 /** Characters of answers that were not taken apart, of all tenants together. */
 const maxUnread = 16 * MB;
 const typicalAnswer = 100_000;
@@ -276,10 +272,10 @@ interface UnreadAnswer {
 export class MemoryDatasets implements Datasets {
   readonly #own = new MemoryRecords();
   readonly #datasets = new Map<string, MemoryDataset>();
-  readonly #nothing = new MemoryDataset();
+  readonly #nothing: MemoryDataset;
   readonly #now: () => number;
   readonly #maxBytes: number;
-  readonly #maxBytesEach: number;
+  readonly #maxBytesEach: number | undefined;
   /** In the order in which they came. */
   #unread: UnreadAnswer[] = [];
   #unreadSize = 0;
@@ -287,10 +283,11 @@ export class MemoryDatasets implements Datasets {
   /** The highest place of all. */
   #order = 0;
 
-  constructor({ maxBytes = 256 * MB, maxBytesEach = 128 * MB, now = () => 0 }: MemoryDatasetsOptions = {}) {
+  constructor({ maxBytes = 256 * MB, maxBytesEach, now = () => 0 }: MemoryDatasetsOptions = {}) {
     this.#now = now;
     this.#maxBytes = maxBytes;
-    this.#maxBytesEach = Math.min(maxBytes, maxBytesEach);
+    this.#maxBytesEach = maxBytesEach;
+    this.#nothing = new MemoryDataset(maxBytesEach);
   }
 
   /** Bytes held, as they are counted. */
@@ -303,43 +300,36 @@ export class MemoryDatasets implements Datasets {
     const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
     return {
       own: this.#own.of(tenantId),
-      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? this.nextOrder() }),
+      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? this.#nextOrder() }),
       saveGathering: async (step) => {
         this.#datasetOf(tenantId);
-        this.apply(tenantId, [{ ...step, kind: 'gathering' }]);
+        this.#apply(tenantId, [{ ...step, kind: 'gathering' }]);
       },
-      order: async () => this.nextOrder(),
+      order: async () => this.#nextOrder(),
       item: async (type, id) => known().item(type, id),
       contents: async () => {
         const own = this.#own.table(tenantId);
         return known().contents(new Map(own.of('label')), own.version);
       },
-      maxAds: async () => known().adsIn(usable * this.#roomOf(tenantId)),
+      maxAds: async () => known().maxAds(this.#roomOf(tenantId)),
     };
   }
 
-  /** Everything that a tenant has, and bytes of it, as they are counted. */
-  records(tenantId: string): Iterable<DatasetRecord> {
-    return this.#datasetOf(tenantId)?.records() ?? [];
-  }
-
-  /** What a tenant keeps beside it, which is then kept elsewhere. */
-  takeOwn(tenantId: string): RecordTable {
+  /** Gives away all that a tenant has, which is then kept elsewhere. */
+  take(tenantId: string): { records: DatasetRecord[]; own: RecordTable } {
+    const dataset = this.#datasetOf(tenantId);
     const own = this.#own.table(tenantId);
     this.#own.forget(tenantId);
-    return own;
-  }
-
-  bytesOf(tenantId: string): number {
-    return this.#datasetOf(tenantId)?.bytes ?? 0;
-  }
-
-  forget(tenantId: string): void {
-    this.#bytes -= this.bytesOf(tenantId);
+    this.#bytes -= dataset?.bytes ?? 0;
     this.#datasets.delete(tenantId);
+    return { records: [...(dataset?.records() ?? [])], own };
   }
 
-  nextOrder(): number {
+  has(tenantId: string): boolean {
+    return this.#datasetOf(tenantId) !== undefined;
+  }
+
+  #nextOrder(): number {
     this.#order = Math.max(this.#order + 1, this.#now());
     return this.#order;
   }
@@ -360,7 +350,7 @@ export class MemoryDatasets implements Datasets {
     this.#unread = this.#unread.filter((answer) => {
       if (!isDue(answer)) return true;
       this.#unreadSize -= answer.size;
-      this.apply(answer.tenantId, recordsOf(answer.batch));
+      this.#apply(answer.tenantId, recordsOf(answer.batch));
       return false;
     });
   }
@@ -370,20 +360,18 @@ export class MemoryDatasets implements Datasets {
     return this.#datasets.get(tenantId);
   }
 
-  /** Changes a tenant's dataset, and makes room if it has grown. Returns the records that changed something. */
-  apply(tenantId: string, records: readonly DatasetRecord[]): DatasetRecord[] {
-    const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset();
-    let changing: DatasetRecord[] = [];
+  /** Changes a tenant's dataset, and makes room if it has grown. */
+  #apply(tenantId: string, records: readonly DatasetRecord[]): void {
+    const dataset = this.#datasets.get(tenantId) ?? new MemoryDataset(this.#maxBytesEach);
     this.#resize(tenantId, dataset, () => {
-      changing = records.filter((record) => dataset.apply(record));
+      for (const record of records) dataset.apply(record);
       this.#order = Math.max(this.#order, dataset.order);
-      if (dataset.bytes > this.#maxBytesEach) dataset.shrinkTo((1 - slack) * this.#maxBytesEach);
+      dataset.fit();
     });
     while (this.#bytes > this.#maxBytes) {
       const byBytes = [...this.#datasets].reduce((one, other) => (other[1].bytes > one[1].bytes ? other : one));
       this.#resize(...byBytes, () => byBytes[1].shrinkTo(partLeft * byBytes[1].bytes));
     }
-    return changing;
   }
 
   #resize(tenantId: string, dataset: MemoryDataset, change: () => void): void {
@@ -398,7 +386,7 @@ export class MemoryDatasets implements Datasets {
   #roomOf(tenantId: string): number {
     const own = this.#datasets.get(tenantId)?.bytes ?? 0;
     const tenants = this.#datasets.size + (own === 0 ? 1 : 0);
-    return Math.min(this.#maxBytesEach, Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - own)));
+    return Math.max(this.#maxBytes / tenants, this.#maxBytes - (this.#bytes - own));
   }
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
 import type { Dataset, DatasetCaller, DatasetRecord, Datasets, GatheringStep, ItemBatch } from '../dataset.ts';
 import { MemoryDataset, recordsOf } from '../dataset.ts';
-import { MemoryDatasets, type MemoryDatasetsOptions } from '../memory-state.ts';
+import { MemoryDatasets } from '../memory-state.ts';
 import {
   type OwnRecords,
   type RecordChange,
@@ -30,7 +30,8 @@ export interface FileDatasetsOptions {
   /** The account of a key; undefined if the service does not say. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
   warn: Warn;
-  limits?: MemoryDatasetsOptions;
+  /** Of memory, for one account. */
+  maxBytes?: number;
 }
 
 interface KnownCaller {
@@ -64,7 +65,10 @@ export class FileDatasets implements Datasets {
 
   constructor(options: FileDatasetsOptions) {
     this.#options = options;
-    this.#memory = new MemoryDatasets({ now: options.now, ...options.limits });
+    this.#memory = new MemoryDatasets({
+      now: options.now,
+      ...(options.maxBytes && { maxBytesEach: options.maxBytes }),
+    });
   }
 
   async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
@@ -78,7 +82,7 @@ export class FileDatasets implements Datasets {
   /** What is only in memory, because the account was not known, is written if it is known now. */
   async close(): Promise<void> {
     for (const { caller, failure, dataset } of [...this.#known.values()]) {
-      const isOnlyHere = failure !== undefined && this.#memory.bytesOf(caller.tenantId) > 0;
+      const isOnlyHere = failure !== undefined && this.#memory.has(caller.tenantId);
       if (isOnlyHere) await this.of(caller).catch(() => {});
       await (await dataset)?.close();
     }
@@ -109,7 +113,7 @@ export class FileDatasets implements Datasets {
     const { tenantId } = requested.caller;
     const older = new OlderFolder(join(olderFolder(folder), name));
     const path = join(accountsFolder(folder), `${name}.jsonl`);
-    return new FileDataset({ memory: this.#memory, tenantId, path, baseUrl, older, warn });
+    return new FileDataset({ ...this.#options, ...this.#memory.take(tenantId), path, older });
   }
 }
 
@@ -122,14 +126,12 @@ function failureOf(error: unknown): AdLibraryError | undefined {
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
 }
 
-interface FileDatasetOptions {
-  /** Holds what was read. */
-  memory: MemoryDatasets;
-  tenantId: string;
+interface FileDatasetOptions extends Pick<FileDatasetsOptions, 'baseUrl' | 'now' | 'warn' | 'maxBytes'> {
+  /** What came before it was known whose it is. */
+  records: readonly DatasetRecord[];
+  own: RecordTable;
   path: string;
-  baseUrl: string;
   older: OlderFolder;
-  warn: Warn;
 }
 
 /** Records that wait for a disk that takes nothing; the oldest of more are only in memory. */
@@ -143,9 +145,12 @@ const slackBytes = 1024 * 1024;
 class FileDataset implements Dataset {
   readonly #options: FileDatasetOptions;
   readonly #file: AccountFile;
-  /** What is in memory, and not in the file yet. */
+  /** What is not in the file yet. */
   #waiting: AnyRecord[];
-  #own: RecordTable;
+  #dataset: MemoryDataset;
+  #own = new RecordTable();
+  /** The highest place of all. */
+  #order = 0;
   /** What an earlier version wrote, and is not in the file yet. */
   #olderLeft: { lines: string[]; whole: string[] } | undefined;
   #isDamageKnown = false;
@@ -154,17 +159,17 @@ class FileDataset implements Dataset {
   #turn: Promise<void> = Promise.resolve();
 
   constructor(options: FileDatasetOptions) {
-    const { memory, tenantId, path, baseUrl } = options;
+    const { records, own, path, baseUrl, maxBytes } = options;
     this.#options = options;
-    this.#own = memory.takeOwn(tenantId);
-    this.#waiting = [...memory.records(tenantId), ...this.#own.steps()];
+    this.#waiting = [...records, ...own.steps()];
+    this.#dataset = new MemoryDataset(maxBytes);
     this.#file = new AccountFile(path, baseUrl, {
       take: (line) => this.#take(line),
       startOver: () => {
-        memory.forget(tenantId);
+        this.#dataset = new MemoryDataset(maxBytes);
         this.#own = new RecordTable();
       },
-      lines: () => linesOf(memory.records(tenantId), this.#own.steps()),
+      lines: () => linesOf(this.#dataset.records(), this.#own.steps()),
     });
   }
 
@@ -187,22 +192,18 @@ class FileDataset implements Dataset {
 
   async order(): Promise<number> {
     await this.sync();
-    return this.#options.memory.nextOrder();
+    this.#order = Math.max(this.#order + 1, this.#dataset.order + 1, this.#options.now());
+    return this.#order;
   }
 
-  item: Dataset['item'] = async (type, id) => (await this.#memory()).item(type, id);
-  contents = async () => {
-    const contents = await (await this.#memory()).contents();
-    const version = `${contents.version}${this.#own.version}`;
-    return { ...contents, version, labels: new Map(this.#own.of('label')) };
-  };
-  maxAds = async () => (await this.#memory()).maxAds();
+  item: Dataset['item'] = async (type, id) => (await this.#whole()).item(type, id);
+  contents = async () => (await this.#whole()).contents(new Map(this.#own.of('label')), this.#own.version);
+  maxAds = async () => (await this.#whole()).maxAds();
 
   /** Not while another one reads the file anew. */
-  async #memory(): Promise<Dataset> {
-    const { memory, tenantId } = this.#options;
+  async #whole(): Promise<MemoryDataset> {
     await this.#turn;
-    return memory.of({ tenantId });
+    return this.#dataset;
   }
 
   /** Reads what other processes brought, and writes what could not be written before. */
@@ -284,13 +285,12 @@ class FileDataset implements Dataset {
     return record !== undefined;
   }
 
-  #apply(records: readonly AnyRecord[]): DatasetRecord[] {
-    const { memory, tenantId } = this.#options;
+  /** Returns those that changed something. */
+  #apply(records: readonly AnyRecord[]): AnyRecord[] {
     for (const record of records) if (record.kind === 'own') this.#own.apply(record);
-    return memory.apply(
-      tenantId,
-      records.filter((record) => record.kind !== 'own'),
-    );
+    const changing = records.filter((record) => record.kind !== 'own' && this.#dataset.apply(record));
+    this.#dataset.fit();
+    return changing;
   }
 
   /** What an earlier version wrote is removed once it is in the file; what is damaged stays where it is. */
@@ -312,8 +312,7 @@ class FileDataset implements Dataset {
 
   /** Writes the file anew when most of its lines are superseded. */
   async #compact(): Promise<void> {
-    const { memory, tenantId } = this.#options;
-    const kept = memory.bytesOf(tenantId) + this.#own.bytes;
+    const kept = this.#dataset.bytes + this.#own.bytes;
     if (this.#file.bytes <= Math.max(this.#compactAbove, 2 * kept + slackBytes)) return;
     // Not at once again, if the disk is full.
     this.#compactAbove = 2 * this.#file.bytes;

@@ -31,13 +31,9 @@ const limits = { ttlMs: 30 * 86_400_000, maxBytes: 64 * MB };
 /** Bytes of the memory of this process, for all copies together and for one. */
 export interface CopyLimits {
   maxBytes: number;
-  maxBytesEach: number;
+  maxBytesEach?: number;
 }
-const copyLimits: CopyLimits = { maxBytes: 256 * MB, maxBytesEach: 128 * MB };
-/** So much is freed beyond what is necessary. */
-const slack = 0.05;
-/** A gathering should not displace its own first ads. */
-const usable = 0.8;
+const copyLimits: CopyLimits = { maxBytes: 256 * MB };
 /** Bytes of one item: an answer of the service has 8 MB at most. */
 const maxItemBytes = 64 * MB;
 
@@ -52,9 +48,9 @@ export class StoreDatasets implements Datasets {
   /** The highest place of all that this replica has seen. */
   #order = 0;
 
-  readonly #maxBytesEach: number;
+  readonly #maxBytesEach: number | undefined;
 
-  constructor(shared: Shared, { maxBytes, maxBytesEach } = copyLimits) {
+  constructor(shared: Shared, { maxBytes, maxBytesEach }: CopyLimits = copyLimits) {
     this.#shared = shared;
     this.#maxBytesEach = maxBytesEach;
     this.#copies = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ dataset }) => dataset.bytes });
@@ -79,7 +75,7 @@ export class StoreDatasets implements Datasets {
         const [dataset, labels] = await Promise.all([synced(), readRecords(this.#shared, tenantId, 'label')]);
         return dataset.contents(labels.records, labels.version);
       },
-      maxAds: async () => (await synced()).adsIn(usable * this.#maxBytesEach),
+      maxAds: async () => (await synced()).maxAds(),
     };
   }
 
@@ -225,8 +221,8 @@ interface KnownItem {
 class DatasetCopy {
   readonly #name: string;
   readonly #shared: Shared;
-  readonly #maxBytes: number;
-  dataset = new MemoryDataset();
+  readonly #maxBytes: number | undefined;
+  dataset: MemoryDataset;
   #epoch = '';
   #seq = 0;
   /** In the order in which they changed. */
@@ -234,10 +230,11 @@ class DatasetCopy {
   #next: Promise<MemoryDataset> | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(name: string, shared: Shared, maxBytes: number) {
+  constructor(name: string, shared: Shared, maxBytes: number | undefined) {
     this.#name = name;
     this.#shared = shared;
     this.#maxBytes = maxBytes;
+    this.dataset = new MemoryDataset(maxBytes);
   }
 
   /** The dataset with all that replicas had added when this was called. Callers that wait read it once for all. */
@@ -272,7 +269,7 @@ class DatasetCopy {
       this.#dropBefore(part.floor);
       const { a: ads = 0, p: pages = 0, g: gatherings = 0 } = part.gone;
       this.dataset.goneElsewhere = { ads, pages, gatherings };
-      if (this.dataset.bytes > this.#maxBytes) this.dataset.shrinkTo((1 - slack) * this.#maxBytes);
+      this.dataset.fit();
       isLast = part.isLast;
       await setImmediate();
     }
@@ -288,7 +285,7 @@ class DatasetCopy {
   }
 
   #startOver(): void {
-    this.dataset = new MemoryDataset();
+    this.dataset = new MemoryDataset(this.#maxBytes);
     this.#known = new Map();
     this.#epoch = '';
     this.#seq = 0;

@@ -224,11 +224,10 @@ describe('the file', () => {
 
   test('is bounded as memory is', async () => {
     const folder = newFolder();
-    const limits = { maxBytes: 400_000 };
-    const { dataset } = openIn(folder, { limits });
+    const { dataset } = openIn(folder, { maxBytes: 400_000 });
     for (let at = 0; at < 300; at++) await add(await dataset(), at, { id: `${at}`, body: 'x'.repeat(10_000) });
     expect((await stat(await fileIn(folder))).size).toBeLessThan(2_000_000);
-    expect(await idsIn(await openIn(folder, { limits }).dataset())).toContain('299');
+    expect(await idsIn(await openIn(folder, { maxBytes: 400_000 }).dataset())).toContain('299');
   });
 });
 
