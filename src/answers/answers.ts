@@ -18,7 +18,8 @@ import {
 import { AdAnswer } from '../api/client.ts';
 import type { ItemType } from '../api/schemas.ts';
 import type { Meter } from '../credits/meter.ts';
-import { type Dataset, type DatasetCaller, type Datasets, objectOf } from '../state/dataset.ts';
+import type { Dataset, DatasetCaller, Datasets } from '../state/dataset.ts';
+import { objectOf } from '../state/item-versions.ts';
 import type { AnswerCache, CallClaims, RejectedKeys } from '../state/state.ts';
 
 /** What answers calls: what is at hand, or the service. */

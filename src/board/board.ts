@@ -11,14 +11,8 @@ import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/list-text.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
 import { add, addressOf, type Fields } from '../present/values.ts';
-import {
-  type Dataset,
-  type DatasetContents,
-  type Gathering,
-  idKey,
-  objectOf,
-  type StoredItem,
-} from '../state/dataset.ts';
+import { type Dataset, type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
 import { readPage } from './board-resource.ts';

@@ -6,7 +6,8 @@ import { landingDomainOf } from '../present/ad.ts';
 import { cardField, isTemplate, linkOf, mediaCounts } from '../present/ad-media.ts';
 import { adFields } from '../present/fields.ts';
 import { type Fields, isObject, objects, runOf } from '../present/values.ts';
-import { type DatasetContents, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { memoryTurns } from '../state/memory-state.ts';
 import {
   type AdRow,

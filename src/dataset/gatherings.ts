@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { canonical } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
-import { type DatasetContents, type Gathering, type GatheringState, idKey, type StoredItem } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
+import type { StoredItem } from '../state/item-versions.ts';
 import { isoTime } from './tables.ts';
 
 type Filters = Readonly<Record<string, unknown>>;

@@ -1,6 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Call } from '../api/call.ts';
 import type { ItemType } from '../api/schemas.ts';
+import {
+  firstVersion,
+  type ItemRecord,
+  type ItemSource,
+  jsonBytes,
+  type StoredItem,
+  withVersion,
+} from './item-versions.ts';
 import type { OwnRecords, RecordsById } from './own-records.ts';
 
 /**
@@ -44,34 +52,6 @@ export interface ItemBatch extends ItemSource {
   at: number;
   /** Its place among all answers; by default the last one. */
   order?: number | undefined;
-}
-
-interface ItemSource {
-  /** The operation that brought it. */
-  listedBy: string;
-  requestId: string | null;
-}
-
-/** An ad or a page: its newest version, in which fields that the newest answer lacks keep their earlier values. */
-export interface StoredItem extends ItemSource, ItemVersion {
-  /** As the service spells it. */
-  id: string;
-  /** When its first version came. */
-  firstAt: number;
-  firstOrder: number;
-  /** Earlier versions with other content, the oldest first. */
-  versions: readonly ItemVersion[];
-}
-
-interface ItemVersion {
-  /** When it came first, and when it came last, in milliseconds since the epoch: for readers, since clocks err. */
-  since: number;
-  at: number;
-  /** The places of both among all answers. What is newer has a higher one. */
-  sinceOrder: number;
-  order: number;
-  /** The object as UTF-8 JSON. */
-  json: Uint8Array;
 }
 
 /** A dataset at one moment. It stays as it is while others change the dataset. */
@@ -139,134 +119,8 @@ export interface Gathering extends GatheringState {
 /** What changes a dataset. Records may come more than once, and late. */
 export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' });
 
-/** A version of an ad or a page, as an answer or a file brings it. */
-interface ItemRecord extends ItemSource, ItemVersion {
-  kind: ItemType;
-  id: string;
-  /** When its first version came, if that was earlier. */
-  firstAt?: number | undefined;
-  firstOrder?: number | undefined;
-}
-
 /** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
 export const idKey = (id: string): string => id.toLowerCase();
-
-const decoder = new TextDecoder();
-const encoder = new TextEncoder();
-
-export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): Fields => JSON.parse(decoder.decode(json)) as Fields;
-
-/** Unlike a small `Buffer`, this shares its memory with no other. */
-const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
-
-const maxEarlier = 10;
-
-function firstVersion(record: ItemRecord): StoredItem {
-  const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
-  return { id, listedBy, requestId, firstAt, firstOrder, ...versionOf(record), versions: [] };
-}
-
-/**
- * The item with one more version. One that comes late, because two processes wrote at once, is an earlier one, of which
- * the newest has the fields that nothing newer has.
- * @returns the same object if it knows that version already
- */
-function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
-  const { firstAt, firstOrder } = earlierFirst(known, firstVersion(record));
-  const isLate = record.order < known.order || (record.order === known.order && record.at <= known.at);
-  if (!isLate && Buffer.compare(record.json, known.json) === 0) {
-    const { at, order, listedBy, requestId } = record;
-    return { ...known, at, order, listedBy, requestId, firstAt, firstOrder };
-  }
-  const [before, came] = [objectOf(known), objectOf(record)];
-  if (isLate) {
-    const merged = mergeItems(before, came);
-    const versions = [known, ...known.versions].some((version) => addsNothing(came, objectOf(version)))
-      ? known.versions
-      : [...known.versions, versionOf(record)].sort((left, right) => left.order - right.order).slice(-maxEarlier);
-    const isKnown = firstOrder === known.firstOrder && versions.every((version) => known.versions.includes(version));
-    if (isKnown && isDeepStrictEqual(merged, before)) return known;
-    return { ...known, firstAt, firstOrder, versions, json: jsonBytes(merged) };
-  }
-  const merged = mergeItems(came, before);
-  const item = { ...firstVersion(record), firstAt, firstOrder, json: jsonBytes(merged) };
-  const { since, sinceOrder, versions } = known;
-  if (addsNothing(came, before)) return { ...item, since, sinceOrder, versions };
-  return { ...item, versions: [...versions, versionOf(known)].slice(-maxEarlier) };
-}
-
-/** Whether a version says the same as an earlier one, or less. */
-const addsNothing = (came: Fields, before: Fields): boolean => sameContent(mergeItems(came, before), before);
-
-const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
-  since,
-  at,
-  sinceOrder,
-  order,
-  json,
-});
-
-const earlierFirst = (left: StoredItem, right: StoredItem): StoredItem =>
-  right.firstOrder < left.firstOrder ? right : left;
-
-type Fields = Record<string, unknown>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-/** Objects of which a list shows fewer fields than the single item. */
-const nested = ['page', 'website'];
-
-/** The newer object, in which the fields that it lacks keep their earlier values. */
-function mergeItems(newer: Fields, earlier: Fields): Fields {
-  const merged = { ...earlier, ...newer };
-  for (const name of nested) {
-    const [before, after] = [earlier[name], newer[name]];
-    if (isFields(before) && isFields(after)) merged[name] = { ...before, ...after };
-  }
-  return merged;
-}
-
-/**
- * Whether two versions say the same of an ad or a page. Links to the application, the day it was last seen and the
- * signatures in media addresses change without a change of the ad.
- */
-function sameContent(left: Fields, right: Fields): boolean {
-  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => unrelated.has(name) || sameField(name, left[name], right[name]));
-}
-
-function sameField(name: string, left: unknown, right: unknown): boolean {
-  if (isDeepStrictEqual(left, right)) return true;
-  const comparable = namesMedia.test(name) ? unsigned : unsignedMedia;
-  return isDeepStrictEqual(comparable(left), comparable(right));
-}
-
-const unrelated = new Set(['appUrl', 'lastSeenAt']);
-const namesMedia = /image|video|thumb|picture|media|preview/i;
-const urlQuery = /[?#].*$/s;
-/** Deeper than any object of the service; what lies below is compared as it is. */
-const maxDepth = 8;
-
-/** All addresses inside, without query. */
-function unsigned(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
-  return depth < maxDepth ? mapped(value, (inner) => unsigned(inner, depth + 1)) : value;
-}
-
-/** The addresses under names of media, without query; the query of a link is part of the ad. */
-function unsignedMedia(value: unknown, depth = 0): unknown {
-  if (depth >= maxDepth) return value;
-  return mapped(value, (inner, name) =>
-    namesMedia.test(name) ? unsigned(inner, depth + 1) : unsignedMedia(inner, depth + 1),
-  );
-}
-
-function mapped(value: unknown, map: (inner: unknown, name: string) => unknown): unknown {
-  if (Array.isArray(value)) return value.map((inner) => map(inner, ''));
-  if (!isFields(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, map(inner, name)]));
-}
 
 /** Bytes of memory that one dataset may take. */
 const maxDatasetBytes = 128 * 1024 * 1024;

@@ -16,7 +16,8 @@ import {
 import { count } from '../present/list-text.ts';
 import { quote } from '../present/safe-text.ts';
 import { estimateTokens, fit } from '../present/tokens.ts';
-import { type DatasetContents, idKey, objectOf } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { objectOf } from '../state/item-versions.ts';
 import { contentsOf, type Gathered, gatherAnew, roomText, stopData } from './gather-ads.ts';
 import { adViews } from './pager.ts';
 import { defineListTool, readOnly, type ToolContext } from './tool.ts';

@@ -5,7 +5,7 @@ import { type AdPicture, mediaOfCards, type PictureChoice, pictureOf } from '../
 import { joined, quote, word } from '../present/safe-text.ts';
 import { clampLines, fitsWithin } from '../present/tokens.ts';
 import { dataPerText, type Fields, idOf } from '../present/values.ts';
-import { objectOf, type StoredItem } from '../state/dataset.ts';
+import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { defineListTool, jpegContent, readOnly } from './tool.ts';
 
 /** Some hosts bring a picture a turn late, and models then describe what they have not seen. */

@@ -10,7 +10,8 @@ import { listed, quote, word } from '../present/safe-text.ts';
 import { dayOf, type Fields } from '../present/values.ts';
 import { type CardAd, cardOf } from '../reports/card.ts';
 import { maxTableRows, type Report, type ReportSection, reportHtml } from '../reports/report.ts';
-import { type DatasetContents, idKey, objectOf, type StoredItem } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { defineListTool, fileName, linkTo, locationText, type ToolContext } from './tool.ts';
 
 const Section = z.strictObject({

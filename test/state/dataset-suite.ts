@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newGathering } from '../../src/dataset/gatherings.ts';
-import { type Datasets, objectOf } from '../../src/state/dataset.ts';
+import type { Datasets } from '../../src/state/dataset.ts';
+import { objectOf } from '../../src/state/item-versions.ts';
 import { about, add } from './add-items.ts';
 
 /** What every kind of dataset store has to do. */

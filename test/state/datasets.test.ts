@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Dataset, MemoryDataset, objectOf, recordsOf } from '../../src/state/dataset.ts';
+import { type Dataset, MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
+import { objectOf } from '../../src/state/item-versions.ts';
 import { MemoryDatasets } from '../../src/state/memory-state.ts';
 import { about, add, lastStep } from './add-items.ts';
 import { datasetSuite } from './dataset-suite.ts';

@@ -1,0 +1,146 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ItemType } from '../api/schemas.ts';
+
+export interface ItemSource {
+  /** The operation that brought it. */
+  listedBy: string;
+  requestId: string | null;
+}
+
+/** An ad or a page: its newest version, in which fields that the newest answer lacks keep their earlier values. */
+export interface StoredItem extends ItemSource, ItemVersion {
+  /** As the service spells it. */
+  id: string;
+  /** When its first version came. */
+  firstAt: number;
+  firstOrder: number;
+  /** Earlier versions with other content, the oldest first. */
+  versions: readonly ItemVersion[];
+}
+
+export interface ItemVersion {
+  /** When it came first, and when it came last, in milliseconds since the epoch: for readers, since clocks err. */
+  since: number;
+  at: number;
+  /** The places of both among all answers. What is newer has a higher one. */
+  sinceOrder: number;
+  order: number;
+  /** The object as UTF-8 JSON. */
+  json: Uint8Array;
+}
+
+/** A version of an ad or a page, as an answer or a file brings it. */
+export interface ItemRecord extends ItemSource, ItemVersion {
+  kind: ItemType;
+  id: string;
+  /** When its first version came, if that was earlier. */
+  firstAt?: number | undefined;
+  firstOrder?: number | undefined;
+}
+
+const decoder = new TextDecoder();
+const encoder = new TextEncoder();
+
+export const objectOf = ({ json }: Pick<ItemVersion, 'json'>): Fields => JSON.parse(decoder.decode(json)) as Fields;
+
+/** Unlike a small `Buffer`, this shares its memory with no other. */
+export const jsonBytes = (value: unknown): Uint8Array => encoder.encode(JSON.stringify(value));
+
+const maxEarlier = 10;
+
+export function firstVersion(record: ItemRecord): StoredItem {
+  const { id, listedBy, requestId, since, sinceOrder, firstAt = since, firstOrder = sinceOrder } = record;
+  return { id, listedBy, requestId, firstAt, firstOrder, ...versionOf(record), versions: [] };
+}
+
+/**
+ * The item with one more version. One that comes late, because two processes wrote at once, is an earlier one, of which
+ * the newest has the fields that nothing newer has.
+ * @returns the same object if it knows that version already
+ */
+export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
+  const { firstAt, firstOrder } = earlierFirst(known, firstVersion(record));
+  const isLate = record.order < known.order || (record.order === known.order && record.at <= known.at);
+  if (!isLate && Buffer.compare(record.json, known.json) === 0) {
+    const { at, order, listedBy, requestId } = record;
+    return { ...known, at, order, listedBy, requestId, firstAt, firstOrder };
+  }
+  const [before, came] = [objectOf(known), objectOf(record)];
+  if (isLate) {
+    const merged = mergeItems(before, came);
+    const versions = [known, ...known.versions].some((version) => addsNothing(came, objectOf(version)))
+      ? known.versions
+      : [...known.versions, versionOf(record)].sort((left, right) => left.order - right.order).slice(-maxEarlier);
+    const isKnown = firstOrder === known.firstOrder && versions.every((version) => known.versions.includes(version));
+    if (isKnown && isDeepStrictEqual(merged, before)) return known;
+    return { ...known, firstAt, firstOrder, versions, json: jsonBytes(merged) };
+  }
+  const merged = mergeItems(came, before);
+  const item = { ...firstVersion(record), firstAt, firstOrder, json: jsonBytes(merged) };
+  const { since, sinceOrder, versions } = known;
+  if (addsNothing(came, before)) return { ...item, since, sinceOrder, versions };
+  return { ...item, versions: [...versions, versionOf(known)].slice(-maxEarlier) };
+}
+
+/** Whether a version says the same as an earlier one, or less. */
+const addsNothing = (came: Fields, before: Fields): boolean => sameContent(mergeItems(came, before), before);
+
+const versionOf = ({ since, at, sinceOrder, order, json }: ItemVersion): ItemVersion => ({
+  since,
+  at,
+  sinceOrder,
+  order,
+  json,
+});
+
+const earlierFirst = (left: StoredItem, right: StoredItem): StoredItem =>
+  right.firstOrder < left.firstOrder ? right : left;
+
+type Fields = Record<string, unknown>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Objects of which a list shows fewer fields than the single item. */
+const nested = ['page', 'website'];
+
+/** The newer object, in which the fields that it lacks keep their earlier values. */
+function mergeItems(newer: Fields, earlier: Fields): Fields {
+  const merged = { ...earlier, ...newer };
+  for (const name of nested) {
+    const [before, after] = [earlier[name], newer[name]];
+    if (isFields(before) && isFields(after)) merged[name] = { ...before, ...after };
+  }
+  return merged;
+}
+
+/**
+ * Whether two versions say the same of an ad or a page. Links to the application, the day it was last seen and the
+ * signatures in media addresses change without a change of the ad.
+ */
+function sameContent(left: Fields, right: Fields): boolean {
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return [...names].every((name) => unrelated.has(name) || sameField(name, left[name], right[name]));
+}
+
+function sameField(name: string, left: unknown, right: unknown): boolean {
+  if (isDeepStrictEqual(left, right)) return true;
+  const isMedia = namesMedia.test(name);
+  return isDeepStrictEqual(unsigned(left, isMedia), unsigned(right, isMedia));
+}
+
+const unrelated = new Set(['appUrl', 'lastSeenAt']);
+const namesMedia = /image|video|thumb|picture|media|preview/i;
+const urlQuery = /[?#].*$/s;
+/** Deeper than any object of the service; what lies below is compared as it is. */
+const maxDepth = 8;
+
+/** Without the query of all addresses under names of media; the query of a link is part of the ad. */
+function unsigned(value: unknown, isMedia: boolean, depth = 0): unknown {
+  if (typeof value === 'string') return isMedia && /^https?:/i.test(value) ? value.replace(urlQuery, '') : value;
+  if (typeof value !== 'object' || value === null || depth >= maxDepth) return value;
+  if (Array.isArray(value)) return value.map((inner) => unsigned(inner, isMedia, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, unsigned(inner, isMedia || namesMedia.test(name), depth + 1)]),
+  );
+}
