@@ -120,7 +120,8 @@ export const objects: Record<string, Fields> = {
     'lastSeen?': 'string: the day it was last seen',
     'daysRunning?': 'number: from its start to its end, or to when it was last seen',
     'stillRunning?': 'boolean: missing where nobody knows',
-    'daysSinceSeen?': 'number: where nobody knows whether it runs',
+    'firstCard?': 'string: copy of the first card, where the headline is missing or a template',
+    'creative?': 'string: its pictures, videos and cards, where `displayFormat` does not say it',
     'picture?': 'string: what is shown, where it is not simply the ad: a still, a card, a portrait',
   },
   Section: {

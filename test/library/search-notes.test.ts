@@ -55,21 +55,21 @@ test('a zero says how many records lack what was asked for', async () => {
 
 test('records without a date are counted where a date leaves them out', async () => {
   expect(await notesOf({ startedAtFrom: '2026-01-01' })).toEqual([
-    '2 more ads have no startedAt: its bounds leave them out, and missing startedAt finds them.',
+    '2 more ads have no startedAt, so startedAtFrom and startedAtTo leave them out; the filter missing with startedAt finds them.',
   ]);
   expect(await notesOf({ startedAtTo: '2027-01-01', ctaType: 'BUY_NOW' })).toEqual([
-    '1 more ad has no startedAt: its bounds leave them out, and missing startedAt finds them.',
+    '1 more ad has no startedAt, so startedAtFrom and startedAtTo leave it out; the filter missing with startedAt finds it.',
   ]);
   expect(await notesOf({ startedAtTo: '2027-01-01', ctaType: 'SHOP_NOW' })).toBeUndefined();
 });
 
 test('records without a value are counted where not keeps them', async () => {
   expect(await notesOf({ not: { domain: 'tea.example' } })).toEqual([
-    '2 of these ads have no domain, and not keeps them; not with missing domain leaves them out.',
+    '2 of these ads have no domain, so not keeps them; missing with domain inside not leaves them out.',
   ]);
   expect(await notesOf({ not: { domain: 'tea.example', missing: ['domain'] } })).toBeUndefined();
   expect(await notesOf({ not: { ctaType: 'SHOP_NOW', startedAtFrom: '2026-01-01' } })).toEqual([
-    '2 of these ads have no startedAt, and not keeps them; not with missing startedAt leaves them out.',
+    '2 of these ads have no startedAt, so not keeps them; missing with startedAt inside not leaves them out.',
   ]);
 });
 

@@ -125,11 +125,11 @@ function withoutValue(search: Search, database: Database): string[] {
       measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters),
       ['From', 'To'],
       (key, found) =>
-        `${found} more ${have(found)} no ${key}: its bounds leave them out, and missing ${key} finds them.`,
+        `${found} more ${have(found)} no ${key}, so ${key}From and ${key}To leave ${found === 1 ? 'it' : 'them'} out; the filter missing with ${key} finds ${found === 1 ? 'it' : 'them'}.`,
     ),
     ...each([...tags.filter(({ all }) => !all), ...measures].filter(isInverted), [], (key, found) => {
-      const kept = `${found} of these ${have(found)} no ${key}, and not keeps them`;
-      return `${kept}; not with missing ${key} leaves them out.`;
+      const them = found === 1 ? 'it' : 'them';
+      return `${found} of these ${have(found)} no ${key}, so not keeps ${them}; missing with ${key} inside not leaves ${them} out.`;
     }),
   ];
 }
