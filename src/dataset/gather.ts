@@ -202,6 +202,11 @@ interface StopSignals {
   isDraining(): boolean;
 }
 
+const isLate = ({ reason }: AbortSignal): boolean => reason instanceof DOMException && reason.name === 'TimeoutError';
+
+/** Whether nobody may receive a result any more. One that is late is still sent. */
+export const isAbandoned = (signal: AbortSignal): boolean => signal.aborted && !isLate(signal);
+
 /** Why a failed call ends the tool call. Throws what ends it without a result: nobody reads it, or nobody may. */
 export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): Stop {
   if (!(thrown instanceof AdLibraryError)) throw thrown;
@@ -209,8 +214,7 @@ export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): St
   if (kind === 'unauthorized' || kind === 'no_api_key') throw thrown;
   if (signal.aborted) {
     if (isDraining()) return { reason: 'shutdown', error: thrown };
-    if (signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
-      return { reason: 'deadline', error: thrown };
+    if (isLate(signal)) return { reason: 'deadline', error: thrown };
     throw thrown;
   }
   if (kind === 'credit_budget') return { reason: maxCredits === undefined ? 'budget' : 'maxCredits', error: thrown };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/call.ts';
-import { type Stop, stopOf } from '../dataset/gather.ts';
+import { isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, changedLines, cleanId, minute } from '../dataset/gathering-report.ts';
 import { foundBy, isComplete, questionKey } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
@@ -46,7 +46,7 @@ export const checkWatches = defineListTool({
     const { checked, ended } = await checkAll(chosen, maxCredits, context);
     const failure = checked.find(({ stop }) => stop.error)?.stop.error;
     if (failure && checked.every(({ check }) => check === undefined)) throw failure;
-    const note = context.signal.aborted ? undefined : await keep(checked, context);
+    const note = isAbandoned(context.signal) ? undefined : await keep(checked, context);
     return viewChecks(checked, { ended, note }, context);
   },
 });

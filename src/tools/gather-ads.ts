@@ -5,6 +5,7 @@ import {
   adListOf,
   type GatherRun,
   gatherPart,
+  isAbandoned,
   isRejected,
   reachedLimit,
   type Stop,
@@ -195,7 +196,7 @@ async function readWithin(
     spent: await allowance.used(),
     startedOver: opened.isTooOld && reading.brought.size > 0,
     async markReturned() {
-      if (context.signal.aborted) return;
+      if (isAbandoned(context.signal)) return;
       for (const gathering of contents.gatherings)
         if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
           await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });

@@ -136,6 +136,52 @@ describe('a call from a shell', () => {
   });
 });
 
+describe('watches from a shell', () => {
+  test('need a folder that keeps them', async () => {
+    for (const args of [['watch_ads'], ['check_watches', '{"maxCredits": 1}'], ['label_ads', '{"labels": []}']]) {
+      const { code, stdout, stderr } = await run(['call', ...args]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toContain('AD_LIBRARY_FILES (or --files) must name a folder');
+    }
+    expect((await demo('watch_ads', '--files', newPath())).stderr).toContain('demo data is not kept');
+  });
+
+  test('lose no news and pay nothing twice when a check is killed, and are read once by two at a time', async () => {
+    const { service, call, start, upstream } = await serviceOf(20);
+    const files = ['--files', newPath()];
+    const check = ['check_watches', '{"maxCredits": 99}', '--json', ...files];
+    for (const q of ['a', 'b', 'c'])
+      await call(['watch_ads', JSON.stringify({ name: q, filters: { q }, maxCredits: 20 }), ...files]);
+    expect((await call(check)).code).toBe(0);
+    const [gone, ...others] = service.ads;
+    service.ads = [adOf(500), ...others];
+    const before = service.charged;
+    service.instead = ({ filters }) => (filters.q === 'c' ? () => {} : undefined);
+    const killed = start(check);
+    await expect.poll(() => service.searches.filter(({ filters }) => filters.q === 'c').length).toBe(2);
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    // What is left is answered when both are there.
+    const seen = upstream.requests.length;
+    service.instead =
+      () =>
+      async (request, response, body = '') => {
+        const whoamis = () => upstream.requests.slice(seen).filter(({ path }) => path.endsWith('/whoami'));
+        await expect.poll(() => whoamis().length, { timeout: 20_000 }).toBe(2);
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+        service.instead = () => undefined;
+        service.answer(body)(request, response, body);
+      };
+    const ran = await Promise.all([call(check), call(check)]);
+    for (const { code, stdout } of ran) {
+      expect(code).toBe(0);
+      const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
+      expect(JSON.parse(stdout).watches).toMatchObject([news, news, news]);
+    }
+    expect(service.charged - before).toBe(6);
+  });
+});
+
 describe('a budget with a folder', () => {
   const search = ['search_ads', '{"limit": 10}'];
 

@@ -1,0 +1,140 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import { AdService, adOf } from '../support/ad-service.ts';
+import { refusal } from '../support/faulty-upstream.ts';
+import { freshUpstreamTest } from '../support/fixtures.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
+const root = temporaryFolder();
+let folders = 0;
+
+/** What happens to the ads between two days: by their numbers, which come, which go, and which say something else. */
+const dayChanges = fc.record({
+  come: fc.array(fc.nat(39), { maxLength: 6 }),
+  go: fc.array(fc.nat(39), { maxLength: 6 }),
+  change: fc.array(fc.nat(39), { maxLength: 6 }),
+});
+
+/** What ends a call early, at which of its searches. */
+const fault = fc.option(
+  fc.record({
+    kind: fc.constantFrom('cancel', 'server ends', '402', '429', '500', 'hangs'),
+    at: fc.integer({ min: 1, max: 6 }),
+  }),
+  { nil: undefined, freq: 2 },
+);
+
+const call = fc.record({ maxCredits: fc.constantFrom(2, 6, 100), fault, gathersBefore: fc.boolean() });
+const week = fc.array(fc.record({ changes: dayChanges, calls: fc.array(call, { minLength: 1, maxLength: 3 }) }), {
+  minLength: 2,
+  maxLength: 5,
+});
+
+type Snapshot = ReadonlyMap<string, number>;
+interface CheckView extends Record<'new' | 'changed' | 'gone', string[] | null> {
+  name: string;
+  complete: boolean;
+  since: string | null;
+}
+
+/** Watches, each with the remainder by which its ads are chosen; two of them ask the same. */
+const watches = { a: 0, b: 1, c: 2, again: 0 };
+const hour = 3_600_000;
+
+test('a week of checks tells what is true, whatever ends them early', async ({ upstream, start }) => {
+  await fc.assert(
+    fc.asyncProperty(week, async (days) => {
+      const folder = `${root}/${++folders}`;
+      let clock = Date.parse('2026-11-16T09:00:00Z');
+      const open = () => start({ files: folder, timeoutMs: 2000 }, { now: () => clock++ });
+      let server = await open();
+      const service = new AdService(0);
+      upstream.credits = undefined;
+      upstream.does(service.behaviour);
+      const versions = new Map<number, number>(Array.from({ length: 20 }, (_, number) => [number, 1]));
+      let newest = 1;
+      const show = () => {
+        service.ads = [...versions].map(([number, version]) =>
+          adOf(number, { headline: `Offer ${number}`, body: `Text ${version}`, number }),
+        );
+      };
+      const matching = ({ part }: Record<string, unknown>) =>
+        service.ads.filter(({ number }) => Number(number) % 3 === part);
+      service.matching = matching;
+      show();
+      const stateOf = (part: number): Snapshot =>
+        new Map(matching({ part }).map(({ id, body }) => [id, Number(String(body).slice(5))]));
+      for (const [name, part] of Object.entries(watches))
+        await server.call('watch_ads', { name, filters: { part }, maxCredits: 4 });
+      /** What the last complete check of each watch had read, of those whose result came back. */
+      const base = new Map<string, Snapshot>();
+
+      for (const { changes, calls } of days) {
+        for (const number of changes.change) if (versions.has(number)) versions.set(number, ++newest);
+        for (const number of changes.go) versions.delete(number);
+        for (const number of changes.come) if (!versions.has(number)) versions.set(number, ++newest);
+        show();
+        clock += 25 * hour;
+        for (const { maxCredits, fault, gathersBefore } of calls) {
+          if (gathersBefore) await server.call('gather_ads', { filters: { part: 0 }, maxCredits: 50, fresh: true });
+          const before = service.charged;
+          const leaving = new AbortController();
+          let searches = 0;
+          service.instead = () => {
+            if (++searches !== fault?.at) return undefined;
+            if (fault.kind === 'cancel') leaving.abort();
+            if (fault.kind === 'server ends') void server.stop();
+            if (fault.kind === 'hangs') return () => {};
+            return /^\d/.test(fault.kind) ? refusal(Number(fault.kind)) : undefined;
+          };
+          const result = await server
+            .call('check_watches', { maxCredits }, { signal: leaving.signal })
+            .catch(() => undefined);
+          service.instead = () => undefined;
+          // Nobody knows whether what a server sends while it ends arrives: that is told again.
+          const isEnding = fault?.kind === 'server ends' && searches >= fault.at;
+          if (isEnding) server = await open();
+          expect(service.charged - before).toBeLessThanOrEqual(maxCredits);
+          // A full window is asked for again after a minute.
+          if (fault?.kind === '429') clock += 61_000;
+          const checks = (result?.isError ? [] : (result?.data.watches ?? [])) as CheckView[];
+          for (const check of checks) {
+            const known = base.get(check.name);
+            const state = stateOf(watches[check.name as keyof typeof watches]);
+            compare(check, known, state);
+            if (check.complete && !isEnding) base.set(check.name, state);
+          }
+        }
+      }
+      // In the end one call without limits tells the rest.
+      clock += 25 * hour;
+      const last = await server.call('check_watches', { maxCredits: 1000 });
+      for (const check of last.data.watches as CheckView[]) {
+        expect(check.complete).toBe(true);
+        compare(check, base.get(check.name), stateOf(watches[check.name as keyof typeof watches]));
+      }
+      await server.close();
+    }),
+    { numRuns: 25 },
+  );
+}, 120_000);
+
+function compare(check: CheckView, base: Snapshot | undefined, state: Snapshot): void {
+  expect(check.since === null).toBe(base === undefined);
+  if (base === undefined) expect([check.new, check.changed, check.gone]).toEqual([null, null, null]);
+  if (base === undefined) return;
+  const truth = {
+    new: [...state.keys()].filter((id) => !base.has(id)),
+    changed: [...state].filter(([id, version]) => base.has(id) && base.get(id) !== version).map(([id]) => id),
+    gone: [...base.keys()].filter((id) => !state.has(id)),
+  };
+  if (check.complete) {
+    for (const kind of ['new', 'changed', 'gone'] as const)
+      expect([...(check[kind] ?? ['null'])].sort()).toEqual(truth[kind].sort());
+    return;
+  }
+  expect(check.gone).toBeNull();
+  for (const kind of ['new', 'changed'] as const)
+    expect(truth[kind]).toEqual(expect.arrayContaining(check[kind] ?? []));
+}
