@@ -5,6 +5,7 @@ import { adRows } from '../dataset/ad-rows.ts';
 import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
+import { newInWatches, watchesIn } from '../dataset/watches.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { creativeOf, pictureOf } from '../present/ad-media.ts';
 import { adFields, type SentField } from '../present/fields.ts';
@@ -55,14 +56,16 @@ const boardAds = defineTool({
   output: z.looseObject({}),
   async run({ gathering: id, ids = [], detail = 'brief', page }, { dataset, now, offers }): Promise<Partial<BoardAds>> {
     if (!(await isOfPage(page))) return {};
-    const contents = await (await dataset()).contents();
+    const known = await dataset();
+    const contents = await known.contents();
+    const isNew = newInWatches(watchesIn(await known.own.read('watch')), contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...adIdsOf(gathering, contents)];
     return {
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering, contents) }),
-      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), detail, contents)),
+      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew }, contents)),
     };
   },
   render: ({ ads, left = [] }) =>
@@ -88,7 +91,7 @@ const viewGathering = (gathering: Gathering, contents: DatasetContents): BoardGa
 /** As many of the ads as fit into a call, in the order asked for. */
 async function adsThatFit(
   wanted: readonly string[],
-  detail: Detail,
+  { detail, isNew }: { detail: Detail; isNew: ReadonlySet<string> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
   const keys = new Set(wanted);
@@ -99,7 +102,9 @@ async function adsThatFit(
   const ads: BoardAd[] = [];
   let room = maxBytes - known.length * 40;
   for (const item of known) {
-    const ad = boardAd(item, detail, labels.get(idKey(item.id)));
+    const key = idKey(item.id);
+    const ad = boardAd(item, detail, labels.get(key));
+    if (isNew.has(key)) ad.isNew = true;
     room -= Buffer.byteLength(JSON.stringify(ad));
     if (room < 0 && ads.length > 0) break;
     ads.push(ad);

@@ -18,6 +18,8 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   creative?: string;
   /** What its reader noted, with values where they gave one. */
   labels?: { label: string; value?: string }[];
+  /** The last check of a watch saw it, and the one before did not. */
+  isNew?: boolean;
   /** In brief at most one, for its title. */
   cards?: BoardCard[];
   /** In full alone, as `landingUrl`. */

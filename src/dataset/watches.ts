@@ -112,6 +112,21 @@ export function compareWithLast(
   return { ...check, since, changes: differences(before, gathering, contents), lost: undefined };
 }
 
+/** Ids, as `idKey` writes them, of what the last complete check of any watch saw and the one before did not. */
+export function newInWatches(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
+  const checks = watches.flatMap(({ complete: [last, before] }) => {
+    const of = (check: CompleteCheck | undefined) => contents.gatherings.find(({ id }) => id === check?.gathering);
+    const [newest, earlier] = [of(last), of(before)];
+    return newest && earlier && hasAllIds(earlier, contents) ? [{ newest, earlier }] : [];
+  });
+  return new Set(
+    checks.flatMap(({ newest, earlier }) => {
+      const known = adIdsOf(earlier, contents);
+      return [...adIdsOf(newest, contents)].filter((id) => !known.has(id));
+    }),
+  );
+}
+
 /** Stores what was checked. A watch that somebody has changed meanwhile stays as it is, and a later check counts. */
 export function saveChecks(own: OwnRecords, checks: ReadonlyMap<Watch, Check>): Promise<void> {
   return own.update('watch', (records) => {

@@ -33,6 +33,14 @@ export const checkWatches = defineListTool({
   operations: ['searchAds', 'listCollectionItems'],
   severalCalls: true,
   keepsRecords: true,
+  showsBoard: true,
+  forBoard: (data) => {
+    const { watches } = data as { watches: WatchCheck[] };
+    const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
+    return ids.length > 0
+      ? { ids: [...new Set(ids)] }
+      : { gathering: watches.find((one) => one.gathering)?.gathering ?? null };
+  },
   reportsProgress: true,
   input: z.strictObject({
     names: z.array(z.string()).min(1).optional().describe('default all'),
@@ -50,6 +58,11 @@ export const checkWatches = defineListTool({
     return viewChecks(checked, { ended, note }, context);
   },
 });
+
+/** What the board reads of a check. */
+interface WatchCheck extends Record<'new' | 'changed', string[] | null> {
+  gathering?: string;
+}
 
 interface Checked {
   watch: Watch;

@@ -50,6 +50,30 @@ test.each(['both', 'text', 'structured'] as const)(
   },
 );
 
+test('board_ads marks what the last check of a watch saw and the one before did not', async () => {
+  const service = await startBoardService(someAds(30));
+  const own = await service.start({ cacheSeconds: 0 });
+  await own.call('watch_ads', { name: 'w', filters: {}, maxCredits: 30 });
+  const first = await own.call('check_watches', { maxCredits: 30 });
+  expect(meta<BoardContext>(first)).toMatchObject({ tool: 'check_watches', gathering: expect.stringMatching(/^g/) });
+  const marked = async () => {
+    const { gathering = '' } = (await own.call('gather_ads', { maxCredits: 30 })).data as { gathering?: string };
+    const { ads } = await board<BoardAds>('board_ads', { gathering, page: await wordOf(own) }, own);
+    return ads.filter(({ isNew }) => isNew).map(({ id }) => id);
+  };
+  expect(await marked()).toEqual([]);
+  const more = someAds(32)(`${service.baseUrl}/pictures`).slice(30);
+  await service.library.import(
+    (async function* () {
+      for (const ad of more) yield `${JSON.stringify(ad)}\n`;
+    })(),
+  );
+  const second = await own.call('check_watches', { maxCredits: 30 });
+  expect(meta<BoardContext>(second).ids?.sort()).toEqual([idOf(30), idOf(31)]);
+  expect((await marked()).sort()).toEqual([idOf(30), idOf(31)]);
+  await service.close();
+});
+
 test('board_ads costs nothing, and names what the dataset does not have', async () => {
   await server.call('gather_ads', { maxAds: 30, maxCredits: 30 });
   const before = service.requests.length;

@@ -3,7 +3,7 @@ import { button, byId, el } from './elements.ts';
 import { askAbout, canSave, openSave } from './frame.ts';
 import { type AdList, labelsOf, runBar } from './list.ts';
 import { problemOf, type View } from './state.ts';
-import { country, day, formatOf, label, monogramOf, number, round, runOf, stateOf, titleOf } from './words.ts';
+import { badgeOf, country, day, label, monogramOf, number, round, runOf, stateOf, titleOf } from './words.ts';
 
 /** The whole ad beside the others. A modal dialog keeps the focus, and gives it back. */
 export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): void } {
@@ -88,9 +88,9 @@ function contentOf(ad: BoardAd, view: View, { isWhole, problem }: Filling): HTML
 
 function pictureOf(ad: BoardAd, { pictures }: View): HTMLElement {
   const { initial, hue } = monogramOf(ad);
-  const format = formatOf(ad);
-  const badge = format !== '' && el('span', { class: 'badge' }, format);
-  return el('div', { class: 'picture large' }, pictures.frame(ad.id, hue, initial), badge);
+  const badge = badgeOf(ad);
+  const frame = pictures.frame(ad.id, hue, initial);
+  return el('div', { class: 'picture large' }, frame, badge !== '' && el('span', { class: 'badge' }, badge));
 }
 
 function cardsOf(ad: BoardAd, { pictures }: View): HTMLElement | undefined {

@@ -1,7 +1,7 @@
 import type { BoardAd } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { barOf, monthsOn, sorted, type TimeAxis, type View } from './state.ts';
-import { formatOf, monogramOf, number, runOf, shortMonth, stateOf, stateText, titleOf } from './words.ts';
+import { badgeOf, monogramOf, number, runOf, shortMonth, stateOf, stateText, titleOf } from './words.ts';
 
 /** Ads drawn at once; more are drawn when a reader comes near the end. */
 const part = 60;
@@ -85,13 +85,13 @@ function drawAxis({ state }: View, isShown: boolean): void {
 
 /** An ad as a card. The whole card opens it, and its checkbox selects it. */
 export function adCard(ad: BoardAd, view: View): HTMLLIElement {
-  const format = formatOf(ad);
+  const badge = badgeOf(ad);
   const title = titleOf(ad);
   const line = ad.firstLine === title ? undefined : ad.firstLine;
   return el(
     'li',
     { class: 'card', 'data-ad': ad.id },
-    el('div', { class: 'picture' }, frameOf(ad, view), format !== '' && el('span', { class: 'badge' }, format)),
+    el('div', { class: 'picture' }, frameOf(ad, view), badge !== '' && el('span', { class: 'badge' }, badge)),
     selectBox(ad, view),
     runBar(ad, view.state.axis),
     el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
@@ -112,7 +112,7 @@ export function adRow(ad: BoardAd, view: View): HTMLLIElement {
     el(
       'div',
       { class: 'names' },
-      el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
+      el('p', { class: 'page', dir: 'auto' }, ad.isNew && el('b', {}, 'New '), ad.pageName ?? 'Unknown advertiser'),
       button(titleOf(ad), () => view.openAd(ad), { class: 'open', dir: 'auto', 'data-key': ad.id }),
     ),
     runBar(ad, view.state.axis),

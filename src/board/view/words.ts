@@ -47,10 +47,10 @@ export const shortMonth = (yearAndMonth: string): string =>
 export const titleOf = ({ headline, firstLine, cards, pageName }: BoardAd): string =>
   [headline, firstLine, cards?.[0]?.title, pageName].find((text) => text && !text.includes('{{')) ?? 'Ad without words';
 
-/** `Video · 15 s`; just the cards of an ad with cards, and nothing for a picture, which can be seen. */
-export function formatOf({ displayFormat, creative }: BoardAd): string {
+/** `New · Video · 15 s`; just the cards of an ad with cards, and nothing for a picture, which can be seen. */
+export function badgeOf({ displayFormat, creative, isNew }: BoardAd): string {
   const format = displayFormat === undefined || displayFormat === 'IMAGE' ? undefined : label(displayFormat);
-  return [creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ');
+  return [isNew && 'New', creative?.includes('card') ? undefined : format, creative].filter(Boolean).join(' · ');
 }
 
 export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === undefined ? '' : count(daysRunning, 'day'));
