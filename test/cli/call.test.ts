@@ -8,6 +8,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const folder = temporaryFolder();
 let names = 0;
+/** Processes start late on a busy machine. */
+const slow = { timeout: 20_000 };
 const newPath = (ending = '') => join(folder, `${++names}${ending}`);
 const call = (...args: string[]) => run(['call', ...args]);
 const demo = (...args: string[]) => call(...args, '--demo');
@@ -158,7 +160,7 @@ describe('watches from a shell', () => {
     const before = service.charged;
     service.instead = ({ filters }) => (filters.q === 'c' ? () => {} : undefined);
     const killed = start(check);
-    await expect.poll(() => service.searches.filter(({ filters }) => filters.q === 'c').length).toBe(2);
+    await expect.poll(() => service.searches.filter(({ filters }) => filters.q === 'c').length, slow).toBe(2);
     killed.child.kill('SIGKILL');
     await killed.ended;
     // What is left is answered when both are there.
@@ -167,7 +169,7 @@ describe('watches from a shell', () => {
       () =>
       async (request, response, body = '') => {
         const whoamis = () => upstream.requests.slice(seen).filter(({ path }) => path.endsWith('/whoami'));
-        await expect.poll(() => whoamis().length, { timeout: 20_000 }).toBe(2);
+        await expect.poll(() => whoamis().length, slow).toBe(2);
         await new Promise((resolve) => setTimeout(resolve, 1000));
         service.instead = () => undefined;
         service.answer(body)(request, response, body);
@@ -210,7 +212,7 @@ describe('a budget with a folder', () => {
     service.instead = () => () => {};
     const hanging = [1, 2].map((n) => start(['search_ads', filters(n), ...limits]));
     await upstream.reached(upstream.requests.length + 2);
-    await expect.poll(() => service.searches.length).toBe(3);
+    await expect.poll(() => service.searches.length, slow).toBe(3);
     for (const { child } of hanging) child.kill('SIGKILL');
     await Promise.all(hanging.map(({ ended }) => ended));
     service.instead = () => undefined;
