@@ -166,10 +166,21 @@ inChromium('the board in a host', () => {
   });
 
   test('takes the whole window where the host can give it', async () => {
-    const shown = await boards.show({ ...gathered, context: { availableDisplayModes: ['inline', 'fullscreen'] } });
+    const context = { displayMode: 'inline', availableDisplayModes: ['inline', 'fullscreen'] };
+    const shown = await boards.show({ ...gathered, context });
     await reads(shown, '90 ads');
+    const heights = async () =>
+      (await shown.messages('ui/notifications/size-changed')).map(({ params }) => Number(params.height));
+    const background = () =>
+      shown.board
+        .locator('html')
+        .evaluate((html) => html.ownerDocument.defaultView.getComputedStyle(html).backgroundColor);
+    // Where it stands between messages, it leaves room for them.
+    expect(await background()).toBe('rgba(0, 0, 0, 0)');
+    await expect.poll(async () => (await heights()).at(-1)).toBe(500);
     await shown.board.getByRole('button', { name: 'Expand' }).click();
     await shown.board.getByRole('button', { name: 'Close' }).waitFor();
+    expect(await background()).not.toBe('rgba(0, 0, 0, 0)');
     const asked = await shown.messages('ui/request-display-mode');
     expect(asked.map(({ params }) => params)).toEqual([{ mode: 'fullscreen' }]);
   });
@@ -188,9 +199,18 @@ inChromium('the board in a host', () => {
     expect(await violations()).toEqual([]);
     const overflow = await shown.board.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
     expect(overflow).toBe(0);
+    const small = () =>
+      shown.board.locator('button:visible:not(.open), select:visible, .pick:visible').evaluateAll((all) =>
+        all.flatMap((one) => {
+          const box = one.getBoundingClientRect();
+          return Math.min(box.width, box.height) < 44 ? [one.outerHTML] : [];
+        }),
+      );
+    if (width === 360) expect(await small()).toEqual([]);
     await shown.board.locator('#list .open').first().click();
     await shown.board.getByRole('dialog').waitFor();
     expect(await violations()).toEqual([]);
+    if (width === 360) expect(await small()).toEqual([]);
   });
 });
 

@@ -169,23 +169,24 @@ export function applyTheme({ theme, styles, safeAreaInsets }: Message): void {
     if (typeof pixels === 'number') document.body.style.setProperty(`padding-${side}`, `${pixels}px`);
 }
 
-/** In a conversation the board scrolls within itself rather than push everything else away. */
-const maxInline = 820;
+/** The board scrolls within itself rather than push everything else away; most where it stands between messages. */
+const maxHeights = { inline: 500, unknown: 820 };
 
 /** Tells the host how much room the board wants, and offers the whole window where the host can give it. */
 export function followSize(host: Host): { follow(context: Message): void } {
-  let max = maxInline;
+  let hostMax = Number.POSITIVE_INFINITY;
+  let mode: string | undefined;
   let reported = '';
   const report = () => {
     const width = Math.ceil(document.documentElement.clientWidth);
-    const height = Math.min(max, Math.ceil(document.body.getBoundingClientRect().height));
+    const max = mode === 'inline' ? maxHeights.inline : maxHeights.unknown;
+    const height = Math.min(max, hostMax, Math.ceil(document.body.getBoundingClientRect().height));
     if (reported === `${width} ${height}`) return;
     reported = `${width} ${height}`;
     host.notify('ui/notifications/size-changed', { width, height });
   };
   new ResizeObserver(report).observe(document.body);
   const expand = byId('expand');
-  let mode = 'inline';
   expand.addEventListener('click', () => {
     const wanted = mode === 'fullscreen' ? 'inline' : 'fullscreen';
     host.request('ui/request-display-mode', { mode: wanted }).then(setMode, () => {
@@ -194,12 +195,13 @@ export function followSize(host: Host): { follow(context: Message): void } {
   });
   const setMode = (context: Message) => {
     if (typeof context.mode === 'string') mode = context.mode;
+    document.documentElement.classList.toggle('inline', mode === 'inline');
     expand.textContent = mode === 'fullscreen' ? 'Close' : 'Expand';
   };
   return {
     follow: ({ containerDimensions, displayMode, availableDisplayModes }) => {
       const { maxHeight } = (containerDimensions as { maxHeight?: number } | undefined) ?? {};
-      if (typeof maxHeight === 'number' && maxHeight > 0) max = Math.min(maxHeight, maxInline);
+      if (typeof maxHeight === 'number' && maxHeight > 0) hostMax = maxHeight;
       if (Array.isArray(availableDisplayModes)) expand.hidden = !availableDisplayModes.includes('fullscreen');
       setMode({ mode: displayMode });
       report();
