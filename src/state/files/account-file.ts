@@ -3,6 +3,7 @@ import { constants } from 'node:fs';
 import { chmod, type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
+import { parseJson } from '../../api/call.ts';
 import { parsedLine } from '../record-lines.ts';
 import { takeLock, unless } from './file-lock.ts';
 
@@ -97,46 +98,36 @@ export class AccountFile {
 
   /** Writes the file anew: the lines that nobody here knows, and what stands for the others. */
   async compact(): Promise<void> {
-    const part = `${this.path}.part`;
     await this.#locked(async () => {
       const file = await this.#open(constants.O_RDWR | constants.O_APPEND);
       if (file === undefined) return;
-      const written = await closing(file, async () => {
+      const [id, others]: [string, Range[]] = [randomUUID(), []];
+      let end = 0;
+      const writeTo = async (next: FileHandle) => {
+        const write = async (bytes: Uint8Array) => {
+          await next.writeFile(bytes);
+          end += bytes.length;
+        };
         await this.#readToEnd(file);
-        const [id, others]: [string, Range[]] = [randomUUID(), []];
-        let end = 0;
-        const next = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks, 0o600);
-        await closing(next, async () => {
-          const write = async (bytes: Uint8Array) => {
-            await next.writeFile(bytes);
-            end += bytes.length;
-          };
-          await write(Buffer.from(`${this.#head(id)}\n`));
-          for (const other of this.#others) {
-            others.push({ start: end, end: end + other.end - other.start });
-            await write(await rangeOf(file, other.start, other.end));
-          }
-          let lines = '';
-          for (const line of this.#reader.lines()) {
-            lines += `${line}\n`;
-            if (lines.length < chunkBytes) continue;
-            await write(Buffer.from(lines));
-            lines = '';
-          }
+        await write(Buffer.from(`${this.#head(id)}\n`));
+        for (const other of this.#others) {
+          others.push({ start: end, end: end + other.end - other.start });
+          await write(await rangeOf(file, other.start, other.end));
+        }
+        let lines = '';
+        for (const line of this.#reader.lines()) {
+          lines += `${line}\n`;
+          if (lines.length < chunkBytes) continue;
           await write(Buffer.from(lines));
-          await next.sync();
-        });
+          lines = '';
+        }
+        await write(Buffer.from(lines));
         if ((await file.stat()).size !== this.#end) throw new Error(`${this.path} changed while it was written anew`);
-        return { id, end, others };
-      }).catch(async (error) => {
-        await rm(part, { force: true });
-        throw error;
-      });
-      await rename(part, this.path);
-      await syncFolder(this.path);
-      this.#id = written.id;
-      this.#end = written.end;
-      this.#others = written.others;
+      };
+      await closing(file, () => replaceFile(this.path, writeTo));
+      this.#id = id;
+      this.#end = end;
+      this.#others = others;
     });
   }
 
@@ -160,7 +151,7 @@ export class AccountFile {
     await this.#read(file);
     const { size } = await file.stat();
     if (size > this.#end) {
-      const isWhole = isJson(String(await rangeOf(file, this.#end, size)));
+      const isWhole = parseJson(String(await rangeOf(file, this.#end, size))) !== undefined;
       if (isWhole) await file.appendFile('\n');
       else await file.truncate(this.#end);
       if (isWhole) await this.#read(file);
@@ -233,13 +224,21 @@ async function rangeOf(file: FileHandle, start: number, end: number): Promise<Bu
   return bytes.subarray(0, length);
 }
 
-function isJson(text: string): boolean {
+/** Writes a file anew. All of it is on the disk before it has its name. */
+export async function replaceFile(path: string, write: (file: FileHandle) => Promise<void>): Promise<void> {
+  const part = `${path}.part`;
   try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
+    const file = await open(part, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | noLinks, 0o600);
+    await closing(file, async () => {
+      await write(file);
+      await file.sync();
+    });
+    await rename(part, path);
+  } catch (error) {
+    await rm(part, { force: true });
+    throw error;
   }
+  await syncFolder(path);
 }
 
 async function closing<Result>(file: FileHandle, work: () => Promise<Result>): Promise<Result> {
@@ -260,7 +259,7 @@ export async function ownFolder(path: string): Promise<void> {
 }
 
 /** So that a file is there under its name after a crash of the machine. Windows does not know it. */
-export async function syncFolder(path: string): Promise<void> {
+async function syncFolder(path: string): Promise<void> {
   const folder = await open(dirname(path), constants.O_RDONLY).catch(() => undefined);
   await folder?.sync().catch(() => {});
   await folder?.close();

@@ -1,6 +1,5 @@
 import { hash, randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -12,7 +11,7 @@ import type { Account } from '../store/account.ts';
 import type { DocumentChange } from '../store/documents.ts';
 import { onlyHere } from '../store/parts.ts';
 import { type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
-import { ownFolder, syncFolder } from './account-file.ts';
+import { ownFolder, replaceFile } from './account-file.ts';
 import { hasEnded, takeLock, unless } from './file-lock.ts';
 
 export interface DailyLedgerOptions {
@@ -118,7 +117,7 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
           const { next, result } = change(doc, now(), version);
           if (!next) return result;
           const written = { version: (before?.version ?? 0) + 1, account: next as unknown as Account };
-          await replace(path, JSON.stringify(written));
+          await replaceFile(path, (file) => file.writeFile(JSON.stringify(written)));
           known = written;
           return result;
         });
@@ -134,24 +133,4 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
       }
     },
   };
-}
-
-/** All of it is on the disk before it has its name. */
-async function replace(path: string, text: string): Promise<void> {
-  const part = `${path}.part`;
-  try {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | (constants.O_NOFOLLOW ?? 0);
-    const file = await open(part, flags, 0o600);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(part, path);
-  } catch (error) {
-    await rm(part, { force: true });
-    throw error;
-  }
-  await syncFolder(path);
 }

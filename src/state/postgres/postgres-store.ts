@@ -13,6 +13,8 @@ const maxConnections = 10;
 /** How often what has ended is deleted, in milliseconds, and how much of it at once. */
 const sweepMs = 60_000;
 const sweptAtOnce = 1000;
+/** Documents that are read at once. */
+const readAtOnce = 100;
 /** What collections of all keys together may take before each of them gets less, in bytes. */
 const enough = 4 * 1024 ** 3;
 
@@ -94,6 +96,12 @@ export const postgresDriver = (address: PostgresAddress): StoreDriver => ({
   open: (onError) => postgresStore(address, onError),
 });
 
+/** Documents that were asked for in one turn of the event loop: one statement reads them. */
+interface ReadBatch {
+  wanted: { key: string; known: string }[];
+  all: Promise<Seen[]>;
+}
+
 /**
  * The store in PostgreSQL. Each call is one statement on any connection of the pool, without a name and with the schema
  * in it, so that a pooler may lie in between which gives a connection for one transaction.
@@ -132,31 +140,29 @@ export function postgresStore(
     );
   }, sweepEvery).unref();
 
-  /** What is wanted for at once is read with one statement. */
-  let wanted: { key: string; known: string; seen: Seen }[] = [];
-  let reading: Promise<void> | undefined;
-  const readAll = async () => {
-    await setImmediate();
-    const all = wanted;
-    [wanted, reading] = [[], undefined];
-    const rows = await query(
-      `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
-        FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
-        LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
-      [all.map(({ key }) => key), all.map(({ known }) => known)],
-    );
-    for (const [index, { now, version, body }] of rows.entries())
-      Object.assign(all[index]?.seen ?? {}, {
-        now,
-        ...(version !== null && { found: { version, body: body ?? undefined } }),
+  let batch: ReadBatch | undefined;
+  const newBatch = (): ReadBatch => {
+    const wanted: ReadBatch['wanted'] = [];
+    const readAll = async () => {
+      await setImmediate();
+      if (batch?.wanted === wanted) batch = undefined;
+      const rows = await query(
+        `SELECT ${now}, version, CASE WHEN version <> known THEN body END AS body
+          FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS wanted (key, known, place)
+          LEFT JOIN ad_library.documents AS d ON d.key = wanted.key AND ends > clock_timestamp() ORDER BY place`,
+        [wanted.map(({ key }) => key), wanted.map(({ known }) => known)],
+      );
+      return rows.map(({ now, version, body }): Seen => {
+        return version === null ? { now } : { now, found: { version, body: body ?? undefined } };
       });
+    };
+    return { wanted, all: readAll() };
   };
   const read = async (key: string, known = ''): Promise<Seen> => {
-    const one = { key, known, seen: { now: 0 } };
-    wanted.push(one);
-    reading ??= readAll();
-    await reading;
-    return one.seen;
+    if (batch === undefined || batch.wanted.length >= readAtOnce) batch = newBatch();
+    const { wanted, all } = batch;
+    const index = wanted.push({ key, known }) - 1;
+    return (await all)[index] as Seen;
   };
 
   return {
