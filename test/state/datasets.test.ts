@@ -14,6 +14,25 @@ ownRecordsSuite('in memory', async () => {
   return [datasets, datasets];
 });
 
+test('refuses records of a person when there is no more room for all, and takes them again when there is', async () => {
+  const datasets = new MemoryDatasets();
+  const fill = async (tenantId: string) => {
+    const { own } = await datasets.of({ tenantId });
+    const put = Array.from({ length: 50 }, (_, at) => [`${at}`, 'x'.repeat(65_000)] as const);
+    await own.update('watch', () => ({ put, result: undefined }));
+    return own;
+  };
+  const first = await fill('first');
+  const all = await Promise.allSettled(Array.from({ length: 12 }, (_, tenant) => fill(`${tenant}`)));
+  const refused = all.filter(({ status }) => status === 'rejected');
+  expect(refused.length).toBeGreaterThan(0);
+  expect(refused[0]).toMatchObject({ reason: { failure: { kind: 'busy' } } });
+  await expect(fill('one more')).rejects.toThrow('no room');
+  expect((await first.read('watch')).size).toBe(50);
+  await first.update('watch', (found) => ({ removed: found.keys(), result: undefined }));
+  expect(await fill('one more')).toBeDefined();
+});
+
 const adsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(objectOf);
 
 const someAd = fc.record(

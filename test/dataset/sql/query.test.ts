@@ -105,7 +105,7 @@ test.each([
   ['select ads', 'ads is a table: name it after FROM.'],
   ['select id from AdCountries', 'Did you mean ad_countries?'],
   ['select a.start_ed_at from ads a', 'Did you mean startedAt?'],
-  ['select colour from ads', 'gathered(gatheringId, adId).'],
+  ['select colour from ads', 'labels(adId, label, value, labelledAt).'],
   ["select json_extract('{}', body) from ads where id = 'hidden'", 'SQLite says: "bad JSON path: \'free ship'],
 ])('%s: the error says %s', async (sql, said) => {
   await expect(query(sql)).rejects.toThrow(said);

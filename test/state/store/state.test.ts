@@ -59,6 +59,18 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
     const service = randomUUID();
     return [(await openReplica(service)).datasets(), (await openReplica(service)).datasets()];
   });
+  test("a person's own records can be taken away, but not grow, while the store is nearly full", async () => {
+    const clock = { ahead: 0, isTight: false };
+    const datasets = (await openReplica(undefined, withClock(driver(), clock))).datasets();
+    const { own } = await datasets.of({ tenantId: 'a', apiKey: 'a' });
+    const put = () => own.update('label', () => ({ put: [['x', 1]], result: undefined }));
+    await put();
+    clock.isTight = true;
+    await expect(put()).rejects.toMatchObject({ failure: { kind: 'busy' } });
+    expect((await own.read('label')).size).toBe(1);
+    await own.update('label', () => ({ removed: ['x'], result: undefined }));
+    expect((await own.read('label')).size).toBe(0);
+  });
   test("a person's own records end 400 days after they were last used", async () => {
     const clock = { ahead: 0, ttlMs: [] as number[] };
     const datasets = (await openReplica(undefined, withClock(driver(), clock))).datasets();
@@ -74,8 +86,15 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
   exportsSuite('in it', async () => (await openReplica()).exports(Date.now));
 });
 
-/** The same store with a clock that is ahead of its own. */
-function withClock({ hosts, open }: StoreDriver, clock: { ahead: number; ttlMs?: number[] }): StoreDriver {
+interface Clock {
+  ahead: number;
+  /** How long each document is kept. */
+  ttlMs?: number[];
+  isTight?: boolean;
+}
+
+/** The same store with a clock that is ahead of its own, or little room. */
+function withClock({ hosts, open }: StoreDriver, clock: Clock): StoreDriver {
   const ahead = <Reply extends Seen>(reply: Reply): Reply => ({ ...reply, now: reply.now + clock.ahead });
   return {
     hosts,
@@ -83,6 +102,7 @@ function withClock({ hosts, open }: StoreDriver, clock: { ahead: number; ttlMs?:
       const store = open(onError);
       const timed: Partial<Store> = {
         read: (...args) => store.read(...args).then(ahead),
+        isTight: () => clock.isTight ?? store.isTight(),
         swap: (...args) => {
           clock.ttlMs?.push(args[2].ttlMs);
           return store.swap(...args).then(ahead);
