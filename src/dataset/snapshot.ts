@@ -54,6 +54,7 @@ export function snapshotOf(reader: AdRowReader, tenantId: string, contents: Data
   return {
     tenantId,
     version: contents.version,
+    labels: { version: contents.labelsVersion, rows: () => labelRows(contents) },
     async *tables({ json }): AsyncGenerator<TableRows> {
       let rows: AdRows[] = [];
       let size = 0;

@@ -56,7 +56,7 @@ export interface ItemBatch extends ItemSource {
 
 /** A dataset at one moment. It stays as it is while others change the dataset. */
 export interface DatasetContents {
-  /** Changes with the contents. */
+  /** Changes with all but the labels. */
   version: string;
   /** The one whose newest version is oldest first. */
   ads: readonly StoredItem[];
@@ -64,6 +64,8 @@ export interface DatasetContents {
   /** The oldest first. */
   gatherings: readonly Gathering[];
   labels: RecordsById;
+  /** Changes with the labels alone. */
+  labelsVersion: string;
   /** Items and gatherings that were removed for want of room. */
   letGo: { ads: number; pages: number; gatherings: number };
 }
@@ -191,8 +193,8 @@ export class MemoryDataset {
   contents(labels: RecordsById = new Map(), labelsVersion = ''): DatasetContents {
     const [{ ads, pages }, gatherings, gone] = [this.#items, this.#gatherings, this.goneElsewhere];
     return {
-      version: `${this.version}.${labelsVersion}`,
-      labels,
+      version: this.version,
+      ...{ labels, labelsVersion },
       ads: ads.all(),
       pages: pages.all(),
       gatherings: gatherings.all(),

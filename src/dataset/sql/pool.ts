@@ -19,6 +19,8 @@ import {
 export interface Snapshot {
   tenantId: string;
   version: string;
+  /** Their version, and how to read them, which `tables` does as well. They alone are replaced where they alone changed. */
+  labels?: { version: string; rows(): readonly Row<'labels'>[] };
   /**
    * Read when the tables are made; in parts, so that nothing has to be held twice. The column `json`, most of an ad's
    * weight, is asked for only once a statement reads it; before, whatever it holds is not looked at.
@@ -59,6 +61,7 @@ export interface SqlPoolOptions {
 interface Tables {
   tenantId: string;
   version: string;
+  labels: string | undefined;
   json: boolean;
 }
 
@@ -174,13 +177,13 @@ export class SqlPool {
   }
 
   async #workerFor(snapshot: Snapshot, { json, signal }: Loading): Promise<DatabaseWorker> {
-    const { tenantId, version } = snapshot;
+    const { tenantId, version, labels } = snapshot;
     const known = this.#workers.take(
       (held) => held.tenantId === tenantId && held.version === version && (held.json || !json),
     );
-    if (known) return known;
+    if (known) return this.#relabelled(known, labels, signal);
     await this.forget(tenantId);
-    const worker = this.#workers.start({ tenantId, version, json });
+    const worker = this.#workers.start({ tenantId, version, json, labels: labels?.version });
     try {
       // The worker loads one part while the next is made.
       let loaded = Promise.resolve();
@@ -196,6 +199,23 @@ export class SqlPool {
       await worker.end();
       throw error;
     }
+    return worker;
+  }
+
+  async #relabelled(worker: DatabaseWorker, labels: Snapshot['labels'], signal: AbortSignal | undefined) {
+    if (labels === undefined || labels.version === worker.held.labels) return worker;
+    try {
+      await this.#ask(
+        worker,
+        { type: 'relabel', rows: [...cellsOf(labels.rows(), columnsOf('labels'))] },
+        signal,
+        loadMs,
+      );
+    } catch (error) {
+      await worker.end();
+      throw error;
+    }
+    worker.held.labels = labels.version;
     return worker;
   }
 

@@ -107,6 +107,8 @@ export type WorkerRequest =
   | { type: 'load'; table: TableName; rows: Cell[][] }
   /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
   | { type: 'seal'; json: boolean }
+  /** Replaces the labels of sealed tables. */
+  | { type: 'relabel'; rows: Cell[][] }
   | ({ type: 'query'; sql: string } & QueryOptions)
   | { type: 'export'; sql: string }
   | { type: 'next' }

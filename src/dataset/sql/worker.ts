@@ -38,6 +38,9 @@ function answer(request: WorkerRequest): Reply {
     case 'seal':
       engine.seal(interruption, request.json);
       return { type: 'done' };
+    case 'relabel':
+      engine.relabel(request.rows);
+      return { type: 'done' };
     case 'query':
       return { type: 'result', result: query(request) };
     case 'export':

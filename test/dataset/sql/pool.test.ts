@@ -33,6 +33,30 @@ test('tables are made once for a version', async () => {
   expect(second.wanted).toHaveLength(2);
 });
 
+test('labels are replaced where they alone changed, and the tables stay', async () => {
+  const pool = newPool();
+  const snapshot = snapshotOf('tenant', someAds(3));
+  const withLabels = (version: string, values: string[]): Snapshot => ({
+    ...snapshot,
+    labels: {
+      version,
+      rows: () => values.map((value) => ({ adId: 'ad-0', label: 'hook', value, labelledAt: null })),
+    },
+  });
+  const sql = 'select group_concat(value) from ads join labels on adId = id';
+  const valuesOf = async (of: Snapshot) => (await pool.query(of, { sql })).rows[0]?.[0];
+  await pool.query(withLabels('1', []), { sql });
+  expect(await valuesOf(withLabels('2', ['a', 'b']))).toBe('a,b');
+  expect(await valuesOf(withLabels('2', ['not read']))).toBe('a,b');
+  const many = Array.from({ length: 20_000 }, (_, at) => `${at}`.padEnd(200, 'x'));
+  expect((await pool.query(withLabels('3', many), { sql: 'select count(*), max(value) from labels' })).rowCount).toBe(
+    1,
+  );
+  expect(await valuesOf(withLabels('4', ['c']))).toBe('c');
+  await expect(pool.query(withLabels('4', []), { sql: 'delete from labels' })).rejects.toThrow('Only a SELECT');
+  expect(snapshot.wanted).toHaveLength(1);
+});
+
 test('the JSON is loaded once a statement reads it', async () => {
   const pool = newPool();
   const snapshot = snapshotOf('tenant', someAds(3));
