@@ -74,7 +74,7 @@ const loadMs = 20_000;
 
 /**
  * Answers SQL over the datasets of tenants. A worker serves one version of one tenant's dataset for as long as it lives,
- * so tenants share no memory and nothing outlives a version; it is reused while the version stays.
+ * so tenants share no memory and nothing outlives a version; it is reused while the version stays, whatever its labels.
  */
 export class SqlPool {
   readonly #limits: StatementLimits;
