@@ -28,15 +28,22 @@ const turnMs = 3_600_000;
 
 /** The turns of all processes that share the documents. That of one that dies is free. */
 export function turnsOver({ documents, presence = onlyHere, retries = atOnce, keyOf = String }: TurnsOptions): Turns {
+  /** Turns that calls of this process have, or wait for. One of this process that is not among them is free. */
+  const own = new Set<string>();
+  const isTaken = ({ id, owner, at }: Turn) => (owner === presence.id ? own.has(id) : !presence.isDead(owner, at));
   return {
     take: async (name, signal) => {
       const [id, key] = [randomUUID(), keyOf(name)];
+      own.add(id);
       const remove = (doc: Turn | undefined) => ({ ...(doc?.id === id && { next: null }), result: undefined });
-      const end = () => void retries.do(() => documents.update<Turn, void>(key, remove));
+      const end = () => {
+        own.delete(id);
+        void retries.do(() => documents.update<Turn, void>(key, remove));
+      };
       try {
         for (;;) {
           const other = await documents.update<Turn, string | undefined>(key, (doc, now, version) => {
-            if (doc && doc.id !== id && !presence.isDead(doc.owner, doc.at)) return { result: version };
+            if (doc && doc.id !== id && isTaken(doc)) return { result: version };
             return { next: { id, owner: presence.id, at: now }, ttlMs: turnMs, result: undefined };
           });
           if (other === undefined) return end;
