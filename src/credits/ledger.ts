@@ -146,10 +146,10 @@ export const Spending = z.looseObject({
   paidCalls: z.number(),
   savedCalls: z.number(),
   savedCredits: z.number(),
-  uncertain: z.number().optional().describe('credits of calls that may have been charged'),
+  uncertain: z.number().optional(),
   budget: z.number().optional(),
-  day: z.string().optional().describe('UTC, where spending is counted by day'),
-  prices: z.looseObject({}).describe('by operation: credits charged, by number of items'),
+  day: z.string().optional(),
+  prices: z.looseObject({}),
 });
 export type Spending = z.infer<typeof Spending> & {
   prices: Record<string, SizeCharge[]>;

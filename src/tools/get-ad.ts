@@ -14,7 +14,7 @@ export const getAd = defineTool({
   input: z.strictObject({ adId, detail, fresh, seen }),
   output: z.looseObject({
     ad: AdView,
-    seenIn: z.string().optional().describe('the list that this copy is from; it may be incomplete'),
+    seenIn: z.string().optional(),
   }),
   async run({ adId, detail = 'standard' as Detail, fresh, seen }, { api, now, resultTokens, toolName }) {
     const { raw, seenIn } = await api.getAd({ path: { adId }, fresh, seen });

@@ -12,11 +12,7 @@ export const getCredits = defineTool({
   example: () => ({}),
   operations: ['getCredits'],
   input: noArguments,
-  output: z.looseObject({
-    thisServer: Spending.extend({
-      prices: z.looseObject({}).describe('by tool: credits, by number of items'),
-    }),
-  }),
+  output: z.looseObject({ thisServer: Spending }),
   async run(_, { api, spending, toolName }) {
     const { raw } = await api.getCredits();
     const spent = await spending();

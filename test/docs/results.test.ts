@@ -19,12 +19,13 @@ test('the reference of results is the one that is generated', () => {
   expect(withResults(page)).toBe(page);
 });
 
-test('every field that the schemas list is described', async () => {
+test('every field that the schemas list is described, and not in the list, which every conversation pays for', async () => {
   const { tools: listed } = await server.client.listTools();
   const undescribed = listed
     .filter(({ name }) => tools.some((tool) => tool.name === name))
     .flatMap(({ name, outputSchema }) => missingIn(outputSchema as Schema, { ...fieldsOf(name), ...always }, name));
   expect(undescribed).toEqual([]);
+  expect(JSON.stringify(listed.map(({ outputSchema }) => outputSchema))).not.toContain('"description"');
 });
 
 test('results hold what is described, with those types, and nothing else', async () => {
