@@ -48,7 +48,7 @@ const maxUriLength = 500;
 const maxUris = 2000;
 
 /** Of a metadata document: bytes, milliseconds, how many at once, how many in a minute for all and for one address. */
-const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, perMinute: 60, perAddress: 20 };
+const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, perMinute: 60, perAddress: 40 };
 const keptMs = 600_000;
 const maxKept = 1000;
 /** Names that do not exist and those inside are answered at the same time, so that nobody learns which of both it is. */

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Client } from './clients.ts';
 
 /** What the page shows of who asks. */
 export interface PageRequest {
-  /** As the app calls itself. */
-  name: string | undefined;
-  /** The host of its description, which it cannot choose; undefined if it has none. */
-  host: string | undefined;
+  client: Pick<Client, 'name' | 'host'>;
   /** Where the answer goes. */
   redirectUri: string;
   /** What the form sends back unchanged. */
@@ -95,7 +93,8 @@ export function hostOf(redirectUri: string): string {
 }
 
 /** The page on which a person lets an app use their key. */
-export function signInPage({ name, host, redirectUri, fields }: PageRequest, problem?: FormProblem): string {
+export function signInPage({ client, redirectUri, fields }: PageRequest, problem?: FormProblem): string {
+  const { name, host } = client;
   const shownName = escaped((name ?? '').replace(/[“”"]/g, "'"));
   const who = name === undefined ? 'an app' : `“${shownName}”`;
   const hidden = Object.entries(fields).map(

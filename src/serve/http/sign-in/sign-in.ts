@@ -6,7 +6,7 @@ import type { Caller, Credentials } from '../../../api/client.ts';
 import type { Log, OnCall } from '../../../log/log.ts';
 import { Places } from '../../limits.ts';
 import { type AddressOf, type CallerKeys, hasKeyIn, isKey } from '../access.ts';
-import { type Client, type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
+import { type ClientsOptions, createClients, mayRedirectTo } from './clients.ts';
 import { type FormProblem, hostOf, pageHeaders, problemPage, signInPage } from './page.ts';
 import { createTokens, type TokensOptions } from './tokens.ts';
 
@@ -53,14 +53,13 @@ export function createSignIn(options: SignInOptions): SignIn {
   const checks = new Places(checksAtOnce);
   const routes = new Hono();
 
-  const endpoint = (path: string) => `${publicUrl}${path}`;
   const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
   const ofServer = {
     issuer: publicUrl,
-    authorization_endpoint: endpoint('/authorize'),
-    token_endpoint: endpoint('/token'),
-    registration_endpoint: endpoint('/register'),
-    revocation_endpoint: endpoint('/revoke'),
+    authorization_endpoint: `${publicUrl}/authorize`,
+    token_endpoint: `${publicUrl}/token`,
+    registration_endpoint: `${publicUrl}/register`,
+    revocation_endpoint: `${publicUrl}/revoke`,
     response_types_supported: ['code'],
     response_modes_supported: ['query'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
@@ -97,10 +96,7 @@ export function createSignIn(options: SignInOptions): SignIn {
 
   routes.post('/authorize', async (context) => {
     // Only the page itself may send the form, or a program that is no browser.
-    const [origin = publicUrl, site = 'same-origin'] = [
-      context.req.header('origin'),
-      context.req.header('sec-fetch-site'),
-    ];
+    const { origin = publicUrl, 'sec-fetch-site': site = 'same-origin' } = context.req.header();
     if (origin !== publicUrl || site !== 'same-origin')
       return problem(context, { text: 'This form was sent from another page.', status: 403 });
     const body = await bodyOf(context, formType);
@@ -114,15 +110,12 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (form.has('cancel')) return back({ error: 'access_denied' });
     const apiKey = (form.get('api_key') ?? '').trim();
     const budget = (form.get('budget') ?? '').trim();
-    const wrong = whatIsWrong(apiKey, budget) ?? (await rejected(context, apiKey));
+    const challenge = fields.code_challenge ?? '';
+    const grant = { apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri };
     const opened =
-      wrong ??
-      (await tokens
-        .open({
-          ...{ apiKey, budget: budget === '' ? undefined : Number(budget), clientId: client.id, redirectUri },
-          challenge: fields.code_challenge ?? '',
-        })
-        .catch((error) => notReached(error)));
+      whatIsWrong(apiKey, budget) ??
+      (await rejected(context, apiKey)) ??
+      (await tokens.open({ ...grant, challenge }).catch(notReached));
     if (typeof opened === 'string') return back({ code: opened });
     const { status = 400, retryAfter, ...shown } = opened;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
@@ -134,14 +127,14 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (form instanceof Response) return form;
     const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
     if (!clients.isPossible(clientId)) return refused(context, 'invalid_client', 'This client is not known here.', 401);
-    if (form.resource !== undefined && !isSameAddress(form.resource, resource))
+    if (!isAboutUs(form.resource))
       return refused(context, 'invalid_target', `Tokens are issued for ${resource} alone.`);
     if (type !== 'authorization_code' && type !== 'refresh_token')
       return refused(context, 'unsupported_grant_type', 'grant_type must be authorization_code or refresh_token.');
     const verifier = form.code_verifier ?? '';
     if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
       return refused(context, 'invalid_request', 'code_verifier must have 43 to 128 characters.');
-    const shown = { clientId, verifier, ...(form.redirect_uri !== undefined && { redirectUri: form.redirect_uri }) };
+    const shown = { clientId, verifier, redirectUri: form.redirect_uri };
     const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
     if (made === undefined)
       return refused(context, 'invalid_grant', 'It has ended, was used, or is not for this client.');
@@ -156,13 +149,10 @@ export function createSignIn(options: SignInOptions): SignIn {
     return context.body(null, 200);
   });
 
-  for (const [path, allowed] of [
-    ['/authorize', 'GET, POST'],
-    ['/register', 'POST'],
-    ['/token', 'POST'],
-    ['/revoke', 'POST'],
-  ] as const)
-    routes.all(path, (context) => context.text(`Only ${allowed} is served here.`, 405, { allow: allowed }));
+  for (const path of ['/authorize', '/register', '/token', '/revoke']) {
+    const allow = path === '/authorize' ? 'GET, POST' : 'POST';
+    routes.all(path, (context) => context.text(`Only ${allow} is served here.`, 405, { allow }));
+  }
   routes.onError((error, context) => {
     if (isAway(error)) {
       const answer = { error: 'temporarily_unavailable', error_description: 'The shared state cannot be reached.' };
@@ -171,6 +161,11 @@ export function createSignIn(options: SignInOptions): SignIn {
     options.log.error('a request of sign-in failed', { error: error.stack ?? error.message });
     return context.json({ error: 'server_error' }, 500);
   });
+
+  /** Whether a client asks for what is here (RFC 8707), with or without a slash at the end. */
+  function isAboutUs(address = resource): boolean {
+    return URL.canParse(address) && new URL(address).href.replace(/\/$/, '') === new URL(resource).href;
+  }
 
   /** What is asked for, or why it cannot be. Nobody is sent anywhere before a person has decided. */
   async function authorizationIn(params: URLSearchParams, address: string) {
@@ -197,9 +192,8 @@ export function createSignIn(options: SignInOptions): SignIn {
         'invalid_request',
         'The app does not say how it proves that it is the one who asked (PKCE with S256).',
       );
-    if (fields.resource !== undefined && !isSameAddress(fields.resource, resource))
-      return faulty('invalid_target', 'The app asks for access to another server.');
-    return { client, name: client.name, host: client.host, redirectUri, fields } satisfies Authorization;
+    if (!isAboutUs(fields.resource)) return faulty('invalid_target', 'The app asks for access to another server.');
+    return { client, redirectUri, fields };
   }
 
   /** Adds who answers, so that a client that knows several servers mixes none up (RFC 9207). */
@@ -229,10 +223,11 @@ export function createSignIn(options: SignInOptions): SignIn {
       const { kind = 'internal', status, requestId } = error instanceof AdLibraryError ? error.failure : {};
       options.onCall({ ...event(), kind, status, requestId });
       if (kind === 'unauthorized') return { field: 'api_key', text: 'The service does not accept this key.' };
-      if (kind === 'internal') options.log.error('a key could not be checked', { error: String(error) });
+      if (kind === 'internal' && !context.req.raw.signal.aborted)
+        options.log.error('a key could not be checked', { error: String(error) });
       return {
         field: 'form',
-        text: 'The service did not answer, so the key could not be checked. Try again.',
+        text: 'The key could not be checked, because the service did not answer as it should. Try again.',
         status: 503,
       };
     }
@@ -249,14 +244,6 @@ export function createSignIn(options: SignInOptions): SignIn {
     },
     close: clients.close,
   };
-}
-
-interface Authorization {
-  client: Client;
-  name: string | undefined;
-  host: string | undefined;
-  redirectUri: string;
-  fields: Record<string, string>;
 }
 
 /** What the form sends back of what the client asked for. */
@@ -339,9 +326,4 @@ async function fieldsOf(context: Context): Promise<Record<string, string> | Resp
   const form = new URLSearchParams(body);
   if (new Set(form.keys()).size !== form.size) return refused(context, 'invalid_request', 'A field is repeated.');
   return Object.fromEntries(form);
-}
-
-/** Whether two addresses are one, but for a slash at the end. */
-function isSameAddress(given: string, expected: string): boolean {
-  return URL.canParse(given) && new URL(given).href.replace(/\/$/, '') === new URL(expected).href.replace(/\/$/, '');
 }

@@ -52,7 +52,7 @@ export interface Tokens {
   /** Opens a connection; returns the code with which its client gets its tokens, once. */
   open(grant: Grant): Promise<string>;
   /** Undefined if the code is not good for this client. One that comes a second time ends its connection. */
-  redeem(code: string, shown: { clientId: string; redirectUri?: string; verifier: string }): Renewed;
+  redeem(code: string, shown: { clientId: string; redirectUri: string | undefined; verifier: string }): Renewed;
   /** The same for a refresh token, which is renewed with it. */
   refresh(token: string, clientId: string): Renewed;
   /** Whose requests carry an access token. */
@@ -99,6 +99,8 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('base6
 export function createTokens(options: TokensOptions): Tokens {
   const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
+  /** Connections that ended here, which the store may not know yet. */
+  const ended = new LRUCache<string, true>({ max: maxKeys });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
     const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
     return seal.close(kind, JSON.stringify(whole)).toString('base64url');
@@ -107,7 +109,8 @@ export function createTokens(options: TokensOptions): Tokens {
   const read = (kind: Kind, token: string): Content | undefined => {
     const text = seal.open(kind, Buffer.from(token, 'base64url'));
     const content = text && (parseJson(String(text)) as Content);
-    return content && content.a === resource && content.e > now() ? content : undefined;
+    const isGood = content && content.a === resource && content.e > now() && !ended.has(content.f);
+    return isGood ? content : undefined;
   };
   const credentialsIn = ({ k, b, f }: Content) => ({
     apiKey: k,
@@ -136,11 +139,13 @@ export function createTokens(options: TokensOptions): Tokens {
     };
     return { answer, connection: credentials.connection };
   };
-  const remove = (tenantId: string, id: string) =>
-    connections.update(tenantId, (all = {}) => {
+  const remove = (tenantId: string, id: string) => {
+    ended.set(id, true);
+    return connections.update(tenantId, (all = {}) => {
       const { [id]: found, ...next } = all;
       return { ...(found && { next }), result: undefined };
     });
+  };
 
   return {
     open: async ({ apiKey, budget, clientId, redirectUri, challenge }) => {
