@@ -11,7 +11,7 @@ import {
   newGathering,
   partsOfQuestion,
 } from '../../src/dataset/gatherings.ts';
-import type { Dataset, DatasetContents } from '../../src/state/dataset.ts';
+import { type Dataset, type DatasetContents, MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
 import { add, gather, newDataset } from './datasets.ts';
 
 const coverageOf = (contents: DatasetContents) => viewCoverage({ contents, known: new Map(), sql: '' });
@@ -97,6 +97,32 @@ describe('what changed', () => {
       before: 10,
       changes: { fresh: ['known', 'new'], updated: ['Changes'], gone: ['goes'] },
     });
+  });
+
+  test('is not known of an ad that was let go and read again', async () => {
+    const dataset = new MemoryDataset();
+    const apply = (at: number, ads: readonly { id: string }[]) => {
+      for (const one of recordsOf({
+        type: 'ads',
+        items: () => ads,
+        at,
+        order: at,
+        listedBy: 'searchAds',
+        requestId: null,
+      }))
+        dataset.apply(one);
+      const state = { ...newGathering(tea, at), found: ads.length, ended: true, answerOrder: at };
+      dataset.apply({ ...state, kind: 'gathering', adIds: ads.map(({ id }) => id) });
+    };
+    apply(10, [{ id: 'kept' }, { id: 'let go' }]);
+    dataset.remove('ads', 'let go');
+    apply(20, [
+      { id: 'kept', body: 'y' },
+      { id: 'let go', body: 'y' },
+    ] as never);
+    const contents = dataset.contents();
+    const [last, before] = gatheringsOf(contents, tea);
+    expect(last && before && differences(before, last, contents)).toEqual({ fresh: [], updated: ['kept'], gone: [] });
   });
 
   test('is compared with complete ones only', async () => {

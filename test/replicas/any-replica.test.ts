@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { AdService } from '../support/ad-service.ts';
+import { AdService, adOf } from '../support/ad-service.ts';
 import { delays, refusal, startUpstream, type Upstream } from '../support/faulty-upstream.ts';
 import { goodHeaders, keepAlive } from '../support/http.ts';
 import { type Replica, type ReplicasOptions, startReplicas } from '../support/replicas.ts';
@@ -52,6 +52,31 @@ describeEveryServer('any replica', (server) => {
     }
     expect(service.charged).toBe(charged);
   });
+
+  test('checks what another one watches, goes on with the check of one that died, and tells its news', async () => {
+    const { service, replicas } = await between(20);
+    const [one, other, third] = replicas;
+    for (const q of ['a', 'b']) await one.call('watch_ads', { name: q, filters: { q }, maxCredits: 20 });
+    const check = { maxCredits: 99 };
+    expect((await other.call('check_watches', check)).data.watches).toMatchObject([{ new: null }, { new: null }]);
+    const [gone, ...others] = service.ads;
+    service.ads = [adOf(500), ...others];
+    const before = service.charged;
+    service.instead = ({ filters }) => (filters.q === 'b' ? delays.hangs : undefined);
+    void one.call('check_watches', check).catch(() => {});
+    await expect.poll(() => service.charged, { timeout: 10_000 }).toBeGreaterThan(before);
+    await expect.poll(() => service.searches.at(-1)?.filters.q, { timeout: 10_000 }).toBe('b');
+    await one.kill();
+    service.instead = () => undefined;
+    const results = await Promise.all([other, third].map((replica) => replica.call('check_watches', check)));
+    const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
+    for (const { data } of results) expect(data.watches).toMatchObject([news, {}]);
+    expect(service.charged - before).toBeLessThanOrEqual(4);
+    // Whoever finds out that a paid call was lost with its replica says so, and does not send it again.
+    const next = await third.call('check_watches', check);
+    const checks = [...results, next].flatMap(({ data }) => data.watches as { name: string; new: unknown }[]);
+    expect(checks.filter(({ name }) => name === 'b')).toContainEqual(expect.objectContaining(news));
+  }, 60_000);
 
   test('keeps the labels that two of them write at once, for all of them', async () => {
     const { service, replicas } = await between(50);

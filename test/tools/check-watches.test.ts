@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import { type AdService, adOf, serveAds } from '../support/ad-service.ts';
-import { refusal } from '../support/faulty-upstream.ts';
+import { json, paid, refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
 import type { Result, TestServer } from '../support/server.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -211,6 +212,34 @@ test('a watch that fails leaves the others alone', async ({ upstream, server }) 
   ]);
   expect(data.stopped).toBeUndefined();
   expect(text).toContain('q is no filter');
+});
+
+test('watches several searches together, and a collection', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 12);
+  service.matching = ({ part }) => service.ads.filter((_, index) => index % 2 === part || index % 3 === 0);
+  const collectionId = uuidOf('collection');
+  service.before = (path) => {
+    if (!path.includes('/collections/')) return;
+    const items = service.ads.slice(0, 5);
+    return json(
+      { collection: { id: collectionId, adCount: 5 }, itemType: 'ads', items, cursor: null, hasMore: false },
+      { headers: paid(1) },
+    );
+  };
+  await server.call('watch_ads', { name: 'both', split: [{ part: 0 }, { part: 1 }, { part: 0 }], maxCredits: 50 });
+  await server.call('watch_ads', { name: 'saved', collectionId, maxCredits: 5 });
+  expect(checksOf(await server.call('check_watches', calls))).toMatchObject([
+    { read: 12, complete: true, new: null },
+    { read: 5, complete: true, new: null },
+  ]);
+  const gone = service.ads[0];
+  service.ads = [...service.ads.slice(1), adOf(700)];
+  const second = await server.call('check_watches', calls);
+  expect(checksOf(second)).toMatchObject([
+    { new: [adOf(700).id], changed: [], gone: [gone?.id], complete: true },
+    { new: [service.ads[4]?.id], changed: [], gone: [gone?.id], complete: true },
+  ]);
+  expect((await server.call('watch_ads')).text).toContain('"all ads (in 2 parts)"');
 });
 
 test('wrong use is named before anything is spent', async ({ upstream, server }) => {
