@@ -86,6 +86,11 @@ export const recordStepOf = (line: string): RecordStep | undefined => parsedLine
 /** What no object is may be valid JSON, but does not begin like one. */
 const isObject = (text: string): boolean => text.startsWith('{') && parsedLine(z.unknown(), text) !== undefined;
 
+const SomeKind = z.looseObject({ kind: z.string() });
+
+/** Whether a line is a record, if of a kind that is not known here. */
+export const isOfSomeKind = (line: string): boolean => parsedLine(SomeKind, line) !== undefined;
+
 /** What a line of JSON holds; undefined if it is not what the schema says. */
 export function parsedLine<Schema extends z.ZodType>(schema: Schema, line: string): z.output<Schema> | undefined {
   try {

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../../api/call.ts';
 import { parsedLine } from '../record-lines.ts';
-import { takeLock, unless } from './file-lock.ts';
+import { locked, unless } from './file-lock.ts';
 
 /** Whoever follows an account file. */
 export interface LineReader {
@@ -29,7 +29,6 @@ const maxHeadBytes = 4096;
 const chunkBytes = 256 * 1024;
 /** An answer has 8 MB at most. */
 const maxLineBytes = 64 * 1024 * 1024;
-const lockOptions = { lookMs: 10, maxMs: 30_000 };
 // Windows knows neither; a pipe would be waited for.
 const noLinks = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
@@ -132,10 +131,8 @@ export class AccountFile {
   }
 
   async #locked(work: () => Promise<void>): Promise<void> {
-    const signal = AbortSignal.timeout(lockOptions.maxMs);
     if (this.#end === 0) await ownFolder(dirname(this.path));
-    const unlock = await takeLock(`${this.path}.lock`, { ...lockOptions, signal });
-    await work().finally(unlock);
+    await locked(this.path, work);
   }
 
   /** Undefined if it is not there. */

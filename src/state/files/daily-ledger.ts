@@ -12,7 +12,7 @@ import type { DocumentChange } from '../store/documents.ts';
 import { onlyHere } from '../store/parts.ts';
 import { type StoreLedgerOptions, storeLedger } from '../store/store-ledger.ts';
 import { ownFolder, replaceFile } from './account-file.ts';
-import { hasEnded, takeLock, unless } from './file-lock.ts';
+import { hasEnded, locked, unless } from './file-lock.ts';
 
 export interface DailyLedgerOptions {
   /** The folder that a person chose. */
@@ -46,7 +46,6 @@ interface Written {
 
 /** No call lasts longer: a lease that is older belongs to a process that died, even if another one has its number now. */
 const maxLeaseMs = 15 * 60_000;
-const lockOptions = { lookMs: 10, maxMs: 30_000 };
 /** How often one looks whether another process has changed it, and how long at most, in milliseconds. */
 const lookMs = 50;
 const maxLooks = 10;
@@ -90,12 +89,6 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
     if (text !== undefined && known === undefined) throw new Error('it is damaged; delete it to begin the day anew');
     return known;
   };
-  const locked = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    await ownFolder(dirname(path));
-    const signal = AbortSignal.timeout(lockOptions.maxMs);
-    const unlock = await takeLock(`${path}.lock`, { ...lockOptions, signal });
-    return work().finally(unlock);
-  };
   const unavailable = (error: unknown): never => {
     const problem = `What calls have spent today cannot be read or written in ${path}: ${error instanceof Error ? error.message : error}.`;
     throw new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
@@ -110,8 +103,9 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
     known: () => ({ ...as(known), ageMs: Number.POSITIVE_INFINITY }),
     /** After all changes that this process or another one has begun. */
     update: <Doc, Result>(_: string, change: DocumentChange<Doc, Result>) => {
-      const work = () =>
-        locked(async () => {
+      const work = async () => {
+        await ownFolder(dirname(path));
+        return locked(path, async () => {
           const before = await read();
           const { doc, version } = as<Doc>(before);
           const { next, result } = change(doc, now(), version);
@@ -121,6 +115,7 @@ function accountInFile(path: string, now: () => number): StoreLedgerOptions['doc
           known = written;
           return result;
         });
+      };
       const done = turn.then(work).catch(unavailable);
       turn = done.catch(() => {});
       return done;

@@ -14,9 +14,9 @@ import {
   RecordTable,
   recordStep,
 } from '../own-records.ts';
-import { lineOf, recordOfLine, recordStepOf } from '../record-lines.ts';
+import { isOfSomeKind, lineOf, recordOfLine, recordStepOf } from '../record-lines.ts';
 import { AccountFile, headIn } from './account-file.ts';
-import { takeLock, unless } from './file-lock.ts';
+import { locked, unless } from './file-lock.ts';
 import { OlderFolder } from './older-folder.ts';
 
 type Warn = (message: string, fields: Record<string, unknown>) => void;
@@ -327,15 +327,6 @@ function* linesOf(...all: Iterable<AnyRecord>[]): Generator<string> {
   for (const records of all) for (const record of records) yield lineOf(record);
 }
 
-/** Whether a line is a record, if of a kind that is not known here. */
-function isOfSomeKind(line: string): boolean {
-  try {
-    return typeof JSON.parse(line).kind === 'string';
-  } catch {
-    return false;
-  }
-}
-
 /** What is kept of one account. */
 export interface KeptAccount {
   path: string;
@@ -394,14 +385,11 @@ function countedAs(
 
 /** Deletes what is kept of an account. A server that uses it starts anew. Returns whether files of others stayed. */
 export async function removeAccount(path: string): Promise<boolean> {
-  if (path.endsWith('.jsonl')) {
-    const unlock = await takeLock(`${path}.lock`, { signal: AbortSignal.timeout(30_000), lookMs: 10 });
+  if (!path.endsWith('.jsonl')) return new OlderFolder(path).remove();
+  await locked(path, async () => {
     for (const file of [path, `${path}.part`]) await rm(file, { force: true });
-    unlock();
-    return false;
-  }
-  const older = new OlderFolder(path);
-  return older.remove();
+  });
+  return false;
 }
 
 async function pathsIn(folder: string, named: RegExp): Promise<string[]> {

@@ -10,6 +10,8 @@ import { type Turns, tooBusy } from '../turns.ts';
 /** How long a lock whose owner is not seen any more is kept for it, and how often an owner renews its own. */
 const leaseMs = 10_000;
 const renewMs = 3000;
+/** How long one waits for the lock of a file, in milliseconds. */
+const maxLockMs = 30_000;
 
 interface LockOptions {
   signal: AbortSignal;
@@ -21,7 +23,7 @@ interface LockOptions {
  * Takes a lock that several processes share: a file while it lasts. That of a process that has ended is free.
  * @returns what ends it. Rejects if it cannot be made, or if the signal aborts first
  */
-export async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<() => void> {
+async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<() => void> {
   const owner = `${process.pid} ${hostname()} ${randomUUID()}`;
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   let known = '';
@@ -41,6 +43,12 @@ export async function takeLock(path: string, { signal, lookMs }: LockOptions): P
     clearInterval(renewal);
     removeIf(path, owner);
   };
+}
+
+/** Does something while no other process does so with the same file. */
+export async function locked<Result>(path: string, work: () => Promise<Result>): Promise<Result> {
+  const unlock = await takeLock(`${path}.lock`, { signal: AbortSignal.timeout(maxLockMs), lookMs: 10 });
+  return work().finally(unlock);
 }
 
 /** False if another one has it. */
