@@ -150,62 +150,48 @@ describe('one ad', () => {
     `);
   });
 
-  test('does not repeat the body as its link description', () => {
-    const text = adText(standard({ ...everyFact, linkDescription: everyFact.body }));
-    expect(text).toMatch(/\nLink description: same as the body$/);
-    expect(text.split('Hand-welted')).toHaveLength(2);
+  const film = 'https://media.example/v.mp4';
+  const expired = `${film}?expires=1767225600`;
+  test.for<[string, object, (string | RegExp)[]]>([
+    [
+      'repeats no body as its link description',
+      { linkDescription: everyFact.body },
+      [/^(?:(?!Hand-welted).)*Hand-welted(?:(?!Hand-welted).)*\nLink description: same as the body$/s],
+    ],
+    [
+      'says until when a signed address works',
+      { media: [{ type: 'VID', url: `${film}?expires=1893456000` }] },
+      [`\nvideo: "${film}?expires=1893456000" until 2030-01-01\n`],
+    ],
+    [
+      'says of addresses that have expired nothing but that',
+      { media: [0, 1].map((nr) => ({ type: 'VID', nr, url: expired })) },
+      [/^(?:(?!expired).)*\nlinks expired on 2026-01-01: 2 videos\n(?:(?!expired).)*$/s],
+    ],
+    ['calls a template one', { headline: '{{product.name}}' }, ['\nHeadline, a template:\n> {{product.name}}\n']],
+    ['says a range of one number as that', { adSpendMin: 500, adSpendMax: 500 }, ['spend est. 500,']],
+    [
+      'says the currency of its money',
+      { currency: 'EUR' },
+      ['est. 1000–5000 EUR, rev', '3000–9000 EUR', 'at 189.5 EUR'],
+    ],
+    ['quotes a currency that is none', { currency: 'all of it' }, ['at 189.5 "all of it"']],
+    ['has no comma between action and domain', {}, [', SHOP_NOW → serra.example,']],
+    ['says where it lands without an action', { ctaType: null }, [', lands on serra.example,']],
+    ['counts the rest of an endless text', { linkDescription: 'so '.repeat(100_000) }, [/… \(\+29\d{4} chars\)/]],
+    [
+      'names the fields that only full shows',
+      { changes: { body: 2 }, newField: 1 },
+      ['Only with detail full: "changes, newField"'],
+    ],
+  ])('%s', ([, fields, words]) => {
+    const text = adText(standard({ ...everyFact, ...fields }));
+    for (const each of words) expect(text).toMatch(each);
   });
 
-  test('does not show an address that has expired, but when it did', () => {
-    const media = [{ type: 'VID', url: 'https://media.example/v.mp4?oe=68000000&x=1' }];
-    expect(standard({ ...everyFact, media }).mediaLinks).toEqual([{ type: 'VID', expired: '2025-04-16' }]);
-  });
-
-  test('says until when an address that is signed works', () => {
-    const media = [{ type: 'VID', url: 'https://media.example/v.mp4?expires=1893456000' }];
-    const view = standard({ ...everyFact, media });
-    expect(view.mediaLinks).toEqual([{ ...media[0], expires: '2030-01-01' }]);
-    expect(adText(view)).toContain(`\nvideo: "${media[0]?.url}" until 2030-01-01\n`);
-  });
-
-  test('says of an address that has expired nothing but that', () => {
-    const expired = 'https://media.example/v.mp4?expires=1767225600';
-    const media = [0, 1].map((nr) => ({ type: 'VID', nr, url: expired }));
-    const text = adText(standard({ ...everyFact, media }));
-    expect(text).toContain('\nlinks expired on 2026-01-01: 2 videos\n');
-    expect(text.split('expired')).toHaveLength(2);
-  });
-
-  test('calls a template one, where the words are the network’s to fill in', () => {
-    expect(adText(standard({ ...everyFact, headline: '{{product.name}}' }))).toContain(
-      '\nHeadline, a template:\n> {{product.name}}\n',
-    );
-  });
-
-  test('says a range that is one number as that number', () => {
-    expect(adText(standard({ id: 'a', adSpendMin: 500, adSpendMax: 500 }))).toContain('spend est. 500');
-  });
-
-  test('says the currency of its money, where the service sends one', () => {
-    const text = adText(standard({ ...everyFact, currency: 'EUR' }));
-    expect(text).toContain('spend est. 1000–5000 EUR, revenue est. 3000–9000 EUR');
-    expect(text).toContain('product "Serra boot" at 189.5 EUR');
-    expect(adText(standard({ ...everyFact, currency: 'all of it' }))).toContain('at 189.5 "all of it"');
-  });
-
-  test('has no comma before its domain, with or without a call to action', () => {
-    expect(adText(standard(everyFact))).toContain(', SHOP_NOW → serra.example,');
-    expect(adText(standard({ ...everyFact, ctaType: null }))).toContain(', lands on serra.example,');
-  });
-
-  test('counts what it does not show of an endless text', () => {
-    expect(standard({ ...everyFact, linkDescription: 'so '.repeat(100_000) }).linkDescription).toMatch(
-      /… \(\+29\d{4} chars\)$/,
-    );
-  });
-
-  test('names the fields that only full shows', () => {
-    expect(standard({ ...everyFact, changes: { body: 2 }, newField: 1 }).onlyInFull).toEqual(['changes', 'newField']);
+  test('has no address that has expired, but the day', () => {
+    const media = [{ type: 'VID', url: expired }];
+    expect(standard({ ...everyFact, media }).mediaLinks).toEqual([{ type: 'VID', expired: '2026-01-01' }]);
   });
 });
 

@@ -5,27 +5,32 @@ import { cleanAddress, dayOf, domainOf, expiryOf, runOf } from '../../src/presen
 import { now } from './sample-ads.ts';
 
 describe('how long an ad has run', () => {
-  test('counts to the end date once that is past, and says it ended', () => {
-    expect(runOf({ startedAt: '2026-01-01', endDate: '2026-01-31', lastSeenAt: '2026-01-30' }, now)).toEqual({
-      daysRunning: 30,
-      stillRunning: false,
-    });
-  });
-
-  test('counts to the last time it was seen, and claims nothing when that was long ago', () => {
-    expect(runOf({ startedAt: '2026-11-01', lastSeenAt: '2026-11-10' }, now)).toEqual({
-      daysRunning: 9,
-      daysSinceSeen: 10,
-    });
-  });
-
-  test('says it runs when it was seen in the last two days or ends in the future', () => {
-    expect(runOf({ startedAt: '2026-11-01', lastSeenAt: '2026-11-19' }, now).stillRunning).toBe(true);
-    expect(runOf({ startedAt: '2026-11-01', lastSeenAt: '2026-11-10', endDate: '2027-01-01' }, now)).toMatchObject({
-      daysRunning: 9,
-      stillRunning: true,
-    });
-  });
+  const [started, later] = ['2026-11-01', '2027-01-01'];
+  test.for<[string, object, object]>([
+    [
+      'counts to the end date once that is past',
+      { startedAt: '2026-01-01', endDate: '2026-01-31', lastSeenAt: '2026-01-30' },
+      { daysRunning: 30, stillRunning: false },
+    ],
+    [
+      'claims nothing when it was seen long ago',
+      { startedAt: started, lastSeenAt: '2026-11-10' },
+      { daysRunning: 9, daysSinceSeen: 10 },
+    ],
+    [
+      'runs when it was seen in the last two days',
+      { startedAt: started, lastSeenAt: '2026-11-19' },
+      { daysRunning: 18, stillRunning: true, daysSinceSeen: 1 },
+    ],
+    [
+      'runs when it ends in the future',
+      { startedAt: started, lastSeenAt: '2026-11-10', endDate: later },
+      { daysRunning: 9, stillRunning: true, daysSinceSeen: 10 },
+    ],
+    ['says nothing without dates', {}, {}],
+    ['says nothing of what is no date', { startedAt: 'soon', endDate: 5 }, {}],
+    ['counts no days backwards', { startedAt: '2026-11-10', lastSeenAt: started }, { daysSinceSeen: 19 }],
+  ])('%s', ([, dates, run]) => expect(runOf(dates, now)).toEqual(run));
 
   test('counts calendar days, in the evening as in the morning', () => {
     const oneNight = { startedAt: '2026-11-01T22:00:00Z', lastSeenAt: '2026-11-02T21:00:00Z' };
@@ -55,12 +60,6 @@ describe('how long an ad has run', () => {
   test('does not count days since an ad was seen that lie before the day of the list', () => {
     const ad = viewAd({ id: 'a', lastSeenAt: '2026-11-10' }, { detail: 'brief', now });
     expect(adListText({ items: [ad], asOf: '2026-11-05' })).not.toContain('ago');
-  });
-
-  test('says nothing of dates that are missing or make no sense', () => {
-    expect(runOf({}, now)).toEqual({});
-    expect(runOf({ startedAt: 'soon', endDate: 5 }, now)).toEqual({});
-    expect(runOf({ startedAt: '2026-11-10', lastSeenAt: '2026-11-01' }, now).daysRunning).toBeUndefined();
   });
 
   test('shows days as the API writes them', () => {
