@@ -1,5 +1,5 @@
 /**
- * Prints the tables of `src/present/tokens.ts`, read off the vocabulary of o200k_base. Run it again when the
+ * Prints the tables of `src/present/token-tables.json`, read off the vocabulary of o200k_base. Run it again when the
  * reference tokenizer changes: npx tsx bench/token-tables.ts
  */
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base';
@@ -18,7 +18,7 @@ function gaps(from: number, to: number): string {
     result += String.fromCharCode(40 + gap);
     last = code;
   }
-  return result.replaceAll('\\', '\\\\');
+  return result;
 }
 
 /** For each first letter, the second letters it forms one of the commonest pairs of the vocabulary's words with. */
@@ -39,4 +39,5 @@ function pairs(): string {
     .trimEnd();
 }
 
-process.stdout.write(`PAIRS ${pairs()}\nHAN ${gaps(0x4e00, 0x9fff)}\nHANGUL ${gaps(0xac00, 0xd7a3)}\n`);
+const tables = { commonPairs: pairs(), han: gaps(0x4e00, 0x9fff), hangul: gaps(0xac00, 0xd7a3) };
+process.stdout.write(`${JSON.stringify(tables, null, 2)}\n`);

@@ -1,4 +1,5 @@
 import { quote, sanitize, sanitizeLine, word } from './safe-text.ts';
+import tokenTables from './token-tables.json' with { type: 'json' };
 
 /**
  * Estimates how many tokens a text costs a model, without a tokenizer: an upper bound in practice, measured against
@@ -17,69 +18,18 @@ const maxPerByte = 1.5;
 /** The length of the longest start of `text` that stays within `tokens`. */
 export const lengthWithin = (text: string, tokens: number): number => scan(text, tokens).end;
 
-/** For characters below `end`: the cost of the first in a row, of the next 13 of its kind, and of further ones. */
+/**
+ * For characters below `end`: the cost of the first in a row, of the next 13 of its kind, and of further ones. Among them
+ * are ASCII punctuation (letters, digits and spaces are handled by `scan`), lone surrogates and variation selectors.
+ *
+ * The other tables are the parts of the reference vocabulary (o200k_base) with which an estimate tells everyday text from
+ * noise, printed by `bench/token-tables.ts`: `commonPairs`, the most frequent pairs of letters in its words, are the
+ * letters that follow `a`, `b`, `c` …; `han` and `hangul` are the characters that are one token, from U+4E00 and U+AC00,
+ * as distances: `(` is 1, `~` is 86 and the distance goes on.
+ */
 type Kind = [end: number, first: number, next: number, long: number];
 
-const kinds: Kind[] = [
-  [0x80, 1, 0.75, 0.75], // ASCII punctuation; letters, digits and spaces are handled by `scan`
-  [0x100, 0.7, 1.05, 1.05],
-  [0x180, 0.85, 1.45, 1.45],
-  [0x300, 1.95, 1.95, 1.95],
-  [0x370, 2, 2, 2],
-  [0x400, 0.7, 0.45, 0.95],
-  [0x450, 0.65, 0.37, 0.95],
-  [0x460, 0.65, 0.6, 1.3],
-  [0x530, 2, 2, 2],
-  [0x590, 1, 0.9, 1],
-  [0x600, 0.7, 0.48, 0.8],
-  [0x700, 0.7, 0.42, 1.05],
-  [0x900, 2.1, 2.1, 2.1],
-  [0xb00, 0.7, 0.42, 1.4],
-  [0xb80, 0.9, 0.8, 1.6],
-  [0xc00, 0.75, 0.4, 1.5],
-  [0xd80, 0.7, 0.42, 1.4],
-  [0xe00, 1.6, 1, 1.6],
-  [0xe80, 0.5, 0.5, 0.5],
-  [0x1000, 2.1, 2.1, 2.1],
-  [0x10a0, 1.4, 1, 1.4],
-  [0x1100, 0.7, 0.45, 0.9],
-  [0x1380, 2.1, 2.1, 2.1],
-  [0x1780, 3, 3, 3],
-  [0x1800, 1.4, 1, 1.4],
-  [0x1e00, 3, 3, 3],
-  [0x1ea0, 2.5, 2.5, 2.5],
-  [0x1f00, 0.5, 1.25, 1.25],
-  [0x2000, 2.25, 2.25, 2.25],
-  [0x2070, 1.2, 1.7, 1.7],
-  [0x2300, 2, 2, 2],
-  [0x2400, 2.8, 2.8, 2.8],
-  [0x2800, 2.25, 2.25, 2.25],
-  [0x3000, 3, 3, 3],
-  [0x3040, 1, 1.5, 1.5],
-  [0x30a0, 0.8, 0.8, 1.2],
-  [0x3100, 0.95, 0.95, 1.2],
-  [0x3400, 2.3, 2.3, 2.3],
-  [0x4e00, 3, 3, 3],
-  [0x9fa6, 2.25, 2.25, 2.25],
-  [0xa000, 3, 3, 3],
-  [0xac00, 3, 3, 3],
-  [0xd7b0, 2.45, 2.45, 2.45],
-  [0xd800, 3, 3, 3],
-  [0xe000, 2.4, 2.4, 2.4], // lone surrogates
-  [0xfe00, 3, 3, 3],
-  [0xfe10, 1, 1, 1], // variation selectors
-  [0xff00, 3, 3, 3],
-  [0xffef, 1, 1.5, 1.5],
-  [0x10000, 3, 3, 3],
-  [0x1d400, 4, 4, 4],
-  [0x1d800, 3, 3, 3],
-  [0x1f000, 4, 4, 4],
-  [0x1f300, 3, 3, 3],
-  [0x1f650, 1.9, 2.25, 2.25],
-  [0x1fa70, 2.5, 2.5, 2.5],
-  [0x1fb00, 3, 3, 3],
-  [0x110000, 4, 4, 4],
-];
+const kinds = tokenTables.kinds as Kind[];
 const han = kinds.push([0, 1, 1, 1]) - 1;
 const hangul = kinds.push([0, 0.9, 0.8, 1]) - 1;
 
@@ -104,15 +54,15 @@ function fillTables(): Tables {
     while (code >= (kinds[kind]?.[0] ?? 0)) kind++;
     kindOf[code] = kind;
   }
-  markOneToken(kindOf, { gaps: oneTokenHan, from: 0x4e00, kind: han });
-  markOneToken(kindOf, { gaps: oneTokenHangul, from: 0xac00, kind: hangul });
+  markOneToken(kindOf, { gaps: tokenTables.han, from: 0x4e00, kind: han });
+  markOneToken(kindOf, { gaps: tokenTables.hangul, from: 0xac00, kind: hangul });
   return { kindOf, pairCost: pairCosts(), wordCost: Float64Array.from({ length: maxWordLength + 1 }, wordCostOf) };
 }
 
 /** Pairs that are rare in words cost more, and so do capitals inside a word. */
 function pairCosts(): Float64Array {
   const costs = new Float64Array(64 * 64).fill(0.83);
-  for (const [index, seconds] of commonPairs.split(' ').entries()) {
+  for (const [index, seconds] of tokenTables.commonPairs.split(' ').entries()) {
     const first = index + 97;
     for (const letter of seconds) {
       const second = letter.charCodeAt(0);
@@ -242,23 +192,6 @@ function spaceCost(next: number, kindOf: Uint8Array): number {
   if (next === spaceCode || isDigit(next)) return 1;
   return next >= 128 && (kindCosts[3 * (kindOf[next] ?? 0)] ?? 0) > 1.5 ? 1 : 0;
 }
-
-/**
- * The parts of the reference vocabulary (o200k_base) with which an estimate tells everyday text from noise. Printed by
- * `bench/token-tables.ts`.
- */
-
-/** The most frequent pairs of letters in its words: the letters that follow `a`, `b`, `c` … */
-export const commonPairs =
-  'abcdfghijklmnprstuvwyz aeilorsu acehiklorstuy adeilorsuy abcdefghijklmnopqrstuvwxyz aefilortu aeghilnorsu aeilortuy abcdefgjklmnopqrstuvxz aeou aeiklostu adeilmostuy abeimopsu acdefghiknostuvyz abcdefgijklmnoprstuvwy aehiloprstu u abcdefgiklmnoprstuvy acehiklmopstuy acehilorstuy abcdefgiklmnprst aeio aeino eipt aemnops aeio';
-
-/** Han characters that are one token, from U+4E00, as distances: `(` is 1, `~` is 86 and the distance goes on. */
-// biome-ignore format: one line of data
-const oneTokenHan = '(()+(((()(,())))(.(())**))))((()(,)*()())+*((+)((,1()2++)()()()()(,(***)())(((+/,((+,()(,((()(1((,)-+(+)+0*))-(((*)(+)0(+++1.(((*)+)(+*-13.,7)*()+/-1*((-4-+4*08)+(.-)*.6))0/2)06)(/-;6+.+=)-K2M<))((()())*(()-2)(()((*()(((((*((/()))(,.)(+3+)())+,-***5*(*).)(/)()*-(*.(,(((()*+(+),-(()(.,**+:*)(,**9;*(((.((.((--/2*++)*)B-8()G((,()+()+(*(((((()-((,+,()(*(1*(*)1*),.):+*(,((((((**)((2(((+((*()(*((2(+(()(()(+)+*(.((*(*,+()*)/)51-2)-((5(19)>.,;+(+*,EE()<+,=(+A-5+(8/(>HA,4@2D3~D*))(1*)((-*(/)*.+).+,/*.+)),*,((-*()+,+@/_2-2A(/F7*(C*+-4?7+),1@-K*))9*)+)-(+)**,)((***,(4(()+)*)(55()(((+,,(2**,72)2,,()(-)3>))+8*(<<;38BH1+(1DGn+()((-+()*60)))(()(*/())((((((((.*,()*+((,)--(1).)*2)(((()()())(()()(()*)+*.4.))((((((*,(+-0.1)7=+-/+-,P6-?~~J(*+(((-*().-(()*++-.0,)(((**),/7D(())*(()+()+,+((),*.(+)19A:(*-)((-,-)(.(8+))(?()4+*.(/)(+(*(**(+),.*/(+,(*--)(.1((*+.+1/*(4+*(.++)*87,)7.-.:=(**))/:,.2+/.+C3+G0**;,0y.^6(((+)5+-)))((*+(2)(*(()*2+))(+(,*,((10))(+)+)(--+.(/(*+,(())*(*-*(*.0)()(,)/7))12B1*303,(*-0-(*)()/>-()0-3.B4)5(41)(88625(3-0(19*43^9.*)*(-*+*)-)0(*-++(*67)20)(0*(++-+/0)*((((*(0+/+-),(2(,*,)4)+0.(.5-((+)+/,1,(8--O(:))+(*)((*,())1+))0)((())0-)(**,(((2*)+*,)((4()*3.*)(4352(*(/03)(.3++)-104((*-(*)+,9)82+?0).(72./;F,1e:/.(,AV4L,8-/).H;A,~]=(((+2/+2*.5(((((*0((*+6(2F,.+/((*)(-7K)**3+4+0(,)5/((*=*+),(0+*-)(/0-)+)*,(2--(**/*1+13+*.,/0**+(,*,01*(+-*8(1-)2)(-**J01--+1*/2,(/**0E)M((7-;H-0.*+32*4,50P++8(Z94~t/))(,02,+C1(()3>.(-[,7-742*J<9991NQ(+(((,1(+4)-(,)0.Z*.35.033+94(5(*-k3*))2,5-()09:48,*K0(QLTS.*7I))**(,/((())()(1.43,(,-72-;+*1).);~81U((((-)(N?))-((+((*++(1-+-*/)(:(C+B-)p`++-3)(9)E3<>)F(*F1),Ny))?.(.*,;5?;)()(1)+(-..0(27)(G*)3..N)+,)31-/M5,((,1.*?*9-A*)-*),E,)>13+6.)LZSM/50,417>(L,+(/.,(-),++(00)/+8,2(+D.:,D*/-/CQ6(*r;)+(*)**())((+)+()((,))))*(*()/)(*./*;*)82->-*6(++:,+7-,;+2-)3B(+()).+.C>)/+)+3,*,3-*12*(+-*/0*-)/-)*<),,60>.?,B*-,(DH*J.*-(-4(,,)*.(2)+05O*(+*++B6*)),,7))-5(29Z)8.)6)3/9,,24-(,<7:*9/8/*+835+-)F>@RkOGBI+)J5.~;)(+,,35+q+7NA~+>~~.3.++-))*J2-6);(*1-+*(.;,~><),,+.+4*01*(()))(08*A)-)+19*+).)@0++2)=*(2-3)(*)4/+2l)S651.0105()+(+((()-)+(((*))((*++)**,*(.))**()(**),*/0--0-6+>06:;(.(*2(*(+.>39H))(((((((*)),()((/*.(*,)+(*))).,+(((5,(?770,3)0.+)AA(~(QF*<B--H,08D)(*)(,.)-)(*/)*,*,*)/((.()((*+)(-)(*+()((((2(,.)+*(((**(,()),(,(*5(-*(-,*()(,(()0*)++(.*.(+49*++4:*>,//w,L(80@C*)((()~DW3~UR*jzwzD>**0*1-)@80++)(+-,0/,/@<B/(0)/66(Q3)*(+).-+A2/((((,+,(()+(*9),(-,((**0++((+.(I)+((2++,+(,)3(+,.-8;-A+*,)).Io=13)(()()//<5(7(.+->(*((*(,)2,((+(2M4*(7*?-?l()=)5*6+@uk<+(,,*5,-*1+/K+~5-*1,-~~~G,BCT~~~_))19-1H6?/.<(.(1*(--W,4B<9I03';
-
-/** Hangul syllables that are one token, from U+AC00, in the same form. */
-// biome-ignore format: one line of data
-const oneTokenHangul = '((*+/((*+*(z++/()0;/(*+3(.C(*+2).+8JCC(*+42[C+?(*+/(N++/3/;{CCv~F7~M//0F73++/(*/++3/<J//3:0(*3,J++4,(~B+~=C++4J(*3,.(**(/()).:h(*33/s(*+4J;/++/(N/s_(*+2)J<.C{+~=~~~=:h(*3(+.(*3()1;J(*+/(1((*60(*+/(*(.C(*+0)hCC7(~0/;++/O(*+/()).(*))2)(-(*w(*+;+?+8)H(*+/*~J++~9C_++4),(()*(/,.(z++/(2++<*+4J(*+4.;~-(*+8~(C/W++4),~~~~?~Y+w(*+/,.(;?N(*+0+.++;++3K(*+4J_C(*+/k82C++/())J(*+/(+,)~A~~~~W+3O(*?(*))/(*(,)(*+;(;J(*+/((((/++;(*+/+(.C(*+02+7(.CC(;.(*+/*0++3/82+?(*+4.++/,.C(*+(.(*/(*+/(+.<f(*+/(+.(*?;K(*3,-(_CC(*+4.~A++/,J(*+/()).(B~~@~~~t(B(*))/,(-(z(*+/*).C;K(*8f_(*+/,.__(;J(*+/,./;{++/(2:0_++4~H~AC++/O++4.(*+4.(z++;(*+/k(*8f_{CC(*+W(*3,.++;(*wCC+8.C(*+/~1C//,~,C++W(*+2).(*+/(+.;(CJ+33C(*+0+.C(*+/,.(*+4J(BC+wCT+.C+3';
 
 /**
  * The start of `text` that fits into `tokens`. It ends after a word (by spaces, or by the dictionary of a script

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
+import tokenTables from '../../src/present/token-tables.json' with { type: 'json' };
 import {
   clampLines,
-  commonPairs,
   estimateTokens,
   fitsWithin,
   fit as leading,
@@ -98,7 +98,7 @@ describe('the estimate of tokens', () => {
   });
 
   test('is off by two at most for invented words that look like real ones', () => {
-    const rows = commonPairs.split(' ');
+    const rows = tokenTables.commonPairs.split(' ');
     const following = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
     const word = fc.array(fc.nat(), { minLength: 2, maxLength: 60 }).map((picks) => {
       let text = 'a';
