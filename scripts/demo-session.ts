@@ -77,7 +77,11 @@ async function main() {
     `${totalHits} ads match.`,
   ]);
 
-  const sheet = await picture({ name: 'view_ads', args: { adIds: items.map(({ id }) => id) }, shows: /^\d+\. / });
+  const sheet = await picture('sheet', {
+    name: 'view_ads',
+    args: { adIds: items.map(({ id }) => id) },
+    shows: /^\d+\. /,
+  });
   tell('What do they look like?', [`See for yourself: ${sheet}`]);
 
   const inGermany = "FROM ads JOIN ad_countries USING (id) WHERE country = 'DE'";
@@ -101,15 +105,36 @@ async function main() {
     'A note beside it says how they were gathered.',
   ]);
 
+  const starts = `SELECT startedMonth, count(*) AS ads ${inGermany} GROUP BY 1 ORDER BY 1`;
+  const chart = await picture('chart', { name: 'query_ads', args: { sql: starts, chart: 'line' }, shows: /^$/ });
+  const sections = [
+    { heading: 'Videos run longer', sql: byFormat },
+    { heading: 'When the ads started', sql: starts, chart: 'line' },
+    { heading: 'Three ads', adIds: items.map(({ id }) => id) },
+  ];
+  const [report] = await files({
+    name: 'write_report',
+    args: { title: 'Ads in Germany', sections },
+    shows: /\.html/,
+    fold: 1,
+  });
+  tell('When did they start? Draw it, and put all of this into a report for my colleagues.', [
+    `The chart: ${chart}. The report, which opens in any browser: ${report}`,
+  ]);
+
+  const watch = { name: 'Germany', filters: gather.filters, maxCredits: 40 };
+  await call({ name: 'watch_ads', args: watch, shows: /^"/, fold: 1 });
+  tell('Tell me next week what is new.', [
+    'The question is kept under the name Germany. Ask then, and check_watches names the ads that are new, changed or gone.',
+  ]);
+
   print();
   const ratio = (videoDays / otherDays).toFixed(1);
   paragraph(
     `Finding: in Germany, the median video has run ${videoDays} days, ${ratio} times as long as the median other ad (${otherDays} days). Ads that still run count with their days so far.`,
     'bold',
   );
-  paragraph(
-    `Cost: ${spending.credits} credits for ${spending.calls} tool calls. Pictures, SQL and the table were free.`,
-  );
+  paragraph(`Cost: ${spending.credits} credits for ${spending.calls} tool calls. All but reading ads was free.`);
   await client.close();
 }
 
@@ -135,19 +160,20 @@ async function call(demoCall: DemoCall): Promise<Data> {
 }
 
 /** Writes the picture of a result to a file, and returns its name. */
-async function picture(demoCall: DemoCall): Promise<string> {
+async function picture(name: string, demoCall: DemoCall): Promise<string> {
   const { content } = await toolResult(demoCall);
   const image = content.find((block) => block.type === 'image');
   if (image === undefined) throw new Error(`${demoCall.name} returned no picture.`);
-  return save('sheet.jpg', Buffer.from(image.data, 'base64'));
+  return save(`${name}.${image.mimeType === 'image/png' ? 'png' : 'jpg'}`, Buffer.from(image.data, 'base64'));
 }
 
-/** Writes what was exported, a table and its note, to files, and returns their names. */
+/** Writes what a call exported, such as a table and its note, to files, and returns their names. */
 async function files(demoCall: DemoCall): Promise<string[]> {
+  const before = new Set((await client.listResources()).resources.map(({ uri }) => uri));
   await toolResult(demoCall);
   const saved: string[] = [];
   for (const { uri, name } of (await client.listResources()).resources) {
-    if (!uri.startsWith('ad-library://exports/')) continue;
+    if (before.has(uri)) continue;
     const [resource] = (await client.readResource({ uri })).contents;
     if (resource && 'text' in resource) saved.push(save(name, resource.text));
   }

@@ -17,22 +17,22 @@ beforeAll(async () => {
   folded = await demo();
 });
 
-test('the demo answers its questions on two screens of 80 columns, and ends on what was found and what it cost', () => {
+test('the demo answers its questions on a few screens of 80 columns, and ends on what was found and what it cost', () => {
   const lines = folded;
   // The folder for temporary files has a long name on some systems.
   expect(lines.filter((line) => [...line].length > 80 && !line.includes(tmpdir()))).toEqual([]);
-  expect(lines.length).toBeLessThan(80);
+  expect(lines.length).toBeLessThan(90);
   const marked = lines.filter((line) => /^[QA] {2}/.test(line)).map(([mark]) => mark);
-  expect(marked).toEqual(['Q', 'A', 'Q', 'A', 'Q', 'A', 'Q', 'A']);
+  expect(marked.join('')).toBe('QA'.repeat(6));
   expect(lines.join(' ')).not.toMatch(/undefined|NaN/);
-  for (const name of ['sheet.jpg', 'ads-in-germany.csv']) {
+  for (const name of ['sheet.jpg', 'ads-in-germany.csv', 'chart.\\w+', 'report\\S+html']) {
     const [file = ''] = new RegExp(`\\S+${name}`).exec(lines.join(' ')) ?? [];
     expect(existsSync(file), name).toBe(true);
   }
   expect(lines.join(' ')).toMatch(
     / Finding: in Germany, the median video has run [\d.]+ days, \d+\.\d times as long as the median other ad /,
   );
-  expect(lines.slice(-2)).toEqual([expect.stringMatching(/^Cost: \d+ credits for 5 tool calls/), '']);
+  expect(lines.slice(-2)).toEqual([expect.stringMatching(/^Cost: \d+ credits for 8 tool calls/), '']);
 });
 
 test('the advertisers that the first answer names are in the text below it', () => {
