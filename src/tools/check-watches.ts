@@ -15,7 +15,7 @@ import {
 } from '../dataset/watches.ts';
 import { count } from '../present/list-text.ts';
 import { quote } from '../present/safe-text.ts';
-import { estimateTokens, fit } from '../present/tokens.ts';
+import { clampLines, estimateTokens, fit } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
 import { contentsOf, type Gathered, gatherAnew, roomText, stopData } from './gather-ads.ts';
@@ -68,10 +68,10 @@ interface Checked {
   watch: Watch;
   /** Why it read no more. */
   stop: Stop;
-  gathered?: Gathered;
-  /** Undefined where nothing of it was read. */
-  check?: Check;
-  contents: DatasetContents;
+  /** Undefined where it was not read at all. */
+  gathered?: Gathered | undefined;
+  /** Undefined where nothing came of it. */
+  check?: Check | undefined;
 }
 
 const defaultMaxAds = 1000;
@@ -79,42 +79,41 @@ const defaultMaxAds = 1000;
 /** One after the other, the one that was checked longest ago first. Watches of the same question are read once. */
 async function checkAll(chosen: readonly Watch[], maxCredits: number, context: ToolContext) {
   const before = await contentsOf(context);
-  const sorted = leastRecentFirst(chosen);
-  const known = new Map<string, Gathered>();
+  const complete = new Map<string, Gathered>();
   const checked: Checked[] = [];
-  let left = maxCredits;
-  let adsRead = 0;
+  let [left, adsRead] = [maxCredits, 0];
   let ended: Stop | undefined;
-  for (const [index, watch] of sorted.entries()) {
-    const key = questionKey(watch);
-    const same = known.get(key);
+  for (const watch of leastRecentFirst(chosen)) {
     const request = {
       question: questionOf(watch),
       maxAds: watch.maxAds ?? defaultMaxAds,
       maxCredits: Math.max(0, Math.min(watch.maxCredits, left)),
     };
-    const own = { ...context, ...progressOf(context, `watch ${index + 1} of ${sorted.length}: `, adsRead) };
-    const made = same ?? ended ?? (await gatherAnew(request, before, own).catch((error) => stopOf(error, context)));
-    if ('reason' in made) {
-      checked.push({ watch, stop: made, contents: before });
-      ended ??= endOf(made);
-      continue;
-    }
-    if (made !== same) left -= made.spent;
-    adsRead += made.brought.size;
-    const { gathering, contents, stop } = made;
-    const complete = gathering !== undefined && isComplete(gathering, contents);
-    if (complete) known.set(key, made);
-    const isRead = gathering !== undefined && (complete || made.read > 0);
-    checked.push({
-      ...{ watch, stop, gathered: made, contents },
-      ...(isRead && { check: compareWithLast(watch, { at: context.clock(), gathering, complete }, contents) }),
-    });
+    const key = questionKey(request.question);
+    const known = complete.get(key);
+    const start = `watch ${checked.length + 1} of ${chosen.length}: `;
+    const read = (): Promise<Pick<Checked, 'stop' | 'gathered'>> =>
+      gatherAnew(request, before, { ...context, ...progressOf(context, start, adsRead) }).then(
+        (gathered) => ({ stop: gathered.stop, gathered }),
+        (error) => ({ stop: stopOf(error, context) }),
+      );
+    const { stop, gathered } = known ? { stop: known.stop, gathered: known } : ended ? { stop: ended } : await read();
+    const check = gathered && checkOf(watch, gathered, context.clock());
+    if (gathered && gathered !== known) left -= gathered.spent;
+    adsRead += gathered?.brought.size ?? 0;
+    if (gathered && check?.complete) complete.set(key, gathered);
+    checked.push({ watch, stop, gathered, check });
     ended ??= endOf(stop);
   }
-  const isShort = ({ stop, watch }: Checked) => stop.reason === 'maxCredits' && watch.maxCredits > left;
-  const reason = ended?.reason ?? (checked.some(isShort) ? 'maxCredits' : undefined);
-  return { checked, ended: reason };
+  const isShort = ({ stop: { reason }, watch }: Checked) =>
+    reason === 'budget' || (reason === 'maxCredits' && watch.maxCredits > left);
+  return { checked, ended: (ended ?? checked.find(isShort)?.stop)?.reason };
+}
+
+function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
+  if (gathering === undefined) return;
+  const complete = isComplete(gathering, contents);
+  return complete || read > 0 ? compareWithLast(watch, { at, gathering, complete }, contents) : undefined;
 }
 
 /** After these no other watch is read: it would be refused, or there is no time. */
@@ -154,87 +153,97 @@ function viewChecks(
   { ended, note }: { ended: string | undefined; note: string | undefined },
   context: ToolContext,
 ) {
-  const lists = checked.flatMap(({ check }) =>
-    check?.changes ? Object.values(check.changes).filter((ids: string[]) => ids.length > 0) : [],
-  );
+  const lists = checked.flatMap(({ check }) => Object.values(check?.changes ?? {}).filter(({ length }) => length > 0));
   const max = Math.max(4, Math.floor(maxIds / Math.max(1, lists.length)));
-  const views = checked.map((one) => viewCheck(one, max, context));
-  const data = { watches: views.map(({ data }) => data), ...(ended && { stopped: ended }), ...(note && { note }) };
-  const heads = [checked.length === 0 ? 'There are no watches to check.' : undefined, note];
-  const written = [...heads, ...views.map(({ text }) => text)].filter((line) => line !== undefined);
-  let left = context.resultTokens - estimateTokens(written.join('\n')) - 20 * views.length;
-  let waiting = views.filter(({ newAds }) => newAds.length > 0).length;
-  const text = views.map((view) => {
-    if (view.newAds.length === 0) return view.text;
-    const list = newAdsText(view.newAds, Math.floor(left / waiting--), context);
+  const views = checked.map((one) => ({ ...one, ...viewCheck(one, max, context) }));
+  const head = checked.length === 0 ? 'There are no watches to check.' : note;
+  const written = views.map(({ text }) => text).join('\n');
+  let left = context.resultTokens - estimateTokens(`${head ?? ''}\n${written}`) - 20 * views.length;
+  let waiting = checked.filter(({ check }) => check?.changes?.fresh.length).length;
+  const parts = views.map(({ text, check, gathered }) => {
+    if (!gathered || !check?.changes?.fresh.length) return text;
+    const list = newAdsText(check.changes.fresh, gathered.contents, Math.floor(left / waiting--), context);
     left -= estimateTokens(list);
-    return `${view.text}\n${list}`;
+    return `${text}\n${list}`;
   });
-  return { data, text: [...heads.filter((line) => line !== undefined), ...text].join('\n\n') };
+  return {
+    data: { watches: views.map(({ data }) => data), ...(ended && { stopped: ended }), ...(note && { note }) },
+    text: clampLines([head, ...parts].filter(Boolean).join('\n\n'), context.resultTokens),
+  };
 }
 
-function viewCheck({ watch, stop, gathered, check, contents }: Checked, max: number, context: ToolContext) {
-  const { gathering, complete = false, since, changes, lost } = check ?? {};
-  const last = watch.complete[0];
-  const compared = check ? since : last;
-  const gone = complete ? changes?.gone : undefined;
-  const ids = { new: changes?.fresh, changed: changes?.updated, gone };
+function viewCheck({ watch, stop, gathered, check }: Checked, max: number, context: ToolContext) {
+  const { gathering, complete = false, since, changes } = check ?? {};
+  const compared = check ? since : watch.complete[0];
+  const ids = { new: changes?.fresh, changed: changes?.updated, gone: complete ? changes?.gone : undefined };
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
-  const { next: _, ...stopped } = stopData(stop, context);
-  const room = roomText(stop, { maxAds: watch.maxAds ?? defaultMaxAds });
   const listed = (all: readonly string[] | undefined) => all?.slice(0, max).map(cleanId) ?? null;
+  const { next: _, problem, ...stopped } = stopData(stop, context);
+  const found = gathering && gathered ? foundBy(gathering, gathered.contents) : null;
+  const read = check?.ads ?? 0;
   const data = {
     name: watch.name,
     ...{ new: listed(ids.new), changed: listed(ids.changed), gone: listed(ids.gone) },
     ...(more.length > 0 && { more: Object.fromEntries(more) }),
-    found: gathering ? foundBy(gathering, contents) : null,
-    read: check?.ads ?? 0,
-    complete,
-    ...stopped,
+    ...{ found, read, complete, ...stopped },
+    ...(gathered && problem && { problem }),
     since: compared ? isoTime(compared.at) : null,
     ...(gathering && { gathering: gathering.id }),
   };
-  const { found, read } = data;
+  const counts = since && [
+    `${ids.new?.length} new`,
+    `${ids.changed?.length} changed`,
+    ...(ids.gone ? [`${ids.gone.length} not seen any more`] : []),
+  ];
+  const news = counts ? `${counts.join(', ')} since ${minute(isoTime(since.at))}; ` : '';
+  const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${found} found`}`;
   const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
-  const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${found} found`}, ${state}.`;
-  const notes = [
-    changes && !complete && 'Only what was read is compared.',
-    lost && `What the check of ${minute(isoTime(lost.at))} read is no longer kept, so this one counts as the first.`,
-    check && !changes && !lost && 'First check: the next one tells what is new.',
-    gathered?.startedOver && beginsAnew,
-    stopped.problem,
-    room ?? (!complete && check && 'check_watches goes on with it within a day; later it starts over.'),
+  const head = [
+    `${quote(watch.name)}: ${news}${size}, ${state}.`,
+    ...notesOn({ watch, stop, gathered, check }),
+    data.problem,
   ];
-  const counts =
-    changes && since
-      ? `${changes.fresh.length} new, ${changes.updated.length} changed${gone ? `, ${gone.length} not seen any more` : ''} since ${minute(isoTime(since.at))}; `
-      : '';
   const lines = [
-    [`${quote(watch.name)}: ${counts}${size}`, ...notes].filter(Boolean).join(' '),
-    ...changedLines({ ...(ids.changed && { updated: ids.changed }), ...(gone && { gone }) }),
+    head.filter(Boolean).join(' '),
+    ...changedLines({ ...(ids.changed && { updated: ids.changed }), ...(ids.gone && { gone: ids.gone }) }),
     more.length > 0 &&
-      gathering &&
-      since &&
-      `All ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since.gathering}'`,
+      `All ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since?.gathering}'`,
   ];
-  const fresh = new Set(changes?.fresh.map(idKey));
-  const newAds = fresh.size === 0 ? [] : contents.ads.filter(({ id }) => fresh.has(idKey(id)));
-  return { data, text: lines.filter(Boolean).join('\n'), newAds };
+  return { data, text: lines.filter(Boolean).join('\n') };
+}
+
+/** What a reader has to know of a check besides its numbers. */
+function notesOn({ watch, stop, gathered, check }: Checked): (string | false | undefined)[] {
+  const { complete, changes, lost } = check ?? {};
+  const isLimited =
+    stop.reason === 'maxAds' && 'More match than its maxAds: store it with a larger one, or narrower filters.';
+  const goesOn = 'check_watches goes on with it within a day; later it starts over.';
+  return [
+    lost && `What the check of ${minute(isoTime(lost.at))} read is no longer kept, so this one counts as the first.`,
+    complete && !changes && !lost && 'First check: the next one tells what is new.',
+    !complete && changes && 'Only what was read is compared.',
+    !complete && check && !changes && !lost && 'What is new shows from the check after the first complete one on.',
+    gathered?.startedOver && beginsAnew,
+    !complete &&
+      check &&
+      (roomText(stop, { maxAds: watch.maxAds ?? defaultMaxAds }) ??
+        (stop.reason === 'end' ? 'Not all that it read is still kept: narrower filters fit.' : isLimited || goesOn)),
+  ];
 }
 
 /** Below this nothing of a list is worth its frame. */
 const minTokens = 200;
 
 /** The new ads as a brief list, as many as fit. */
-function newAdsText(ads: DatasetContents['ads'], tokens: number, { now }: ToolContext): string {
+function newAdsText(ids: readonly string[], contents: DatasetContents, tokens: number, { now }: ToolContext): string {
   const left = (shown: number) =>
-    ads.length > shown ? `\n${count(ads.length - shown, 'new ad')} more: query_ads shows any of them.` : '';
+    ids.length > shown ? `\n${count(ids.length - shown, 'new ad')} more: query_ads shows any of them.` : '';
   if (tokens < minTokens) return left(0).trimStart();
+  const wanted = new Set(ids.slice(0, Math.ceil(tokens / 20)).map(idKey));
+  const ads = contents.ads.filter(({ id }) => wanted.has(idKey(id))).map(objectOf);
   const views = adViews('brief', { now, resultTokens: tokens });
-  const all = ads.slice(0, Math.ceil(tokens / 20)).map((ad) => objectOf(ad));
-  const items = all.map((ad) => views.view(ad));
-  const shared = views.shared?.(all);
+  const items = ads.map((ad) => views.view(ad));
   const render = (leading: readonly (typeof items)[number][]) =>
-    `New: ${views.text({ ...shared, items: leading })}${left(leading.length)}`;
+    `New: ${views.text({ ...views.shared?.(ads), items: leading })}${left(leading.length)}`;
   return render(items.slice(0, fit({ items, budget: tokens, render })));
 }

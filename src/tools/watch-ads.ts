@@ -124,11 +124,11 @@ function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
 }
 
 function watchText({ name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...about }: WatchView): string {
-  const { filters = {}, split = [], collectionId = null } = about;
-  const question = { filters, collectionId, parts: split.map(() => '') };
+  const { filters = {}, split, collectionId = null } = about;
+  const parts = split ? `; split: ${JSON.stringify(split)}` : '';
   const asks = shortened
     ? 'its filters are too long to be shown here'
-    : quote(truncate(sanitizeLine(questionText(question)), 60));
+    : quote(truncate(sanitizeLine(questionText({ filters, collectionId, parts: [] }) + parts), 60));
   const room = maxAds === undefined ? '' : ` and ${count(maxAds, 'ad')}`;
   const last =
     checkedAt === null

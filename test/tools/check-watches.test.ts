@@ -155,6 +155,19 @@ test('what does not fit is stopped, and the one that was not checked longest is 
   );
 });
 
+test('the budget of the server bounds a check in the middle', async ({ upstream, start }) => {
+  const server = await start({ cacheSeconds: 0, creditBudget: 16 });
+  const service = await knownPrices(server, serveAds(upstream, 40));
+  for (const q of ['a', 'b']) await server.call('watch_ads', { name: q, filters: { q }, maxCredits: 4 });
+  const { data, text } = await server.call('check_watches', calls);
+  expect(data).toMatchObject({
+    stopped: 'budget',
+    watches: [{ complete: true }, { complete: false, stopped: 'budget' }],
+  });
+  expect(service.charged).toBeLessThanOrEqual(6);
+  expect(text).toContain('What is new shows from the check after the first complete one on.');
+});
+
 test('its own maxCredits and maxAds bound a check, which then names only what it read', async ({
   upstream,
   server,
@@ -239,7 +252,7 @@ test('watches several searches together, and a collection', async ({ upstream, s
     { new: [adOf(700).id], changed: [], gone: [gone?.id], complete: true },
     { new: [service.ads[4]?.id], changed: [], gone: [gone?.id], complete: true },
   ]);
-  expect((await server.call('watch_ads')).text).toContain('"all ads (in 2 parts)"');
+  expect((await server.call('watch_ads')).text).toContain(`"all ads; split: [{'part':0},{'part':1}]"`);
 });
 
 test('wrong use is named before anything is spent', async ({ upstream, server }) => {
