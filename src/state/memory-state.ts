@@ -318,11 +318,9 @@ export class MemoryDatasets implements Datasets {
   /** Gives away all that a tenant has, which is then kept elsewhere. */
   take(tenantId: string): { records: DatasetRecord[]; own: RecordTable } {
     const dataset = this.#datasetOf(tenantId);
-    const own = this.#own.table(tenantId);
-    this.#own.forget(tenantId);
     this.#bytes -= dataset?.bytes ?? 0;
     this.#datasets.delete(tenantId);
-    return { records: [...(dataset?.records() ?? [])], own };
+    return { records: [...(dataset?.records() ?? [])], own: this.#own.take(tenantId) };
   }
 
   has(tenantId: string): boolean {

@@ -151,9 +151,12 @@ export class MemoryRecords {
     return this.#tables.get(tenantId) ?? new RecordTable();
   }
 
-  forget(tenantId: string): void {
-    this.#bytes -= this.table(tenantId).bytes;
+  /** Gives away what a tenant keeps. */
+  take(tenantId: string): RecordTable {
+    const table = this.table(tenantId);
+    this.#bytes -= table.bytes;
     this.#tables.delete(tenantId);
+    return table;
   }
 }
 

@@ -46,14 +46,6 @@ describeEveryStore('the state of replicas', (_, { driver }) => {
       return replica.state({ ...options, now: Date.now }).ledger;
     }));
   cursorsSuite('in it', async () => (await openState()).cursorsOf);
-  cursorsSuite('of another replica', async () => {
-    const service = randomUUID();
-    const [one, other] = [await openState(service), await openState(service)];
-    return (tenantId) => ({
-      remember: (...args) => one.cursorsOf(tenantId).remember(...args),
-      recall: (...args) => other.cursorsOf(tenantId).recall(...args),
-    });
-  });
   datasetSuite('in it', async () => (await openReplica()).datasets());
   ownRecordsSuite('in it', async () => {
     const service = randomUUID();
