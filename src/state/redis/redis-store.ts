@@ -65,8 +65,8 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
     },
     itemsSince: async (name, after) => {
       const limits = [after, partLimits.items, partLimits.bytes].map(String);
-      const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer[], ...Buffer[]];
-      return about.length === 0 ? undefined : partOf(pairs(about), found);
+      const [about, ...found] = (await run(sinceScript, keysOf(name), limits)) as [Buffer, ...Buffer[]];
+      return partOf(JSON.parse(String(about)), found);
     },
     isTight: () => memory.isTight(),
     refuses: (error) => {
@@ -82,25 +82,17 @@ function seenIn(reply: unknown): Seen {
   return version ? { now, found: { version: String(version), body: body ?? undefined } } : { now };
 }
 
-function partOf(about: Map<string, string>, found: readonly Buffer[]): ItemsPart {
+function partOf(about: Record<string, string>, found: readonly Buffer[]): ItemsPart | undefined {
+  const { epoch, seq, floor, bytes: _, ...gone } = about;
+  if (epoch === undefined) return undefined;
   const items: ItemsPart['items'] = [];
   for (let at = 0; at < found.length; at += 3)
     items.push({ id: String(found[at]), seq: Number(found[at + 1]), body: found[at + 2] as Buffer });
-  const gone = [...about].flatMap(([key, count]) => (key.startsWith('gone:') ? [[key.slice(5), Number(count)]] : []));
-  const seq = Number(about.get('seq'));
   return {
-    epoch: about.get('epoch') ?? '',
-    items,
-    floor: Number(about.get('floor')),
-    gone: Object.fromEntries(gone),
-    isLast: (items.at(-1)?.seq ?? seq) === seq,
+    ...{ epoch, items, floor: Number(floor) },
+    gone: Object.fromEntries(Object.entries(gone).map(([name, count]) => [name.replace('gone:', ''), Number(count)])),
+    isLast: (items.at(-1)?.seq ?? Number(seq)) === Number(seq),
   };
-}
-
-function pairs(list: readonly Buffer[]): Map<string, string> {
-  const found = new Map<string, string>();
-  for (let at = 0; at < list.length; at += 2) found.set(String(list[at]), String(list[at + 1]));
-  return found;
 }
 
 /** A Lua script, which Redis runs in one step. */
@@ -167,7 +159,9 @@ const itemsScript = script(
 /** KEYS: about, bodies, order. ARGV: after which number, how many, how many bytes. */
 const sinceScript = script(`
 local found = redis.call('ZRANGE', KEYS[3], '(' .. ARGV[1], '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
-local reply, bytes = { redis.call('HGETALL', KEYS[1]) }, 0
+local about, all, bytes = {}, redis.call('HGETALL', KEYS[1]), 0
+for i = 1, #all, 2 do about[all[i]] = all[i + 1] end
+local reply = { cjson.encode(about) }
 for i = 1, #found, 2 do
   local body = redis.call('HGET', KEYS[2], found[i])
   for _, part in ipairs({ found[i], found[i + 1], body }) do reply[#reply + 1] = part end
