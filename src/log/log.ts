@@ -112,9 +112,9 @@ export function keyMasker(key = ''): <Value>(value: Value, text?: string) => Val
 /** Characters of keys and of their escapes. */
 const inKey = String.raw`[\w.~%&\\#;{}+/=-]`;
 /** Characters that nobody sees, those beyond the first plane by their last half. */
-const hidden16 = String.raw`[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud82f\ud834\udb40-\udb43][\udc00-\udfff]`;
+const hidden16 = String.raw`[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud82f\ud834\udb40-\udb43][\udc00-\udfff]`;
 /** Between characters of a key. Most are ASCII, and the engine sees that first. The Kelvin sign is a letter in lower case. */
-const hiddenInKey = new RegExp(String.raw`[^\n\t -~](?:(?<=\u212a)|(?<=${hidden16})(?=${inKey})(?<=${inKey}[^ -~]*))`);
+const hiddenInKey = new RegExp(String.raw`[^\0-~](?:(?<=\u212a)|(?<=${hidden16})(?=${inKey})(?<=${inKey}[^ -~]*))`);
 
 /** All keys of the service are made of these. */
 const usualKey = /^[\w.~-]+$/;
