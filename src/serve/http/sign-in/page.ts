@@ -135,7 +135,7 @@ ${wrong('budget')}
 <ul>
 <li>It is sealed into the tokens that the app gets, which only this server can open. It is not stored here, and the app cannot read it.</li>
 <li>Whoever has those tokens can use your key through this server, and spend credits up to the budget, until the connection ends: when the app ends it, 30 days after its last renewal, or when the key is revoked.</li>
-<li>The name above is what the app calls itself. Nobody has verified it. Go on only if you have just asked for this connection yourself, and know where the answer goes.</li>
+<li>The name above is unverified: it is what the app calls itself. Go on only if you have just asked for this connection yourself, and know where the answer goes.</li>
 </ul>
 </section>`;
   const title = `Connect ${name ?? 'an app'} – Ad Library`;

@@ -105,12 +105,11 @@ export function createTokens(options: TokensOptions): Tokens {
     const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
     return seal.close(kind, JSON.stringify(whole)).toString('base64url');
   };
-  /** A token of another kind, another secret, another resource or a time that has passed is none. */
+  /** A token of another kind, another secret or another resource is none. */
   const read = (kind: Kind, token: string): Content | undefined => {
     const text = seal.open(kind, Buffer.from(token, 'base64url'));
     const content = text && (parseJson(String(text)) as Content);
-    const isGood = content && content.a === resource && content.e > now() && !ended.has(content.f);
-    return isGood ? content : undefined;
+    return content && content.a === resource && !ended.has(content.f) ? content : undefined;
   };
   const credentialsIn = ({ k, b, f }: Content) => ({
     apiKey: k,
@@ -118,7 +117,7 @@ export function createTokens(options: TokensOptions): Tokens {
     connection: { id: f, budget: b },
   });
 
-  /** Renews a connection with what has been renewed as often as it has; what comes a second time ends it. */
+  /** Renews a connection with what has been renewed as often as it has; what comes a second time ends it, however late. */
   const renew = async (content: Content): Renewed => {
     const at = now();
     const credentials = credentialsIn(content);
@@ -126,6 +125,7 @@ export function createTokens(options: TokensOptions): Tokens {
       const { [content.f]: found, ...others } = all;
       if (found === undefined) return { result: false };
       if (found.renewed !== content.n) return { next: others, result: false };
+      if (content.e <= at) return { result: false };
       return { next: { ...others, [content.f]: { renewed: content.n + 1, at } }, result: true };
     });
     if (!isRenewed) return undefined;
@@ -172,7 +172,7 @@ export function createTokens(options: TokensOptions): Tokens {
     },
     credentials: async (token) => {
       const content = read('access', token);
-      if (content === undefined) return undefined;
+      if (content === undefined || content.e <= now()) return undefined;
       const credentials = credentialsIn(content);
       const all = await connections.read(credentials.tenantId);
       return all?.[content.f] && credentials;

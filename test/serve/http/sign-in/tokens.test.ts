@@ -68,6 +68,21 @@ test('what was used at one replica is used at all, and what is used again there 
   expect(await redeem(code, one)).toBeUndefined();
 });
 
+test('a code or a refresh token that was used ends its connection even if it comes when its time is over', async () => {
+  const { clock, tokens, grant, redeem } = open();
+  for (const late of [2 * minute, 20 * day]) {
+    const code = await tokens.open(grant);
+    const first = (await redeem(code))?.answer;
+    const second = (await tokens.refresh(first?.refresh_token ?? '', 'client'))?.answer;
+    clock.now += late;
+    const third = late > day ? (await tokens.refresh(second?.refresh_token ?? '', 'client'))?.answer : second;
+    expect(await tokens.credentials(third?.access_token ?? '')).toBeDefined();
+    clock.now += late;
+    expect(await (late > day ? tokens.refresh(first?.refresh_token ?? '', 'client') : redeem(code))).toBeUndefined();
+    expect(await tokens.refresh(third?.refresh_token ?? '', 'client')).toBeUndefined();
+  }
+});
+
 test('another secret, another address and a state that was lost or is an earlier copy let nobody in', async () => {
   const { kept, replica, tokens, connect } = open();
   const { access_token: access, refresh_token: refresh } = await connect();
