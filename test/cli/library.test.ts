@@ -149,7 +149,7 @@ describe('an import', () => {
     const file = join(folder, 'pages.jsonl');
     await writeFile(file, good);
     const { err } = await run(['import', file, ...at(database)], { watched: true });
-    expect(err).toBe(`\r${file}  ${'█'.repeat(24)} 100 %  0.0 MB\n${file}: 0 ads and 1 page\n`);
+    expect(err).toBe(`\r${file}  ${'█'.repeat(24)} 100%  0.0 MB\n${file}: 0 ads and 1 page\n`);
   });
 
   test('of a file that is not there, or is a folder, says which word was wrong', async ({ folder, database }) => {

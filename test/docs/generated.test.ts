@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { withExamples } from '../../scripts/docs/examples.ts';
 import { withHosts } from '../../scripts/docs/hosts-table.ts';
@@ -70,6 +70,20 @@ test('README’s figures are those of the benchmarks, to the hundred', () => {
 
 test('README’s links are those of the script', () => {
   expect(withInstallLinks(readme)).toBe(readme);
+});
+
+test('what troubleshooting quotes is what the server says', () => {
+  const files = readdirSync(new URL('../../src', import.meta.url), { recursive: true, encoding: 'utf8' });
+  const sources = files
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => read(`src/${file.replaceAll('\\', '/')}`))
+    .join('\n');
+  const cells = read('docs/troubleshooting.md')
+    .split('\n')
+    .map((line) => line.split('|')[1] ?? '');
+  const quoted = cells.flatMap((cell) => [...cell.matchAll(/"([^"…]+?) ?…?"/g)].map(([, text = '']) => text));
+  expect(quoted.length).toBeGreaterThan(15);
+  expect(quoted.filter((text) => !sources.includes(text))).toEqual([]);
 });
 
 test('the sessions are those that the demo gives', async () => {

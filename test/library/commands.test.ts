@@ -104,9 +104,9 @@ test('a served demo answers its key, and serves its pictures', async () => {
 
 test('the progress bar grows with the bytes read', () => {
   const name = 'ads.jsonl';
-  expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl  ························   0 %  0.0 MB');
-  expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl  ████████████············  50 %  0.5 MB');
-  expect(progressLine({ name, bytes: 2 ** 21, of: 2 ** 20 })).toContain('100 %');
+  expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl  ························   0%  0.0 MB');
+  expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl  ████████████············  50%  0.5 MB');
+  expect(progressLine({ name, bytes: 2 ** 21, of: 2 ** 20 })).toContain('100%');
   expect(progressLine({ name: 'standard input', bytes: 2 ** 20, of: undefined })).toBe('standard input  1.0 MB');
   expect(keysText([])).toContain('library key create');
 });

@@ -267,7 +267,7 @@ export function progressLine({ name, bytes, of }: ImportProgress): string {
   if (!of) return `${name}  ${read}`;
   const share = Math.min(1, bytes / of);
   const bar = '█'.repeat(Math.floor(share * barWidth)).padEnd(barWidth, '·');
-  return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)} %  ${read}`;
+  return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)}%  ${read}`;
 }
 
 const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
