@@ -536,9 +536,10 @@ function callAllowance(own: Bounded, budgets: readonly Limit[]): CallAllowance {
       if (size === 0) throw overMaxCredits({ problem: leftText(maxCredits, used(account)) }, maxCredits);
       for (const { ledger, account: id, budget, of } of budgets) {
         if (budget === undefined) continue;
-        const spent = used(await ledger.read(id));
+        const account = await ledger.read(id);
+        const spent = used(account);
         size = Math.min(size, sizeWithin(budget - spent));
-        const failure = { kind: 'credit_budget' as const, problem: leftText(budget, spent), sent: false };
+        const failure = { kind: 'credit_budget' as const, problem: leftText(budget, spent, account.day), sent: false };
         if (size === 0) throw of === 'connection' ? overConnection(failure) : new AdLibraryError(failure);
       }
       return size;
@@ -582,5 +583,5 @@ const copyPrices = (from: Prices, to: Prices) => {
   for (const [name, table] of from) to.set(name, structuredClone(table));
 };
 
-const leftText = (limit: number, spent: number) =>
-  `Of ${limit} credits ${Math.round(spent * 1e6) / 1e6} are spent or reserved, and no page is sure to cost as little as the rest.`;
+const leftText = (limit: number, spent: number, day?: string) =>
+  `Of ${limit} credits${day === undefined ? '' : ` for ${day} (UTC)`} ${Math.round(spent * 1e6) / 1e6} are spent or reserved, and no page is sure to cost as little as the rest.`;
