@@ -34,7 +34,9 @@ export async function callOnce({ tool, args = '{}', flags: _, options }: CallJob
   const { json, out, force } = options as { json?: boolean; out?: string; force?: boolean };
   checkTool(tool, config);
   if (out !== undefined) await checkFile(out, { tool, force });
-  const given = readJson(args === '-' ? await textOf(call.stdin) : args);
+  const text = args === '-' ? await Promise.race([textOf(call.stdin), call.stopRequested]) : args;
+  if (typeof text !== 'string') return 1;
+  const given = readJson(text);
   // The text is the same in every form, and only this one has the data, too.
   const app = await openApp({
     config: { ...config, output: 'both' },
@@ -59,17 +61,17 @@ export async function callOnce({ tool, args = '{}', flags: _, options }: CallJob
       signal: cancel.signal,
       ...(onProgress && { onProgress: ({ message }) => onProgress(message) }),
     });
-    const text = result.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
+    const written = result.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
     const data = result.isError ? result._meta?.['ad-library/error'] : result.structuredContent;
-    await print(json ? `${printable(JSON.stringify(data))}\n` : `${shown(text)}\n`);
+    await print(json ? `${printable(JSON.stringify(data))}\n` : `${shown(written)}\n`);
     if (result.isError) {
-      if (json) say(`ad-library-mcp: ${text}\n`);
+      if (json) say(`ad-library-mcp: ${written}\n`);
       return 1;
     }
     const write = fileIn(result, app);
     if (out === undefined) {
       if (write && result.structuredContent?.file === undefined)
-        say('ad-library-mcp: the result holds a file that ends with this call; --out FILE writes it\n');
+        say('ad-library-mcp: the result holds a picture or a file, which ends with this call; --out FILE writes it\n');
       return 0;
     }
     if (write === undefined) {

@@ -125,16 +125,28 @@ async function stdio({ config, problems }: HostSettings): Promise<number> {
 
 async function call(job: CallJob, config: Config): Promise<number> {
   const { callOnce } = await import('./call.ts');
+  const { stdin, stdout, stderr } = process;
+  let progress = '';
   const code = await callOnce(job, {
     config,
     log: createLog(config.logLevel, say),
-    stdin: process.stdin,
-    print: (text) => new Promise((resolve) => process.stdout.write(text, () => resolve())),
+    stdin,
+    print: (text) => {
+      if (progress !== '') say('\n');
+      return new Promise((resolve) => stdout.write(text, () => resolve()));
+    },
     say,
     stopRequested: stopRequested(),
     drainMs: drainDeadline,
-    ...(process.stderr.isTTY && { onProgress: (message) => say(`\r${message}`) }),
+    ...(stderr.isTTY && {
+      onProgress: (message) => {
+        // In one line, of which nothing is left over.
+        say(`\r${message.padEnd(progress.length)}`);
+        progress = message;
+      },
+    }),
   }).catch(explain);
+  await new Promise<void>((resolve) => stderr.write('', () => resolve()));
   // Standard input may still be open, and nothing else waits for it.
   process.exit(code);
 }

@@ -120,6 +120,15 @@ describe('a call from a shell', () => {
     expect(spent).toMatchObject({ charged: service.charged, day: new Date().toISOString().slice(0, 10) });
   });
 
+  test('ends when it is asked to while it waits for its arguments', async () => {
+    const waiting = start(['call', 'whoami', '-']);
+    const again = setInterval(() => waiting.child.kill('SIGTERM'), 300);
+    const { code, stdout } = await waiting.ended;
+    clearInterval(again);
+    expect(stdout).toBe('');
+    expect([1, null]).toContain(code);
+  });
+
   test('returns what it has when it is asked to end', async () => {
     const { service, start, upstream } = await serviceOf(500);
     service.price = () => 1;
