@@ -5,6 +5,7 @@ import { parseJson, withDeadline } from '../../../api/call.ts';
 import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pictures/fetch-picture.ts';
 import { sanitizeLine } from '../../../present/safe-text.ts';
 import { createSeal } from '../../../state/store/seal.ts';
+import { Places } from '../../limits.ts';
 
 /** A program that asks for a connection. Only its host is known, not that its name is true. */
 export interface Client {
@@ -47,8 +48,8 @@ const maxUriLength = 500;
 /** Of all redirect addresses of a registration, because its id is part of every address and request. */
 const maxUris = 2000;
 
-/** Of a metadata document: bytes, milliseconds, how many at once, how many in a minute for all and for one address. */
-const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, perMinute: 60, perAddress: 40 };
+/** Of metadata documents: bytes, milliseconds, how many at once and how long others wait, how many in a minute for all and for one address. */
+const limits = { bytes: 5 * 1024, ms: 5000, atOnce: 4, waitMs: 15_000, perMinute: 60, perAddress: 40 };
 const keptMs = 600_000;
 const maxKept = 1000;
 /** Names that do not exist and those inside are answered at the same time, so that nobody learns which of both it is. */
@@ -70,6 +71,7 @@ export function createClients(options: ClientsOptions): Clients {
   const seal = createSeal({ secret, use: 'sign-in' });
   const documents = new LRUCache<string, Client>({ max: maxKept, ttl: keptMs, ttlResolution: 0, perf: { now } });
   const inFlight = new Map<string, ReturnType<Clients['find']>>();
+  const slots = new Places(limits.atOnce);
   const openAgent = options.openAgent ?? openPublicAgent;
   let agent: Promise<GuardedAgent> | undefined;
 
@@ -82,15 +84,15 @@ export function createClients(options: ClientsOptions): Clients {
   };
 
   const fetched = async (url: URL): ReturnType<Clients['find']> => {
-    const answerAt = performance.now() + notPublicMs;
     agent ??= openAgent();
     try {
-      const text = await documentAt(url, await agent, options.userAgent);
+      const opened = await agent;
+      const request = () => documentAt(url, opened, options.userAgent);
+      const text = await slots.with(AbortSignal.timeout(limits.waitMs), request);
       const client = clientIn(text, url);
       if (!('problem' in client)) documents.set(url.href, client);
       return client;
-    } catch (error) {
-      if ((error as Error).name === 'NotPublic') await delay(Math.max(0, answerAt - performance.now()));
+    } catch {
       return { problem: `Its description at ${url.host} could not be read.` };
     }
   };
@@ -127,13 +129,16 @@ export function createClients(options: ClientsOptions): Clients {
     async find(id, address) {
       const url = documentUrl(id);
       if (url === undefined) return registeredClient(id) ?? { problem: 'This server does not know the app that asks.' };
-      const known = documents.get(url.href) ?? inFlight.get(url.href);
-      if (known) return known;
+      const known = () => documents.get(url.href) ?? inFlight.get(url.href);
+      const before = known();
+      if (before) return before;
       const msLeft = (await tooMany(`of ${address}`, limits.perAddress)) ?? (await tooMany('in all', limits.perMinute));
-      if (msLeft !== undefined || inFlight.size >= limits.atOnce) {
-        const retryAfter = Math.max(1, Math.ceil((msLeft ?? limits.ms) / 1000));
+      if (msLeft !== undefined) {
+        const retryAfter = Math.max(1, Math.ceil(msLeft / 1000));
         return { problem: 'Too many apps that this server does not know yet have asked just now.', retryAfter };
       }
+      const meanwhile = known();
+      if (meanwhile) return meanwhile;
       const finding = fetched(url).finally(() => inFlight.delete(url.href));
       inFlight.set(url.href, finding);
       return finding;
@@ -162,15 +167,15 @@ function documentUrl(id: string): URL | undefined {
 const plainHost = /^(?:[a-z\d.-]+|\[[\da-f:]+\])$/;
 
 async function documentAt({ origin, pathname, search }: URL, agent: GuardedAgent, userAgent: string): Promise<string> {
+  const answerAt = performance.now() + notPublicMs;
   return withDeadline({ signals: [], ms: limits.ms }, async (signal) => {
     const headers = { accept: 'application/json', 'user-agent': userAgent };
-    const { statusCode, body } = await agent.request({
-      origin,
-      path: pathname + search,
-      method: 'GET',
-      headers,
-      signal,
-    });
+    const asSlow = async (error: Error) => {
+      if (error.name === 'NotPublic') await delay(answerAt - performance.now(), undefined, { signal });
+      throw error;
+    };
+    const request = { origin, path: pathname + search, method: 'GET', headers, signal } as const;
+    const { statusCode, body } = await agent.request(request).catch(asSlow);
     const parts: Uint8Array[] = [];
     try {
       if (statusCode !== 200) throw new Error('no document');
