@@ -44,8 +44,11 @@ async def research(client: Client) -> None:
         print(f"  {part['filters']['displayFormat'][0]}: {part['total']}")
 
     estimate = (await call(client, "gather_ads", filters=QUESTION, maxCredits=0))["estimate"]
-    price = "a price not known yet" if estimate["credits"] is None else f"about {estimate['credits']} credits"
-    print(f"Reading them takes {estimate['pages']} calls at {price}, and no more than {MAX_CREDITS} credits.")
+    if estimate["credits"] is not None:
+        price = f"about {estimate['credits']} credits"
+    else:  # until more prices were seen
+        price = f"at most {estimate['atMost']} credits" if "atMost" in estimate else "a price not known yet"
+    print(f"Reading them takes {estimate['pages']} calls and {price}; the limit is {MAX_CREDITS}.")
 
     gathered = await call(client, "gather_ads", filters=QUESTION, maxCredits=MAX_CREDITS)
     while gathered["stopped"] == "deadline":  # goes on where it stopped; nothing is paid twice

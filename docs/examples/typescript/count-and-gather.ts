@@ -27,7 +27,12 @@ interface Gathered {
   read: number;
   complete: boolean;
   stopped: string;
-  estimate?: { pages: number | null; credits: number | null };
+  estimate?: Estimate;
+}
+interface Estimate {
+  pages: number | null;
+  credits: number | null;
+  atMost?: number;
 }
 interface Queried {
   columns: string[];
@@ -53,8 +58,7 @@ async function research(): Promise<void> {
   for (const part of counted.counts) console.log(`  ${part.filters.displayFormat[0]}: ${part.total}`);
 
   const { estimate } = await call<Gathered>('gather_ads', { filters, maxCredits: 0 });
-  const price = estimate?.credits == null ? 'a price not known yet' : `about ${estimate.credits} credits`;
-  console.log(`Reading them takes ${estimate?.pages} calls at ${price}, and no more than ${maxCredits} credits.`);
+  console.log(`Reading them takes ${estimate?.pages} calls and ${priceOf(estimate)}; the limit is ${maxCredits}.`);
 
   let gathered = await call<Gathered>('gather_ads', { filters, maxCredits });
   // It continues where it stopped, and pays nothing twice.
@@ -64,6 +68,12 @@ async function research(): Promise<void> {
   const { columns, rows, coverage } = await call<Queried>('query_ads', { sql: byFormat }); // free, as often as you like
   for (const row of [columns, ...rows]) console.log(`  ${row.join(' | ')}`);
   console.log(`What this rests on: ${JSON.stringify(coverage)}`);
+}
+
+function priceOf({ credits, atMost }: Partial<Estimate> = {}): string {
+  if (credits != null) return `about ${credits} credits`;
+  // Until more prices were seen.
+  return atMost === undefined ? 'a price not known yet' : `at most ${atMost} credits`;
 }
 
 try {
