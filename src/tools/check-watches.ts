@@ -35,7 +35,7 @@ export const checkWatches = defineListTool({
   keepsRecords: true,
   showsBoard: true,
   forBoard: (data) => {
-    const { watches } = data as { watches: WatchCheck[] };
+    const { watches } = data as { watches: ReturnType<typeof viewCheck>['data'][] };
     const ids = watches.flatMap((watch) => [...(watch.new ?? []), ...(watch.changed ?? [])]);
     return ids.length > 0
       ? { ids: [...new Set(ids)] }
@@ -59,15 +59,11 @@ export const checkWatches = defineListTool({
   },
 });
 
-/** What the board reads of a check. */
-interface WatchCheck extends Record<'new' | 'changed', string[] | null> {
-  gathering?: string;
-}
-
 interface Checked {
   watch: Watch;
-  /** Why it read no more. */
+  /** Why it read no more, and whether that ended the call before its turn. */
   stop: Stop;
+  isSkipped: boolean;
   /** Undefined where it was not read at all. */
   gathered?: Gathered | undefined;
   /** Undefined where nothing came of it. */
@@ -92,7 +88,7 @@ async function checkAll(chosen: readonly Watch[], maxCredits: number, context: T
     const key = questionKey(request.question);
     const known = complete.get(key);
     const start = `watch ${checked.length + 1} of ${chosen.length}: `;
-    const read = (): Promise<Pick<Checked, 'stop' | 'gathered'>> =>
+    const read = (): Promise<{ stop: Stop; gathered?: Gathered }> =>
       gatherAnew(request, before, { ...context, ...progressOf(context, start, adsRead) }).then(
         (gathered) => ({ stop: gathered.stop, gathered }),
         (error) => ({ stop: stopOf(error, context) }),
@@ -102,7 +98,7 @@ async function checkAll(chosen: readonly Watch[], maxCredits: number, context: T
     if (gathered && gathered !== known) left -= gathered.spent;
     adsRead += gathered?.brought.size ?? 0;
     if (gathered && check?.complete) complete.set(key, gathered);
-    checked.push({ watch, stop, gathered, check });
+    checked.push({ watch, stop, isSkipped: !known && ended !== undefined, gathered, check });
     ended ??= endOf(stop);
   }
   const isShort = ({ stop: { reason }, watch }: Checked) =>
@@ -172,7 +168,8 @@ function viewChecks(
   };
 }
 
-function viewCheck({ watch, stop, gathered, check }: Checked, max: number, context: ToolContext) {
+function viewCheck(one: Checked, max: number, context: ToolContext) {
+  const { watch, stop, gathered, check } = one;
   const { gathering, complete = false, since, changes } = check ?? {};
   const compared = check ? since : watch.complete[0];
   const ids = { new: changes?.fresh, changed: changes?.updated, gone: complete ? changes?.gone : undefined };
@@ -184,9 +181,9 @@ function viewCheck({ watch, stop, gathered, check }: Checked, max: number, conte
   const data = {
     name: watch.name,
     ...{ new: listed(ids.new), changed: listed(ids.changed), gone: listed(ids.gone) },
-    ...(more.length > 0 && { more: Object.fromEntries(more) }),
+    ...(more.length > 0 && { more: Object.fromEntries(more) as Partial<Record<'new', number>> }),
     ...{ found, read, complete, ...stopped },
-    ...(gathered && problem && { problem }),
+    ...(problem && !one.isSkipped && { problem }),
     since: compared ? isoTime(compared.at) : null,
     ...(gathering && { gathering: gathering.id }),
   };
@@ -198,16 +195,13 @@ function viewCheck({ watch, stop, gathered, check }: Checked, max: number, conte
   const news = counts ? `${counts.join(', ')} since ${minute(isoTime(since.at))}; ` : '';
   const size = `${count(read, 'ad')} read${found === null ? '' : ` of ${found} found`}`;
   const state = complete ? 'complete' : `not complete, stopped: ${stop.reason}`;
-  const head = [
-    `${quote(watch.name)}: ${news}${size}, ${state}.`,
-    ...notesOn({ watch, stop, gathered, check }),
-    data.problem,
-  ];
+  const head = [`${quote(watch.name)}: ${news}${size}, ${state}.`, ...notesOn(one), data.problem];
   const lines = [
     head.filter(Boolean).join(' '),
     ...changedLines({ ...(ids.changed && { updated: ids.changed }), ...(ids.gone && { gone: ids.gone }) }),
-    more.length > 0 &&
-      `All ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since?.gathering}'`,
+    data.more?.new &&
+      context.offers('query_ads') &&
+      `All new ids: query_ads: SELECT adId FROM gathered WHERE gatheringId = '${gathering?.id}' EXCEPT SELECT adId FROM gathered WHERE gatheringId = '${since?.gathering}'`,
   ];
   return { data, text: lines.filter(Boolean).join('\n') };
 }
@@ -235,9 +229,14 @@ function notesOn({ watch, stop, gathered, check }: Checked): (string | false | u
 const minTokens = 200;
 
 /** The new ads as a brief list, as many as fit. */
-function newAdsText(ids: readonly string[], contents: DatasetContents, tokens: number, { now }: ToolContext): string {
-  const left = (shown: number) =>
-    ids.length > shown ? `\n${count(ids.length - shown, 'new ad')} more: query_ads shows any of them.` : '';
+function newAdsText(
+  ids: readonly string[],
+  contents: DatasetContents,
+  tokens: number,
+  { now, offers }: ToolContext,
+): string {
+  const how = offers('query_ads') ? ': query_ads shows any of them' : '';
+  const left = (shown: number) => (ids.length > shown ? `\n${count(ids.length - shown, 'new ad')} more${how}.` : '');
   if (tokens < minTokens) return left(0).trimStart();
   const wanted = new Set(ids.slice(0, Math.ceil(tokens / 20)).map(idKey));
   const ads = contents.ads.filter(({ id }) => wanted.has(idKey(id))).map(objectOf);

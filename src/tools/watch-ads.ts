@@ -96,23 +96,16 @@ export function namedWatches(watches: readonly Watch[], names: readonly string[]
   });
 }
 
-interface WatchView extends Pick<Watch, 'name' | 'filters' | 'split' | 'collectionId' | 'maxAds' | 'maxCredits'> {
-  /** `filters` and `split` did not fit. */
-  shortened?: true;
-  checkedAt: string | null;
-  ads: number | null;
-  complete: boolean | null;
-}
-
 /** Filters are left out where all of them take more than so many tokens. */
-function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
+function viewsOf(watches: readonly Watch[], tokens: number) {
   let left = tokens;
   return watches.map(({ name, filters, split, collectionId, maxAds, maxCredits, last }) => {
     const question = { ...(filters && { filters }), ...(split && { split }) };
     left -= estimateTokens(JSON.stringify(question)) + 80;
     return {
       name,
-      ...(left > 0 ? question : { shortened: true }),
+      ...(left > 0 && question),
+      ...(left <= 0 && { shortened: true }),
       ...(collectionId && { collectionId }),
       ...(maxAds !== undefined && { maxAds }),
       maxCredits,
@@ -123,7 +116,8 @@ function viewsOf(watches: readonly Watch[], tokens: number): WatchView[] {
   });
 }
 
-function watchText({ name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...about }: WatchView): string {
+function watchText(watch: ReturnType<typeof viewsOf>[number]): string {
+  const { name, checkedAt, ads, complete, maxAds, maxCredits, shortened, ...about } = watch;
   const { filters = {}, split, collectionId = null } = about;
   const parts = split ? `; split: ${JSON.stringify(split)}` : '';
   const asks = shortened
