@@ -6,7 +6,7 @@ import { serveHttp } from '../support/process.ts';
 import { startService } from '../support/service.ts';
 
 const uri = 'ui://ad-library/board';
-const showing = ['search_ads', 'gather_ads', 'view_ads', 'list_collection_items'];
+const showing = ['search_ads', 'gather_ads', 'view_ads', 'check_watches', 'list_collection_items'];
 const csp = { connectDomains: [], resourceDomains: [], frameDomains: [], baseUriDomains: [] };
 
 /** The board as any client finds it, whatever it announced. */
@@ -14,7 +14,7 @@ async function findsBoard(client: TestClient): Promise<void> {
   const meta = new Map((await client.listTools()).map((tool) => [tool.name, (tool as { _meta?: object })._meta]));
   for (const name of showing) expect(meta.get(name)).toEqual({ ui: { resourceUri: uri }, 'ui/resourceUri': uri });
   for (const name of ['board_ads', 'board_pictures']) expect(meta.get(name)).toEqual({ ui: { visibility: ['app'] } });
-  expect([...meta.values()].filter((value) => value !== undefined)).toHaveLength(6);
+  expect([...meta.values()].filter((value) => value !== undefined)).toHaveLength(showing.length + 2);
 
   expect(await client.resources()).toContainEqual(
     expect.objectContaining({
