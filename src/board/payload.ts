@@ -84,7 +84,8 @@ export interface BoardContext {
   nextIsMost?: boolean;
   estimate?: BoardEstimate;
   totalHits?: number;
-  collections?: { id: string; name?: string }[];
+  /** Those that take ads. */
+  collections?: { id: string; name?: string; ads?: number }[];
   added?: boolean;
   receipt?: { charged: number | null; remaining: number | null };
   isDemo?: boolean;

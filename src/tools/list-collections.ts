@@ -9,6 +9,10 @@ const views: ItemViews<CollectionView> = {
   text: collectionListText,
 };
 
+/** The document does not say what a collection takes: one that says pages, or holds pages alone, is none of ads. */
+const takesAds = ({ type, defaultType, adCount, pageCount }: CollectionView): boolean =>
+  ![type, defaultType].includes('pages') && !(adCount === 0 && (pageCount ?? 0) > 0);
+
 /** The API does not page its list of collections; only a result that was cut to fit has a cursor. */
 export const listCollections = defineListTool({
   name: 'list_collections',
@@ -18,7 +22,9 @@ export const listCollections = defineListTool({
   example: () => ({}),
   operations: ['listCollections'],
   forBoard: (data) => ({
-    collections: (data as { items: CollectionView[] }).items.map(({ id, name }) => ({ id, ...(name && { name }) })),
+    collections: (data as { items: CollectionView[] }).items
+      .filter(takesAds)
+      .map(({ id, name, adCount }) => ({ id, ...(name && { name }), ...(adCount !== undefined && { ads: adCount }) })),
   }),
   input: z.strictObject({ cursor }),
   output: z.looseObject({ items: z.array(CollectionView), ...paging }),

@@ -122,7 +122,7 @@ inChromium('copy that means harm', { timeout: 60_000 }, () => {
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').waitFor();
     const subtitle = await shown.board.locator('#subtitle').textContent();
-    expect(subtitle).toBe('“evil <b>x” · countries US, DE · more {"toString":1}');
+    expect(subtitle).toBe('“evil <b>x” · in United States, Germany · more {"toString":1}');
   });
 
   test('reaches the conversation by no way', async () => {

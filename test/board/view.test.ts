@@ -81,6 +81,20 @@ inChromium('the board in a host', () => {
     expect(shown.calls.filter(({ name }) => name !== 'board_pictures')).toHaveLength(calls);
   });
 
+  test('offers no filter that leaves nothing, and a way back where a choice that is taken away does', async () => {
+    const shown = await boards.show(gathered);
+    await reads(shown, '90 ads');
+    await shown.board.getByRole('button', { name: /^All filters/ }).click();
+    await chip(shown, 'United States').click();
+    expect(await chip(shown, 'Running').count()).toBe(0);
+    await chip(shown, 'Germany').click();
+    await chip(shown, 'Running').click();
+    await chip(shown, 'Germany').click();
+    await reads(shown, '0 of 90 ads');
+    await button(shown, 'Clear filters').click();
+    await reads(shown, '90 ads');
+  });
+
   test('shows labels, and filters by their values', async () => {
     const server = await boards.server;
     await server.call('gather_ads', { maxAds: 90, maxCredits: 50 });
@@ -245,8 +259,10 @@ inChromium('what can be done on the board', () => {
     await shown.board.getByLabel('Select: Offer 2').check();
     const { data } = await (await boards.service.start()).call('list_collections');
     const { name = '', id } = data.items[0] ?? {};
-    for (const outcome of ['2 ads saved.', '2 ads saved, all of them there already.']) {
+    for (const outcome of ['2 ads saved to Saved ads.', '2 ads saved to Saved ads, all of them there already.']) {
       await button(shown, 'Save …').click();
+      await shown.board.getByRole('dialog').getByRole('button', { name }).waitFor();
+      expect(await shown.board.getByRole('dialog').getByRole('button', { name: 'Saved pages' }).count()).toBe(0);
       await shown.board.getByRole('dialog').getByRole('button', { name }).click();
       await status(shown, outcome);
     }

@@ -1,8 +1,8 @@
 import { isWord, sanitizeLine } from '../../present/safe-text.ts';
-import type { BoardContext, BoardEstimate } from '../payload.ts';
+import type { BoardAd, BoardContext, BoardEstimate } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { type Problem, problemOf, type SortName, sortNames, sortTitle, type View, wholeOf } from './state.ts';
-import { count, day, number } from './words.ts';
+import { count, country, day, label, number } from './words.ts';
 
 /** What stands above and below the ads: title, sorting, status, and what can be done with the selected ones. */
 export function createFrame(view: View): { draw(): void } {
@@ -93,7 +93,7 @@ function subtitle({ state }: View): string {
   const { args, gathering, context, coming, missing, asOf } = state;
   const { totalHits } = context;
   const parts = [
-    ...filterWords(args.filters),
+    ...filterWords(args.filters, state.ads),
     gathering &&
       `${number(gathering.read)} read${gathering.found === null ? '' : ` of ${number(gathering.found)} found`}`,
     gathering && !gathering.complete && 'not complete',
@@ -105,17 +105,28 @@ function subtitle({ state }: View): string {
   return parts.filter(Boolean).join(' · ');
 }
 
-/** A model may have copied what it searches for from an ad. */
-function filterWords(filters: unknown): string[] {
+/** What was searched for, in words. A model may have copied it from an ad. */
+function filterWords(filters: unknown, ads: readonly BoardAd[]): string[] {
   if (typeof filters !== 'object' || filters === null) return [];
-  const { query, ...others } = filters as Record<string, unknown>;
+  const { query, sort: _, order: __, ...others } = filters as Record<string, unknown>;
   return Object.entries({ query, ...others })
     .filter(([, value]) => value !== undefined)
     .slice(0, 6)
-    .map(([key, value]) =>
-      key === 'query' ? `“${textOf(value).replaceAll('"', '')}”` : `${key} ${[value].flat().map(textOf).join(', ')}`,
-    )
+    .flatMap(([key, value]) => {
+      const values = [value].flat().map(textOf);
+      if (key === 'query') return `“${textOf(value).replaceAll('"', '')}”`;
+      if (key === 'countries') return `in ${values.map(country).join(', ')}`;
+      if (key === 'active') return value === true ? 'running' : 'ended';
+      if (key === 'pageId') return advertiserOf(ads) ?? [];
+      if (key === 'displayFormat' || key === 'ctaType') return values.map(label).join(', ');
+      return `${key} ${values.join(', ')}`;
+    })
     .map((text) => sanitizeLine(text.slice(0, 80)));
+}
+
+/** The name of the one advertiser of all ads, which says more than its id. */
+function advertiserOf([first, ...others]: readonly BoardAd[]): string | undefined {
+  return others.every(({ pageName }) => pageName === first?.pageName) ? first?.pageName : undefined;
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
@@ -234,16 +245,18 @@ export async function openSave(view: View, ids: readonly string[]): Promise<void
   dialog.showModal();
   try {
     const collections = await view.server.collections();
-    message.textContent = collections.length === 0 ? 'You have no collection yet.' : '';
-    for (const { id, name } of collections) {
-      const choice = button(name ?? id, () => void save(id), { dir: 'auto' });
+    message.textContent = collections.length === 0 ? 'You have no collection for ads yet.' : '';
+    for (const { id, name = id, ads } of collections) {
+      const size = ads === undefined ? '' : count(ads, 'ad');
+      const choice = button('', () => void save(id, name), { dir: 'auto' });
+      choice.append(name, el('small', {}, size));
       choices.append(choice);
     }
   } catch (error) {
     message.textContent = problemOf(error);
   }
 
-  const save = async (collectionId: string) => {
+  const save = async (collectionId: string, name: string) => {
     choices.replaceChildren();
     let added = 0;
     let done = 0;
@@ -256,7 +269,7 @@ export async function openSave(view: View, ids: readonly string[]): Promise<void
       dialog.close();
       const known = done - added;
       const already = known === 0 ? '' : `, ${known === done ? 'all' : known} of them there already`;
-      view.update({ status: `${count(done, 'ad')} saved${already}.` });
+      view.update({ status: `${count(done, 'ad')} saved to ${name}${already}.` });
     } catch (error) {
       message.textContent = `${done} of ${ids.length} saved. ${problemOf(error)}`;
     }

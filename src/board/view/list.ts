@@ -55,11 +55,22 @@ export function createList(view: View): AdList {
       const first: HTMLLIElement[] = nextPart();
       while (drawn < before && list.className === mode && drawn < 4 * part) first.push(...nextPart());
       list.className = mode;
-      refill(list, ...first);
+      const isEmpty = shown.length === 0 && view.state.ads.length > 0;
+      refill(list, ...(isEmpty ? [nothingLeft(view)] : first));
       drawAxis(view, mode === 'timeline' && shown.length > 0);
     },
     neighbour: (ad, step) => shown[shown.indexOf(ad) + step],
   };
+}
+
+function nothingLeft(view: View): HTMLElement {
+  const clear = () => view.update({ chosen: {} });
+  return el(
+    'li',
+    { class: 'nothing' },
+    el('p', {}, 'No ad has all of these filters.'),
+    button('Clear filters', clear, { class: 'primary', 'data-key': 'clear all' }),
+  );
 }
 
 function mark(item: HTMLLIElement, isSelected: boolean): void {
@@ -98,7 +109,7 @@ export function adCard(ad: BoardAd, view: View): HTMLLIElement {
     button(title, () => view.openAd(ad), { class: 'open', dir: 'auto', 'data-key': ad.id }),
     line !== undefined && el('p', { class: 'line', dir: 'auto' }, line),
     labelsOf(ad),
-    runFacts(ad),
+    runFacts(ad, view),
   );
 }
 
@@ -116,7 +127,7 @@ export function adRow(ad: BoardAd, view: View): HTMLLIElement {
       button(titleOf(ad), () => view.openAd(ad), { class: 'open', dir: 'auto', 'data-key': ad.id }),
     ),
     runBar(ad, view.state.axis),
-    runFacts(ad),
+    runFacts(ad, view),
   );
 }
 
@@ -142,13 +153,13 @@ function selectBox(ad: BoardAd, view: View): HTMLElement {
   return el('label', { class: 'pick' }, box);
 }
 
-function runFacts(ad: BoardAd): HTMLElement {
+function runFacts(ad: BoardAd, view: View): HTMLElement {
   const { duplicates = 0 } = ad;
   return el(
     'p',
     { class: `facts ${stateOf(ad)}` },
     el('b', {}, runOf(ad)),
-    el('span', {}, stateText(ad)),
+    el('span', {}, stateText(ad, view.state.asOf)),
     duplicates > 1 && el('span', { class: 'copies', title: 'Copies of this ad' }, `×${number(duplicates)}`),
   );
 }

@@ -164,22 +164,31 @@ export interface FacetValue {
   isChosen: boolean;
 }
 
-/** The values of each facet with the number of ads that choosing each would show beside the other facets. */
+/** The values of each facet with the number of ads that choosing each would show beside the other facets; none without any. */
 export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue[][] {
   const chosenNow = chosenFacets(chosen);
   const lacked = ads.map((ad) => lackedBy(ad, chosenNow));
   return facetNamesOf(ads).map((facet) => {
     const { values, read, inOrder } = facetOf(facet);
-    const counts = new Map<string, number>();
+    const counts = new Map<string, { ads: number; ofAll: number }>();
     ads.forEach((ad, at) => {
       const isCounted = lacked[at]?.every((name) => name === facet) === true;
-      for (const value of values(ad)) counts.set(value, (counts.get(value) ?? 0) + Number(isCounted));
+      for (const value of values(ad)) {
+        const known = counts.get(value) ?? { ads: 0, ofAll: 0 };
+        counts.set(value, { ads: known.ads + Number(isCounted), ofAll: known.ofAll + 1 });
+      }
     });
-    const all = [...counts].map(([value, ads]) => {
-      const isChosen = chosen[facet]?.has(value) === true;
-      return { facet, value, text: read(value), ads, isChosen };
-    });
-    return all.sort(inOrder ? (a, b) => (a.value < b.value ? 1 : -1) : (a, b) => b.ads - a.ads);
+    // By the number among all ads, so that no choice moves a value from where a reader saw it.
+    const all = [...counts].sort(inOrder ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.ofAll - a.ofAll);
+    return all
+      .map(([value, { ads }]) => ({
+        facet,
+        value,
+        text: read(value),
+        ads,
+        isChosen: chosen[facet]?.has(value) === true,
+      }))
+      .filter(({ ads, isChosen }) => ads > 0 || isChosen);
   });
 }
 

@@ -58,8 +58,14 @@ export const runOf = ({ daysRunning }: BoardAd): string => (daysRunning === unde
 export const stateOf = ({ active }: BoardAd): string => (active === undefined ? '' : active ? 'running' : 'ended');
 
 /** `running`, `ended`, or when it was last seen: all that is known of the others. */
-export const stateText = (ad: BoardAd): string =>
-  stateOf(ad) || (ad.lastSeenAt === undefined ? 'state unknown' : `seen ${day(ad.lastSeenAt)}`);
+export function stateText(ad: BoardAd, asOf: string): string {
+  const state = stateOf(ad);
+  if (state !== '' || ad.lastSeenAt === undefined) return state || 'state unknown';
+  const since = Math.floor((Date.parse(asOf.slice(0, 10)) - Date.parse(ad.lastSeenAt.slice(0, 10))) / 86_400_000);
+  return since >= 0
+    ? `last seen ${since === 0 ? 'today' : `${count(since, 'day')} ago`}`
+    : `seen ${day(ad.lastSeenAt)}`;
+}
 
 /** The first letter of an advertiser, and a colour that stays the same for it. */
 export function monogramOf({ pageName, id }: BoardAd): { initial: string; hue: number } {
