@@ -33,7 +33,7 @@ export function packBundle(privacyPolicies: readonly string[] = []): {
     LICENSE: read('LICENSE'),
     'icon.png': read('docs/pictures/icon.png'),
   };
-  const needed = lastBuild().filter((file) => !isForReplicas(file));
+  const needed = lastBuild().filter((file) => !isForOthers(file));
   for (const file of needed.sort()) files[file] = read(file);
   const mode: ZipOptions = { os: 3, attrs: 0o644 << 16 };
   const entries = Object.entries(files).map(([path, content]): [string, [Uint8Array, ZipOptions]] => [
@@ -58,7 +58,8 @@ export function lastBuild(): string[] {
   );
 }
 
-/** Only `http` with a state address loads it, and a desktop host starts the server over stdio. */
-const isForReplicas = (file: string) => /\/(?:redis-store|postgres-store|store-state)-/.test(file);
+/** What `http` and `library import` load: a desktop host starts the server over stdio. */
+const isForOthers = (file: string) =>
+  /\/(?:redis-store|postgres-store|store-state|replica-state|sign-in|metrics|import|lib)-/.test(file);
 
 const json = (value: object) => strToU8(`${JSON.stringify(value, null, 2)}\n`);

@@ -95,6 +95,18 @@ inChromium('the board in a host', () => {
     await reads(shown, '90 ads');
   });
 
+  test('bars of the charts filter, and dates and numbers are written as the host’s reader does', async () => {
+    const shown = await boards.show({ ...gathered, context: { locale: 'de-DE' } });
+    await reads(shown, '90 ads');
+    expect(await shown.board.locator('#subtitle').textContent()).toContain('20.11.2026');
+    await shown.board.locator('.shares').getByRole('button', { name: 'Video' }).click();
+    await reads(shown, '30 of 90 ads');
+    await shown.board.locator('.shares').getByRole('button', { name: 'Video' }).click();
+    await reads(shown, '90 ads');
+    await shown.board.locator('.columns .launch.filters').last().click();
+    await reads(shown, String.raw`\d+ of 90 ads`);
+  });
+
   test('shows labels, and filters by their values', async () => {
     const server = await boards.server;
     await server.call('gather_ads', { maxAds: 90, maxCredits: 50 });

@@ -1,11 +1,13 @@
 import type { BoardAd } from '../payload.ts';
-import { byId, el, svg } from './elements.ts';
-import { type View, wholeOf } from './state.ts';
+import { button, byId, el, svg } from './elements.ts';
+import { facets, toggled, type View, wholeOf } from './state.ts';
 import { count, label, month, number } from './words.ts';
 
 /** What the ads that the filters leave look like together, and of what they are only a part. */
-export function drawCharts({ state }: View): void {
+export function drawCharts(view: View): void {
+  const { state } = view;
   const { ads, shown, asOf } = state;
+  const choose: Choose = (facet, value) => view.update({ chosen: toggled(state.chosen, facet, value) });
   const charts = byId('charts');
   const whole = ads.length < 2 ? undefined : wholeOf(state);
   byId('part').textContent = whole === undefined ? '' : partText(shown.length, whole);
@@ -14,10 +16,10 @@ export function drawCharts({ state }: View): void {
   // Where they are wider than the frame, a keyboard has to scroll them.
   charts.tabIndex = matchMedia('(max-width: 640px)').matches ? 0 : -1;
   const all = [
-    launches(shown, asOf),
+    launches(shown, asOf, choose),
     runs(shown),
-    shares('Format', shown, 'displayFormat'),
-    shares('Call to action', shown, 'ctaType'),
+    shares('format', shown, choose),
+    shares('cta', shown, choose),
   ];
   charts.replaceChildren(...all.filter((chart) => chart !== undefined));
 }
@@ -27,13 +29,17 @@ const partText = (shown: number, whole: number): string =>
     ? `Charts of the ${count(shown, 'ad')} shown. There are more, which may look different.`
     : `Charts of the ${count(shown, 'ad')} shown, out of ${number(whole)}. The others may look different.`;
 
+/** Filters by a value, or no longer. */
+type Choose = (facet: 'format' | 'cta' | 'month', value: string) => void;
+
 interface Column {
   name: string;
   ads: number;
+  onClick?: () => void;
 }
 
 /** Ads by the month they started, in at most two years. Those of earlier months stand in the first column. */
-function launches(ads: readonly BoardAd[], asOf: string): HTMLElement | undefined {
+function launches(ads: readonly BoardAd[], asOf: string, choose: Choose): HTMLElement | undefined {
   const months = ads.map(({ startedAt }) => monthNumber(startedAt)).filter((month) => !Number.isNaN(month));
   if (months.length === 0) return undefined;
   const earliest = months.reduce((least, month) => Math.min(least, month));
@@ -41,14 +47,18 @@ function launches(ads: readonly BoardAd[], asOf: string): HTMLElement | undefine
   const to = Math.min(latest, monthNumber(asOf) || latest);
   // At least a year, so that a few months do not look like many.
   const length = Math.min(24, Math.max(12, to - earliest + 1));
-  const columns = Array.from({ length }, (_, index) => ({ name: monthName(to - length + 1 + index), ads: 0 }));
+  const columns = Array.from({ length }, (_, index): Column => {
+    const value = monthText(to - length + 1 + index);
+    return { name: month(value), ads: 0, onClick: () => choose('month', value) };
+  });
   for (const month of months) {
     const column = columns[Math.min(length - 1, Math.max(0, month - to + length - 1))];
     if (column) column.ads++;
   }
   const [first, last] = [columns[0], columns[length - 1]];
-  if (first && earliest <= to - length) first.name += ' or earlier';
-  if (last && latest > to) last.name += ' or later';
+  // What holds several months filters by none.
+  if (first && earliest <= to - length) Object.assign(first, { name: `${first.name} or earlier`, onClick: undefined });
+  if (last && latest > to) Object.assign(last, { name: `${last.name} or later`, onClick: undefined });
   const peak = columns.reduce((top, column) => Math.max(top, column.ads), 0);
   return chart({
     title: 'Launches by month',
@@ -63,8 +73,8 @@ function monthNumber(iso: string | undefined): number {
   return iso === undefined ? Number.NaN : Number(iso.slice(0, 4)) * 12 + Number(iso.slice(5, 7)) - 1;
 }
 
-const monthName = (at: number): string =>
-  month(`${String(Math.floor(at / 12)).padStart(4, '0')}-${String((at % 12) + 1).padStart(2, '0')}`);
+const monthText = (at: number): string =>
+  `${String(Math.floor(at / 12)).padStart(4, '0')}-${String((at % 12) + 1).padStart(2, '0')}`;
 
 const unknown = (ads: number): string => (ads > 0 ? `${number(ads)} unknown` : '');
 
@@ -97,24 +107,29 @@ function medianOf(sorted: readonly number[]): number {
 
 const maxShares = 4;
 
-function shares(title: string, ads: readonly BoardAd[], field: 'displayFormat' | 'ctaType'): HTMLElement | undefined {
-  const counts = [...countsOf(ads.map((ad) => ad[field]))].sort(([, a], [, b]) => b - a);
+function shares(facet: 'format' | 'cta', ads: readonly BoardAd[], choose: Choose): HTMLElement | undefined {
+  const { title } = facets[facet];
+  const sentValue = ({ displayFormat, ctaType }: BoardAd) => (facet === 'format' ? displayFormat : ctaType);
+  const counts = [...countsOf(ads.map(sentValue))].sort(([, a], [, b]) => b - a);
   if (counts.length === 0) return undefined;
   const named = counts.length <= maxShares ? maxShares : maxShares - 1;
   const sum = (values: readonly [string, number][]) => values.reduce((all, [, ads]) => all + ads, 0);
-  const parts: [string, number][] = [
-    ...counts.slice(0, named).map(([name, ads]): [string, number] => [label(name), ads]),
-    ['Others', sum(counts.slice(named))],
-    ['Not stated', ads.length - sum(counts)],
-  ];
-  const rows = parts
-    .filter(([, part]) => part > 0)
-    .map(([name, part]) => {
-      const bar = svg('svg', { viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
-      const width = (100 * part) / ads.length;
-      bar.append(svg('rect', { width: 100, height: 6 }), svg('rect', { class: 'bar', width, height: 6 }));
-      return el('li', {}, el('span', { class: 'name' }, name), bar, el('b', {}, number(part)));
-    });
+  const row = (name: string, part: number, value?: string) => {
+    const bar = svg('svg', { viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+    const width = (100 * part) / ads.length;
+    bar.append(svg('rect', { width: 100, height: 6 }), svg('rect', { class: 'bar', width, height: 6 }));
+    const key = `share ${facet} ${value}`;
+    const words =
+      value === undefined
+        ? el('span', { class: 'name' }, name)
+        : button(name, () => choose(facet, value), { class: 'name', 'data-key': key, title: `Show ${name} alone` });
+    return el('li', {}, words, bar, el('b', {}, number(part)));
+  };
+  const rows = counts.slice(0, named).map(([value, part]) => row(label(value), part, value));
+  const others = sum(counts.slice(named));
+  const missing = ads.length - sum(counts);
+  if (others > 0) rows.push(row('Others', others));
+  if (missing > 0) rows.push(row('Not stated', missing));
   return el('figure', { class: 'chart' }, el('figcaption', {}, title), el('ul', { class: 'shares' }, ...rows));
 }
 
@@ -130,10 +145,14 @@ function columnChart(columns: readonly Column[], kind = 'launch'): SVGElement {
   const width = 100 / columns.length;
   const gap = Math.min(1.2, width / 5);
   const sentence = columns.filter(({ ads }) => ads > 0).map(({ name, ads }) => `${name}: ${ads}`);
-  const bars = columns.map(({ name, ads }, index) => {
+  const bars = columns.map(({ name, ads, onClick }, index) => {
     const height = ads === 0 ? 0.6 : Math.max(1.5, (40 * ads) / max);
     const box = { x: index * width + gap / 2, y: 40 - height, width: width - gap, height };
-    return svg('rect', { class: ads === 0 ? 'none' : kind, ...box }, svg('title', {}, `${name}: ${number(ads)}`));
+    const style = ads === 0 ? 'none' : onClick ? `${kind} filters` : kind;
+    const bar = svg('rect', { class: style, ...box }, svg('title', {}, `${name}: ${number(ads)}`));
+    // The chips do the same for a keyboard.
+    if (onClick && ads > 0) bar.addEventListener('click', onClick);
+    return bar;
   });
   return svg(
     'svg',

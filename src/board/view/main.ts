@@ -17,6 +17,7 @@ import {
 import { createList } from './list.ts';
 import { createPictures } from './pictures.ts';
 import { axisOf, emptyState, filtered, problemOf, type State, type View } from './state.ts';
+import { useLocale } from './words.ts';
 
 /** How many ads are asked for in one call; the server sends as many of them as fit. */
 const perCall = 1000;
@@ -155,6 +156,8 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
   appInfo: { name: 'ad-library-board', version: '1.0.0' },
   appCapabilities: { availableDisplayModes: ['inline', 'fullscreen'] },
 });
+const { locale } = (hostContext as Message | undefined) ?? {};
+if (typeof locale === 'string') useLocale(locale);
 canAsk = (hostCapabilities as Message | undefined)?.message !== undefined;
 takeContext((hostContext as Message | undefined) ?? {});
 host.notify('ui/notifications/initialized', {});

@@ -2,15 +2,24 @@ import type { BoardAd } from '../payload.ts';
 
 /** Our words for values of the service, and numbers as people read them. */
 
-const numbers = new Intl.NumberFormat('en');
-const large = new Intl.NumberFormat('en', { notation: 'compact', compactDisplay: 'long', maximumSignificantDigits: 3 });
+const formatsIn = (locale: string) => ({
+  numbers: new Intl.NumberFormat(locale),
+  large: new Intl.NumberFormat(locale, { notation: 'compact', compactDisplay: 'long', maximumSignificantDigits: 3 }),
+  months: new Intl.DateTimeFormat(locale, { month: 'short', timeZone: 'UTC' }),
+  days: new Intl.DateTimeFormat(locale === 'en' ? 'en-GB' : locale, { dateStyle: 'medium', timeZone: 'UTC' }),
+});
+let formats = formatsIn('en');
 const regions = new Intl.DisplayNames('en', { type: 'region' });
-const months = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
-const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 
-export const number = (value: number): string => numbers.format(value);
+/** Writes dates and numbers as the host's reader does. The words stay English. */
+export function useLocale(locale: string): void {
+  const [known] = Intl.DateTimeFormat.supportedLocalesOf(locale);
+  if (known !== undefined) formats = formatsIn(known === 'en-US' ? 'en' : known);
+}
+
+export const number = (value: number): string => formats.numbers.format(value);
 /** `750 thousand` */
-export const round = (value: number): string => (value < 10_000 ? number(value) : large.format(value));
+export const round = (value: number): string => (value < 10_000 ? number(value) : formats.large.format(value));
 export const count = (value: number, noun: string): string => `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
 
 /** `SHOP_NOW` as `Shop now`. */
@@ -30,13 +39,13 @@ const isTime = (time: number) => Math.abs(time) <= 8.64e15;
 /** `10 Aug 2026` */
 export function day(iso: string): string {
   const time = Date.parse(iso);
-  return isTime(time) ? days.format(time) : '';
+  return isTime(time) ? formats.days.format(time) : '';
 }
 
 /** `2026-08` as `Aug 2026`. */
 export function month(yearAndMonth: string): string {
   const time = Date.parse(`${yearAndMonth}-01T00:00:00Z`);
-  return isTime(time) ? `${months.format(time)} ${yearAndMonth.slice(0, 4)}` : yearAndMonth;
+  return isTime(time) ? `${formats.months.format(time)} ${yearAndMonth.slice(0, 4)}` : yearAndMonth;
 }
 
 /** The same beside other months, where only January needs its year. */
