@@ -14,7 +14,7 @@ export function drawCharts(view: View): void {
   charts.hidden = ads.length < 2;
   if (charts.hidden) return;
   // Where they are wider than the frame, a keyboard has to scroll them.
-  charts.tabIndex = matchMedia('(max-width: 640px)').matches ? 0 : -1;
+  charts.tabIndex = isNarrow() ? 0 : -1;
   const all = [
     launches(shown, asOf, choose),
     runs(shown),
@@ -28,6 +28,9 @@ const partText = (shown: number, whole: number): string =>
   whole === Number.POSITIVE_INFINITY
     ? `Charts of the ${count(shown, 'ad')} shown. There are more, which may look different.`
     : `Charts of the ${count(shown, 'ad')} shown, out of ${number(whole)}. The others may look different.`;
+
+/** Where a finger needs more room than a bar has: there the chips alone filter. */
+const isNarrow = () => matchMedia('(max-width: 640px)').matches;
 
 /** Filters by a value, or no longer. */
 type Choose = (facet: 'format' | 'cta' | 'month', value: string) => void;
@@ -120,7 +123,7 @@ function shares(facet: 'format' | 'cta', ads: readonly BoardAd[], choose: Choose
     bar.append(svg('rect', { width: 100, height: 6 }), svg('rect', { class: 'bar', width, height: 6 }));
     const key = `share ${facet} ${value}`;
     const words =
-      value === undefined
+      value === undefined || isNarrow()
         ? el('span', { class: 'name' }, name)
         : button(name, () => choose(facet, value), { class: 'name', 'data-key': key, title: `Show ${name} alone` });
     return el('li', {}, words, bar, el('b', {}, number(part)));
