@@ -129,8 +129,8 @@ function explanationOf(failure: Failure): (typeof explanations)[ErrorKind] {
   if (failure.wrongSettings) return wrongSettings;
   if (kind === 'usage_limit' && usageLimit?.isLimitReached === false) return tightWindow;
   if (kind === 'credit_budget' && maxCredits !== undefined) return { ...general, ...overMaxCredits };
-  if (kind === 'credit_budget' && transient) return { ...general, ...budgetReserved };
-  if (kind === 'credit_budget' && failure.ofConnection) return { ...general, ...overConnection };
+  if (kind === 'credit_budget')
+    return { ...general, ...(failure.ofConnection && overConnection), ...(transient && budgetReserved) };
   if (kind === 'payment_required' && creditsLeft !== undefined) {
     return { ...general, happened: creditsLeft > 0 ? `${subscriptionNeeded} ${creditsLeft}.` : noCredits };
   }

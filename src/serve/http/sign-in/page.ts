@@ -14,7 +14,7 @@ export interface PageRequest {
 export interface FormProblem {
   field: 'api_key' | 'budget' | 'form';
   text: string;
-  /** What stood in the field for the budget. The key is never sent back. */
+  /** What stood in the field for the budget, if it was a number. A key is never sent back. */
   budget?: string | undefined;
 }
 

@@ -119,7 +119,9 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (typeof opened === 'string') return back({ code: opened });
     const { status = 400, retryAfter, ...shown } = opened;
     if (retryAfter) context.header('Retry-After', String(retryAfter));
-    return context.body(signInPage(authorization, { ...shown, budget }), status, pageHeaders);
+    // Whatever is no number may be a key in the wrong field.
+    const digits = /^\d+$/.exec(budget)?.[0];
+    return context.body(signInPage(authorization, { ...shown, budget: digits }), status, pageHeaders);
   });
 
   routes.post('/token', async (context) => {

@@ -164,7 +164,7 @@ export function createTokens(options: TokensOptions): Tokens {
     redeem: async (code, { clientId, redirectUri, verifier }) => {
       const content = read('code', code);
       if (content === undefined || content.c !== hashOf(clientId) || content.h !== hashOf(verifier)) return undefined;
-      return redirectUri === undefined || redirectUri === content.r ? renew(content) : undefined;
+      return redirectUri === content.r ? renew(content) : undefined;
     },
     refresh: async (token, clientId) => {
       const content = read('refresh', token);

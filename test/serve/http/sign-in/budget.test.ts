@@ -87,6 +87,28 @@ test('a call that the budget of one connection refuses is sent for the others wh
   expect(others.map(({ isError }) => isError)).toEqual([false, false]);
 });
 
+test('a call that does not fit beside those in progress names the budget of its connection, and says that it may fit later', async () => {
+  const { service, server, search } = await serve();
+  const { access } = await server.connect('3');
+  await search(goodKey, 'the price');
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const answer = json({ items: [], cursor: null, hasMore: false }, { headers: paid(1) });
+  const later: typeof answer = (...request) => void held.then(() => answer(...request));
+  service.instead = () => later;
+  const first = search(access, 'first');
+  await until(() => service.searches.length === 2);
+  const refused = await search(access, 'second');
+  release();
+  expect((await first).isError).toBe(false);
+  expect(refused.error).toMatchObject({ kind: 'credit_budget', retryable: true });
+  expect(refused.text).toMatch(/that the user gave this connection(.|\n)*once those end, this call may fit/);
+  service.instead = () => undefined;
+  expect((await search(access, 'second')).isError).toBe(false);
+});
+
 test('a gathering stops at the budget of its connection, as it does at that of the server', async () => {
   const { service, server } = await serve();
   service.price = (limit) => Math.ceil(limit / 10);

@@ -167,6 +167,8 @@ test('a code is for one client, one address and one verifier, and for once', asy
   );
   expect((await server.token({ ...good, client_id: 'made up' })).status).toBe(401);
   expect((await server.token({ ...good, grant_type: 'password' })).body.error).toBe('unsupported_grant_type');
+  const { redirect_uri: _, ...without } = good;
+  expect((await server.token(without)).body.error).toBe('invalid_grant');
   const first = await server.token(good);
   expect(first).toMatchObject({ status: 200, body: { token_type: 'Bearer', expires_in: 3600 } });
   const { access_token: access = '', refresh_token: refresh = '' } = first.body;
@@ -303,6 +305,8 @@ test('the key is in no page, address, log, error or token as it is, in whatever 
   await look(await server.submit(request, { api_key: wrongKey, budget: '' }));
   await look(await server.submit(request, { api_key: `${goodKey} `, budget: 'none' }));
   await look(await server.submit(request, { api_key: 'no key at all', budget: goodKey.slice(0, 5) }));
+  await look(await server.submit(request, { api_key: goodKey, budget: wrongKey }));
+  await look(await server.submit(request, { api_key: '', budget: goodKey }));
   await look(await server.submit({ ...request, response_type: 'token' }, key));
   await look(await page(server, { ...request, api_key: goodKey }));
   const agreed = await look(await server.submit(request, key));
