@@ -42,6 +42,21 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     for (const at of [one, other]) expect((await at.call(renewed.body.access_token ?? '', 'whoami')).status).toBe(401);
   });
 
+  test('end a connection everywhere once a revocation is confirmed, however often the state was away before', async () => {
+    const { one, other } = await startTwo();
+    const { access, refresh, clientId } = await one.connect();
+    const revoke = async () => {
+      const body = new URLSearchParams({ token: refresh, client_id: clientId });
+      return (await one.send('/revoke', { method: 'POST', body })).status;
+    };
+    await server.kill();
+    expect(await revoke()).toBe(503);
+    await server.restart();
+    await expect.poll(revoke, { timeout: 10_000 }).toBe(200);
+    await expect.poll(async () => (await other.call(access, 'whoami')).status, { timeout: 10_000 }).not.toBe(503);
+    expect((await other.call(access, 'whoami')).status).toBe(401);
+  });
+
   test('take no token while their state is away, and keys as before', async () => {
     const { one, other } = await startTwo();
     const { access, refresh, clientId } = await one.connect();

@@ -99,8 +99,8 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('base6
 export function createTokens(options: TokensOptions): Tokens {
   const { secret, resource, connections = connectionsHere(), now, tenantIdOf } = options;
   const seal = createSeal({ secret, use: 'sign-in' });
-  /** Connections that ended here, which the store may not know yet. */
-  const ended = new LRUCache<string, true>({ max: maxKeys });
+  /** Connections that have to end, which the store does not know yet. */
+  const ending = new LRUCache<string, true>({ max: maxKeys });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
     const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
     return seal.close(kind, JSON.stringify(whole)).toString('base64url');
@@ -109,7 +109,7 @@ export function createTokens(options: TokensOptions): Tokens {
   const read = (kind: Kind, token: string): Content | undefined => {
     const text = seal.open(kind, Buffer.from(token, 'base64url'));
     const content = text && (parseJson(String(text)) as Content);
-    return content && content.a === resource && !ended.has(content.f) ? content : undefined;
+    return content?.a === resource ? content : undefined;
   };
   const credentialsIn = ({ k, b, f }: Content) => ({
     apiKey: k,
@@ -117,10 +117,21 @@ export function createTokens(options: TokensOptions): Tokens {
     connection: { id: f, budget: b },
   });
 
+  /** If the store cannot be reached, whoever comes with a token of the connection tries again. */
+  const remove = async (tenantId: string, id: string) => {
+    ending.set(id, true);
+    await connections.update(tenantId, (all = {}) => {
+      const { [id]: found, ...next } = all;
+      return { ...(found && { next }), result: undefined };
+    });
+    ending.delete(id);
+  };
+
   /** Renews a connection with what has been renewed as often as it has; what comes a second time ends it, however late. */
   const renew = async (content: Content): Renewed => {
     const at = now();
     const credentials = credentialsIn(content);
+    if (ending.has(content.f)) await remove(credentials.tenantId, content.f);
     const isRenewed = await connections.update(credentials.tenantId, (all = {}) => {
       const { [content.f]: found, ...others } = all;
       if (found === undefined) return { result: false };
@@ -138,13 +149,6 @@ export function createTokens(options: TokensOptions): Tokens {
       refresh_token: write('refresh', next, at),
     };
     return { answer, connection: credentials.connection };
-  };
-  const remove = (tenantId: string, id: string) => {
-    ended.set(id, true);
-    return connections.update(tenantId, (all = {}) => {
-      const { [id]: found, ...next } = all;
-      return { ...(found && { next }), result: undefined };
-    });
   };
 
   return {
@@ -174,6 +178,7 @@ export function createTokens(options: TokensOptions): Tokens {
       const content = read('access', token);
       if (content === undefined || content.e <= now()) return undefined;
       const credentials = credentialsIn(content);
+      if (ending.has(content.f)) await remove(credentials.tenantId, content.f);
       const all = await connections.read(credentials.tenantId);
       return all?.[content.f] && credentials;
     },

@@ -13,10 +13,12 @@ const day = 24 * 60 * minute;
 function open(options: Partial<TokensOptions> = {}) {
   const clock = { now: Date.UTC(2026, 0, 1) };
   const kept = new Map<string, never>();
+  const away = { now: false };
   /** What replicas share. */
   const connections: NonNullable<TokensOptions['connections']> = {
     read: async (tenantId) => kept.get(tenantId),
     update: async (tenantId, change) => {
+      if (away.now) throw new Error('away');
       const { next, result } = change(kept.get(tenantId));
       if (next) kept.set(tenantId, next as never);
       return result;
@@ -29,7 +31,7 @@ function open(options: Partial<TokensOptions> = {}) {
   const redeem = (code: string, by = tokens) => by.redeem(code, { clientId: 'client', redirectUri, verifier });
   const connect = async () =>
     (await redeem(await tokens.open(grant)))?.answer ?? { access_token: '', refresh_token: '' };
-  return { clock, kept, replica, tokens, grant, redeem, connect };
+  return { clock, kept, away, replica, tokens, grant, redeem, connect };
 }
 
 test('a code lives for a minute, an access token for an hour, a refresh token for thirty days, each renewed', async () => {
@@ -124,6 +126,20 @@ test('a clock that jumps makes no token good that has ended for good, and no key
   clock.now += 2 * minute;
   await connect();
   expect(Object.keys(kept.get('of svc_live_key') ?? {}).length).toBeLessThanOrEqual(64);
+});
+
+test('a connection whose end could not be kept ends with the next token that comes', async () => {
+  const { replica, tokens, connect, away } = open();
+  const connections = [await connect(), await connect()];
+  for (const { access_token: access, refresh_token: refresh } of connections) {
+    const { tenantId, connection } = (await tokens.credentials(access)) ?? { tenantId: '' };
+    away.now = true;
+    await expect(tokens.end({ tenantId, connection })).rejects.toThrow('away');
+    away.now = false;
+    if (refresh === connections[0]?.refresh_token) expect(await tokens.refresh(refresh, 'client')).toBeUndefined();
+    else expect(await tokens.credentials(access)).toBeUndefined();
+    expect(await replica().credentials(access)).toBeUndefined();
+  }
 });
 
 test('a token that was changed anywhere is none, and no two are equal', async () => {
