@@ -1,3 +1,4 @@
+import { count } from '../present/list-text.ts';
 import { listed, sanitizeLine } from '../present/safe-text.ts';
 
 /**
@@ -61,14 +62,18 @@ interface ChartData {
 const maxSeries = 8;
 const maxBars = { names: 40, upright: 60 };
 
-function readRows(kind: ChartKind, { columns, rows }: ChartRows): ChartData | { problem: string } {
+function readRows(kind: ChartKind, { columns, rows: all }: ChartRows): ChartData | { problem: string } {
+  const known = all.filter(([cell]) => cell !== null);
+  const x = kindOf(known.map(([cell]) => cell));
+  // What has no date or number has no place on an axis of them.
+  const rows = x === 'names' ? all : known;
+  const without = all.length - rows.length;
   if (rows.length === 0) return { problem: 'the result has no rows' };
   const numbers = columns.flatMap((_, column) => (column > 0 && holdsNumbers(rows, column) ? [column] : []));
   if (numbers.length === 0)
     return { problem: `no column after the first (${columns[0]}) holds numbers alone; select one, such as count(*)` };
   if (numbers.length > maxSeries)
     return { problem: `${numbers.length} columns hold numbers, and a chart shows at most ${maxSeries}; select fewer` };
-  const x = kindOf(rows.map(([cell]) => cell));
   const most = kind === 'line' ? Number.POSITIVE_INFINITY : x === 'names' ? maxBars.names : maxBars.upright;
   if (rows.length > most)
     return { problem: `${rows.length} rows are too many for bars; take at most ${most} with LIMIT, or a line` };
@@ -85,7 +90,9 @@ function readRows(kind: ChartKind, { columns, rows }: ChartRows): ChartData | { 
   if ([max - min, Math.abs(reach)].some((span) => span !== 0 && !(span > 1e-100 && span < 1e100)))
     return { problem: 'the numbers lie too far apart, or too near to each other, to be drawn' };
   const series = numbers.map((column) => sanitizeLine(columns[column] ?? ''));
-  return { title: `${listed(series)} by ${sanitizeLine(columns[0] ?? '')}`, x, series, points, min, max };
+  const name = sanitizeLine(columns[0] ?? '');
+  const left = without === 0 ? '' : ` (without ${count(without, 'row')} that ${without === 1 ? 'has' : 'have'} none)`;
+  return { title: `${listed(series)} by ${name}${left}`, x, series, points, min, max };
 }
 
 function holdsNumbers(rows: ChartRows['rows'], column: number): boolean {
@@ -98,7 +105,7 @@ const date = /^\d{4}-\d{2}(?:-\d{2}(?:T\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?Z)?)?$/;
 const isDate = (cell: unknown) => typeof cell === 'string' && date.test(cell) && !Number.isNaN(Date.parse(cell));
 
 const kindOf = (cells: readonly unknown[]): ChartData['x'] =>
-  cells.every(isDate) ? 'dates' : cells.every(Number.isFinite) ? 'numbers' : 'names';
+  cells.length === 0 ? 'names' : cells.every(isDate) ? 'dates' : cells.every(Number.isFinite) ? 'numbers' : 'names';
 
 const width = 1000;
 const margin = 28;
@@ -265,6 +272,7 @@ function ticksOf(min: number, max: number): number[] {
 }
 
 const plain = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+const small = new Intl.NumberFormat('en', { maximumSignificantDigits: 3 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 4 });
 const tiny = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignificantDigits: 3 });
 
@@ -272,8 +280,8 @@ const tiny = new Intl.NumberFormat('en', { notation: 'scientific', maximumSignif
 function shortNumber(value: number | null): string {
   if (value === null) return '–';
   const size = Math.abs(value);
-  if (size !== 0 && (size < 0.01 || size >= 1e15)) return tiny.format(value).replaceAll('-', '−');
-  return (size < 1e6 ? plain : compact).format(value).replaceAll('-', '−');
+  if (size !== 0 && (size < 1e-4 || size >= 1e15)) return tiny.format(value).replaceAll('-', '−');
+  return (size !== 0 && size < 1 ? small : size < 1e6 ? plain : compact).format(value).replaceAll('-', '−');
 }
 
 /** Long names differ at their ends as often as at their beginnings, so the middle goes. */

@@ -84,7 +84,7 @@ function sectionHtml({ heading, text: words, chart, table, ads, problem }: Repor
     `<h2 dir="auto">${text(heading)}</h2>`,
     ...paragraphs(words ?? ''),
     chart && chartHtml(chart, heading),
-    table && tableHtml(table),
+    table && tableHtml(table, heading),
     ads && ads.length > 0 && `<ul class="cards">${ads.map(cardHtml).join('')}</ul>`,
     problem && `<p class="problem">${text(problem)}</p>`,
   ];
@@ -94,7 +94,7 @@ function sectionHtml({ heading, text: words, chart, table, ads, problem }: Repor
 /** A chart as inline SVG, whose colours follow the page. */
 function chartHtml({ width, height, shapes }: Chart, heading: string): string {
   const drawn = shapes.map(shapeSvg).join('');
-  return `<div class="chart" role="group" aria-label="Chart" tabindex="0"><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${text(`Chart: ${heading}`)}">${drawn}</svg></div>`;
+  return `<div class="chart" role="group" aria-label="${text(`Chart: ${heading}`)}" tabindex="0"><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${text(`Chart: ${heading}`)}">${drawn}</svg></div>`;
 }
 
 function shapeSvg(shape: Shape): string {
@@ -116,7 +116,7 @@ function shapeSvg(shape: Shape): string {
 const colourClass = (colour: ChartColour) => (typeof colour === 'number' ? `series${colour % 8}` : colour);
 const tenth = (length: number) => Math.round(length * 10) / 10;
 
-function tableHtml({ columns, rows, rowCount }: ReportTable): string {
+function tableHtml({ columns, rows, rowCount }: ReportTable, heading: string): string {
   const shown = rows.slice(0, maxTableRows);
   const formats = columns.map((_, index) => columnFormat(shown.map((row) => row[index] ?? null)));
   const head = columns.map((name, index) => `<th scope="col"${classOf(formats[index])}>${text(name)}</th>`);
@@ -125,7 +125,7 @@ function tableHtml({ columns, rows, rowCount }: ReportTable): string {
   );
   const left = rowCount === null ? 'more than 100,000' : numberText(rowCount - shown.length);
   const rest = rowCount === shown.length ? '' : `<p class="soft">${left} more rows are not shown.</p>`;
-  return `<div class="table" role="region" aria-label="Table" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>${rest}`;
+  return `<div class="table" role="region" aria-label="${text(`Table: ${heading}`)}" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${lines.join('')}</tbody></table></div>${rest}`;
 }
 
 type ColumnFormat = ((number: number) => string) | undefined;

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { AdLibraryError, invalidRequest } from '../api/call.ts';
+import { makeFolder } from './files/make-folder.ts';
 import { TenantCache } from './memory-state.ts';
 
 /** A file made of a tenant's dataset. */
@@ -138,7 +139,7 @@ type Named = Pick<NewFile, 'name' | 'besideEnding'>;
 
 /** Nothing has its name before all of it is written. */
 async function writeNew(folder: string, { write, ...named }: Named & Pick<NewFile, 'write'>) {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder);
   const part = join(folder, `${named.name}.${randomUUID()}.part`);
   try {
     const bytes = await writePart(part, write);

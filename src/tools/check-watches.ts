@@ -172,7 +172,13 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
   const { watch, stop, gathered, check } = one;
   const { gathering, complete = false, since, changes } = check ?? {};
   const compared = check ? since : watch.complete[0];
-  const ids = { new: changes?.fresh, changed: changes?.updated, gone: complete ? changes?.gone : undefined };
+  // A check that read nothing names nothing; null is left to watches that have nothing to compare with.
+  const nothing = check === undefined && compared !== undefined ? [] : undefined;
+  const ids = {
+    new: changes?.fresh ?? nothing,
+    changed: changes?.updated ?? nothing,
+    gone: complete ? changes?.gone : undefined,
+  };
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
   const listed = (all: readonly string[] | undefined) => all?.slice(0, max).map(cleanId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);

@@ -145,6 +145,19 @@ describe('query_ads with a chart', () => {
     for (const row of data.rows as unknown[][]) expect(text).toContain(row.join(' | '));
   });
 
+  test('keeps the axis of dates where some have none, and says how many', () => {
+    const rows = [
+      [null, 9],
+      ['2026-01-05T00:00:00.000Z', 1],
+      ['2026-06-05T00:00:00.000Z', 0.004],
+    ];
+    const texts = textsOf(drawn('line', { columns: ['startedAt', 'ads'], rows }));
+    expect(texts).toEqual(
+      expect.arrayContaining(['ads by startedAt (without 1 row that has none)', '2026-01-05', '2026-06-05']),
+    );
+    expect(texts).not.toContain('none');
+  });
+
   serviceTest('says why there is none, and still gives the rows', async ({ server }) => {
     await server.call('search_ads', { limit: 5 });
     const {

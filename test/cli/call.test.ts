@@ -159,6 +159,13 @@ describe('watches from a shell', () => {
     expect((await demo('watch_ads', '--files', newPath())).stderr).toContain('demo data is not kept');
   });
 
+  // Making folders there in one step never returns.
+  test.runIf(existsSync('/proc/self'))('end where the folder cannot be made', async () => {
+    const env = { AD_LIBRARY_API_KEY: 'svc_live_folder', AD_LIBRARY_BASE_URL: 'http://127.0.0.1:9' };
+    const { code } = await run(['call', 'watch_ads', '--files', '/proc/nope'], { env });
+    expect(code).toBe(1);
+  });
+
   test('lose no news and pay nothing twice when a check is killed, and are read once by two at a time', async () => {
     const { service, call, start, upstream } = await serviceOf(20);
     const files = ['--files', newPath()];

@@ -210,6 +210,12 @@ test.for([
     // The next call begins with those that were not checked; where nothing is read, that is an error.
     const again = await server.call('check_watches', { ...calls, names: ['b'] });
     expect(again.isError).toBe(true);
+    // Where there is a complete check to compare with, what was not read names nothing.
+    service.instead = () => undefined;
+    await server.call('check_watches', { ...calls, names: ['b', 'c'] });
+    service.instead = ({ filters }) => (filters.q === 'b' ? answer : undefined);
+    const later = checksOf(await server.call('check_watches', { ...calls, names: ['a', 'b'] }));
+    expect(later).toMatchObject([{ name: 'a' }, { name: 'b', read: 0, new: [], changed: [], gone: null }]);
   },
 );
 

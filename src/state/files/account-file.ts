@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { chmod, type FileHandle, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
+import { chmod, type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../../api/call.ts';
 import { parsedLine } from '../record-lines.ts';
 import { locked, unless } from './file-lock.ts';
+import { makeFolder } from './make-folder.ts';
 
 /** Whoever follows an account file. */
 export interface LineReader {
@@ -248,7 +249,7 @@ async function closing<Result>(file: FileHandle, work: () => Promise<Result>): P
 
 /** For its owner alone. */
 export async function ownFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeFolder(path);
   const found = await lstat(path);
   if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
   if (process.getuid && found.uid !== process.getuid()) throw new Error(`${path} belongs to another user`);

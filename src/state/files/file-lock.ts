@@ -1,11 +1,12 @@
 import { hash, randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
-import { mkdir, open, writeFile } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { memoryTurns } from '../memory-state.ts';
 import { type Turns, tooBusy } from '../turns.ts';
+import { makeFolder } from './make-folder.ts';
 
 /** How long a lock whose owner is not seen any more is kept for it, and how often an owner renews its own. */
 const leaseMs = 10_000;
@@ -25,7 +26,7 @@ interface LockOptions {
  */
 async function takeLock(path: string, { signal, lookMs }: LockOptions): Promise<() => void> {
   const owner = `${process.pid} ${hostname()} ${randomUUID()}`;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   let known = '';
   for (let unchangedMs = 0; !(await create(path, owner)); unchangedMs += lookMs) {
     const note = noteAt(path);
