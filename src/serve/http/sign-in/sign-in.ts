@@ -41,9 +41,10 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
 
 const maxBodyBytes = 16 * 1024;
 const maxState = 4000;
-/** How long the service may take to check a key, in milliseconds, and how many it checks at once. */
+/** How long the service may take to check a key, and how long keys wait for that, in milliseconds. */
 const checkMs = 15_000;
-const checksAtOnce = 8;
+/** How many it checks at once, in all and for one address. */
+const [checksAtOnce, checksPerAddress] = [8, 4];
 
 export function createSignIn(options: SignInOptions): SignIn {
   const { publicUrl, keys, addressOf, elapsed } = options;
@@ -51,6 +52,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   const tokens = createTokens({ ...options, resource });
   const clients = createClients({ ...options, now: elapsed });
   const checks = new Places(checksAtOnce);
+  const checksOf = new Map<string, Places>();
   const routes = new Hono();
 
   const ofResource = { resource, authorization_servers: [publicUrl], bearer_methods_supported: ['header'] };
@@ -208,7 +210,8 @@ export function createSignIn(options: SignInOptions): SignIn {
   async function rejected(context: Context, apiKey: string): Promise<Problem | undefined> {
     const tenantId = options.tenantIdOf(apiKey);
     // Tries on the page have a count of their own.
-    const seconds = await keys.admit(tenantId, `sign-in ${addressOf(context)}`);
+    const address = addressOf(context);
+    const seconds = await keys.admit(tenantId, `sign-in ${address}`);
     if (seconds !== undefined) {
       const text = `Too many keys were tried from your address. Try again in ${seconds} s.`;
       return { field: 'form', text, status: 429, retryAfter: seconds };
@@ -217,14 +220,16 @@ export function createSignIn(options: SignInOptions): SignIn {
     const event = () => ({ tool: 'sign_in', tenantId, ms: elapsed() - started });
     try {
       const signals = [context.req.raw.signal];
-      const check = (signal: AbortSignal) => checks.with(signal, () => options.checkKey({ apiKey, tenantId, signal }));
-      await withDeadline({ signals, ms: checkMs }, check);
+      const check = (signal: AbortSignal) => options.checkKey({ apiKey, tenantId, signal });
+      await whenFree(address, context.req.raw.signal, () => withDeadline({ signals, ms: checkMs }, check));
       options.onCall({ ...event(), cached: false });
       return undefined;
     } catch (error) {
       const { kind = 'internal', status, requestId } = error instanceof AdLibraryError ? error.failure : {};
       options.onCall({ ...event(), kind, status, requestId });
       if (kind === 'unauthorized') return { field: 'api_key', text: 'The service does not accept this key.' };
+      if (kind === 'busy')
+        return { field: 'form', text: 'Too many keys are being checked. Try again.', status: 503, retryAfter: 5 };
       if (kind === 'internal' && !context.req.raw.signal.aborted)
         options.log.error('a key could not be checked', { error: String(error) });
       return {
@@ -232,6 +237,21 @@ export function createSignIn(options: SignInOptions): SignIn {
         text: 'The key could not be checked, because the service did not answer as it should. Try again.',
         status: 503,
       };
+    }
+  }
+
+  /** Checks a key once there is a place for it. Whoever sends many keys waits for places of their own address first. */
+  async function whenFree(address: string, left: AbortSignal, check: () => Promise<void>): Promise<void> {
+    const own = checksOf.get(address) ?? new Places(checksPerAddress);
+    checksOf.set(address, own);
+    const tooLate = AbortSignal.timeout(checkMs);
+    const signal = AbortSignal.any([tooLate, left]);
+    try {
+      await own.with(signal, () => checks.with(signal, check));
+    } catch (error) {
+      throw error === tooLate.reason ? new AdLibraryError({ kind: 'busy' }) : error;
+    } finally {
+      if (own.taken === 0) checksOf.delete(address);
     }
   }
 

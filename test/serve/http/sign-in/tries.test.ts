@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCallerKeys } from '../../../../src/serve/http/access.ts';
-import { callOf, goodHeaders, keepAlive } from '../../../support/http.ts';
+import { callOf, goodHeaders, keepAlive, until } from '../../../support/http.ts';
 import { goodKey, requestOf, type SignInServer, startKeyed, startSignIn } from '../../../support/sign-in.ts';
 
 async function serve(config: object) {
@@ -42,34 +42,109 @@ test('what a trusted proxy says last of where a try comes from counts, and what 
   const from = async (forwarded: string | undefined, number: number) =>
     (await enter(server, request, `svc_live_guess.${number}`, forwarded)).status;
   let number = 0;
-  for (const address of ['203.0.113.1', '1.1.1.1, 203.0.113.2', '203.0.113.3:4711', '[2001:db8::1]:443', undefined])
+  for (const address of [
+    '203.0.113.1',
+    '1.1.1.1, 203.0.113.2',
+    '203.0.113.3:4711',
+    '[2001:db8::1]:443',
+    '2001:db8:0:1::1',
+    undefined,
+  ])
     expect(await from(address, number++)).toBe(400);
-  for (const address of ['9.9.9.9, 203.0.113.1', '::ffff:203.0.113.2', '203.0.113.3', '2001:db8::1', 'unknown', ''])
+  for (const address of [
+    '9.9.9.9, 203.0.113.1',
+    '::ffff:203.0.113.2',
+    '203.0.113.3',
+    '2001:db8::abcd:1',
+    '2001:DB8:0:1:8::',
+    'unknown',
+    '',
+  ])
     expect(await from(address, number++)).toBe(429);
   const plain = await serve({ authFailuresPerMinute: 1 });
   expect((await enter(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
   expect((await enter(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
 
-test('a correct key is let in a minute after it was refused, however many wrong ones are tried meanwhile', async () => {
-  let now = 0;
-  const keys = createCallerKeys({ perMinute: 300, now: () => now });
-  const wrong = { tool: 'sign_in', ms: 1, kind: 'unauthorized', status: 401, requestId: 'r' };
+const rejection = { tool: 'sign_in', ms: 1, kind: 'unauthorized', status: 401, requestId: 'r' };
+
+/** Tries keys from one address, and lets the service reject those that are let in. */
+function startAttack(perMinute: number) {
+  const clock = { now: 1_000_000 };
+  const keys = createCallerKeys({ perMinute, now: () => clock.now });
+  const letIn = async (tenantId: string) => {
+    const isIn = (await keys.admit(tenantId, 'page')) === undefined;
+    if (isIn) keys.onCall({ ...rejection, tenantId });
+    return isIn;
+  };
   let guesses = 0;
   const attack = async (count: number) => {
-    for (let number = 0; number < count; number++) {
-      const tenantId = `guess ${guesses++}`;
-      if ((await keys.admit(tenantId, 'page')) === undefined) keys.onCall({ ...wrong, tenantId });
-    }
+    for (let number = 0; number < count; number++) await letIn(`guess ${guesses++}`);
   };
-  await attack(10_000);
-  const seconds = (await keys.admit('good', 'page')) ?? 0;
-  expect(seconds).toBeGreaterThan(0);
-  for (let second = 0; second < 60; second++) {
-    now += 1000;
-    await attack(160);
+  return { clock, keys, letIn, attack };
+}
+
+test.each(['good', 'correct', 'right', 'true'])(
+  'the correct key "%s" that comes back when it is told is let in within a minute, though 30,000 wrong ones come first and 200 a second meanwhile',
+  async (good) => {
+    const { clock, keys, attack } = startAttack(300);
+    await attack(30_000);
+    const began = clock.now;
+    let seconds = await keys.admit(good, 'page');
+    expect(seconds).toBeGreaterThan(0);
+    while (seconds !== undefined) {
+      for (let second = 0; second < seconds; second++) {
+        clock.now += 1000;
+        await attack(200);
+      }
+      seconds = await keys.admit(good, 'page');
+    }
+    expect(clock.now - began).toBeLessThanOrEqual(61_000);
+  },
+);
+
+test('whoever comes again and again gets no more than twice the limit a minute to the service', async () => {
+  const { clock, letIn } = startAttack(40);
+  for (let min = 0; min < 5; min++) {
+    let checked = 0;
+    for (let second = 0; second < 60; second++) {
+      for (let number = 0; number < 2000; number++) if (await letIn(`guess ${number}`)) checked++;
+      clock.now += 1000;
+    }
+    expect(checked).toBeGreaterThanOrEqual(40);
+    expect(checked).toBeLessThanOrEqual(40 + 11 * 4);
+  }
+});
+
+test('a try that the service does not answer keeps its right, and one key is no more than one try', async () => {
+  const { clock, keys, attack } = startAttack(300);
+  await attack(400);
+  const both = await Promise.all([keys.admit('good', 'page'), keys.admit('good', 'page')]);
+  expect(both).toEqual([expect.any(Number), both[0]]);
+  clock.now += 1000 * (both[0] ?? 0);
+  for (const failed of [{ kind: 'unavailable', status: 503 }, { kind: 'timeout' }, { kind: 'busy' }]) {
+    expect(await keys.admit('good', 'page')).toBeUndefined();
+    keys.onCall({ tool: 'sign_in', tenantId: 'good', ms: 1, ...failed });
+    clock.now += 6000;
+    await attack(400);
   }
   expect(await keys.admit('good', 'page')).toBeUndefined();
+});
+
+test('keys of one address do not take all the places in which the service is asked', async () => {
+  const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
+  const { upstream, server, request } = await serve({ trustedProxy });
+  const held: (() => void)[] = [];
+  upstream.does((_, response) => void held.push(() => response.writeHead(401).end()));
+  const guesses = Array.from({ length: 20 }, (_, number) =>
+    enter(server, request, `svc_live_guess.${number}`, '203.0.113.1'),
+  );
+  await until(() => upstream.requests.length === 4);
+  const other = enter(server, request, 'svc_live_other', '203.0.113.2');
+  await until(() => upstream.requests.length === 5);
+  upstream.does((_, response) => void response.writeHead(401).end());
+  for (const answer of held) answer();
+  for (const { status } of await Promise.all([...guesses, other])) expect(status).toBe(400);
 });
 
 test('a service that does not answer keeps nobody out and lets nobody in', async () => {
