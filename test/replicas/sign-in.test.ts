@@ -57,6 +57,23 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     expect((await other.call(access, 'whoami')).status).toBe(401);
   });
 
+  test('renew a connection after all when a renewal was carried out too late to be answered', async () => {
+    const { one, other } = await startTwo();
+    const { refresh, clientId } = await one.connect();
+    const renew = () => one.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+    server.pause();
+    expect((await renew()).status).toBe(503);
+    server.resume();
+    let renewed = await renew();
+    for (let time = 0; renewed.status === 503 && time < 50; time++) {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      renewed = await renew();
+    }
+    expect(renewed.status).toBe(200);
+    const called = async () => (await other.call(renewed.body.access_token ?? '', 'whoami')).status;
+    await expect.poll(called, { timeout: 10_000 }).toBe(200);
+  });
+
   test('take no token while their state is away, and keys as before', async () => {
     const { one, other } = await startTwo();
     const { access, refresh, clientId } = await one.connect();

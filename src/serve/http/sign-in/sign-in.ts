@@ -1,7 +1,7 @@
 import { readRequestBody } from '@modelcontextprotocol/server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import { AdLibraryError, type Connection, parseJson, withDeadline } from '../../../api/call.ts';
+import { AdLibraryError, parseJson, withDeadline } from '../../../api/call.ts';
 import type { Caller, Credentials } from '../../../api/client.ts';
 import type { Log, OnCall } from '../../../log/log.ts';
 import { Places } from '../../limits.ts';
@@ -35,8 +35,6 @@ export interface SignInOptions extends Omit<TokensOptions, 'resource'>, Pick<Cli
   onCall: OnCall;
   /** Asks the service whether it accepts a key; rejects if not, or if there is no answer. */
   checkKey(caller: Caller): Promise<void>;
-  /** A connection goes on: what it has spent still counts. */
-  onRenewed(connection: Connection): Promise<void>;
 }
 
 const maxBodyBytes = 16 * 1024;
@@ -142,8 +140,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
     if (made === undefined)
       return refused(context, 'invalid_grant', 'It has ended, was used, or is not for this client.');
-    await options.onRenewed(made.connection);
-    return context.json(made.answer);
+    return context.json(made);
   });
 
   routes.post('/revoke', async (context) => {

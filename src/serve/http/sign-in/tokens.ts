@@ -27,6 +27,8 @@ export interface TokensOptions {
   /** In milliseconds since the epoch, by a clock that does not jump. */
   now: () => number;
   tenantIdOf(apiKey: string): string;
+  /** A connection goes on: what it has spent still counts. */
+  onRenewed?(connection: Connection): Promise<void>;
 }
 
 /** What a person agreed to on the page, and with what a client has to show that it is the one who asked. */
@@ -63,7 +65,7 @@ export interface Tokens {
   end(credentials: Pick<Credentials, 'tenantId' | 'connection'>): Promise<void>;
 }
 
-type Renewed = Promise<{ answer: TokenAnswer; connection: Connection } | undefined>;
+type Renewed = Promise<TokenAnswer | undefined>;
 
 const minute = 60_000;
 const day = 24 * 60 * minute;
@@ -101,6 +103,11 @@ export function createTokens(options: TokensOptions): Tokens {
   const seal = createSeal({ secret, use: 'sign-in' });
   /** Connections that have to end, which the store does not know yet. */
   const ending = new LRUCache<string, true>({ max: maxKeys });
+  /**
+   * Renewals of which nobody learned whether they were kept: how often the connection had been renewed, and when it was
+   * tried first. What was kept is told from what somebody else renewed by that time.
+   */
+  const unanswered = new LRUCache<string, { renewed: number; at: number }>({ max: maxKeys });
   const write = (kind: Kind, content: Omit<Content, 'a' | 'e'>, at: number) => {
     const whole: Content = { ...content, a: resource, e: at + lifetimes[kind] };
     return seal.close(kind, JSON.stringify(whole)).toString('base64url');
@@ -132,23 +139,33 @@ export function createTokens(options: TokensOptions): Tokens {
     const at = now();
     const credentials = credentialsIn(content);
     if (ending.has(content.f)) await remove(credentials.tenantId, content.f);
-    const isRenewed = await connections.update(credentials.tenantId, (all = {}) => {
-      const { [content.f]: found, ...others } = all;
-      if (found === undefined) return { result: false };
-      if (found.renewed !== content.n) return { next: others, result: false };
-      if (content.e <= at) return { result: false };
-      return { next: { ...others, [content.f]: { renewed: content.n + 1, at } }, result: true };
-    });
-    if (!isRenewed) return undefined;
+    const tried = unanswered.get(content.f);
+    const again = tried?.renewed === content.n ? tried : undefined;
+    const renewed = { renewed: content.n + 1, at: again?.at ?? at };
+    try {
+      const isRenewed = await connections.update(credentials.tenantId, (all = {}) => {
+        const { [content.f]: found, ...others } = all;
+        if (found === undefined) return { result: false };
+        const wasKept = again && found.renewed === renewed.renewed && found.at === renewed.at;
+        if (found.renewed !== content.n && !wasKept) return { next: others, result: false };
+        if (content.e <= at) return { result: false };
+        return { next: { ...others, [content.f]: renewed }, result: true };
+      });
+      if (!isRenewed) return undefined;
+      await options.onRenewed?.(credentials.connection);
+    } catch (error) {
+      unanswered.set(content.f, { renewed: content.n, at: renewed.at });
+      throw error;
+    }
+    unanswered.delete(content.f);
     const { k, b, f, c } = content;
     const next = { k, b, f, n: content.n + 1, c };
-    const answer: TokenAnswer = {
+    return {
       access_token: write('access', next, at),
       token_type: 'Bearer',
       expires_in: lifetimes.access / 1000,
       refresh_token: write('refresh', next, at),
     };
-    return { answer, connection: credentials.connection };
   };
 
   return {

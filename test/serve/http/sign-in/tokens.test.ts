@@ -13,7 +13,7 @@ const day = 24 * 60 * minute;
 function open(options: Partial<TokensOptions> = {}) {
   const clock = { now: Date.UTC(2026, 0, 1) };
   const kept = new Map<string, never>();
-  const away = { now: false };
+  const away = { now: false, later: false };
   /** What replicas share. */
   const connections: NonNullable<TokensOptions['connections']> = {
     read: async (tenantId) => kept.get(tenantId),
@@ -21,6 +21,7 @@ function open(options: Partial<TokensOptions> = {}) {
       if (away.now) throw new Error('away');
       const { next, result } = change(kept.get(tenantId));
       if (next) kept.set(tenantId, next as never);
+      if (away.later) throw new Error('away');
       return result;
     },
   };
@@ -29,8 +30,7 @@ function open(options: Partial<TokensOptions> = {}) {
   const tokens = replica();
   const grant = { apiKey: 'svc_live_key', budget: 7, clientId: 'client', redirectUri, challenge };
   const redeem = (code: string, by = tokens) => by.redeem(code, { clientId: 'client', redirectUri, verifier });
-  const connect = async () =>
-    (await redeem(await tokens.open(grant)))?.answer ?? { access_token: '', refresh_token: '' };
+  const connect = async () => (await redeem(await tokens.open(grant))) ?? { access_token: '', refresh_token: '' };
   return { clock, kept, away, replica, tokens, grant, redeem, connect };
 }
 
@@ -49,7 +49,7 @@ test('a code lives for a minute, an access token for an hour, a refresh token fo
   for (let time = 0; time < 4; time++) {
     clock.now += 30 * day - 61 * minute;
     const renewed = await tokens.refresh(refresh, 'client');
-    ({ access_token: access, refresh_token: refresh } = renewed?.answer ?? { access_token: '', refresh_token: '' });
+    ({ access_token: access, refresh_token: refresh } = renewed ?? { access_token: '', refresh_token: '' });
     expect((await tokens.credentials(access))?.connection?.budget).toBe(7);
   }
   clock.now += 30 * day;
@@ -60,9 +60,9 @@ test('what was used at one replica is used at all, and what is used again there 
   const { replica, tokens, grant, redeem } = open();
   const [one, other] = [replica(), replica()];
   const code = await tokens.open(grant);
-  const first = (await redeem(code, one))?.answer;
+  const first = await redeem(code, one);
   expect(await other.credentials(first?.access_token ?? '')).toBeDefined();
-  const second = (await other.refresh(first?.refresh_token ?? '', 'client'))?.answer;
+  const second = await other.refresh(first?.refresh_token ?? '', 'client');
   expect(await one.credentials(second?.access_token ?? '')).toBeDefined();
   expect(await redeem(code, other)).toBeUndefined();
   expect(await one.credentials(second?.access_token ?? '')).toBeUndefined();
@@ -74,10 +74,10 @@ test('a code or a refresh token that was used ends its connection even if it com
   const { clock, tokens, grant, redeem } = open();
   for (const late of [2 * minute, 20 * day]) {
     const code = await tokens.open(grant);
-    const first = (await redeem(code))?.answer;
-    const second = (await tokens.refresh(first?.refresh_token ?? '', 'client'))?.answer;
+    const first = await redeem(code);
+    const second = await tokens.refresh(first?.refresh_token ?? '', 'client');
     clock.now += late;
-    const third = late > day ? (await tokens.refresh(second?.refresh_token ?? '', 'client'))?.answer : second;
+    const third = late > day ? await tokens.refresh(second?.refresh_token ?? '', 'client') : second;
     expect(await tokens.credentials(third?.access_token ?? '')).toBeDefined();
     clock.now += late;
     expect(await (late > day ? tokens.refresh(first?.refresh_token ?? '', 'client') : redeem(code))).toBeUndefined();
@@ -96,7 +96,7 @@ test('another secret, another address and a state that was lost or is an earlier
   const earlier = new Map(kept);
   const renewed = await tokens.refresh(refresh, 'client');
   for (const [tenantId, copy] of earlier) kept.set(tenantId, copy);
-  expect(await tokens.refresh(renewed?.answer.refresh_token ?? '', 'client')).toBeUndefined();
+  expect(await tokens.refresh(renewed?.refresh_token ?? '', 'client')).toBeUndefined();
   const again = await connect();
   kept.clear();
   expect(await tokens.credentials(again.access_token)).toBeUndefined();
@@ -139,6 +139,33 @@ test('a connection whose end could not be kept ends with the next token that com
     if (refresh === connections[0]?.refresh_token) expect(await tokens.refresh(refresh, 'client')).toBeUndefined();
     else expect(await tokens.credentials(access)).toBeUndefined();
     expect(await replica().credentials(access)).toBeUndefined();
+  }
+});
+
+test('a renewal that was kept though nobody was told can be tried again until it is answered', async () => {
+  for (const failing of ['the store', 'the spending'] as const) {
+    let fails = false;
+    const { clock, replica, tokens, connect, away } = open({
+      onRenewed: async () => {
+        if (fails && failing === 'the spending') throw new Error('away');
+      },
+    });
+    const { refresh_token: refresh } = await connect();
+    fails = true;
+    away.later = failing === 'the store';
+    for (let time = 0; time < 3; time++) {
+      clock.now += 1000;
+      await expect(tokens.refresh(refresh, 'client')).rejects.toThrow('away');
+    }
+    fails = away.later = false;
+    clock.now += 5000;
+    const renewed = await tokens.refresh(refresh, 'client');
+    expect(await replica().credentials(renewed?.access_token ?? '')).toBeDefined();
+    const next = await tokens.refresh(renewed?.refresh_token ?? '', 'client');
+    expect(await tokens.credentials(next?.access_token ?? '')).toBeDefined();
+    // It was answered by now, so this is a second use.
+    expect(await tokens.refresh(renewed?.refresh_token ?? '', 'client')).toBeUndefined();
+    expect(await tokens.credentials(next?.access_token ?? '')).toBeUndefined();
   }
 });
 
