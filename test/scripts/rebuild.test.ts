@@ -24,7 +24,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const clone = mkdtempSync(join(root, '.building-clone-'));
 symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
 afterAll(() => rmSync(clone, { recursive: true }));
-for (const part of ['src', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE'])
+for (const part of ['src', 'scripts', 'docs/skill', 'package.json', 'package-lock.json', 'tsconfig.json', 'LICENSE'])
   cpSync(join(root, part), join(clone, part), { recursive: true });
 
 const dist = join(clone, 'dist');
