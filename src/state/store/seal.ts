@@ -66,6 +66,12 @@ export function createSeal({ secret, use = 'shared state', warn = () => {} }: Se
   };
 }
 
+/** What was sealed, from its text in base64url; empty if the text is written in any other way than ours. */
+export function sealedIn(text: string): Buffer {
+  const sealed = Buffer.from(text, 'base64url');
+  return sealed.toString('base64url') === text ? sealed : Buffer.alloc(0);
+}
+
 const otherSecret =
   'the shared state holds values that were sealed with another AD_LIBRARY_STATE_SECRET; they count as absent';
 const broken = 'the shared state holds values that were cut or changed; they count as absent';

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { parseJson, withDeadline } from '../../../api/call.ts';
 import { type GuardedAgent, openGuardedAgent, resolveInDns } from '../../../pictures/fetch-picture.ts';
 import { sanitizeLine } from '../../../present/safe-text.ts';
-import { createSeal } from '../../../state/store/seal.ts';
+import { createSeal, sealedIn } from '../../../state/store/seal.ts';
 import { Places } from '../../limits.ts';
 
 /** A program that asks for a connection. Only its host is known, not that its name is true. */
@@ -76,7 +76,7 @@ export function createClients(options: ClientsOptions): Clients {
   let agent: Promise<GuardedAgent> | undefined;
 
   const registeredClient = (id: string): Client | undefined => {
-    const text = seal.open('client', Buffer.from(id, 'base64url'));
+    const text = seal.open('client', sealedIn(id));
     const registration = Registration.safeParse(text && parseJson(String(text)));
     if (!registration.success) return undefined;
     const { n: name, r: redirectUris } = registration.data;
@@ -111,7 +111,7 @@ export function createClients(options: ClientsOptions): Clients {
       const { client_name: name, redirect_uris: uris } = metadata.data;
       const wrong = uris.find((uri) => !isRedirectUri(uri));
       if (wrong !== undefined || uris.join('').length > maxUris) {
-        const problem = `redirect_uris must be https: addresses, or http: on loopback, without a user name or a fragment, of ${maxUriLength} characters at most and ${maxUris} in all`;
+        const problem = `redirect_uris must be https: addresses, or http: on loopback, without a user name, a fragment, or code, state, iss and error in the query, of ${maxUriLength} characters at most and ${maxUris} in all`;
         return { error: 'invalid_redirect_uri', problem };
       }
       const shown = nameOf(name);
@@ -219,7 +219,9 @@ export function isRedirectUri(uri: string): boolean {
   // The parser would leave out what a reader of the text sees.
   if (uri.length > maxUriLength || !/^[\x21-\x7e]+$/.test(uri) || uri.includes('\\') || !URL.canParse(uri))
     return false;
-  const { protocol, hostname, username, password, hash } = new URL(uri);
+  const { protocol, hostname, username, password, hash, searchParams } = new URL(uri);
+  // What the answer says must not stand there already.
+  if (['code', 'state', 'iss', 'error'].some((name) => searchParams.has(name))) return false;
   if (username || password || hash || uri.includes('#') || !plainHost.test(hostname)) return false;
   return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
 }

@@ -72,11 +72,10 @@ export function createSignIn(options: SignInOptions): SignIn {
   // No browser sends anything by itself here, so programs on any page may read the answers.
   for (const path of ['/.well-known/*', '/register', '/token', '/revoke'])
     routes.use(path, cors({ origin: '*', allowMethods: ['GET', 'POST'], maxAge: 600 }), noStore);
-  // Some hosts look under the path of the resource for either.
-  for (const path of ['', '/mcp']) {
+  // Some hosts look under the path of the resource.
+  for (const path of ['', '/mcp'])
     routes.get(`/.well-known/oauth-protected-resource${path}`, ({ json }) => json(ofResource));
-    routes.get(`/.well-known/oauth-authorization-server${path}`, ({ json }) => json(ofServer));
-  }
+  routes.get('/.well-known/oauth-authorization-server', ({ json }) => json(ofServer));
 
   routes.post('/register', async (context) => {
     const text = await bodyOf(context, 'application/json');
@@ -100,7 +99,10 @@ export function createSignIn(options: SignInOptions): SignIn {
     if (origin !== publicUrl || site !== 'same-origin')
       return problem(context, { text: 'This form was sent from another page.', status: 403 });
     const body = await bodyOf(context, formType);
-    if (body instanceof Response) return body;
+    if (body instanceof Response) {
+      const text = `Send ${formType} of ${maxBodyBytes} bytes at most.`;
+      return problem(context, { text, status: body.status as 413 | 415 });
+    }
     const form = new URLSearchParams(body);
     const authorization = await authorizationIn(form, addressOf(context));
     if ('text' in authorization) return problem(context, authorization);
@@ -128,7 +130,11 @@ export function createSignIn(options: SignInOptions): SignIn {
     const form = await fieldsOf(context);
     if (form instanceof Response) return form;
     const { grant_type: type, client_id: clientId = '', code = '', refresh_token: token = '' } = form;
-    if (!clients.isPossible(clientId)) return refused(context, 'invalid_client', 'This client is not known here.', 401);
+    const ofCode = ['code', 'redirect_uri', 'code_verifier'];
+    const needed = type === 'authorization_code' ? ofCode : type === 'refresh_token' ? ['refresh_token'] : [];
+    const missing =
+      missingIn(context, form, ['grant_type', 'client_id', ...needed]) ?? unknownClient(context, clientId);
+    if (missing) return missing;
     if (!isAboutUs(form.resource))
       return refused(context, 'invalid_target', `Tokens are issued for ${resource} alone.`);
     if (type !== 'authorization_code' && type !== 'refresh_token')
@@ -136,7 +142,7 @@ export function createSignIn(options: SignInOptions): SignIn {
     const verifier = form.code_verifier ?? '';
     if (type === 'authorization_code' && !/^[\w.~-]{43,128}$/.test(verifier))
       return refused(context, 'invalid_request', 'code_verifier must have 43 to 128 characters.');
-    const shown = { clientId, verifier, redirectUri: form.redirect_uri };
+    const shown = { clientId, verifier, redirectUri: form.redirect_uri ?? '' };
     const made = await (type === 'refresh_token' ? tokens.refresh(token, clientId) : tokens.redeem(code, shown));
     if (made === undefined)
       return refused(context, 'invalid_grant', 'It has ended, was used, or is not for this client.');
@@ -146,8 +152,11 @@ export function createSignIn(options: SignInOptions): SignIn {
   routes.post('/revoke', async (context) => {
     const form = await fieldsOf(context);
     if (form instanceof Response) return form;
-    await tokens.revoke(form.token ?? '', form.client_id ?? '');
-    return context.body(null, 200);
+    const { token = '', client_id: clientId = '' } = form;
+    const missing = missingIn(context, form, ['token', 'client_id']) ?? unknownClient(context, clientId);
+    if (missing) return missing;
+    if (await tokens.revoke(token, clientId)) return context.body(null, 200);
+    return refused(context, 'invalid_grant', 'This token is that of another client.');
   });
 
   for (const path of ['/authorize', '/register', '/token', '/revoke']) {
@@ -163,8 +172,16 @@ export function createSignIn(options: SignInOptions): SignIn {
     return context.json({ error: 'server_error' }, 500);
   });
 
+  function unknownClient(context: Context, id: string) {
+    return clients.isPossible(id)
+      ? undefined
+      : refused(context, 'invalid_client', 'This client is not known here.', 401);
+  }
+
   /** Whether a client asks for what is here (RFC 8707), with or without a slash at the end. */
-  function isAboutUs(address = resource): boolean {
+  function isAboutUs(given?: string): boolean {
+    // A parameter without a value counts as omitted (RFC 6749, 3.1).
+    const address = given || resource;
     return URL.canParse(address) && new URL(address).href.replace(/\/$/, '') === new URL(resource).href;
   }
 
@@ -186,6 +203,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       back: { href: withAnswer(redirectUri, { error, ...stateOf(fields) }), host: hostOf(redirectUri) },
     });
     if (state.length > maxState) return { text: `The request holds more than ${maxState} characters of state.` };
+    if (!fields.response_type) return faulty('invalid_request', 'The app does not say what it asks for.');
     if (fields.response_type !== 'code')
       return faulty('unsupported_response_type', 'The app asks for something else than a code.');
     if (fields.code_challenge_method !== 'S256' || !/^[\w-]{43}$/.test(fields.code_challenge ?? ''))
@@ -281,7 +299,7 @@ const stateOf = ({ state }: Record<string, string>) => (state === undefined ? {}
 
 interface RequestProblem {
   text: string;
-  status?: 400 | 403 | 429;
+  status?: 400 | 403 | 413 | 415 | 429;
   retryAfter?: number;
   back?: { href: string; host: string };
 }
@@ -304,7 +322,8 @@ function whatIsWrong(apiKey: string, budget: string): Problem | undefined {
   if (!isKey(apiKey))
     return { field: 'api_key', text: 'This is not an API key: one begins with svc_live_, without spaces.' };
   if (budget === '' || (/^\d{1,10}$/.test(budget) && Number(budget) <= maxBudget)) return undefined;
-  return { field: 'budget', text: 'Enter a whole number without spaces, such as 500, or leave it empty.' };
+  const text = `Enter a whole number up to ${maxBudget} without spaces, such as 500, or leave it empty.`;
+  return { field: 'budget', text };
 }
 
 const isAway = (error: unknown) => error instanceof AdLibraryError && error.failure.kind === 'unavailable';
@@ -317,7 +336,16 @@ function notReached(error: unknown): Problem {
 type TokenError = 'invalid_request' | 'invalid_client' | 'invalid_grant' | 'invalid_target' | 'unsupported_grant_type';
 
 const refused = (context: Context, error: TokenError, text: string, status: 400 | 401 = 400) =>
-  context.json({ error, error_description: text }, status);
+  context.json(
+    { error, error_description: text },
+    status,
+    status === 401 ? { 'WWW-Authenticate': 'Basic realm="ad-library-mcp"' } : {},
+  );
+
+function missingIn(context: Context, form: Record<string, string>, names: string[]) {
+  const missing = names.find((name) => !form[name]);
+  return missing === undefined ? undefined : refused(context, 'invalid_request', `${missing} is missing.`);
+}
 
 const noStore: MiddlewareHandler = async (context, next) => {
   await next();

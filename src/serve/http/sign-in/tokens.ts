@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { type Connection, parseJson } from '../../../api/call.ts';
 import type { Credentials } from '../../../api/client.ts';
-import { createSeal } from '../../../state/store/seal.ts';
+import { createSeal, sealedIn } from '../../../state/store/seal.ts';
 
 /**
  * The open connections of one key: how often the tokens of each were renewed, and when last. A connection that is not
@@ -54,13 +54,13 @@ export interface Tokens {
   /** Opens a connection; returns the code with which its client gets its tokens, once. */
   open(grant: Grant): Promise<string>;
   /** Undefined if the code is not good for this client. One that comes a second time ends its connection. */
-  redeem(code: string, shown: { clientId: string; redirectUri: string | undefined; verifier: string }): Renewed;
+  redeem(code: string, shown: { clientId: string; redirectUri: string; verifier: string }): Renewed;
   /** The same for a refresh token, which is renewed with it. */
   refresh(token: string, clientId: string): Renewed;
   /** Whose requests carry an access token. */
   credentials(token: string): Promise<Credentials | undefined>;
-  /** Ends the connection of a token of this client. */
-  revoke(token: string, clientId: string): Promise<void>;
+  /** Ends the connection of a token; false if the token is that of another client. One that is none is as good as ended. */
+  revoke(token: string, clientId: string): Promise<boolean>;
   /** Ends a connection whose key the service rejects. */
   end(credentials: Pick<Credentials, 'tenantId' | 'connection'>): Promise<void>;
 }
@@ -114,7 +114,7 @@ export function createTokens(options: TokensOptions): Tokens {
   };
   /** A token of another kind, another secret or another resource is none. */
   const read = (kind: Kind, token: string): Content | undefined => {
-    const text = seal.open(kind, Buffer.from(token, 'base64url'));
+    const text = seal.open(kind, sealedIn(token));
     const content = text && (parseJson(String(text)) as Content);
     return content?.a === resource ? content : undefined;
   };
@@ -201,7 +201,10 @@ export function createTokens(options: TokensOptions): Tokens {
     },
     revoke: async (token, clientId) => {
       const content = read('refresh', token) ?? read('access', token);
-      if (content?.c === hashOf(clientId)) await remove(tenantIdOf(content.k), content.f);
+      if (content === undefined) return true;
+      if (content.c !== hashOf(clientId)) return false;
+      await remove(tenantIdOf(content.k), content.f);
+      return true;
     },
     end: async ({ tenantId, connection }) => {
       if (connection) await remove(tenantId, connection.id);

@@ -53,6 +53,7 @@ test('every answer of the front is one that nothing can be done with but what it
     grant_type: 'authorization_code',
     client_id: await server.register(),
     code: 'x',
+    redirect_uri: redirectUri,
     code_verifier: 'v'.repeat(43),
   });
   expect(token).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
@@ -61,6 +62,8 @@ test('every answer of the front is one that nothing can be done with but what it
     `Bearer resource_metadata="${server.origin}/.well-known/oauth-protected-resource/mcp"`,
   );
   expect((await server.send('/token')).status).toBe(405);
+  // A document of that address would be that of another issuer (RFC 8414, 3.3).
+  expect((await server.send('/.well-known/oauth-authorization-server/mcp')).status).toBe(404);
   for (const path of ['', '/mcp']) {
     const resource = await (await server.send(`/.well-known/oauth-protected-resource${path}`)).json();
     expect(resource).toMatchObject({ resource: server.url, authorization_servers: [server.origin] });
@@ -101,6 +104,7 @@ test('nobody is sent to an address that the app has not named before, whatever i
   // Where the app itself is at fault, a person decides whether to go back.
   for (const [wrong, error] of [
     [{ response_type: 'token' }, 'unsupported_response_type'],
+    [{ response_type: '' }, 'invalid_request'],
     [{ code_challenge_method: 'plain' }, 'invalid_request'],
     [{ code_challenge: 'short' }, 'invalid_request'],
     [{ resource: 'https://other.example.com/mcp' }, 'invalid_target'],
@@ -112,6 +116,7 @@ test('nobody is sent to an address that the app has not named before, whatever i
       expect([answer.status, answer.headers.get('location')]).toEqual([400, null]);
       expect(await answer.text()).toContain(`href="${redirectUri}?error=${error}&amp;state=a+state&amp;iss=`);
     }
+  expect((await page(server, { ...request, resource: '' })).status).toBe(200);
   const twice = await server.send(`/authorize?${new URLSearchParams(request)}&redirect_uri=https://evil.example.com`);
   expect(twice.status).toBe(400);
   const cancelled = locationOf(await server.submit(request, { cancel: 'yes' }));
@@ -126,6 +131,7 @@ test.each([
   'http://host.example.com/callback',
   'host://callback',
   'https://user@host.example.com/',
+  'https://host.example.com/callback?iss=evil',
   'https://host.example.com/#a',
   'https://host.example.com;evil/',
   'http://127.0.0.1.example.com/',
@@ -159,7 +165,7 @@ test('a code is for one client, one address and one verifier, and for once', asy
     { redirect_uri: `${redirectUri}/other` },
     { client_id: await server.register('https://other.example.com/callback') },
     { code: `${good.code.slice(0, -2)}xx` },
-    { code: '' },
+    { code: `${good.code}=` },
   ])
     expect((await server.token({ ...good, ...wrong })).body.error).toBe('invalid_grant');
   expect((await server.token({ ...good, resource: 'https://other.example.com/mcp' })).body.error).toBe(
@@ -167,8 +173,10 @@ test('a code is for one client, one address and one verifier, and for once', asy
   );
   expect((await server.token({ ...good, client_id: 'made up' })).status).toBe(401);
   expect((await server.token({ ...good, grant_type: 'password' })).body.error).toBe('unsupported_grant_type');
-  const { redirect_uri: _, ...without } = good;
-  expect((await server.token(without)).body.error).toBe('invalid_grant');
+  for (const name of Object.keys(good)) {
+    const without = Object.fromEntries(Object.entries(good).filter(([one]) => one !== name));
+    expect((await server.token(without)).body.error).toBe('invalid_request');
+  }
   const first = await server.token(good);
   expect(first).toMatchObject({ status: 200, body: { token_type: 'Bearer', expires_in: 3600 } });
   const { access_token: access = '', refresh_token: refresh = '' } = first.body;
@@ -220,11 +228,13 @@ test('a connection ends when its app revokes it, and not when another does', asy
   const { clientId, access, refresh } = await server.connect();
   const revoke = (token: string, id: string) =>
     server.send('/revoke', { method: 'POST', body: new URLSearchParams({ token, client_id: id }) });
-  for (const [token, id] of [
-    [refresh, 'another'],
-    ['made up', clientId],
+  for (const [token, id, status] of [
+    [refresh, 'another', 401],
+    [refresh, await server.register('https://other.example.com/'), 400],
+    ['', clientId, 400],
+    ['made up', clientId, 200],
   ] as const)
-    expect((await revoke(token, id)).status).toBe(200);
+    expect((await revoke(token, id)).status).toBe(status);
   expect((await server.call(access, 'whoami')).status).toBe(200);
   expect((await revoke(refresh, clientId)).status).toBe(200);
   expect((await server.call(access, 'whoami')).status).toBe(401);
@@ -265,7 +275,8 @@ test('only the page itself, or what is no browser, sends the form', async () => 
   expect(
     (await server.send('/authorize', { method: 'POST', body: JSON.stringify({ ...request, ...key }) })).status,
   ).toBe(415);
-  expect((await server.submit({ ...request, state: 'x'.repeat(20_000) }, key)).status).toBe(413);
+  const long = await server.submit({ ...request, state: 'x'.repeat(20_000) }, key);
+  expect([long.status, long.headers.get('x-frame-options')]).toEqual([413, 'DENY']);
 });
 
 test.each([
