@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { canonical } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
-import type { StoredItem } from '../state/item-versions.ts';
+import { type StoredItem, saysAsAt } from '../state/item-versions.ts';
 import { isoTime } from './tables.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
@@ -243,10 +243,10 @@ export function differences(before: Gathering, gathering: Gathering, contents: D
   return {
     fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),
     updated: idsOf(
-      read.filter(({ id, sinceOrder, firstOrder }) => {
-        const order = orders.get(idKey(id)) ?? Number.POSITIVE_INFINITY;
+      read.filter((item) => {
+        const order = orders.get(idKey(item.id)) ?? Number.POSITIVE_INFINITY;
         // Of an ad that was let go in between nobody knows what it was.
-        return sinceOrder > order && firstOrder <= order;
+        return item.firstOrder <= order && !saysAsAt(order, item);
       }),
     ),
     gone: [...orders.keys()].filter((id) => !ids.has(id)),

@@ -82,6 +82,13 @@ export function withVersion(known: StoredItem, record: ItemRecord): StoredItem {
   return { ...item, versions: [...versions, versionOf(known)].slice(-maxEarlier) };
 }
 
+/** Whether an item says what it said when answers up to that place had come; false where its versions do not tell. */
+export function saysAsAt(order: number, item: StoredItem): boolean {
+  if (item.sinceOrder <= order) return true;
+  const then = item.versions.findLast(({ sinceOrder }) => sinceOrder <= order);
+  return then !== undefined && sameContent(objectOf(item), objectOf(then));
+}
+
 /** Whether a version says the same as an earlier one, or less. */
 const addsNothing = (came: Fields, before: Fields): boolean => sameContent(mergeItems(came, before), before);
 

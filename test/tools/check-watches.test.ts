@@ -99,6 +99,18 @@ test('gatherings made otherwise are no checks, and changes count whoever saw the
   expect(check).toMatchObject({ new: [adOf(500).id], changed: [changed?.id], gone: [] });
 });
 
+test('what changed and changed back in between is the same as it was', async ({ upstream, server }) => {
+  const service = serveAds(upstream, 10);
+  await server.call('watch_ads', { name: 'w', filters: { q: 'a' }, maxCredits: 5 });
+  await server.call('check_watches', calls);
+  const [first, second, ...others] = service.ads;
+  service.ads = [changedAd(first), changedAd(second), ...others] as AdService['ads'];
+  await server.call('gather_ads', { filters: { q: 'a' }, maxCredits: 50, fresh: true });
+  service.ads = [changedAd(first), second, ...others] as AdService['ads'];
+  const [check] = checksOf(await server.call('check_watches', calls));
+  expect(check).toMatchObject({ new: [], changed: [first?.id], gone: [] });
+});
+
 test('a watch of other filters under the same name begins anew; of other limits it does not', async ({
   upstream,
   server,
