@@ -24,11 +24,17 @@ afterAll(async () => {
 test('while a picture is decoded, only so many others are fetched', async () => {
   const bomb = show(host.serve(scanBomb(20_000)));
   await until(() => host.requests.length === 1);
+  // One that overtakes the first on its way to the decoder makes room for another.
+  let done = 0;
   const all = Promise.all(
-    Array.from({ length: 8 }, async (_, at) => show(host.serve(await jpegOf({ width: 50 + at })))),
+    Array.from({ length: 8 }, async (_, at) =>
+      show(host.serve(await jpegOf({ width: 50 + at }))).finally(() => {
+        done++;
+      }),
+    ),
   );
   expect(await bomb).toEqual({ reason: 'decoding it takes too long' });
-  expect(host.requests.length).toBeLessThanOrEqual(2);
+  expect(host.requests.length - done).toBeLessThanOrEqual(2);
   for (const shown of await all) expect(shown).toHaveProperty('jpeg');
   expect(host.requests).toHaveLength(9);
 });
