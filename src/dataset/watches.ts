@@ -64,7 +64,7 @@ export const watchesIn = (records: RecordsById): Watch[] =>
 export type NewWatch = GatheringQuestion & Pick<Watch, 'name' | 'maxAds' | 'maxCredits'>;
 
 /** Stores a watch. One of the same name is replaced: its checks stay if it asks the same. */
-export function storeWatch(own: OwnRecords, { name, maxAds, maxCredits, ...question }: NewWatch): Promise<Watch[]> {
+export function storeWatch(own: OwnRecords, { name, maxAds, maxCredits, ...question }: NewWatch): Promise<void> {
   return own.update('watch', (records) => {
     const known = watchesIn(records).find((watch) => watch.name === name);
     const isSame = known && questionKey(known) === questionKey(question);
@@ -75,7 +75,7 @@ export function storeWatch(own: OwnRecords, { name, maxAds, maxCredits, ...quest
       complete: isSame ? known.complete : [],
       ...(isSame && known.last && { last: known.last }),
     } as WatchRecord;
-    return { put: [[name, record]], result: watchesIn(new Map([...records, [name, record]])) };
+    return { put: [[name, record]], result: undefined };
   });
 }
 

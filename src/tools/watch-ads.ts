@@ -77,10 +77,11 @@ function nameOf(given: string): string {
   throw invalidRequest(`name must have 1 to ${maxName} characters that can be seen.`);
 }
 
-async function removeWatch(own: OwnRecords, given: string): Promise<void> {
-  const [name = ''] = namedWatches(watchesIn(await own.read('watch')), [given]).map((watch) => watch.name);
-  await own.update('watch', () => ({ removed: [name], result: undefined }));
-}
+const removeWatch = (own: OwnRecords, given: string): Promise<void> =>
+  own.update('watch', (records) => {
+    const removed = namedWatches(watchesIn(records), [given]).map(({ name }) => name);
+    return { removed, result: undefined };
+  });
 
 /** @throws AdLibraryError for names that no watch has */
 export function namedWatches(watches: readonly Watch[], names: readonly string[]): Watch[] {
