@@ -19,8 +19,8 @@ export type KeptPictures = {
   missing(after: number, isAgain: boolean): MissingPictures;
   /** Notes what was written to the folder. */
   keep(folder: string, fetched: readonly FetchedPicture[]): void;
-  /** A record whose addresses of kept pictures are replaced by those under `media`. */
-  served(json: string, media: string): string;
+  /** Records, as JSON, whose addresses of kept pictures are replaced by those under `media`. */
+  served(records: string[], media: string): string[];
   /** The file of that name with its media type; undefined if there is none. */
   read(name: string): Promise<{ bytes: Uint8Array; type: string } | undefined>;
 };
@@ -62,14 +62,16 @@ export function picturesIn(database: Database, now: () => number): KeptPictures 
         }
       });
     },
-    served(json, media) {
-      if (folderOf() === undefined) return json;
-      const texts = new Map([...json.matchAll(addressInJson)].map(([text]) => [text, JSON.parse(text) as string]));
+    served(records, media) {
+      if (folderOf() === undefined) return records;
+      const found = records.flatMap((json) => json.match(addressInJson) ?? []);
+      const texts = new Map(found.map((text) => [text, JSON.parse(text) as string]));
       const files = new Map(known(texts.values()).map(({ address, file }) => [address, file]));
-      return json.replace(addressInJson, (text) => {
+      const replaced = (text: string) => {
         const file = files.get(texts.get(text) ?? '');
         return file ? JSON.stringify(`${media}/kept/${file}`) : text;
-      });
+      };
+      return records.map((json) => json.replace(addressInJson, replaced));
     },
     async read(name) {
       const [, format = ''] = fileName.exec(name) ?? [];

@@ -182,7 +182,7 @@ async function answer(name: OperationName, request: Request, params: Record<stri
   const caller = keys.authenticate(request.headers.get('authorization') ?? undefined);
   requireScope(caller, name);
   const { origin } = new URL(request.url);
-  const present = presenterFor(context, { app: origin, media: `${origin}/media`, ...bases });
+  const present = presenterFor(context, origin, bases);
   const run = await handlers[name]({ request, params, caller, present }, context);
   const { body, headers } = context.database.transaction(() => paid(name, run(), caller, context));
   return Response.json(body, { headers: { ...headers, 'X-Service-Request-Id': parts.requestId() } });
@@ -226,7 +226,7 @@ async function showPage(
   context.database.checkLock();
   const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.ts');
   const { origin, pathname, searchParams } = new URL(request.url);
-  const { read } = presenterFor(context, { app: origin, media: `${origin}/media`, ...bases });
+  const { read } = presenterFor(context, origin, bases);
   const shown = { ...context, origin, read, isDemo };
   const kind = pathname.startsWith('/pages/') ? 'pages' : 'ads';
   const number = id === undefined ? undefined : context.records.find(kind, id);
@@ -385,13 +385,14 @@ type Presenter = ReturnType<typeof presenterFor>;
  * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and those of
  * pictures that are kept by where they are served.
  */
-function presenterFor({ records, pictures }: ServiceContext, { app, media }: Required<Bases>) {
+function presenterFor({ records, pictures }: ServiceContext, origin: string, bases: Bases) {
+  const { app, media } = { app: origin, media: `${origin}/media`, ...bases };
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
   const read = (kind: ItemType, numbers: number[]) =>
-    records
-      .read(kind, numbers)
-      .map((json): Record<string, unknown> => JSON.parse(filled(pictures.served(json, media))));
+    pictures
+      .served(records.read(kind, numbers), media)
+      .map((json): Record<string, unknown> => JSON.parse(filled(json)));
   return {
     read,
     one: (kind: ItemType, number: number): unknown => read(kind, [number])[0],
