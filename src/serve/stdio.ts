@@ -1,12 +1,13 @@
+import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as after, setImmediate as nextTurn } from 'node:timers/promises';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
+import { parseJson } from '../api/call.ts';
 import type { Credentials } from '../api/client.ts';
 import type { Log, OnCall } from '../log/log.ts';
 import type { Catalog } from '../mcp/catalog.ts';
 import {
-  batchProblem,
   cancelNoticesIn,
   checkRequest,
   isLatestRevision,
@@ -40,40 +41,58 @@ const answerBytes = 96 * 1024 * 1024;
 const resultBytes = 256 * 1024;
 
 /**
- * Serves one client over a pair of streams until its input ends or the process is asked to stop. Then waits for running
- * calls, and aborts those that take too long.
+ * Serves one client over a pair of streams until its input ends or the process is asked to stop: one JSON-RPC message a
+ * line (MCP specification, *Transports*). Then waits for running calls, and aborts those that take too long.
+ *
+ * Why not the SDKs' own transports: v1's crashes when the reader of its output goes away and does not notice the end of
+ * its input; v2's is sound, but brings its whole SDK into sessions that speak to the other one. Neither stops reading
+ * when nobody reads its answers. Like theirs, it takes no batches. A line that is no message is answered with a JSON-RPC
+ * error, and the session goes on.
  */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const answers = new Answers<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
   const calls = new Limits(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
-  const revisions = openRevisions(calls.catalog, { credentials, answers, send: (message) => lines.send(message) });
-  const lines = new LineStream(stdin, stdout, {
-    onMessage: async (message) => {
-      const transport = await revisions.transportFor(message);
-      transport.receive(message);
-      // A response that needs no waiting is written before the next message is read, so that it counts as unread.
-      await nextTurn();
-    },
-    onBatch: (messages) => {
-      const settled = revisions.settled();
-      return settled ? settled.receiveBatch(messages) : batchProblem(messages, undefined);
-    },
-    onProblem: (problem) => log.debug('stdio', { problem }),
+  // Once the reader has gone, every write fails; without a listener, that would end the process.
+  const outputClosed = new Promise<void>((resolve) => {
+    for (const end of ['close', 'error']) stdout.on(end, () => resolve());
   });
-  await Promise.race([lines.readAll(), lines.outputClosed, stopRequested]);
+  // Bytes take less room than a text that waits to be read.
+  const send: Session['send'] = (message) =>
+    new Promise((resolve) => stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
+  const revisions = openRevisions(calls.catalog, {
+    credentials: { ...credentials, answerOf: (id) => id },
+    answers,
+    send,
+  });
+  const readAll = async () => {
+    for await (const line of linesOf(stdin)) {
+      if (line === '') continue;
+      const read = messageIn(line);
+      if ('message' in read) await revisions.receive(read.message);
+      else {
+        log.debug('stdio', { problem: read.error.message });
+        void send({ jsonrpc: '2.0', ...read });
+      }
+      // No faster than the answers are read.
+      if (stdout.writableNeedDrain) await Promise.race([once(stdout, 'drain'), outputClosed]);
+    }
+  };
+  const read = readAll().catch((error) => log.debug('stdio', { problem: String(error) }));
+  await Promise.race([read, outputClosed, stopRequested]);
   options.onEnd?.();
   // What was read is answered if somebody reads the answers: `echo … | ad-library-mcp` works.
-  const answered = revisions.answered().then(() => lines.flushed());
-  await Promise.race([answered, lines.outputClosed, after(drainMs, undefined, { ref: false })]);
+  const flushed = () => new Promise<void>((resolve) => stdout.write('', () => resolve()));
+  const answered = revisions.answered().then(flushed);
+  await Promise.race([answered, outputClosed, after(drainMs, undefined, { ref: false })]);
   revisions.close();
 }
 
 interface Session {
-  credentials: Credentials;
+  credentials: Credentials & { answerOf(id: unknown): unknown };
   answers: Answers<unknown>;
-  /** Writes to the one stream that all revisions share; resolves when it has left the process. */
-  send(message: JSONRPCMessage | JSONRPCMessage[]): Promise<void>;
+  /** Writes to the one stream that all revisions share; resolves when the line has left the process. */
+  send(message: JSONRPCMessage | ErrorMessage): Promise<void>;
 }
 
 /**
@@ -82,9 +101,9 @@ interface Session {
  * `server/discover` decides nothing: a client may still go on with an earlier revision (specification, *Lifecycle*).
  */
 function openRevisions(catalog: Catalog, session: Session) {
+  const { credentials } = session;
   let settled: RevisionTransport | undefined;
   let latest: RevisionTransport | undefined;
-  const credentialsOf = ({ answerOf }: RevisionTransport) => ({ ...session.credentials, answerOf });
   const opened = () => [...new Set([settled, latest])].filter((transport) => transport !== undefined);
 
   const openLatest = async () => {
@@ -93,28 +112,32 @@ function openRevisions(catalog: Catalog, session: Session) {
       import('@modelcontextprotocol/server/stdio'),
     ]);
     const transport = new RevisionTransport(session, requestsV2);
-    serveStdio(() => bindV2(catalog, credentialsOf(transport)), { transport, legacy: 'reject' });
+    serveStdio(() => bindV2(catalog, credentials), { transport, legacy: 'reject' });
     return transport;
   };
   const openEarlier = async () => {
     const transport = new RevisionTransport(session, requestsV1);
-    await bindV1(catalog, credentialsOf(transport)).connect(transport);
+    await bindV1(catalog, credentials).connect(transport);
     return transport;
+  };
+  const transportFor = async (message: JSONRPCMessage): Promise<RevisionTransport> => {
+    if (settled) return settled;
+    if (!isLatestRevision(message)) {
+      settled = await openEarlier();
+      return settled;
+    }
+    latest ??= await openLatest();
+    if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = latest;
+    return latest;
   };
 
   return {
-    async transportFor(message: JSONRPCMessage): Promise<RevisionTransport> {
-      if (settled) return settled;
-      if (!isLatestRevision(message)) {
-        settled = await openEarlier();
-        return settled;
-      }
-      latest ??= await openLatest();
-      if ('method' in message && 'id' in message && message.method !== 'server/discover') settled = latest;
-      return latest;
+    async receive(message: JSONRPCMessage): Promise<void> {
+      const transport = await transportFor(message);
+      transport.receive(message);
+      // A response that needs no waiting is written before the next message is read, so that it counts as unread.
+      await nextTurn();
     },
-    /** The one that the session stays with, once that is known. */
-    settled: () => settled,
     /** Resolves when no request waits for its response. */
     answered: () => Promise.all(opened().map((transport) => transport.answered())),
     /** Aborts running calls. */
@@ -124,12 +147,6 @@ function openRevisions(catalog: Catalog, session: Session) {
   };
 }
 
-/** Responses that go out together. */
-interface Batch {
-  requests: number;
-  answers: Exclude<JSONRPCMessage, { method: string }>[];
-}
-
 /** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
 class RevisionTransport implements Transport {
   onclose?: () => void;
@@ -137,9 +154,6 @@ class RevisionTransport implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>;
   readonly #session: Session;
   readonly #schemas: RequestSchemas;
-  #revision: string | undefined;
-  /** By the ids of the requests in them. */
-  readonly #batches = new Map<unknown, Batch>();
   /** Ids of requests that wait for their responses. */
   readonly #unanswered = new Set<unknown>();
   #answered = () => {};
@@ -171,172 +185,54 @@ class RevisionTransport implements Transport {
       const error = checkRequest(this.#schemas, message);
       if (error) return void this.send({ jsonrpc: '2.0', id: message.id, error });
     }
-    for (const { params } of cancelNoticesIn(messagesIn(message))) {
-      // A batch is answered as a whole, so no part of it can be cancelled.
-      if (this.#batches.has(params?.requestId)) return;
-      this.#end(params?.requestId);
-    }
+    for (const { params } of cancelNoticesIn(messagesIn(message))) this.#end(params?.requestId);
     this.onmessage?.(message);
-  }
-
-  /** The same for a batch, whose answers go out in one line; returns what is wrong with the batch. */
-  receiveBatch(messages: readonly JSONRPCMessage[]): string | undefined {
-    const ids = messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-    const problem = batchProblem(messages, this.#revision);
-    if (problem) return problem;
-    if (ids.some((id) => this.#batches.has(id))) return 'Another batch with one of these ids is not answered yet.';
-    const batch = { requests: ids.length, answers: [] };
-    for (const id of ids) this.#batches.set(id, batch);
-    for (const message of messages) this.receive(message);
-    return undefined;
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
     const { answers, send } = this.#session;
-    if ('method' in message) return send(message);
-    if ('result' in message && typeof message.result.protocolVersion === 'string') {
-      this.#revision = message.result.protocolVersion;
-    }
-    const batch = this.#batches.get(message.id);
-    batch?.answers.push(message);
-    if (batch && batch.answers.length < batch.requests) return;
-    const sent = send(batch?.answers ?? message);
-    for (const { id } of batch?.answers ?? [message]) {
-      this.#batches.delete(id);
-      this.#end(id);
-    }
+    const sent = send(message);
+    if ('method' in message) return sent;
+    this.#end(message.id);
     await sent;
-    answers.left(batch ?? message.id);
+    answers.left(message.id);
   }
 
   #end(id: unknown): void {
     this.#unanswered.delete(id);
     if (this.#unanswered.size === 0) this.#answered();
   }
-
-  /** What is written together with the answer to a request. */
-  readonly answerOf = (id: unknown): unknown => this.#batches.get(id) ?? id;
-}
-
-interface LineStreamEvents {
-  /** One message. The next one waits until this resolves. */
-  onMessage(message: JSONRPCMessage): Promise<void>;
-  /** A batch, which is one line of several messages; returns what is wrong with it. */
-  onBatch(messages: JSONRPCMessage[]): string | undefined;
-  /** A line was refused, and the session goes on. */
-  onProblem(problem: string): void;
 }
 
 /** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */
 const maxMessage = 10 * 1024 * 1024;
 const newline = 0x0a;
 
-const parseError = -32_700;
-const invalidRequest = -32_600;
-
-/**
- * The two streams of the stdio transport (MCP specification, *Transports*): one JSON-RPC message a line.
- *
- * Why not one of the SDKs' own: v1's crashes when the reader of its output goes away and does not notice the end of
- * its input; v2's is sound, but brings its whole SDK into sessions that speak to the other one. Neither stops reading
- * when nobody reads its answers. A line that is no message is answered with a JSON-RPC error, and the session goes on.
- */
-export class LineStream {
-  /** Resolves when nobody reads the output any more. */
-  readonly outputClosed: Promise<void>;
-  readonly #stdin: Readable;
-  readonly #stdout: Writable;
-  readonly #events: LineStreamEvents;
-  /** Pieces of a line that is not complete yet. */
-  #pieces: Buffer[] = [];
-  #held = 0;
-
-  constructor(stdin: Readable, stdout: Writable, events: LineStreamEvents) {
-    this.#stdin = stdin;
-    this.#stdout = stdout;
-    this.#events = events;
-    this.outputClosed = new Promise((resolve) => {
-      // Once the reader has gone, every write fails; without a listener, that would end the process.
-      for (const end of ['close', 'error']) stdout.on(end, () => resolve());
-    });
-  }
-
-  /** Reads to the end of the input, and no faster than its answers are read. The last line may lack its line break. */
-  async readAll(): Promise<void> {
-    try {
-      for await (const chunk of this.#stdin) {
-        for (const line of this.#linesIn(chunk)) {
-          await this.#take(line);
-          await this.#drained();
-        }
-      }
-      const last = this.#finishLine();
-      if (last !== '') await this.#take(last);
-    } catch (error) {
-      this.#events.onProblem(String(error));
-    }
-  }
-
-  /** Resolves when the line has left the process, which takes longer if the reader is slow. */
-  send(message: JSONRPCMessage | JSONRPCMessage[] | ErrorMessage): Promise<void> {
-    // Bytes take less room than a text that waits to be read.
-    return new Promise((resolve) => this.#stdout.write(Buffer.from(`${JSON.stringify(message)}\n`), () => resolve()));
-  }
-
-  /** Resolves when all that was sent has left the process. */
-  flushed(): Promise<void> {
-    return new Promise((resolve) => this.#stdout.write('', () => resolve()));
-  }
-
-  async #drained(): Promise<void> {
-    if (!this.#stdout.writableNeedDrain) return;
-    await Promise.race([new Promise((resolve) => this.#stdout.once('drain', resolve)), this.outputClosed]);
-  }
-
-  *#linesIn(chunk: Buffer): Generator<string> {
+/** The lines of a stream, the last one even without its line break. Undefined for one that is too long, and is not kept. */
+async function* linesOf(stdin: Readable): AsyncGenerator<string | undefined> {
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  const hold = (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes <= maxMessage) pieces.push(piece);
+    else pieces = [];
+  };
+  const finish = () => {
+    const line = bytes > maxMessage ? undefined : Buffer.concat(pieces).toString().trim();
+    pieces = [];
+    bytes = 0;
+    return line;
+  };
+  for await (const chunk of stdin as AsyncIterable<Buffer>) {
     let from = 0;
     for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
-      this.#hold(chunk.subarray(from, to));
+      hold(chunk.subarray(from, to));
       from = to + 1;
-      const line = this.#finishLine();
-      if (line !== '') yield line;
+      yield finish();
     }
-    this.#hold(chunk.subarray(from));
+    hold(chunk.subarray(from));
   }
-
-  #hold(piece: Buffer): void {
-    this.#held += piece.length;
-    if (this.#held <= maxMessage) this.#pieces.push(piece);
-    else this.#pieces = [];
-  }
-
-  #finishLine(): string {
-    const tooLong = this.#held > maxMessage;
-    const line = Buffer.concat(this.#pieces).toString('utf8').trim();
-    this.#pieces = [];
-    this.#held = 0;
-    if (tooLong) this.#refuse(parseError, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
-    return line;
-  }
-
-  async #take(line: string): Promise<void> {
-    let value: unknown;
-    try {
-      value = JSON.parse(line);
-    } catch {
-      this.#refuse(parseError, 'Parse error: a line is one JSON value.');
-      return;
-    }
-    if (isMessage(value)) return this.#events.onMessage(value);
-    const isBatch = Array.isArray(value) && value.every(isMessage);
-    const problem = isBatch ? this.#events.onBatch(value as JSONRPCMessage[]) : 'a line is one JSON-RPC 2.0 message.';
-    if (problem) this.#refuse(invalidRequest, `Invalid request: ${problem}`, idOf(value));
-  }
-
-  #refuse(code: number, message: string, id: string | number | null = null): void {
-    this.#events.onProblem(message);
-    void this.send({ jsonrpc: '2.0', id, error: { code, message } });
-  }
+  yield finish();
 }
 
 /** JSON-RPC's answer to an invalid request; its id is null if none could be read. */
@@ -346,12 +242,14 @@ interface ErrorMessage {
   error: { code: number; message: string };
 }
 
-function isMessage(value: unknown): value is JSONRPCMessage {
-  const fields: Record<string, unknown> = Object(value);
-  return fields.jsonrpc === '2.0' && (typeof fields.method === 'string' || 'result' in fields || 'error' in fields);
-}
-
-function idOf(value: unknown): string | number | null {
-  const { id } = Object(value);
-  return typeof id === 'string' || typeof id === 'number' ? id : null;
+function messageIn(line: string | undefined): { message: JSONRPCMessage } | Omit<ErrorMessage, 'jsonrpc'> {
+  const refused = (code: number, message: string, id: ErrorMessage['id'] = null) => ({ id, error: { code, message } });
+  const value = line === undefined ? undefined : parseJson(line);
+  if (line === undefined) return refused(-32_700, `A message may hold ${maxMessage / 1024 / 1024} MB at most.`);
+  if (value === undefined) return refused(-32_700, 'Parse error: a line is one JSON value.');
+  const { jsonrpc, id, method, ...rest }: Record<string, unknown> = Object(value);
+  if (jsonrpc === '2.0' && (typeof method === 'string' || 'result' in rest || 'error' in rest))
+    return { message: value as JSONRPCMessage };
+  const known = typeof id === 'string' || typeof id === 'number' ? id : null;
+  return refused(-32_600, 'Invalid request: a line is one JSON-RPC 2.0 message.', known);
 }

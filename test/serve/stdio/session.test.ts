@@ -7,7 +7,7 @@ import { versionKey } from '../../../src/mcp/protocol.ts';
 import { answering, delays } from '../../support/faulty-upstream.ts';
 import { gateOf } from '../../support/gate.ts';
 import { until } from '../../support/http.ts';
-import { type Answer, envelope, initialize, openSession, request } from './session.ts';
+import { envelope, initialize, openSession, request } from './session.ts';
 
 const whoami = (id: number) => request(id, 'tools/call', { name: 'whoami', arguments: {} });
 const ping = (id: number | string = 1) => request(id, 'ping');
@@ -32,6 +32,7 @@ describe('messages', () => {
     ['42', -32_600, null],
     ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32_600, 7],
     ['{"jsonrpc":"2.0","id":"a"}', -32_600, 'a'],
+    ['[{"jsonrpc":"2.0","id":7,"method":"ping"}]', -32_600, null],
   ])('that are none, such as %s, are answered and logged, and the session goes on', async (line, code, id) => {
     const { stdin, lines, logged, ended } = await openSession();
     stdin.end(`${line}\n${JSON.stringify(ping())}\n${line}`);
@@ -95,7 +96,7 @@ describe('calls at once', () => {
     await upstream.reached(32);
     gate.open();
     await vi.waitUntil(() => lines.length === 300, { timeout: 60_000 });
-    expect(lines.filter((line) => !Array.isArray(line) && line.result?.isError !== true)).toHaveLength(288);
+    expect(lines.filter(({ result }) => result?.isError !== true)).toHaveLength(288);
   });
 
   test('have waited as a part of the time they have', async () => {
@@ -130,85 +131,23 @@ describe('calls at once', () => {
   });
 });
 
-test.each([
-  ['one by one', '2025-11-25', 12],
-  ['in batches of ten', '2025-03-26', 4],
-])(
-  'reads of large files, %s, are made no faster than they are read, and each is answered',
-  { timeout: 120_000 },
-  async (_, revision, requests) => {
-    const { send, stdout, ask, lines } = await openSession({ revision });
-    const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 10000)
-      SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
-    const exported = await ask(request(1, 'tools/call', { name: 'export_ads', arguments: { sql } }));
-    const { uri, bytes } = Object(exported.result?.structuredContent) as { uri: string; bytes: number };
-    lines.length = 0;
-    stdout.pause();
-    const isBatch = revision === '2025-03-26';
-    let id = 10;
-    const read = () => request(++id, 'resources/read', { uri });
-    send(...Array.from({ length: requests }, () => (isBatch ? Array.from({ length: 10 }, read) : read())));
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const held = stdout.readableLength + stdout.writableLength;
-    stdout.resume();
-    await vi.waitUntil(() => lines.length === requests, { timeout: 100_000 });
-    const answers = lines.flat();
-    const whole = answers.filter((answer) => answer.result?.contents?.[0]?.text.length === bytes - 2);
-    expect(held).toBeLessThan(6 * bytes);
-    expect(answers).toHaveLength(isBatch ? 10 * requests : requests);
-    // Of a batch, what there was room for.
-    expect(whole.length).toBeGreaterThanOrEqual(requests);
-    for (const { error } of answers)
-      if (error) expect(error.message).toContain('no room for all of this in one answer');
-  },
-);
-
-describe('a batch of revision 2025-03-26', () => {
-  const revision = '2025-03-26';
-
-  test('is answered in one line, malformed requests included; of notifications alone there is no answer', async () => {
-    const { send, lines } = await openSession({ revision });
-    const notification = { jsonrpc: '2.0', method: 'notifications/initialized' };
-    const malformed = request(4, 'tools/call', { name: 5 });
-    send([notification]);
-    send([whoami(1), notification, ping(2), request(3, 'none'), malformed]);
-    await until(() => lines.length === 1);
-    const [answers] = lines as [Answer[]];
-    expect(answers.toSorted((a, b) => Number(a.id) - Number(b.id))).toMatchObject([
-      { id: 1, result: { structuredContent: { authenticated: true } } },
-      { id: 2, result: {} },
-      { id: 3, error: { code: -32_601 } },
-      { id: 4, error: { code: -32_602 } },
-    ]);
-  });
-
-  test('is answered as a whole, whatever is cancelled in it', async () => {
-    const gate = gateOf();
-    const { upstream, send, lines } = await openSession({ revision, behaviour: heldBy(gate) });
-    send([whoami(1), ping(2)]);
-    await upstream.reached(1);
-    send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }, ping(3));
-    await until(() => lines.length === 1);
-    gate.open();
-    await until(() => lines.length === 2);
-    expect(lines[1]).toMatchObject([{ id: 2 }, { id: 1, result: { structuredContent: { authenticated: true } } }]);
-  });
-
-  test.each<[string, string, unknown[]]>([
-    ['under another revision', '2025-06-18', [ping()]],
-    ['of no message', revision, []],
-    ['of eleven messages', revision, Array.from({ length: 11 }, (_, id) => ping(id))],
-    ['with an id twice', revision, [ping(), ping()]],
-    ['that holds no messages', revision, [1, 2]],
-  ])('is refused %s', async (_, opened, batch) => {
-    const { send, lines } = await openSession({ revision: opened });
-    send(batch, ping(99));
-    await until(() => lines.length === 2);
-    expect(lines).toMatchObject([
-      { id: null, error: { code: -32_600 } },
-      { id: 99, result: {} },
-    ]);
-  });
+test('reads of large files are made no faster than they are read, and each is answered', {
+  timeout: 120_000,
+}, async () => {
+  const { send, stdout, ask, lines } = await openSession();
+  const sql = `WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 10000)
+    SELECT printf('%.*c', 1000, 'a') AS t FROM n`;
+  const exported = await ask(request(1, 'tools/call', { name: 'export_ads', arguments: { sql } }));
+  const { uri, bytes } = Object(exported.result?.structuredContent) as { uri: string; bytes: number };
+  lines.length = 0;
+  stdout.pause();
+  send(...Array.from({ length: 12 }, (_, id) => request(id + 10, 'resources/read', { uri })));
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const held = stdout.readableLength + stdout.writableLength;
+  stdout.resume();
+  await vi.waitUntil(() => lines.length === 12, { timeout: 100_000 });
+  expect(held).toBeLessThan(6 * bytes);
+  for (const { result } of lines) expect(result?.contents?.[0]?.text).toHaveLength(bytes - 2);
 });
 
 describe('at the end of input', () => {
@@ -228,7 +167,7 @@ describe('at the end of input', () => {
       asked.map(([method, params], at) => JSON.stringify(request(at, method, { ...params, ...meta }))).join('\n'),
     );
     await ended;
-    expect(new Set(lines.flat().map(({ id }) => id))).toEqual(new Set(asked.keys()));
+    expect(new Set(lines.map(({ id }) => id))).toEqual(new Set(asked.keys()));
   });
 
   test('calls under way are answered', async () => {

@@ -6,7 +6,7 @@ import { createLog, logCalls } from '../../../src/log/log.ts';
 import { serveStdio } from '../../../src/serve/stdio.ts';
 import { documented, startUpstream } from '../../support/faulty-upstream.ts';
 
-export interface Answer {
+interface Answer {
   id: number | string | null;
   result?: {
     tools?: object[];
@@ -59,7 +59,7 @@ export async function openSession({
   const streams = { stdin, stdout, stopRequested: new Promise<void>(() => {}), drainMs };
   const ended = serveStdio({ catalog, credentials, log, now, onCall: logCalls(log), ...streams });
   onTestFinished(() => void stdin.end());
-  const lines: (Answer | Answer[])[] = [];
+  const lines: Answer[] = [];
   const waiting = new Map<unknown, (answer: Answer) => void>();
   let text = '';
   stdout.on('data', (more) => {
