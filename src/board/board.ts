@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { invalidRequest, withDeadline } from '../api/call.ts';
 import { adRows } from '../dataset/ad-rows.ts';
-import { adIdsOf, foundBy, isComplete } from '../dataset/gatherings.ts';
+import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
 import { newInWatches, watchesIn } from '../dataset/watches.ts';
@@ -12,7 +12,7 @@ import { adFields, type SentField } from '../present/fields.ts';
 import { count } from '../present/list-text.ts';
 import { sanitize, sanitizeLine } from '../present/safe-text.ts';
 import { add, addressOf, type Fields } from '../present/values.ts';
-import { type Dataset, type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import { type Dataset, type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import { tools } from '../tools/catalog.ts';
 import { defineTool, readOnly, type Tool } from '../tools/tool.ts';
@@ -60,11 +60,11 @@ const boardAds = defineTool({
     const contents = await known.contents();
     const isNew = newInWatches(watchesIn(await known.own.read('watch')), contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
-    const wanted = gathering === undefined ? ids.map(idKey) : [...adIdsOf(gathering, contents)];
+    const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
     return {
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
-      ...(gathering && { gathering: viewGathering(gathering, contents) }),
+      ...(gathering && { gathering: viewGathering(gathering) }),
       ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew }, contents)),
     };
   },
@@ -72,20 +72,17 @@ const boardAds = defineTool({
     ads ? `${count(ads.length, 'ad')} for the board, ${left.length} more to come.` : onlyBoard,
 });
 
-function gatheringOf(id: string, { gatherings }: DatasetContents): Gathering {
-  const gathering = gatherings.find((candidate) => candidate.id === id);
-  if (gathering !== undefined) return gathering;
+function gatheringOf(id: string, contents: DatasetContents): WholeGathering {
+  const gathering = contents.gatherings.find((candidate) => candidate.id === id);
+  if (gathering !== undefined) return wholeOf(gathering, contents);
   throw invalidRequest(
     'There is no such gathering. It was removed to make room, or belongs to another key. gather_ads makes it again.',
   );
 }
 
-const viewGathering = (gathering: Gathering, contents: DatasetContents): BoardGathering => ({
-  id: gathering.id,
-  found: foundBy(gathering, contents),
-  read: adIdsOf(gathering, contents).size,
-  complete: isComplete(gathering, contents),
-  gatheredAt: isoTime(gathering.gatheredAt),
+const viewGathering = ({ id, found, adIds, complete, gatheredAt }: WholeGathering): BoardGathering => ({
+  ...{ id, found, read: adIds.size, complete },
+  gatheredAt: isoTime(gatheredAt),
 });
 
 /** As many of the ads as fit into a call, in the order asked for. */

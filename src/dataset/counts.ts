@@ -4,7 +4,7 @@ import { serviceNotes } from '../present/list-text.ts';
 import { type RunDates, type SeenDays, seenDays } from '../present/values.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { totalOf } from './gather.ts';
-import { foundBy, gatheringsOf, isComplete } from './gatherings.ts';
+import { gatheringsOf, wholeOf } from './gatherings.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -87,15 +87,15 @@ const isNumberOfAds = (value: unknown): value is number => Number.isSafeInteger(
 
 function gatheredCount(filters: Filters, contents: DatasetContents, now: number): AdCount | undefined {
   const gathering = gatheringsOf(contents, { filters }).find(
-    (one) => isRecent(now - one.gatheredAt) && isComplete(one, contents),
+    (one) => isRecent(now - one.gatheredAt) && wholeOf(one, contents).complete,
   );
   if (gathering === undefined) return undefined;
-  const { gatheredAt, adIds } = gathering;
+  const { gatheredAt, adIds, found } = wholeOf(gathering, contents);
   const needsDates = Object.hasOwn(filters, 'active');
   const ads = needsDates ? contents.ads.filter(({ id }) => adIds.has(idKey(id))) : [];
   const lastSeen = seenDays(ads.map(({ json }) => JSON.parse(Buffer.from(json).toString()) as RunDates));
   // What was read is there, even if the last page stated less.
-  const total = Math.max(foundBy(gathering, contents) ?? 0, adIds.size);
+  const total = Math.max(found ?? 0, adIds.size);
   return { total, at: gatheredAt, gatheredAt: new Date(gatheredAt).toISOString(), ...(lastSeen && { lastSeen }) };
 }
 

@@ -1,12 +1,11 @@
 import * as z from 'zod';
-import { canonical } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate } from '../present/tokens.ts';
 import { dayOf } from '../present/values.ts';
-import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
+import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
-import { adIdsOf, countOutside, foundBy, foundInParts, isComplete, newestGatherings } from './gatherings.ts';
+import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
 
 /** How much of what there is an answer from the dataset rests on. */
@@ -79,14 +78,16 @@ export function viewCoverage(answered: Answered): CoverageView {
   const outsideAds = countOutside(contents);
   const parts = new Set(newest.flatMap((gathering) => gathering.parts));
   const partial = newest
-    .filter((gathering) => !parts.has(gathering.id) && !isComplete(gathering, contents))
+    .filter(({ id }) => !parts.has(id))
+    .map((gathering) => wholeOf(gathering, contents))
+    .filter(({ complete }) => !complete)
     .sort((left, right) => right.gatheredAt - left.gatheredAt);
   const { uncovered, isOfAll } = uncoveredBy(answered);
   return {
     ads: ads.length,
     gatherings: gatherings.length,
     ...(outsideAds > 0 && { outsideAds }),
-    ...(partial.length > 0 && { partial: partial.slice(0, maxPartial).map((one) => viewPartial(one, contents)) }),
+    ...(partial.length > 0 && { partial: partial.slice(0, maxPartial).map(viewPartial) }),
     ...(partial.length > maxPartial && { morePartial: partial.length - maxPartial }),
     ...(uncovered.length > 0 && { uncovered: uncovered.slice(0, maxAdvertisers).map(viewUncovered) }),
     ...(uncovered.length > maxAdvertisers && { moreUncovered: uncovered.length - maxAdvertisers }),
@@ -95,20 +96,15 @@ export function viewCoverage(answered: Answered): CoverageView {
   };
 }
 
-function viewPartial(gathering: Gathering, contents: DatasetContents): PartialView {
-  const { id, filters, collectionId, parts, gatheredAt } = gathering;
-  const about = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
-  const inParts = foundInParts(gathering, contents);
-  const removed = contents.gatherings
-    .filter((other) => other === gathering || parts.includes(other.id))
-    .reduce((sum, { missing }) => sum + missing, 0);
+function viewPartial(gathering: WholeGathering): PartialView {
+  const { id, found, foundInParts, adIds, missing, gatheredAt } = gathering;
   return {
     gathering: id,
-    about: truncate(sanitizeLine(about), aboutTokens),
-    found: foundBy(gathering, contents),
-    ...(inParts && { foundInParts: inParts }),
-    read: adIdsOf(gathering, contents).size,
-    ...(removed > 0 && { removed }),
+    about: truncate(sanitizeLine(questionJson(gathering)), aboutTokens),
+    found,
+    ...(foundInParts && { foundInParts }),
+    read: adIds.size,
+    ...(missing > 0 && { removed: missing }),
     gatheredAt: dayOf(gatheredAt) ?? '',
   };
 }
@@ -126,8 +122,8 @@ interface Advertiser {
  */
 function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: boolean } {
   const { contents, known, sql } = answered;
-  const complete = contents.gatherings.filter((gathering) => isComplete(gathering, contents));
-  const covered = new Set(complete.flatMap((gathering) => [...adIdsOf(gathering, contents)]));
+  const gatherings = contents.gatherings.map((gathering) => wholeOf(gathering, contents));
+  const covered = new Set(gatherings.flatMap((one) => (one.complete ? [...one.adIds] : [])));
   const advertisers = new Map<string, Advertiser>();
   const byAd = new Map<string, Advertiser>();
   for (const [key, { pageId, pageName }] of known) {
@@ -142,9 +138,9 @@ function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: bo
   const shown = advertisersIn(answered, byAd, [...advertisers.values()]);
   const conditions = shown ? undefined : conditionsIn(sql);
   const meant = (advertiser: Advertiser) => conditions?.some((one) => isMeant(advertiser, one)) ?? true;
-  const inGatherings = contents.gatherings
+  const inGatherings = gatherings
     .filter(({ id }) => conditions?.some(({ column, texts }) => column === 'gatheringid' && texts.includes(id)))
-    .flatMap((gathering) => [...adIdsOf(gathering, contents)])
+    .flatMap(({ adIds }) => [...adIds])
     .flatMap((id) => (covered.has(id) ? [] : (byAd.get(id) ?? [])));
   const all = new Set([...(shown ?? [...advertisers.values()].filter(meant)), ...inGatherings]);
   const uncovered = [...all].filter(({ outside }) => outside > 0).sort((left, right) => right.outside - left.outside);

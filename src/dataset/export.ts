@@ -1,9 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
-import { canonical, invalidRequest } from '../api/call.ts';
+import { invalidRequest } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
-import type { DatasetContents, Gathering } from '../state/dataset.ts';
+import type { DatasetContents } from '../state/dataset.ts';
 import { type CoverageView, uncoveredText } from './coverage.ts';
-import { adIdsOf, countOutside, factsOf, foundInParts } from './gatherings.ts';
+import { countOutside, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
 import type { SqlExport } from './sql/pool.ts';
 import { type Cell, columnsOf, describedColumns, isoTime } from './tables.ts';
 import { type RunStatement, type TypedFormat, writeTyped } from './typed-export.ts';
@@ -114,9 +114,9 @@ interface MethodsNote {
 /** What whoever works with an export has to know of it: questions, dates, totals, coverage. Markdown. */
 export function methodsNote({ contents, coverage, sql, rows, adIds, now, version }: MethodsNote): string {
   const { ads, pages, letGo } = contents;
-  const gatherings = contents.gatherings.filter(
-    (gathering) => !adIds || [...adIdsOf(gathering, contents)].some((id) => adIds.has(id)),
-  );
+  const gatherings = contents.gatherings
+    .map((gathering) => wholeOf(gathering, contents))
+    .filter((gathering) => !adIds || [...gathering.adIds].some((id) => adIds.has(id)));
   const others = contents.gatherings.length - gatherings.length;
   const outside = countOutside(contents);
   return `# How these ads were gathered
@@ -129,7 +129,7 @@ ${indented(sql)}
 
 ## Gatherings
 
-${gatherings.length === 0 && others === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map((gathering) => tableRow(gathering, contents))].join('\n')}
+${gatherings.length === 0 && others === 0 ? 'None: the ads are those that searches happened to show. Shares and totals say nothing about all ads there are.' : [tableHead, ...gatherings.map(tableRow)].join('\n')}
 ${others > 0 ? `\n${count(others, 'other gathering')} of the dataset read none of these ads.\n` : ''}${outside > 0 ? `\n${outside} of the ads came only from searches or earlier gatherings. The newest gathering of each question does not have them.${uncoveredText(coverage)}\n` : ''}${letGo.ads > 0 ? `\n${letGo.ads} ads were removed to make room.\n` : ''}
 ## What to keep in mind
 
@@ -149,16 +149,14 @@ const indented = (sql: string) => sql.trim().replace(/^/gm, '    ');
 
 const tableHead = '| gathering | question | gathered | found | read | complete |\n|---|---|---|---|---|---|';
 
-function tableRow(gathering: Gathering, contents: DatasetContents): string {
-  const { id, filters, collectionId } = gathering;
-  const { gatheredAt, found, read, complete } = factsOf(gathering, contents);
-  const question = collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
+function tableRow(gathering: WholeGathering): string {
+  const { id, gatheredAt, found, foundInParts, adIds, complete } = gathering;
   const cells = [
     id,
-    `\`${question.replace(/[`|\n\r]/g, ' ')}\``,
-    gatheredAt,
-    found ?? foundInParts(gathering, contents) ?? 'not stated',
-    read,
+    `\`${questionJson(gathering).replace(/[`|\n\r]/g, ' ')}\``,
+    isoTime(gatheredAt),
+    found ?? foundInParts ?? 'not stated',
+    adIds.size,
     complete ? 'yes' : 'no',
   ];
   return `| ${cells.join(' | ')} |`;

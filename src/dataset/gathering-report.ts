@@ -5,15 +5,7 @@ import { seenDays, seenText } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { AdRowReader } from './ad-rows.ts';
 import type { StopReason } from './gather.ts';
-import {
-  adIdsOf,
-  type Differences,
-  differences,
-  foundBy,
-  foundInParts,
-  isComplete,
-  lastComplete,
-} from './gatherings.ts';
+import { type Differences, differences, lastComplete, wholeOf } from './gatherings.ts';
 import type { AdRow, Row } from './tables.ts';
 
 /** How a gathering stands, as data. */
@@ -56,24 +48,22 @@ const maxGone = 40;
 
 export async function resultOf(gathering: Gathering, options: ResultOptions): Promise<GatheringResult> {
   const { contents, before, brought } = options;
-  const ids = adIdsOf(gathering, contents);
+  const { adIds: ids, found, foundInParts, complete } = wholeOf(gathering, contents);
   const read = contents.ads.filter(({ id }) => brought.has(idKey(id)));
   const earlier = new Map(before.ads.map(({ id, sinceOrder }) => [idKey(id), sinceOrder]));
   const rows = await rowsOf(ids, options);
-  const inParts = foundInParts(gathering, contents);
   const missing = ids.size - rows.ads.length;
-  const isWhole = isComplete(gathering, contents);
-  const last = isWhole ? lastComplete(gathering, contents) : undefined;
+  const last = complete ? lastComplete(gathering, contents) : undefined;
   const changes = last && differences(last, gathering, contents);
   return {
     gathering: gathering.id,
-    found: foundBy(gathering, contents),
-    ...(inParts && { foundInParts: inParts }),
+    found,
+    ...(foundInParts && { foundInParts }),
     read: ids.size,
     added: read.filter(({ id }) => !earlier.has(idKey(id))).length,
     updated: read.filter(({ id, sinceOrder }) => sinceOrder !== (earlier.get(idKey(id)) ?? sinceOrder)).length,
     gone: changes?.gone.slice(0, maxGone).map(cleanId) ?? null,
-    complete: isWhole,
+    complete,
     gatheredAt: isoDate(gathering.gatheredAt),
     ...(missing > 0 && { missing }),
     ...(changes && {

@@ -3,7 +3,6 @@ import { canonical } from '../api/call.ts';
 import { count } from '../present/list-text.ts';
 import { type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
 import { type StoredItem, saysAsAt } from '../state/item-versions.ts';
-import { isoTime } from './tables.ts';
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -117,88 +116,50 @@ export const newestGatherings = ({ gatherings }: DatasetContents): Gathering[] =
 /** How many ads came from searches or earlier gatherings only; 0 where nothing was gathered. */
 export function countOutside(contents: DatasetContents): number {
   if (contents.gatherings.length === 0) return 0;
-  const inside = new Set(newestGatherings(contents).flatMap((gathering) => [...adIdsOf(gathering, contents)]));
+  const inside = new Set(newestGatherings(contents).flatMap((gathering) => [...wholeOf(gathering, contents).adIds]));
   return contents.ads.filter(({ id }) => !inside.has(idKey(id))).length;
 }
 
-const partsOf = ({ parts }: Gathering, { gatherings }: DatasetContents): Gathering[] =>
-  gatherings.filter(({ id }) => parts.includes(id));
-
-/** Ids of all ads that a gathering read, those of its parts included. */
-export function adIdsOf(gathering: Gathering, contents: DatasetContents): ReadonlySet<string> {
-  if (gathering.parts.length === 0) return gathering.adIds;
-  return new Set(partsOf(gathering, contents).flatMap(({ adIds }) => [...adIds]));
+/** A gathering as somebody who reads an answer sees it: one of several parts has what they have together. */
+export interface WholeGathering extends Gathering {
+  /** Its parts that are still known; itself, where it has no others. */
+  held: readonly Gathering[];
+  /** Whether the ids of all that it listed are still known, even if ads of them are not kept any more. */
+  hasAllIds: boolean;
+  /** In words, where only some parts say what there is: what those say. */
+  foundInParts: string | undefined;
 }
 
-/** Whether the last page of all parts was reached and all their ads are kept. */
-export function isComplete(gathering: Gathering, contents: DatasetContents): boolean {
-  if (gathering.parts.length === 0) return gathering.complete;
-  return (
-    gathering.ended &&
-    partsOf(gathering, contents).every(({ complete }) => complete) &&
-    hasAllParts(gathering, contents)
-  );
+export function wholeOf(gathering: Gathering, { gatherings }: DatasetContents): WholeGathering {
+  const { parts, ended, adIds } = gathering;
+  const held = parts.length === 0 ? [gathering] : gatherings.filter(({ id }) => parts.includes(id));
+  const hasAll = parts.length === 0 || held.length === new Set(parts).size;
+  const totals = held.flatMap((part) => part.found ?? []);
+  const costs = held.flatMap(({ charged }) => charged ?? []);
+  const found = hasAll && totals.length === held.length ? sumOf(totals) : null;
+  return {
+    ...gathering,
+    held,
+    // Only where somebody reads them: they may be very many.
+    get adIds() {
+      return parts.length === 0 ? adIds : new Set(held.flatMap((part) => [...part.adIds]));
+    },
+    missing: sumOf(held.map(({ missing }) => missing)),
+    found,
+    charged: hasAll && costs.length === held.length ? sumOf(costs) : null,
+    complete: ended && hasAll && held.every(({ complete }) => complete),
+    hasAllIds: ended && hasAll && held.every((part) => part.ended && part.adIds.size >= part.listed),
+    foundInParts:
+      found === null && totals.length > 0
+        ? `${sumOf(totals)} found in ${totals.length} of ${parts.length} parts`
+        : undefined,
+  };
 }
 
-const hasAllParts = (gathering: Gathering, contents: DatasetContents): boolean =>
-  partsOf(gathering, contents).length === new Set(gathering.parts).size;
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
-/** Whether the ids of all that it listed are still known, even if ads of them are not kept any more. */
-export function hasAllIds(gathering: Gathering, contents: DatasetContents): boolean {
-  const parts = gathering.parts.length === 0 ? [gathering] : partsOf(gathering, contents);
-  const isListed = ({ ended, adIds, listed }: Gathering) => ended && adIds.size >= listed;
-  return gathering.ended && parts.every(isListed) && (gathering.parts.length === 0 || hasAllParts(gathering, contents));
-}
-
-/** What the service says there is; the sum of the parts, and null unless all of them are there and say it. */
-export const foundBy = (gathering: Gathering, contents: DatasetContents): number | null =>
-  sumOver(gathering, contents, ({ found }) => found);
-
-/** Credits that it cost, with its parts; null where that is not known of all. */
-export const chargedFor = (gathering: Gathering, contents: DatasetContents): number | null =>
-  sumOver(gathering, contents, ({ charged }) => charged);
-
-function sumOver(
-  gathering: Gathering,
-  contents: DatasetContents,
-  numberOf: (part: Gathering) => number | null,
-): number | null {
-  if (gathering.parts.length === 0) return numberOf(gathering);
-  const parts = partsOf(gathering, contents);
-  if (parts.length < new Set(gathering.parts).size) return null;
-  const numbers = parts.map(numberOf);
-  return numbers.reduce((sum, number) => (sum === null || number === null ? null : sum + number), 0);
-}
-
-/** In words, where only some parts say what there is: what those say. */
-export function foundInParts(gathering: Gathering, contents: DatasetContents): string | undefined {
-  if (foundBy(gathering, contents) !== null) return;
-  const totals = partsOf(gathering, contents).flatMap((part) => part.found ?? []);
-  if (totals.length === 0) return;
-  const sum = totals.reduce((all, total) => all + total, 0);
-  return `${sum} found in ${totals.length} of ${gathering.parts.length} parts`;
-}
-
-/** What somebody who reads an answer should know of a gathering behind it. */
-export interface GatheringFacts {
-  question: string;
-  /** In ISO text. */
-  gatheredAt: string;
-  found: number | null;
-  read: number;
-  complete: boolean;
-  /** Credits; null where that is not known. */
-  charged: number | null;
-}
-
-export const factsOf = (gathering: Gathering, contents: DatasetContents): GatheringFacts => ({
-  question: questionText(gathering),
-  gatheredAt: isoTime(gathering.gatheredAt),
-  found: foundBy(gathering, contents),
-  read: adIdsOf(gathering, contents).size,
-  complete: isComplete(gathering, contents),
-  charged: chargedFor(gathering, contents),
-});
+export const questionJson = ({ filters, collectionId }: Pick<Gathering, 'filters' | 'collectionId'>): string =>
+  collectionId === null ? canonical(filters ?? {}) : `collection ${collectionId}`;
 
 /** `countries: US; active: true`, and into how many parts it was split. */
 export function questionText({
@@ -230,15 +191,14 @@ export interface Differences {
 export function lastComplete(gathering: Gathering, contents: DatasetContents): Gathering | undefined {
   const { question, order } = gathering;
   const earlier = contents.gatherings.filter((other) => other.question === question && other.order < order);
-  return earlier.findLast((other) => isComplete(other, contents));
+  return earlier.findLast((other) => wholeOf(other, contents).complete);
 }
 
 export function differences(before: Gathering, gathering: Gathering, contents: DatasetContents): Differences {
-  const ids = adIdsOf(gathering, contents);
+  const ids = wholeOf(gathering, contents).adIds;
   const read = contents.ads.filter(({ id }) => ids.has(idKey(id)));
   const orders = new Map<string, number>();
-  const partsBefore = before.parts.length === 0 ? [before] : partsOf(before, contents);
-  for (const { adIds, answerOrder } of partsBefore)
+  for (const { adIds, answerOrder } of wholeOf(before, contents).held)
     for (const id of adIds) orders.set(id, Math.max(answerOrder, orders.get(id) ?? 0));
   return {
     fresh: idsOf(read.filter(({ id }) => !orders.has(idKey(id)))),

@@ -5,7 +5,7 @@ import type { Fields } from '../present/values.ts';
 import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import { objectOf, type StoredItem } from '../state/item-versions.ts';
 import type { AdRowReader, AdRows } from './ad-rows.ts';
-import { adIdsOf, chargedFor, foundBy, isComplete } from './gatherings.ts';
+import { wholeOf } from './gatherings.ts';
 import { labelRows } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import type { SqlResult } from './sql/statement.ts';
@@ -94,7 +94,7 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
   yield { table: 'gatherings', rows: contents.gatherings.map((gathering) => gatheringRow(gathering, contents)) };
   const spelling = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
   for (const gathering of contents.gatherings)
-    for (const ids of partsOf(adIdsOf(gathering, contents), (id) => id.length))
+    for (const ids of partsOf(wholeOf(gathering, contents).adIds, (id) => id.length))
       yield {
         table: 'gathered',
         rows: ids.map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id })),
@@ -120,15 +120,15 @@ const pageFacts = ({ at, firstAt, json }: StoredItem, wanted: boolean) => ({
 });
 
 function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gatherings'> {
-  const { id, filters, collectionId, gatheredAt } = gathering;
+  const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = wholeOf(gathering, contents);
   return {
     id,
     filters: filters === null ? null : canonical(filters),
     collectionId,
-    found: foundBy(gathering, contents),
-    read: adIdsOf(gathering, contents).size,
-    charged: chargedFor(gathering, contents),
-    complete: Number(isComplete(gathering, contents)),
+    found,
+    read: adIds.size,
+    charged,
+    complete: Number(complete),
     gatheredAt: isoTime(gatheredAt),
   };
 }

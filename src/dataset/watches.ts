@@ -1,14 +1,7 @@
 import * as z from 'zod';
 import type { DatasetContents, Gathering } from '../state/dataset.ts';
 import type { OwnRecords, RecordsById } from '../state/own-records.ts';
-import {
-  adIdsOf,
-  type Differences,
-  differences,
-  type GatheringQuestion,
-  hasAllIds,
-  questionKey,
-} from './gatherings.ts';
+import { type Differences, differences, type GatheringQuestion, questionKey, wholeOf } from './gatherings.ts';
 
 const Filters = z.record(z.string(), z.unknown());
 
@@ -104,27 +97,23 @@ export function compareWithLast(
   contents: DatasetContents,
 ): Check {
   const { gathering } = made;
-  const check = { ...made, ads: adIdsOf(gathering, contents).size };
+  const check = { ...made, ads: wholeOf(gathering, contents).adIds.size };
   const since = checkBefore(watch, gathering);
   const before = since && contents.gatherings.find(({ id }) => id === since.gathering);
-  if (since === undefined || before === undefined || !hasAllIds(before, contents))
+  if (since === undefined || before === undefined || !wholeOf(before, contents).hasAllIds)
     return { ...check, since: undefined, changes: undefined, lost: since };
   return { ...check, since, changes: differences(before, gathering, contents), lost: undefined };
 }
 
 /** Ids, as `idKey` writes them, of what the last complete check of any watch saw and the one before did not. */
 export function newInWatches(watches: readonly Watch[], contents: DatasetContents): ReadonlySet<string> {
-  const checks = watches.flatMap(({ complete: [last, before] }) => {
+  const ids = watches.flatMap(({ complete: [last, before] }) => {
     const of = (check: CompleteCheck | undefined) => contents.gatherings.find(({ id }) => id === check?.gathering);
-    const [newest, earlier] = [of(last), of(before)];
-    return newest && earlier && hasAllIds(earlier, contents) ? [{ newest, earlier }] : [];
+    const [newest, earlier] = [last, before].map(of).map((one) => one && wholeOf(one, contents));
+    const known = earlier?.adIds;
+    return newest && known && earlier.hasAllIds ? [...newest.adIds].filter((id) => !known.has(id)) : [];
   });
-  return new Set(
-    checks.flatMap(({ newest, earlier }) => {
-      const known = adIdsOf(earlier, contents);
-      return [...adIdsOf(newest, contents)].filter((id) => !known.has(id));
-    }),
-  );
+  return new Set(ids);
 }
 
 /** Stores what was checked. A watch that somebody has changed meanwhile stays as it is, and a later check counts. */

@@ -1,7 +1,8 @@
 import type { Chart, ChartColour, Shape } from '../charts/chart.ts';
-import type { GatheringFacts } from '../dataset/gatherings.ts';
+import { questionText, type WholeGathering } from '../dataset/gatherings.ts';
 import { count } from '../present/list-text.ts';
 import { sanitize } from '../present/safe-text.ts';
+import { dayOf } from '../present/values.ts';
 import { type CardAd, cardHtml } from './card.ts';
 import { dayText, escaped, numberText, pageHtml, paragraphs, text } from './page.ts';
 
@@ -37,7 +38,7 @@ export interface ReportTable {
 export interface ReportMethod {
   /** Ads of the dataset. */
   ads: number;
-  gatherings: readonly GatheringFacts[];
+  gatherings: readonly WholeGathering[];
   /** Gatherings that are not listed. */
   more: number;
   /** What the answers do not cover. */
@@ -73,7 +74,7 @@ ${isDemo ? '<p class="notice">Demo data: every advertiser and ad is generated an
 function restsOn({ ads, gatherings, more }: ReportMethod): string {
   const from = `${numberText(ads)} ${ads === 1 ? 'ad' : 'ads'}`;
   if (gatherings.length === 0) return `${from} that searches brought; no gathering covers them`;
-  const days = gatherings.map(({ gatheredAt }) => gatheredAt.slice(0, 10)).sort();
+  const days = gatherings.map(({ gatheredAt }) => dayOf(gatheredAt) ?? '').sort();
   const [first = '', last = ''] = [days[0], days.at(-1)];
   const when = first === last ? `on ${dayText(first)}` : `from ${dayText(first)} to ${dayText(last)}`;
   return `${from}, read in ${count(gatherings.length + more, 'gathering')} ${when}`;
@@ -168,8 +169,8 @@ function methodHtml({ ads, gatherings, more, coverage, statements }: ReportMetho
   const costs = gatherings.map(({ charged }) => charged);
   const known = costs.reduce<number>((sum, charged) => sum + (charged ?? 0), 0);
   const cost = `${costs.includes(null) ? 'at least ' : ''}${count(known, 'credit')}`;
-  const question = ({ question, gatheredAt, found, read, complete, charged }: GatheringFacts) =>
-    `<tr><td><bdi>${text(question)}</bdi></td><td>${dayText(gatheredAt)}</td><td class="number">${found === null ? 'not stated' : numberText(found)}</td><td class="number">${numberText(read)}</td><td>${complete ? 'yes' : 'no'}</td><td class="number">${charged === null ? 'unknown' : numberText(charged)}</td></tr>`;
+  const question = ({ gatheredAt, found, adIds, complete, charged, ...about }: WholeGathering) =>
+    `<tr><td><bdi>${text(questionText(about))}</bdi></td><td>${dayText(gatheredAt)}</td><td class="number">${found === null ? 'not stated' : numberText(found)}</td><td class="number">${numberText(adIds.size)}</td><td>${complete ? 'yes' : 'no'}</td><td class="number">${charged === null ? 'unknown' : numberText(charged)}</td></tr>`;
   const parts = [
     `<p>The report rests on ${numberText(ads)} ads that an ad-intelligence service listed. “Found” is the total that the service gave, “read” the number of different ads that were read. Where a gathering is not complete, it holds the first ads in the service’s order, which is no random sample. Reach, spend, revenue and performance are the service’s own estimates.</p>`,
     gatherings.length > 0 &&

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { AdLibraryError } from '../api/call.ts';
 import { isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, changedLines, cleanId, minute } from '../dataset/gathering-report.ts';
-import { foundBy, isComplete, questionKey } from '../dataset/gatherings.ts';
+import { questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
 import {
   type Check,
@@ -108,7 +108,7 @@ async function checkAll(chosen: readonly Watch[], maxCredits: number, context: T
 
 function checkOf(watch: Watch, { gathering, contents, read }: Gathered, at: number): Check | undefined {
   if (gathering === undefined) return;
-  const complete = isComplete(gathering, contents);
+  const { complete } = wholeOf(gathering, contents);
   return complete || read > 0 ? compareWithLast(watch, { at, gathering, complete }, contents) : undefined;
 }
 
@@ -182,7 +182,7 @@ function viewCheck(one: Checked, max: number, context: ToolContext) {
   const more = Object.entries(ids).flatMap(([list, all = []]) => (all.length > max ? [[list, all.length - max]] : []));
   const listed = (all: readonly string[] | undefined) => all?.slice(0, max).map(cleanId) ?? null;
   const { next: _, problem, ...stopped } = stopData(stop, context);
-  const found = gathering && gathered ? foundBy(gathering, gathered.contents) : null;
+  const found = gathering && gathered ? wholeOf(gathering, gathered.contents).found : null;
   const read = check?.ads ?? 0;
   const data = {
     name: watch.name,

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AdLibraryError, invalidRequest, withDeadline } from '../api/call.ts';
 import { chartOf } from '../charts/chart.ts';
 import { coverageText, viewCoverage } from '../dataset/coverage.ts';
-import { factsOf, newestGatherings } from '../dataset/gatherings.ts';
+import { newestGatherings, wholeOf } from '../dataset/gatherings.ts';
 import { labelsByAd, labelTexts } from '../dataset/labels.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import { count } from '../present/list-text.ts';
@@ -221,7 +221,7 @@ async function methodOf(sections: readonly SectionInput[], contents: DatasetCont
   const whole = newest.filter(({ id }) => !parts.has(id)).sort((left, right) => right.gatheredAt - left.gatheredAt);
   return {
     ads: contents.ads.length,
-    gatherings: whole.slice(0, maxGatherings).map((gathering) => factsOf(gathering, contents)),
+    gatherings: whole.slice(0, maxGatherings).map((gathering) => wholeOf(gathering, contents)),
     more: contents.gatherings.length - parts.size - Math.min(whole.length, maxGatherings),
     coverage: [coverageText(viewCoverage({ contents, known, sql }))],
     statements,

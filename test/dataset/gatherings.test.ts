@@ -2,14 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { canonical } from '../../src/api/call.ts';
 import { viewCoverage } from '../../src/dataset/coverage.ts';
 import {
-  adIdsOf,
   differences,
-  foundBy,
   gatheringsOf,
-  isComplete,
   lastComplete,
   newGathering,
   partsOfQuestion,
+  wholeOf,
 } from '../../src/dataset/gatherings.ts';
 import { type Dataset, type DatasetContents, MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
 import { add, gather, newDataset } from './datasets.ts';
@@ -54,17 +52,16 @@ test('a gathering of several parts is the sum of them, each ad once', async () =
     const contents = await dataset.contents();
     const [gathering] = gatheringsOf(contents, question);
     if (!gathering) throw new Error('a gathering');
-    return { contents, gathering };
+    return { contents, gathering: wholeOf(gathering, contents) };
   };
   const { contents, gathering } = await read();
-  expect([...adIdsOf(gathering, contents)].sort()).toEqual(['a', 'b', 'c']);
-  expect(foundBy(gathering, contents)).toBe(5);
-  expect(isComplete(gathering, contents)).toBe(false);
+  expect([...gathering.adIds].sort()).toEqual(['a', 'b', 'c']);
+  expect(gathering).toMatchObject({ found: 5, complete: false });
   expect(coverageOf(contents).partial).toMatchObject([{ gathering: whole.id, found: 5, read: 3 }]);
   await dataset.saveGathering({ ...austrian, found: 3, ended: true, gatheredAt: 2, adIds: ['d'] });
   await add(dataset, 2, { id: 'd' });
   const then = await read();
-  expect(isComplete(then.gathering, then.contents)).toBe(true);
+  expect(then.gathering.complete).toBe(true);
   expect(coverageOf(then.contents).partial).toBeUndefined();
 });
 
