@@ -53,22 +53,3 @@ test('SQL sees ads, pages, versions and gatherings of a dataset', async () => {
   ]);
   expect(await sql('SELECT ads.id FROM gathered JOIN ads ON ads.id = adId ORDER BY 1')).toEqual([['A'], ['b']]);
 });
-
-test('an empty dataset has the tables and no rows', async () => {
-  const sql = reading(await newDataset());
-  for (const table of ['ads', 'ad_countries', 'ad_versions', 'pages', 'gatherings', 'gathered'])
-    expect(await sql(`SELECT count(*) FROM ${table}`)).toEqual([[0]]);
-});
-
-test('rows of many ads are read in parts, so that others get their turn', async () => {
-  const dataset = await newDataset();
-  await add(dataset, 1, ...Array.from({ length: 300 }, (_, index) => ({ id: `${index}`, body: english })));
-  const contents = await dataset.contents();
-  let turns = 0;
-  const turnsBefore: number[] = [];
-  for await (const _part of new AdRowReader().read('t', contents, { json: false })) {
-    turnsBefore.push(turns);
-    setImmediate(() => turns++);
-  }
-  expect(turnsBefore.map((turn) => turn - (turnsBefore[0] ?? 0))).toEqual([0, 1, 2, 3, 4, 5]);
-});

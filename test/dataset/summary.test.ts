@@ -50,11 +50,6 @@ describe('a summary', () => {
     expect(lineOf('Months', rows)).toBe('Months started, newest first (2): 2026-04 1, 2026-02 1, none 1');
   });
 
-  test('takes an advertiser whose name has spaces around it for one', () => {
-    const rows = rowsOf([' Acme', 'Acme', 'Acme '].map((pageName, id) => ({ id: `${id}`, page: { pageName } })));
-    expect(lineOf('Advertisers', rows)).toBe('Advertisers (1): "Acme" 3');
-  });
-
   test('reads as text', () => {
     const ads = [
       {
@@ -64,7 +59,7 @@ describe('a summary', () => {
         body: 'Walk more.\nBuy less.',
         ...ran(3),
       },
-      { id: 'b', page: { pageName: 'Trail "House"' }, displayFormat: 'none', body: 'Walk more.' },
+      { id: 'b', page: { pageName: ' Trail "House" ' }, displayFormat: 'none', body: 'Walk more.' },
     ];
     expect(summaryText(rowsOf(ads, { language: 'en', variant: 'a' }))).toBe(
       [

@@ -83,22 +83,6 @@ test('tells what came, changed and went since the last complete check, and lists
   ]);
 });
 
-test('gatherings made otherwise are no checks, and changes count whoever saw them first', async ({
-  upstream,
-  server,
-}) => {
-  const service = serveAds(upstream, 10);
-  const question = { filters: { q: 'a' } };
-  await server.call('watch_ads', { name: 'w', ...question, maxCredits: 5 });
-  await server.call('check_watches', calls);
-  const [changed, ...others] = service.ads;
-  service.ads = [adOf(500), changedAd(changed), ...others];
-  await server.call('gather_ads', { ...question, maxCredits: 50, fresh: true });
-  await server.call('get_ad', { adId: changed?.id });
-  const [check] = checksOf(await server.call('check_watches', calls));
-  expect(check).toMatchObject({ new: [adOf(500).id], changed: [changed?.id], gone: [] });
-});
-
 test('what changed and changed back in between is the same as it was', async ({ upstream, server }) => {
   const service = serveAds(upstream, 10);
   await server.call('watch_ads', { name: 'w', filters: { q: 'a' }, maxCredits: 5 });
@@ -178,27 +162,6 @@ test('the budget of the server bounds a check in the middle', async ({ upstream,
   });
   expect(service.charged).toBeLessThanOrEqual(6);
   expect(text).toContain('What is new shows from the check after the first complete one on.');
-});
-
-test('its own maxCredits and maxAds bound a check, which then names only what it read', async ({
-  upstream,
-  server,
-}) => {
-  const service = await knownPrices(server, serveAds(upstream, 30));
-  await server.call('watch_ads', { name: 'w', filters: {}, maxCredits: 3 });
-  await server.call('check_watches', calls);
-  const first = service.ads[0];
-  service.ads = [adOf(500), ...service.ads.slice(1), ...Array.from({ length: 20 }, (_, index) => adOf(600 + index))];
-  const { data, text } = await server.call('check_watches', calls);
-  expect(data.watches).toMatchObject([
-    { new: [adOf(500).id], gone: null, complete: false, stopped: 'maxCredits', read: 30 },
-  ]);
-  expect(text).toContain('Only what was read is compared');
-  await server.call('watch_ads', { name: 'w', filters: {}, maxCredits: 9 });
-  const [check] = checksOf(await server.call('check_watches', calls));
-  expect(check).toMatchObject({ complete: true, gone: [first?.id] });
-  expect(check?.new).toHaveLength(21);
-  expect(service.charged).toBe(3 + 5);
 });
 
 test.for([
@@ -295,31 +258,6 @@ test('wrong use is named before anything is spent', async ({ upstream, server })
   const { text, isError } = await server.call('watch_ads', { name: 'too many', filters: {}, maxCredits: 1 });
   expect([isError, text]).toEqual([true, expect.stringContaining('At most 50 watches')]);
   expect((await server.call('watch_ads', { name: 'n/1', filters: { q: 'other' }, maxCredits: 1 })).isError).toBe(false);
-});
-
-test('what was checked by a call that nobody waits for any more is told by the next one, at no charge', async ({
-  upstream,
-  start,
-}) => {
-  const server = await start({ cacheSeconds: 0 });
-  const service = serveAds(upstream, 20);
-  for (const q of ['a', 'b']) await server.call('watch_ads', { name: q, filters: { q }, maxCredits: 50 });
-  await server.call('check_watches', calls);
-  const gone = service.ads[0];
-  service.ads = [adOf(500), ...service.ads.slice(1)];
-  const leaving = new AbortController();
-  service.instead = ({ filters }) => {
-    if (filters.q === 'b') leaving.abort();
-    return undefined;
-  };
-  await expect(server.call('check_watches', calls, { signal: leaving.signal })).rejects.toThrow();
-  service.instead = () => undefined;
-  await expect.poll(() => service.charged).toBe(8);
-  const { data } = await server.call('check_watches', calls);
-  const news = { new: [adOf(500).id], changed: [], gone: [gone?.id], complete: true };
-  expect(data.watches).toMatchObject([news, news]);
-  expect(data.receipt.charged).toBe(0);
-  expect(checksOf(await server.call('check_watches', calls))).toMatchObject([{ new: [] }, { new: [] }]);
 });
 
 test('an answer is cut to fit, whatever advertisers wrote and however many came', async ({ upstream, start }) => {

@@ -114,6 +114,9 @@ describe('with a service that', () => {
     expect(data).toMatchObject({ total: null, counts: [{ total: null }, { total: null }], receipt: { calls: 1 } });
     expect(service.searches).toHaveLength(1);
     expect(text).toContain('does not say how many');
+    // Fewer than came with the answer is no total.
+    service.change = (answer) => ({ ...answer, totalHits: 0 });
+    expect((await server.call('count_ads', { fresh: true })).data.total).toBeNull();
   });
 
   test('tells no total of a part, says why it stopped', async ({ upstream, server }) => {

@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import { type AdService, serveAds } from '../../support/ad-service.ts';
 import { creditStatus, delays, faults, json, refusal, usage } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
+import { gateOf } from '../../support/gate.ts';
 
 const test = freshUpstreamTest();
 test.beforeEach(({ upstream }) => {
@@ -48,15 +49,6 @@ test.for<[string, (service: AdService) => void]>([
   expect(service.searches.length).toBeLessThanOrEqual(5);
   if (isError) expect(error).toMatchObject({ kind: 'unexpected_response' });
   else expect(data).toMatchObject({ complete: false, stopped: 'error', error: 'unexpected_response' });
-});
-
-test('totals that lie do not make a gathering complete, nor keep it from being so', async ({ upstream, server }) => {
-  const service = serveAds(upstream, 150);
-  service.change = (answer) => ({ ...answer, totalHits: 5 });
-  expect((await server.call('gather_ads', all)).data).toMatchObject({ found: null, read: 150, complete: true });
-  service.change = (answer) => ({ ...answer, totalHits: 1e300 });
-  const { data } = await server.call('gather_ads', { ...all, filters: { a: 1 } });
-  expect(data).toMatchObject({ found: null, read: 150, complete: true });
 });
 
 test('an old cursor that the service no longer takes stops it, and nothing is lost or paid', async ({
@@ -157,40 +149,6 @@ test('a service that hangs from the start is an error', async ({ upstream, start
   expect((await server.call('gather_ads', all)).error).toMatchObject({ kind: 'timeout' });
 });
 
-test('a cancelled gathering keeps its pages', async ({ upstream, server }) => {
-  const service = serveAds(upstream, 300);
-  const host = new AbortController();
-  service.instead = ({ number }) => {
-    if (number !== 3) return undefined;
-    host.abort();
-    return delays.hangs;
-  };
-  await expect(server.call('gather_ads', all, { signal: host.signal })).rejects.toThrow();
-  service.instead = () => undefined;
-  const { data } = await server.call('gather_ads', { ...all, maxAds: 200 });
-  expect(data).toMatchObject({ read: 200, stopped: 'maxAds', receipt: { calls: 0 } });
-});
-
-test('two calls at once of the same question pay once', async ({ upstream, start }) => {
-  const server = await start({ cacheSeconds: 0 });
-  const service = serveAds(upstream, 250);
-  for (const fresh of [false, true]) {
-    const before = service.charged;
-    const [one, other] = await Promise.all(
-      [1000, 999].map((maxCredits) => server.call('gather_ads', { ...all, maxCredits, fresh })),
-    );
-    expect(one?.data).toMatchObject({ read: 250, complete: true });
-    expect(other?.data).toMatchObject({ read: 250, complete: true, receipt: { charged: 0, calls: 0 } });
-    expect(service.charged - before).toBe(25);
-  }
-});
-
-test('a part whose ads another part has read is read to its end all the same', async ({ upstream, server }) => {
-  serveAds(upstream, 650);
-  const { data } = await server.call('gather_ads', { ...all, split: [{ a: 1 }, { a: 2 }] });
-  expect(data).toMatchObject({ found: 1300, read: 650, complete: true, stopped: 'end' });
-});
-
 test('a page size that the service refuses is made smaller', async ({ upstream, server }) => {
   const service = serveAds(upstream, 70);
   service.instead = ({ limit }) =>
@@ -201,6 +159,39 @@ test('a page size that the service refuses is made smaller', async ({ upstream, 
     receipt: { charged: 7 },
   });
   expect(service.searches.map(({ limit }) => limit)).toEqual([100, 50, 20, 20, 20, 10]);
+});
+
+test('a key that is rejected in the middle ends it, and the error names what was charged', async ({
+  upstream,
+  server,
+}) => {
+  const service = serveAds(upstream, 300);
+  service.before = () => (service.searches.length < 2 ? undefined : refusal(401));
+  const { error, text } = await server.call('gather_ads', { maxCredits: 100 });
+  expect(error).toMatchObject({ kind: 'unauthorized', status: 401 });
+  expect(service.charged).toBe(20);
+  expect(text).toContain('Credits: 20 charged for 3 calls');
+});
+
+test('an answer that was asked for before the key was rejected does not accept it again', async ({
+  upstream,
+  server,
+}) => {
+  const service = serveAds(upstream, 30);
+  await server.call('search_ads', { limit: 3 });
+  const gate = gateOf();
+  upstream.does(async (request, response, body) => {
+    const isEarly = body?.includes('"limit":1') === true;
+    if (isEarly) await gate.opened;
+    service.before = () => (isEarly ? undefined : refusal(401));
+    service.behaviour(request, response, body);
+  });
+  const early = server.call('search_ads', { limit: 1 });
+  await upstream.reached(1);
+  expect((await server.call('search_ads', { limit: 2 })).error).toMatchObject({ kind: 'unauthorized' });
+  gate.open();
+  expect((await early).isError).toBe(false);
+  expect((await server.call('search_ads', { limit: 3 })).error).toMatchObject({ kind: 'unauthorized' });
 });
 
 const aFault = fc.record({

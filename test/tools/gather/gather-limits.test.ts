@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
-import { serveAds } from '../../support/ad-service.ts';
+import { adOf, serveAds } from '../../support/ad-service.ts';
 import { creditStatus, json, refusal, usage } from '../../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../../support/fixtures.ts';
 
@@ -88,14 +88,6 @@ test('where charges are not stated, the text says so, and the balance counts', a
   expect(text).toContain('at least 0 charged for');
 });
 
-test('prices learned by a count make the first page known', async ({ upstream, server }) => {
-  const service = serveAds(upstream, 500);
-  await server.call('count_ads', {});
-  const { data } = await server.call('gather_ads', { maxCredits: 12 });
-  expect(service.charged).toBe(13);
-  expect(data.read).toBeGreaterThanOrEqual(110);
-});
-
 test('of a large gathering, the first thousand ads can be looked at as lists at no charge', async ({
   upstream,
   start,
@@ -112,4 +104,22 @@ test('of a large gathering, the first thousand ads can be looked at as lists at 
     cursor = page.data.cursor;
   }
   expect(paid).toEqual([1000, 1100]);
+});
+
+test('parts that list the same ads are read as far as all of them can be kept', { timeout: 240_000 }, async ({
+  upstream,
+  start,
+}) => {
+  const server = await start({ cacheSeconds: 0, timeoutMs: 200_000 });
+  const service = serveAds(upstream, 0);
+  service.ads = Array.from({ length: 9900 }, (_, index) => ({ id: adOf(index).id }));
+  const request = { split: Array.from({ length: 14 }, (_, one) => ({ one })), maxAds: 10_000, maxCredits: 100_000 };
+  const { data, text } = await server.call('gather_ads', request);
+  expect(data).toMatchObject({ read: 9900, complete: false, stopped: 'maxAds' });
+  expect(text).toContain('There is no room for more than 100000 ads of one gathering, counted in each of its parts.');
+  const { served } = service;
+  await server.call('gather_ads', request);
+  expect(service.served).toBe(served);
+  const sql = `SELECT count(*) FROM gatherings WHERE read = 9900 AND complete`;
+  expect((await server.call('query_ads', { sql })).data.rows).toEqual([[Math.floor(served / 9900)]]);
 });
