@@ -30,11 +30,10 @@ export async function clearFiles({ files }: Config, print: (text: string) => voi
   return 0;
 }
 
-function datasetText({ baseUrl, ads, pages, gatherings, labels, watches, others, bytes }: KeptAccount): string {
+function datasetText({ baseUrl, ads, pages, gatherings, labels, watches, bytes }: KeptAccount): string {
   const parts = [counted(ads, 'ad'), counted(pages, 'page'), counted(gatherings, 'gathering')];
   if (labels > 0) parts.push(counted(labels, 'label'));
   if (watches > 0) parts.push(counted(watches, 'watch', 'watches'));
-  if (others > 0) parts.push(counted(others, 'other record'));
   parts.push(size(bytes));
   return `${baseUrl ?? 'an unknown service'}: ${parts.join(', ')}`;
 }

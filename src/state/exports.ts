@@ -3,7 +3,7 @@ import { constants, existsSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { AdLibraryError, invalidRequest } from '../api/call.ts';
-import { makeFolder } from './files/make-folder.ts';
+import { makeFolder } from './files/file-lock.ts';
 import { TenantCache } from './memory-state.ts';
 
 /** A file made of a tenant's dataset. */

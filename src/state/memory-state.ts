@@ -11,7 +11,7 @@ import {
   type OrderedBatch,
   recordsOf,
 } from './dataset.ts';
-import { MemoryRecords, type RecordTable } from './own-records.ts';
+import { MemoryRecords } from './own-records.ts';
 import type { AnswerCache, CachedAnswer, CursorState, RejectedKeys, State } from './state.ts';
 import type { DocumentChange, Documents, Known } from './store/documents.ts';
 import { storeLedger } from './store/store-ledger.ts';
@@ -246,8 +246,6 @@ export interface MemoryDatasetsOptions {
   maxBytes?: number;
   /** For one tenant. */
   maxBytesEach?: number;
-  /** Where what came before is not known yet: what comes now has a place that is no lower than the time. */
-  now?: () => number;
 }
 
 const MB = 1024 * 1024;
@@ -273,7 +271,6 @@ export class MemoryDatasets implements Datasets {
   readonly #own = new MemoryRecords();
   readonly #datasets = new Map<string, MemoryDataset>();
   readonly #nothing: MemoryDataset;
-  readonly #now: () => number;
   readonly #maxBytes: number;
   readonly #maxBytesEach: number | undefined;
   /** In the order in which they came. */
@@ -283,8 +280,7 @@ export class MemoryDatasets implements Datasets {
   /** The highest place of all. */
   #order = 0;
 
-  constructor({ maxBytes = 256 * MB, maxBytesEach, now = () => 0 }: MemoryDatasetsOptions = {}) {
-    this.#now = now;
+  constructor({ maxBytes = 256 * MB, maxBytesEach }: MemoryDatasetsOptions = {}) {
     this.#maxBytes = maxBytes;
     this.#maxBytesEach = maxBytesEach;
     this.#nothing = new MemoryDataset(maxBytesEach);
@@ -300,12 +296,12 @@ export class MemoryDatasets implements Datasets {
     const known = () => this.#datasetOf(tenantId) ?? this.#nothing;
     return {
       own: this.#own.of(tenantId),
-      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? this.#nextOrder() }),
+      addItems: async (batch) => this.#push(tenantId, { ...batch, order: batch.order ?? ++this.#order }),
       saveGathering: async (step) => {
         this.#datasetOf(tenantId);
         this.#apply(tenantId, [{ ...step, kind: 'gathering' }]);
       },
-      order: async () => this.#nextOrder(),
+      order: async () => ++this.#order,
       item: async (type, id) => known().item(type, id),
       contents: async () => {
         const own = this.#own.table(tenantId);
@@ -313,23 +309,6 @@ export class MemoryDatasets implements Datasets {
       },
       maxAds: async () => known().maxAds(this.#roomOf(tenantId)),
     };
-  }
-
-  /** Gives away all that a tenant has, which is then kept elsewhere. */
-  take(tenantId: string): { records: DatasetRecord[]; own: RecordTable } {
-    const dataset = this.#datasetOf(tenantId);
-    this.#bytes -= dataset?.bytes ?? 0;
-    this.#datasets.delete(tenantId);
-    return { records: [...(dataset?.records() ?? [])], own: this.#own.take(tenantId) };
-  }
-
-  has(tenantId: string): boolean {
-    return this.#datasetOf(tenantId) !== undefined;
-  }
-
-  #nextOrder(): number {
-    this.#order = Math.max(this.#order + 1, this.#now());
-    return this.#order;
   }
 
   async close(): Promise<void> {

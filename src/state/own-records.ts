@@ -150,14 +150,6 @@ export class MemoryRecords {
   table(tenantId: string): RecordTable {
     return this.#tables.get(tenantId) ?? new RecordTable();
   }
-
-  /** Gives away what a tenant keeps. */
-  take(tenantId: string): RecordTable {
-    const table = this.table(tenantId);
-    this.#bytes -= table.bytes;
-    this.#tables.delete(tenantId);
-    return table;
-  }
 }
 
 export const noRoom = () =>

@@ -5,22 +5,15 @@ import { dirname } from 'node:path';
 import * as z from 'zod';
 import { parseJson } from '../../api/call.ts';
 import { parsedLine } from '../record-lines.ts';
-import { locked, unless } from './file-lock.ts';
-import { makeFolder } from './make-folder.ts';
+import { locked, makeFolder, unless } from './file-lock.ts';
 
 /** Whoever follows an account file. */
 export interface LineReader {
-  /** Takes one line. Returns false for one that it does not know, which is kept as it is. */
-  take(line: string): boolean;
+  take(line: string): void;
   /** Forgets all lines: the file is another one, whose lines follow. */
   startOver(): void;
-  /** What stands for all lines that it took. */
+  /** What stands for all that it took. */
   lines(): Iterable<string>;
-}
-
-interface Range {
-  start: number;
-  end: number;
 }
 
 /** The first line of a file. */
@@ -46,8 +39,6 @@ export class AccountFile {
   #id = '';
   /** Where the lines end that were read. */
   #end = 0;
-  /** Where the lines are that the reader does not know. */
-  #others: Range[] = [];
 
   constructor(path: string, baseUrl: string, reader: LineReader) {
     this.path = path;
@@ -96,12 +87,12 @@ export class AccountFile {
     });
   }
 
-  /** Writes the file anew: the lines that nobody here knows, and what stands for the others. */
+  /** Writes the file anew: what stands for all its lines. */
   async compact(): Promise<void> {
     await this.#locked(async () => {
       const file = await this.#open(constants.O_RDWR | constants.O_APPEND);
       if (file === undefined) return;
-      const [id, others]: [string, Range[]] = [randomUUID(), []];
+      const id = randomUUID();
       let end = 0;
       const writeTo = async (next: FileHandle) => {
         const write = async (bytes: Uint8Array) => {
@@ -110,10 +101,6 @@ export class AccountFile {
         };
         await this.#readToEnd(file);
         await write(Buffer.from(`${this.#head(id)}\n`));
-        for (const other of this.#others) {
-          others.push({ start: end, end: end + other.end - other.start });
-          await write(await rangeOf(file, other.start, other.end));
-        }
         let lines = '';
         for (const line of this.#reader.lines()) {
           lines += `${line}\n`;
@@ -127,7 +114,6 @@ export class AccountFile {
       await closing(file, () => replaceFile(this.path, writeTo));
       this.#id = id;
       this.#end = end;
-      this.#others = others;
     });
   }
 
@@ -177,7 +163,7 @@ export class AccountFile {
         this.#end += feed + 1;
         rest = rest.subarray(feed + 1);
         const isHead = start === 0 && id !== damaged;
-        if (feed > 0 && !isHead && !this.#reader.take(line.toString())) this.#others.push({ start, end: this.#end });
+        if (feed > 0 && !isHead) this.#reader.take(line.toString());
       }
       if (rest.length > maxLineBytes) throw new Error(`${this.path} has a line of more than ${maxLineBytes} bytes`);
     }
@@ -187,7 +173,6 @@ export class AccountFile {
     if (this.#id !== '') this.#reader.startOver();
     this.#id = id;
     this.#end = 0;
-    this.#others = [];
   }
 
   async #idAtPath(): Promise<string | undefined> {

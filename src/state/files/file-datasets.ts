@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { AdLibraryError, type ErrorKind } from '../../api/call.ts';
 import type { Dataset, DatasetCaller, DatasetRecord, Datasets, GatheringStep, ItemBatch } from '../dataset.ts';
 import { MemoryDataset, recordsOf } from '../dataset.ts';
-import { MemoryDatasets } from '../memory-state.ts';
 import {
   type OwnRecords,
   type RecordChange,
@@ -19,8 +18,6 @@ import { AccountFile, headIn } from './account-file.ts';
 import { locked, unless } from './file-lock.ts';
 import { OlderFolder } from './older-folder.ts';
 
-type Warn = (message: string, fields: Record<string, unknown>) => void;
-
 export interface FileDatasetsOptions {
   /** The folder that a person chose. */
   folder: string;
@@ -29,19 +26,9 @@ export interface FileDatasetsOptions {
   elapsed: () => number;
   /** The account of a key; undefined if the service does not say. */
   userIdOf(caller: DatasetCaller): Promise<string | undefined>;
-  warn: Warn;
+  warn(message: string, fields: Record<string, unknown>): void;
   /** Of memory, for one account. */
   maxBytes?: number;
-}
-
-interface KnownCaller {
-  caller: DatasetCaller;
-  /** Undefined if the account is not known. */
-  dataset: Promise<FileDataset | undefined>;
-  /** Why the service did not say whose key it is. */
-  failure?: AdLibraryError | undefined;
-  /** When to ask again, if the account is not known. */
-  until: number;
 }
 
 const askAgainMs = 30_000;
@@ -53,67 +40,24 @@ const finalAnswers: readonly ErrorKind[] = ['forbidden', 'not_found', 'invalid_r
 const accountsFolder = (files: string): string => join(files, 'accounts');
 const olderFolder = (files: string): string => join(files, 'datasets');
 
-/**
- * Datasets that survive the process, one for each address and account, so that a new key of the same account finds it.
- * While the account is not known, what was paid for is in memory; while the service fails to say it, nobody reads that
- * as if it were all.
- */
+/** Datasets that survive the process, one for each address and account, so that a new key of the same account finds it. */
 export class FileDatasets implements Datasets {
   readonly #options: FileDatasetsOptions;
-  readonly #memory: MemoryDatasets;
-  readonly #known = new Map<string, KnownCaller>();
+  readonly #datasets = new Map<string, FileDataset>();
 
   constructor(options: FileDatasetsOptions) {
     this.#options = options;
-    this.#memory = new MemoryDatasets({
-      now: options.now,
-      ...(options.maxBytes && { maxBytesEach: options.maxBytes }),
-    });
   }
 
   async of(caller: DatasetCaller, { toAdd } = { toAdd: false }): Promise<Dataset> {
-    const known = this.#knownOrNew(caller, toAdd);
-    const dataset = await known.dataset;
-    if (known.failure && !toAdd) throw known.failure;
-    await dataset?.sync();
-    return dataset ?? this.#memory.of(caller);
+    const dataset = this.#datasets.get(caller.tenantId) ?? new FileDataset(this.#options, caller);
+    this.#datasets.set(caller.tenantId, dataset);
+    await dataset.open(toAdd);
+    return dataset;
   }
 
-  /** What is only in memory, because the account was not known, is written if it is known now. */
   async close(): Promise<void> {
-    for (const { caller, failure, dataset } of [...this.#known.values()]) {
-      const isOnlyHere = failure !== undefined && this.#memory.has(caller.tenantId);
-      if (isOnlyHere) await this.of(caller).catch(() => {});
-      await (await dataset)?.close();
-    }
-    await this.#memory.close();
-  }
-
-  /** After a failure, whoever reads asks again; whoever adds waits a while, since it would take time each time. */
-  #knownOrNew(caller: DatasetCaller, toAdd: boolean): KnownCaller {
-    const known = this.#known.get(caller.tenantId);
-    if (known && this.#options.elapsed() < known.until && (toAdd || !known.failure)) return known;
-    const requested: KnownCaller = { caller, dataset: Promise.resolve(undefined), until: Number.POSITIVE_INFINITY };
-    requested.dataset = this.#open(requested);
-    this.#known.set(caller.tenantId, requested);
-    return requested;
-  }
-
-  async #open(requested: KnownCaller): Promise<FileDataset | undefined> {
-    const { folder, baseUrl, elapsed, userIdOf, warn } = this.#options;
-    const userId = await userIdOf(requested.caller).catch((error: unknown) => {
-      requested.failure = failureOf(error);
-    });
-    if (userId === undefined) {
-      requested.until = elapsed() + askAgainMs;
-      warn('the dataset is not kept in files: the service did not say whose key this is', {});
-      return;
-    }
-    const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);
-    const { tenantId } = requested.caller;
-    const older = new OlderFolder(join(olderFolder(folder), name));
-    const path = join(accountsFolder(folder), `${name}.jsonl`);
-    return new FileDataset({ ...this.#options, ...this.#memory.take(tenantId), path, older });
+    for (const dataset of this.#datasets.values()) await dataset.close();
   }
 }
 
@@ -126,14 +70,6 @@ function failureOf(error: unknown): AdLibraryError | undefined {
   return new AdLibraryError({ kind: 'unavailable', problem, sent: false }, { cause: error });
 }
 
-interface FileDatasetOptions extends Pick<FileDatasetsOptions, 'baseUrl' | 'now' | 'warn' | 'maxBytes'> {
-  /** What came before it was known whose it is. */
-  records: readonly DatasetRecord[];
-  own: RecordTable;
-  path: string;
-  older: OlderFolder;
-}
-
 /** Records that wait for a disk that takes nothing; the oldest of more are only in memory. */
 const maxWaiting = 10_000;
 /** Older records that are appended at once. */
@@ -141,14 +77,30 @@ const olderAtOnce = 1000;
 /** The file may have so many bytes more than twice what is kept before it is written anew. */
 const slackBytes = 1024 * 1024;
 
-/** A dataset in a file, as this process has read it. */
+/** The files of an account, once it is known which those are. */
+interface Files {
+  account: AccountFile;
+  older: OlderFolder;
+}
+
+/**
+ * A dataset in a file, as this process has read it. While its account is not known, what was paid for is in memory;
+ * while the service fails to say it, nobody reads that as if it were all.
+ */
 class FileDataset implements Dataset {
-  readonly #options: FileDatasetOptions;
-  readonly #file: AccountFile;
-  /** What is not in the file yet. */
-  #waiting: AnyRecord[];
+  readonly #options: FileDatasetsOptions;
+  readonly #caller: DatasetCaller;
+  #files: Files | undefined;
+  #asking: Promise<void> | undefined;
+  /** When to ask again whose key it is, and why the service did not say. */
+  #askAt = Number.NEGATIVE_INFINITY;
+  #failure: AdLibraryError | undefined;
+  /** What the disk has not taken yet. */
+  #waiting: AnyRecord[] = [];
   #dataset: MemoryDataset;
   #own = new RecordTable();
+  /** Lines that are damaged, or of a kind that is not known here: they stay in the file. */
+  #others: string[] = [];
   /** The highest place of all. */
   #order = 0;
   /** What an earlier version wrote, and is not in the file yet. */
@@ -158,29 +110,58 @@ class FileDataset implements Dataset {
   #isFailing = false;
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(options: FileDatasetOptions) {
-    const { records, own, path, baseUrl, maxBytes } = options;
+  constructor(options: FileDatasetsOptions, caller: DatasetCaller) {
     this.#options = options;
-    this.#waiting = [...records, ...own.steps()];
-    this.#dataset = new MemoryDataset(maxBytes);
-    this.#file = new AccountFile(path, baseUrl, {
-      take: (line) => this.#take(line),
-      startOver: () => {
-        this.#dataset = new MemoryDataset(maxBytes);
-        this.#own = new RecordTable();
-      },
-      lines: () => linesOf(this.#dataset.records(), this.#own.steps()),
-    });
+    this.#caller = caller;
+    this.#dataset = new MemoryDataset(options.maxBytes);
   }
 
-  readonly own: OwnRecords = {
-    isLasting: true,
-    read: async (kind) => {
-      await this.#turn;
-      return new Map(this.#own.of(kind));
-    },
-    update: (kind, change) => this.#update(kind, change),
-  };
+  get own(): OwnRecords {
+    return {
+      isLasting: this.#files !== undefined,
+      read: async (kind) => {
+        await this.#turn;
+        return new Map(this.#own.of(kind));
+      },
+      update: (kind, change) => this.#update(kind, change),
+    };
+  }
+
+  /** After a failure, whoever reads asks again; whoever adds waits a while, since it would take time each time. */
+  async open(toAdd: boolean): Promise<void> {
+    const isDue = this.#options.elapsed() >= this.#askAt || (!toAdd && this.#failure !== undefined);
+    if (this.#files === undefined && isDue)
+      this.#asking ??= this.#ask().finally(() => {
+        this.#asking = undefined;
+      });
+    await this.#asking;
+    if (this.#failure && !toAdd) throw this.#failure;
+    await this.sync();
+  }
+
+  async #ask(): Promise<void> {
+    const { folder, baseUrl, elapsed, userIdOf, warn } = this.#options;
+    let failure: AdLibraryError | undefined;
+    const userId = await userIdOf(this.#caller).catch((error: unknown) => {
+      failure = failureOf(error);
+    });
+    this.#failure = failure;
+    if (userId === undefined) {
+      this.#askAt = elapsed() + askAgainMs;
+      return warn('the dataset is not kept in files: the service did not say whose key this is', {});
+    }
+    const name = hash('sha256', `${baseUrl}\n${userId}`).slice(0, 32);
+    const account = new AccountFile(join(accountsFolder(folder), `${name}.jsonl`), baseUrl, {
+      take: (line) => this.#take(line),
+      startOver: () => this.#startOver(),
+      lines: () => this.#lines(),
+    });
+    await this.#inTurn(() => {
+      this.#waiting = [...this.#dataset.records(), ...this.#own.steps()];
+      this.#startOver();
+      this.#files = { account, older: new OlderFolder(join(olderFolder(folder), name)) };
+    });
+  }
 
   async addItems(batch: ItemBatch): Promise<void> {
     await this.#add(recordsOf({ ...batch, order: batch.order ?? (await this.order()) }));
@@ -208,33 +189,35 @@ class FileDataset implements Dataset {
 
   /** Reads what other processes brought, and writes what could not be written before. */
   sync(): Promise<void> {
-    return this.#inTurn(() => (this.#waiting.length > 0 ? this.#write() : this.#file.follow()));
+    return this.#inTurn((files) => (this.#waiting.length > 0 ? this.#write(files) : files?.account.follow()));
   }
 
-  /** Ends when everything is written, if it can be. */
-  close(): Promise<void> {
-    return this.#waiting.length > 0 ? this.sync() : this.#turn;
+  /** Ends when everything is written, if it can be; what is only in memory, if the account is known now. */
+  async close(): Promise<void> {
+    if (this.#failure && !this.#dataset.isEmpty) await this.open(false).catch(() => {});
+    await (this.#waiting.length > 0 ? this.sync() : this.#turn);
   }
 
   async #add(records: readonly DatasetRecord[]): Promise<void> {
     if (records.length === 0) return;
-    await this.#inTurn(() => {
+    await this.#inTurn((files) => {
       this.#waiting = [...this.#waiting, ...records].slice(-maxWaiting);
-      return this.#write();
+      return this.#write(files);
     });
   }
 
   /** What a person does by hand is not kept for later where it cannot be written: the call fails. */
   async #update<Result>(kind: RecordKind, change: (records: RecordsById) => RecordChange<Result>): Promise<Result> {
     const outcome: { change?: RecordChange<Result>; failure?: unknown } = {};
-    await this.#inTurn(async () => {
+    await this.#inTurn(async (files) => {
       let step: RecordStep | undefined;
+      const linesOf = () => {
+        outcome.change = change(this.#own.of(kind));
+        step = recordStep(kind, this.#own.of(kind), outcome.change);
+        return step ? [lineOf(step)] : [];
+      };
       try {
-        await this.#file.append(() => {
-          outcome.change = change(this.#own.of(kind));
-          step = recordStep(kind, this.#own.of(kind), outcome.change);
-          return step ? [lineOf(step)] : [];
-        });
+        await (files ? files.account.append(linesOf) : linesOf());
         if (step) this.#own.apply(step);
       } catch (error) {
         outcome.failure = error;
@@ -247,9 +230,9 @@ class FileDataset implements Dataset {
     throw new AdLibraryError({ kind: 'internal', problem, sent: false }, { cause: outcome.failure });
   }
 
-  async #write(): Promise<void> {
+  async #write(files: Files | undefined): Promise<void> {
     try {
-      await this.#file.append(() => this.#waiting.map(lineOf));
+      await files?.account.append(() => this.#waiting.map(lineOf));
     } finally {
       // In memory they are behind what others had appended, as they are in the file.
       this.#apply(this.#waiting);
@@ -258,31 +241,41 @@ class FileDataset implements Dataset {
   }
 
   /** One thing after the other. What fails is tried again next time; until then memory has it. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const { warn } = this.#options;
-    const failed = (error: unknown) => {
-      if (!this.#isFailing)
-        warn('the dataset could not be kept in files', { file: this.#file.path, error: String(error) });
-      this.#isFailing = true;
-    };
+  #inTurn(work: (files: Files | undefined) => Promise<void> | undefined | void): Promise<void> {
     const whole = async () => {
-      await work();
-      await this.#takeOlder();
-      await this.#compact();
+      const files = this.#files;
+      await work(files);
+      if (files === undefined) return;
+      await this.#takeOlder(files);
+      await this.#compact(files);
       this.#isFailing = false;
     };
-    this.#turn = this.#turn.then(whole).catch(failed);
+    this.#turn = this.#turn.then(whole).catch((error: unknown) => {
+      const fields = { file: this.#files?.account.path, error: String(error) };
+      if (!this.#isFailing) this.#options.warn('the dataset could not be kept in files', fields);
+      this.#isFailing = true;
+    });
     return this.#turn;
   }
 
-  #take(line: string): boolean {
+  #take(line: string): void {
     const record = recordOfLine(line) ?? recordStepOf(line);
-    if (record) this.#apply([record]);
-    else if (!isOfSomeKind(line) && !this.#isDamageKnown) {
-      this.#isDamageKnown = true;
-      this.#options.warn('skipped damaged lines of a file', { file: this.#file.path });
-    }
-    return record !== undefined;
+    if (record) return void this.#apply([record]);
+    this.#others.push(line);
+    if (isOfSomeKind(line) || this.#isDamageKnown) return;
+    this.#isDamageKnown = true;
+    this.#options.warn('skipped damaged lines of a file', { file: this.#files?.account.path });
+  }
+
+  #startOver(): void {
+    this.#dataset = new MemoryDataset(this.#options.maxBytes);
+    this.#own = new RecordTable();
+    this.#others = [];
+  }
+
+  *#lines(): Generator<string> {
+    yield* this.#others;
+    for (const records of [this.#dataset.records(), this.#own.steps()]) for (const one of records) yield lineOf(one);
   }
 
   /** Returns those that changed something. */
@@ -294,16 +287,15 @@ class FileDataset implements Dataset {
   }
 
   /** What an earlier version wrote is removed once it is in the file; what is damaged stays where it is. */
-  async #takeOlder(): Promise<void> {
-    const { older, warn } = this.#options;
+  async #takeOlder({ account, older }: Files): Promise<void> {
     if (this.#olderLeft === undefined) {
       const { records, whole, damaged } = await older.read();
-      for (const file of damaged) warn('skipped damaged lines of a file', { file });
+      for (const file of damaged) this.#options.warn('skipped damaged lines of a file', { file });
       this.#olderLeft = { lines: this.#apply(records).map(lineOf), whole };
     }
     const { lines, whole } = this.#olderLeft;
     while (lines.length > 0) {
-      await this.#file.append(() => lines.slice(0, olderAtOnce), true);
+      await account.append(() => lines.slice(0, olderAtOnce), true);
       lines.splice(0, olderAtOnce);
     }
     if (whole.length > 0) await older.remove(whole);
@@ -311,21 +303,17 @@ class FileDataset implements Dataset {
   }
 
   /** Writes the file anew when most of its lines are superseded. */
-  async #compact(): Promise<void> {
+  async #compact({ account }: Files): Promise<void> {
     const kept = this.#dataset.bytes + this.#own.bytes;
-    if (this.#file.bytes <= Math.max(this.#compactAbove, 2 * kept + slackBytes)) return;
+    if (account.bytes <= Math.max(this.#compactAbove, 2 * kept + slackBytes)) return;
     // Not at once again, if the disk is full.
-    this.#compactAbove = 2 * this.#file.bytes;
-    await this.#file.compact();
-    this.#compactAbove = 2 * this.#file.bytes;
+    this.#compactAbove = 2 * account.bytes;
+    await account.compact();
+    this.#compactAbove = 2 * account.bytes;
   }
 }
 
 type AnyRecord = DatasetRecord | RecordStep;
-
-function* linesOf(...all: Iterable<AnyRecord>[]): Generator<string> {
-  for (const records of all) for (const record of records) yield lineOf(record);
-}
 
 /** What is kept of one account. */
 export interface KeptAccount {
@@ -336,8 +324,6 @@ export interface KeptAccount {
   gatherings: number;
   labels: number;
   watches: number;
-  /** Records of other kinds. */
-  others: number;
   bytes: number;
 }
 
@@ -345,13 +331,9 @@ export interface KeptAccount {
 export async function keptAccounts(files: string): Promise<KeptAccount[]> {
   const kept = [];
   for (const path of await pathsIn(accountsFolder(files), /^[\da-f]{32}\.jsonl$/)) {
-    const lines = String(await readFile(path))
-      .split('\n')
-      .filter((line) => line !== '');
-    const [head] = lines;
-    const about = head === undefined ? undefined : headIn(head);
-    const records = lines.slice(about ? 1 : 0).map((line) => recordOfLine(line) ?? recordStepOf(line));
-    kept.push(countedAs(path, about?.baseUrl, records, (await stat(path)).size));
+    const lines = String(await readFile(path)).split('\n');
+    const records = lines.flatMap((line) => recordOfLine(line) ?? recordStepOf(line) ?? []);
+    kept.push(countedAs(path, headIn(lines[0] ?? '')?.baseUrl, records, (await stat(path)).size));
   }
   for (const path of await pathsIn(olderFolder(files), /^[\da-f]{32}(\.removed-[\da-f-]{36})?$/)) {
     const older = new OlderFolder(path);
@@ -362,24 +344,15 @@ export async function keptAccounts(files: string): Promise<KeptAccount[]> {
   return kept;
 }
 
-function countedAs(
-  path: string,
-  baseUrl: string | undefined,
-  records: readonly (AnyRecord | undefined)[],
-  bytes: number,
-): KeptAccount {
+function countedAs(path: string, baseUrl: string | undefined, records: AnyRecord[], bytes: number): KeptAccount {
   const [dataset, own] = [new MemoryDataset(), new RecordTable()];
-  let others = 0;
-  for (const record of records)
-    if (record?.kind === 'own') own.apply(record);
-    else if (record) dataset.apply(record);
-    else others++;
+  for (const record of records) record.kind === 'own' ? own.apply(record) : dataset.apply(record);
   const { ads, pages, gatherings } = dataset.contents();
   return {
     path,
     baseUrl: baseUrl && URL.canParse(baseUrl) ? new URL(baseUrl).href : undefined,
     ...{ ads: ads.length, pages: pages.length, gatherings: gatherings.length },
-    ...{ labels: own.of('label').size, watches: own.of('watch').size, others, bytes },
+    ...{ labels: own.of('label').size, watches: own.of('watch').size, bytes },
   };
 }
 

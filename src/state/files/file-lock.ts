@@ -1,12 +1,11 @@
 import { hash, randomUUID } from 'node:crypto';
 import { readFileSync, rmSync } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
+import { mkdir, open, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { memoryTurns } from '../memory-state.ts';
 import { type Turns, tooBusy } from '../turns.ts';
-import { makeFolder } from './make-folder.ts';
 
 /** How long a lock whose owner is not seen any more is kept for it, and how often an owner renews its own. */
 const leaseMs = 10_000;
@@ -111,6 +110,19 @@ export function fileTurns(files: string): Turns {
       throw tooBusy();
     },
   };
+}
+
+/**
+ * Makes a folder for this user alone, with the folders above it. One level after the other: `recursive` never ends where
+ * a file system refuses folders by saying that there is none above, as `/proc` does.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  const isThere = async () => (await stat(path).catch(() => undefined))?.isDirectory() === true;
+  if (await isThere()) return;
+  if (dirname(path) !== path) await makeFolder(dirname(path));
+  await mkdir(path, { mode: 0o700 }).catch(async (error) => {
+    if (!(await isThere())) throw error;
+  });
 }
 
 /** A handler for errors that are expected. */
