@@ -12,9 +12,8 @@ Formats, found by content, each plain or compressed (.gz):
   JSON   ads and pages in the shapes of the API, or ads of the public ad
          library: JSON Lines, a list, an object with a list in
          "data" or "items", or one record; on one line or on many
-  CSV    of the public ad library: ads (column ad_archive_id), or the
-         advertisers of its report (column Page ID); or ads of your own
-         (column headline or body; docs/archive.md names the others)
+  CSV    ads of the public ad library (column ad_archive_id), or ads of your
+         own (column headline or body; docs/archive.md names the others)
 
 A record replaces an earlier one with the same id. Records that cannot be used
 are skipped, and named by line or path with the reason; the exit code is then 1.`;

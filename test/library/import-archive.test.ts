@@ -242,35 +242,6 @@ test.for([
   ]);
 });
 
-const reportOf = (...rows: string[]) =>
-  ['\uFEFFPage ID,Page name,Disclaimer,Amount spent (USD),Number of ads in Library', ...rows].join('\n');
-
-test('the archive’s report becomes pages with what each disclaimer spent; again it changes nothing', async ({
-  served,
-  key,
-}) => {
-  const rows = ['1,"Shop, Inc",Paid by A,≤100,3', '1,"Shop, Inc",Paid by B,"1,250",5', '2,Other,,7,1'];
-  for (const updated of [1, 3])
-    expect(await served.load(reportOf(...rows))).toMatchObject({ pages: 3, updated, skipped: 0 });
-  const { items } = await searchAll(served, '/v1/pages/search', key, { query: '"paid by b"' });
-  expect(items).toMatchObject([
-    {
-      pageId: '1',
-      pageName: 'Shop, Inc',
-      adsAmount: 8,
-      disclaimers: [
-        { bylines: 'Paid by A', adsAmount: 3, adSpendMin: 0, adSpendMax: 100, currency: 'USD' },
-        { bylines: 'Paid by B', adsAmount: 5, adSpendMin: 1250, adSpendMax: 1250, currency: 'USD' },
-      ],
-    },
-  ]);
-  // It adds to a record of the page itself and takes nothing from it.
-  await served.load({ pageId: '3', pageName: 'Itself', adsAmount: 40, pageLikes: 9 });
-  await served.load(reportOf('3,Shop,Paid by A,5,3'));
-  const itself = { pageName: 'Itself', adsAmount: 40, pageLikes: 9, disclaimers: [{ adsAmount: 3 }] };
-  expect(await get({ served, key }, '/v1/pages/3')).toMatchObject(itself);
-});
-
 describe('rows that cannot be used are named by their line', () => {
   test('wrong cells, ids that a spreadsheet rounded, ids that no call can ask for', async ({ served }) => {
     const ads = ['ad_archive_id,page_id,page_name', '1,2', '1.23457E+15,2,P', '3,2,"two\nlines"', '4,..,P'];
@@ -294,8 +265,6 @@ describe('rows that cannot be used are named by their line', () => {
   test('a CSV of something else says which columns are known', async ({ served }) => {
     const report = await served.load('Name,Age\nA,1\n');
     expect(report).toMatchObject({ skipped: 1, problems: [{ line: 1 }] });
-    expect(report.problems[0]?.problem).toMatch(
-      /^neither JSON nor a CSV of .* "body" .*"ad_archive_id" .* or "Page ID"/,
-    );
+    expect(report.problems[0]?.problem).toMatch(/^neither JSON nor a CSV of .* "body" .*"ad_archive_id"/);
   });
 });

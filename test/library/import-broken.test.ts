@@ -28,15 +28,15 @@ describe('problems are named by line and path, and cost one record', () => {
     expect(await problemsOf(served, text)).toEqual({
       ads: 2,
       problems: [
-        '  line 7, data[1].id: an ad\'s id is a UUID; got "x"',
-        '  line 10, data[2].countries.0: Invalid input: expected string, received number',
+        '  line 9, data[1].id: an ad\'s id is a UUID; got "x"',
+        '  line 16, data[2].countries.0: Invalid input: expected string, received number',
       ],
     });
   });
 
   test('a text that is not closed in a document', async ({ served }) => {
     const text = pretty([ad(1), ad(2), ad(3)]).replace('"Ad 2"', '"Ad 2');
-    const problem = 'line 6, [1]: not JSON: a text or a bracket is not closed; nothing after it was read';
+    const problem = 'line 8: not JSON; nothing after it was read, and "library import --help" names the formats';
     expect(await problemsOf(served, text)).toEqual({ ads: 1, problems: [`  ${problem}`] });
   });
 
@@ -47,18 +47,20 @@ describe('problems are named by line and path, and cost one record', () => {
       [...lines, JSON.stringify(ad(4)), JSON.stringify(ad(5))].join('\n'),
     );
     expect(ads).toBe(3);
-    expect(problems).toEqual([1, 3].map((line) => `  line ${line}: not JSON: a text or a bracket is not closed`));
+    expect(problems).toEqual(
+      [1, 3].map((line) => `  line ${line}: not JSON; "library import --help" names the formats`),
+    );
   });
 
   test('a file that is cut off in a record, or after one', async ({ served }) => {
     const text = pretty({ data: [ad(1), ad(2)] });
     expect(await problemsOf(served, text.slice(0, -30))).toEqual({
       ads: 1,
-      problems: ['  line 7, data[1]: not JSON: a text or a bracket is not closed; is the file cut off?'],
+      problems: ['  line 9: not JSON: a text or a bracket is not closed; is the file cut off?'],
     });
     expect(await problemsOf(served, text.slice(0, -4))).toEqual({
       ads: 2,
-      problems: ['  line 2: not JSON: a list is not closed; is the file cut off?'],
+      problems: ['  line 11: not JSON: a text or a bracket is not closed; is the file cut off?'],
     });
   });
 
@@ -90,7 +92,7 @@ describe('compressed data', () => {
     const report = await served.library.import(chunksOf(bomb));
     expect(report).toMatchObject({
       ads: 0,
-      problems: [{ line: 1, problem: 'not JSON: a text or a bracket is not closed; is the file cut off?' }],
+      problems: [{ line: 1, problem: expect.stringMatching(/^a record of more than .*nothing after it was read/) }],
     });
     expect(process.memoryUsage.rss() - before).toBeLessThan(64 * 2 ** 20);
   });
@@ -102,7 +104,7 @@ test('a list of a hundred thousand brackets is no record, and the next line is r
     `${'['.repeat(100_000)}${']'.repeat(100_000)}\n${JSON.stringify(ad(1))}\n`,
   );
   expect(ads).toBe(1);
-  expect(problems).toHaveLength(2);
+  expect(problems).toEqual([expect.stringMatching(/not a JSON object/)]);
 });
 
 test('page ids that no call could ask for are refused, in pages and in ads', async ({ served, key }) => {
@@ -122,5 +124,5 @@ test('what replaced an earlier record and why others were skipped is counted', a
   expect(report).toMatchObject({ ads: 3, updated: 1, skipped: 100 });
   const text = importText({ name: 'file', ...report }).split('\n');
   expect(text[0]).toBe('file: 3 ads and 0 pages, 1 of them updated an earlier record, 100 skipped:');
-  expect(text.slice(-3)).toEqual(['  and 50 more:', '    25 × not a JSON object', "    25 × id: an ad's id is a UUID"]);
+  expect(text.slice(-3)).toEqual(['  and 50 more:', '    25 × not JSON', "    25 × id: an ad's id is a UUID"]);
 });

@@ -143,7 +143,7 @@ const applicationId = 0x41644c69;
 /** In `PRAGMA user_version`. Raised when a version before could not use the file any more: it then refuses it. */
 const fileVersion = 5;
 /** Raised when texts, tags or measures are read from records in another way, so that all are indexed again. */
-const indexVersion = 1;
+const indexVersion = 2;
 
 /**
  * Each record type has three tables. `ads` is narrow, so that filtering and sorting read few pages; `ads_json` holds the

@@ -38,13 +38,7 @@ export function recordsIn(database: Database) {
     return known !== undefined;
   }
 
-  function page(id: string): Page | undefined {
-    const number = find('pages', id);
-    const [json] = number === undefined ? [] : read('pages', [number]);
-    return json === undefined ? undefined : JSON.parse(json);
-  }
-
-  return { find, read, putPage, putAd, page };
+  return { find, read, putPage, putAd };
 }
 
 function writerOf(database: Database, { name, measures, texts, ...rest }: RecordType) {

@@ -6,18 +6,8 @@ import { timeOf } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
 import { isJsonObject, isTooDeep, isUuid, maxDepth } from '../service/request.ts';
-import { adFromPublicArchive, archiveKeys, isPublicArchiveAd, isReportRow, pageOfReport } from './public-archive.ts';
-import {
-  csvDelimiter,
-  csvPieces,
-  isByLine,
-  JsonPieces,
-  maxRecordLength,
-  type Piece,
-  textOf,
-  tooLong,
-  UnreadableSource,
-} from './sources.ts';
+import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
+import { maxRecordLength, type Piece, piecesOf, tooLong, UnreadableSource } from './sources.ts';
 
 /** Milliseconds of work per transaction, after which other callers get a turn. */
 const sliceMs = 50;
@@ -55,8 +45,13 @@ export async function importRecords(
 
   function put(piece: Piece): void {
     position = piece;
-    const entry = entryOf(piece);
-    if (!entry) return;
+    let entry: Entry;
+    try {
+      entry = readEntry(piece);
+    } catch (error) {
+      addProblem(report, piece, error);
+      return;
+    }
     const isKnown =
       'ad' in entry ? records.putAd(withLanguage(entry.ad), entry.json) : records.putPage(entry.page, entry.json);
     if (isKnown) report.updated++;
@@ -64,26 +59,12 @@ export async function importRecords(
     if ('ad' in entry && entry.fromPublicArchive) report.fromPublicArchive++;
   }
 
-  function entryOf(piece: Piece): Entry | undefined {
-    try {
-      return readEntry(piece, records.page);
-    } catch (error) {
-      addProblem(report, piece, error);
-      return undefined;
-    }
-  }
-
   try {
-    for await (const pieces of piecesOf(textOf(source, (note) => report.notes.push(note)))) {
-      const each = pieces[Symbol.iterator]();
-      for (let isDone = false; !isDone; await nextTurn()) {
+    for await (const pieces of piecesOf(source, (note) => report.notes.push(note))) {
+      for (let next = 0; next < pieces.length; await nextTurn()) {
         const end = performance.now() + sliceMs;
         database.unsynced(() => {
-          while (!isDone && performance.now() < end) {
-            const next = each.next();
-            isDone = next.done === true;
-            if (!next.done) put(next.value);
-          }
+          for (; next < pieces.length && performance.now() < end; next++) put(pieces[next] as Piece);
         });
       }
     }
@@ -93,19 +74,6 @@ export async function importRecords(
   }
   database.sync();
   return report;
-}
-
-async function* piecesOf(text: AsyncGenerator<string>): AsyncGenerator<Iterable<Piece>> {
-  const { value: head = '' } = await text.next();
-  async function* all() {
-    yield head;
-    yield* text;
-  }
-  const delimiter = csvDelimiter(head);
-  if (delimiter !== undefined) return yield* csvPieces(all(), delimiter);
-  const json = new JsonPieces(isByLine(head), [...archiveKeys, 'id', 'pageId']);
-  for await (const chunk of all()) yield json.read(chunk);
-  yield json.end();
 }
 
 const maxProblems = 50;
@@ -125,28 +93,19 @@ function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | '
   report.reasons[counted] = (report.reasons[counted] ?? 0) + 1;
 }
 
-/** A checked record. `json` is the text to store: what stands on one line is kept as it was written. */
+/** A checked record. `json` is the text to store: what is a line of its own is kept as it was written. */
 type Entry = { ad: Ad; json: string; fromPublicArchive: boolean } | { page: Page; json: string };
 
-/**
- * `pageById` finds a page that is stored already.
- * @throws Error that says what is wrong; it begins with the key, if it is about one
- */
-function readEntry(piece: Piece, pageById: (id: string) => Page | undefined): Entry {
-  if ('problem' in piece) throw new Error(piece.problem);
-  const value = 'text' in piece ? parsed(piece.text) : piece.value;
+/** @throws Error that says what is wrong; it begins with the key, if it is about one */
+function readEntry({ text, read }: Piece): Entry {
+  const value = read();
   if (!isJsonObject(value)) throw new Error('not a JSON object; a record is an ad or a page');
   if (isTooDeep(value)) throw new Error(`nested deeper than ${maxDepth} levels`);
   if (isPublicArchiveAd(value)) {
     const ad = checkedAd(adFromPublicArchive(value));
     return { ad, json: withinLength(JSON.stringify(ad)), fromPublicArchive: true };
   }
-  if ('value' in piece && isReportRow(value)) {
-    const page = pageOfReport(value, pageById);
-    checkPageId('Page ID', page.pageId);
-    return { page, json: withinLength(JSON.stringify(page)) };
-  }
-  const json = withinLength('text' in piece && !piece.text.includes('\n') ? piece.text : JSON.stringify(value));
+  const json = withinLength(text ?? JSON.stringify(value));
   if ('id' in value) return { ad: checkedAd(value), json, fromPublicArchive: false };
   if ('pageId' in value) {
     const page = checked(Page, value);
@@ -156,14 +115,6 @@ function readEntry(piece: Piece, pageById: (id: string) => Page | undefined): En
   throw new Error(
     'neither an ad (id) nor a page (pageId, pageName) nor an ad of the public ad library (ad_archive_id); a list of records stands alone or under "data" or "items"',
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new Error('not JSON; "library import --help" names the formats');
-  }
 }
 
 function withinLength(json: string): string {

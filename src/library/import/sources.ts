@@ -1,31 +1,62 @@
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { CsvError } from 'csv-parse';
+import { isJsonObject } from '../service/request.ts';
 import { adOfRow, ownFields } from './own-ads.ts';
-import type { Json } from './public-archive.ts';
+import { archiveKeys } from './public-archive.ts';
 
-/** What should be a record, or what is wrong in its place. `path` is where it is in its document, empty for a line. */
-export type Piece = { line: number; path: string } & ({ text: string } | { value: unknown } | { problem: string });
+/** What stands in the place of a record. */
+export type Piece = {
+  /** Where it ends. */
+  line: number;
+  /** Where it is in its document; empty for a line. */
+  path: string;
+  /** The record as it is written, where it is a line of its own. */
+  text?: string;
+  /** @throws Error that says what is wrong with it */
+  read(): unknown;
+};
 
-/** Characters of one record as it is written. */
+/** Characters of one record. */
 export const maxRecordLength = 1024 * 1024;
 export const tooLong = `a record of more than ${maxRecordLength} characters; a list of records goes into [ ], alone or under "data" or "items"`;
+
+/** Characters of a line, and of anything in a document that is no record. */
+const maxUnread = 4 * maxRecordLength;
 
 /** Bytes that cannot be read on. What came before them can be used. */
 export class UnreadableSource extends Error {}
 
-/** Characters that are handed on at once. */
-const batchLength = 256 * 1024;
+const failed = (problem: string) => (): never => {
+  throw new Error(problem);
+};
 
 /**
- * The text of a source in batches: UTF-8 or UTF-16, compressed by gzip or not, as its first bytes say.
+ * The records of a source, whose format is found by content: JSON Lines, JSON of another layout, or CSV, compressed or
+ * not. Memory is bounded, however long the source or one of its lines is.
  * @param warn receives what may have been lost
  * @throws UnreadableSource
  */
-export async function* textOf(
+export async function* piecesOf(
   source: AsyncIterable<string | Uint8Array>,
   warn: (message: string) => void,
-): AsyncGenerator<string> {
+): AsyncGenerator<Piece[]> {
+  const text = textOf(source, warn);
+  const { value: head = '' } = await text.next();
+  async function* all() {
+    yield head;
+    yield* text;
+  }
+  const delimiter = csvDelimiter(head);
+  if (delimiter !== undefined) yield* csvPieces(all(), delimiter);
+  else yield* isByLine(head) ? linePieces(all()) : documentPieces(all());
+}
+
+/** Characters that are handed on at once. */
+const batchLength = 256 * 1024;
+
+/** UTF-8 or UTF-16, compressed by gzip or not, as the first bytes say. */
+async function* textOf(source: AsyncIterable<string | Uint8Array>, warn: (message: string) => void) {
   let { head, bytes } = await withHead(source);
   if (isGzip(head)) ({ head, bytes } = await withHead(unpacked(bytes)));
   if (isGzip(head)) throw new UnreadableSource('compressed twice; unpack the file once and import the result');
@@ -33,18 +64,13 @@ export async function* textOf(
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
   const charset = charsetOf(head);
   const decoder = new TextDecoder(charset);
-  /** Decodes a second time, until the first bytes that fit no character. */
-  const strict = new TextDecoder(charset, { fatal: true });
-  let isValid = true;
+  let hasLoss = false;
   const decode = (chunk?: Buffer) => {
-    const options = { stream: chunk !== undefined };
-    try {
-      if (isValid) strict.decode(chunk, options);
-    } catch {
-      isValid = false;
-      warn(`bytes that are not ${charset.toUpperCase()} were stored as �; save the file as UTF-8 and import it again`);
-    }
-    return decoder.decode(chunk, options);
+    const text = decoder.decode(chunk, { stream: chunk !== undefined });
+    if (!hasLoss && text.includes('\uFFFD'))
+      warn(`bytes that are not ${charset.toUpperCase()} are stored as �; save the file as UTF-8 and import it again`);
+    hasLoss ||= text.includes('\uFFFD');
+    return text;
   };
   let batch = '';
   for await (const chunk of bytes) {
@@ -93,197 +119,129 @@ async function* unpacked(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-/** Lists inside of lists that are looked into for records. */
-const maxLists = 8;
-
-/** A value in the place of a record. `text` is undefined once it is too long, `depth` is 0 for anything but an object. */
-interface Value {
-  line: number;
-  path: string;
-  text: string | undefined;
-  depth: number;
-  /** It has a key of a record, so that a list in it is a part of it. */
-  isRecord?: boolean;
-  /** A list of records stands in it, so that it is none. */
-  isAround?: boolean;
+/** Whether each line stands for itself: the first one, or half of the first ones, can be read alone. */
+function isByLine(head: string): boolean {
+  const [first = '', ...lines] = head.trimStart().split('\n', 20);
+  const filled = lines.filter((line) => line.trim() !== '');
+  const alone = filled.filter((line) => jsonOf(line) !== undefined);
+  return lines.length > 0 && (jsonOf(first) !== undefined || 2 * alone.length > filled.length);
 }
 
-/** A list of records. `around` is the object it stands in. */
-interface List {
-  name: string;
-  index: number;
-  line: number;
-  around?: Value;
+async function* linePieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
+  let line = 0;
+  let last = '';
+  const read = async (written: string): Promise<Piece[]> => {
+    const piece = { line: ++line, path: '' };
+    const text = written.trim();
+    if (text === '') return [];
+    if (text.length > maxUnread) return [{ ...piece, read: failed(tooLong) }];
+    const value = jsonOf(text);
+    if (value === undefined) return [{ ...piece, read: failed('not JSON; "library import --help" names the formats') }];
+    if (isRecord(value)) return [{ ...piece, text, read: () => value }];
+    return (await documentReader(line)).read(text);
+  };
+  for await (const chunk of text) {
+    const lines = (last + chunk).split('\n');
+    // Of a line that is too long no more is kept than shows that it is.
+    last = (lines.pop() ?? '').slice(0, maxUnread + 1);
+    yield (await Promise.all(lines.map(read))).flat();
+  }
+  yield await read(last);
 }
 
-/** The characters that matter next. */
-const marks = {
-  inText: /"|\n|\\[^\n]?/g,
-  inObject: /["{}[\]\n]/g,
-  inWord: /["\n,\]}]/g,
-  between: /\n|\S/g,
-  lineEnd: /\n/g,
-};
-
-/** Whether each line stands for itself: half of the first ones can be read alone. */
-export function isByLine(head: string): boolean {
-  const lines = head.split('\n', 20).map((line) => line.trim());
-  const filled = lines.filter(Boolean);
-  return lines.length > 1 && 2 * filled.filter((line) => jsonOf(line) !== undefined).length >= filled.length;
+async function* documentPieces(text: AsyncIterable<string>): AsyncGenerator<Piece[]> {
+  const document = await documentReader(1);
+  for await (const chunk of text) {
+    yield document.read(chunk);
+    if (document.isBroken()) return;
+  }
+  yield document.end();
 }
+
+/** The keys by which an object is a record, and none around a list of records. */
+const recordKeys = [...archiveKeys, 'id', 'pageId'];
+
+const lists = ['data', 'items'];
+/** Lists and objects around a record. */
+const maxAround = 16;
+
+const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value, key));
+
+/** An object, unless it is around a list of records. */
+const isRecord = (value: unknown): boolean =>
+  isJsonObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
 
 /**
- * Cuts JSON of any layout into the texts of its records, with no more than one of them in memory: one record on each
- * line, a list, an object with a list in `data` or `items`, one object, several of these one after another. Where a text
- * or a bracket is not closed, nothing more is read of its line, or of the source if lines do not stand for themselves.
+ * Reads records one by one from JSON of any layout: a list, an object with a list in `data` or `items`, one object,
+ * several of these one after another.
  */
-export class JsonPieces {
-  readonly #isByLine: boolean;
-  readonly #recordKeys: readonly string[];
-  readonly #lists: List[] = [];
-  #value: Value | undefined;
-  #chunk = '';
-  /** Behind the last mark. */
-  #at = 0;
-  /** Where the part of the value that is not in its text yet begins. */
-  #from = 0;
-  #line = 1;
-  #isInText = false;
-  #isEscaped = false;
-  #isBroken = false;
+async function documentReader(firstLine: number) {
+  // Loaded on demand: most imports are JSON Lines.
+  const { JSONParser } = await import('@streamparser/json');
+  const parser = new JSONParser({ separator: '' });
+  const opened = new WeakSet<object>();
+  let found: Piece[] = [];
+  let line = firstLine;
+  let unread = 0;
+  let isBroken = false;
 
-  /** `recordKeys` are those by which an object is a record and not an object around a list of records. */
-  constructor(byLine: boolean, recordKeys: readonly string[]) {
-    this.#isByLine = byLine;
-    this.#recordKeys = recordKeys;
-  }
+  parser.onValue = ({ value, key, parent, stack }) => {
+    if (stack.length > maxAround || (parent !== undefined && !Array.isArray(parent))) return;
+    const around = [...stack.slice(1), { key, value: parent }].filter(({ value }) => value !== undefined);
+    const isListed = around.every(
+      ({ key, value }, at) =>
+        Array.isArray(value) ||
+        (lists.includes(String(key)) && Array.isArray(around[at + 1]?.value) && !isNamed(value as object)),
+    );
+    if (!isListed) return;
+    unread = 0;
+    // What was read need not be kept in its list.
+    if (parent) parent.length = 0;
+    for (const { value } of around) opened.add(value as object);
+    const isList = Array.isArray(value) && stack.length < maxAround;
+    if (isList || (isJsonObject(value) && (opened.has(value) || !isRecord(value)))) return;
+    const path = around.map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
+    found.push({ line, path: path.replace(/^\./, ''), read: () => value });
+  };
 
-  *read(chunk: string): Generator<Piece> {
-    this.#chunk = chunk;
-    this.#from = 0;
-    this.#at = this.#isEscaped && chunk[0] !== '\n' ? 1 : 0;
-    if (chunk !== '') this.#isEscaped = false;
-    for (;;) {
-      const pattern = this.#marks();
-      pattern.lastIndex = this.#at;
-      const [mark] = pattern.exec(chunk) ?? [];
-      if (mark === undefined) break;
-      this.#at = pattern.lastIndex;
-      const piece = mark === '\n' ? this.#endLine() : this.#readMark(mark);
-      if (piece) yield piece;
-    }
-    if (this.#value) this.#addTo(this.#value, chunk.length);
-  }
-
-  *end(): Generator<Piece> {
-    const piece = this.#endOpen('; is the file cut off?');
-    if (piece) yield piece;
-  }
-
-  #marks(): RegExp {
-    if (this.#isBroken) return marks.lineEnd;
-    if (this.#isInText) return marks.inText;
-    if (!this.#value) return marks.between;
-    if (this.#value.depth > 0) return marks.inObject;
-    return this.#lists.length > 0 ? marks.inWord : marks.lineEnd;
-  }
-
-  #readMark(mark: string): Piece | undefined {
-    if (this.#isInText) {
-      this.#isEscaped = mark === '\\';
-      this.#isInText = mark !== '"';
-    } else if (!this.#value) this.#readBetween(mark);
-    else if (mark === '"') this.#isInText = true;
-    else return this.#value.depth > 0 ? this.#readInObject(this.#value, mark) : this.#readInWord(this.#value, mark);
-  }
-
-  #endLine(): Piece | undefined {
-    const isWord = this.#value?.depth === 0;
-    // No text of JSON holds a line end.
-    this.#isBroken ||= !this.#isByLine && this.#isInText && !isWord;
-    const isOver = this.#isByLine || this.#isBroken || isWord;
-    const piece = isOver ? this.#endOpen(this.#isByLine ? '' : '; nothing after it was read') : undefined;
-    this.#line++;
-    return piece;
-  }
-
-  /** The last record, or what is still open at the end of the source or of a line that stands for itself. */
-  #endOpen(hint: string): Piece | undefined {
-    const value = this.#value;
-    this.#isInText = this.#isEscaped = false;
-    if (value?.depth === 0) return this.#finish(value, this.#at);
-    const [list] = this.#lists.splice(0);
-    this.#value = undefined;
-    const { line, path } = value ?? { line: list?.line, path: '' };
-    const what = value ? 'a text or a bracket' : 'a list';
-    return line === undefined ? undefined : { line, path, problem: `not JSON: ${what} is not closed${hint}` };
-  }
-
-  /** Between records. */
-  #readBetween(mark: string): void {
-    if (mark === ',') return;
-    if (mark === ']' && this.#lists.length > 0) {
-      this.#value = this.#lists.pop()?.around;
-      this.#from = this.#at;
-      return;
-    }
-    const list = this.#lists.at(-1);
-    if (list) list.index++;
-    if (mark === '[' && this.#lists.length < maxLists) {
-      this.#lists.push({ name: '', index: -1, line: this.#line });
-      return;
-    }
-    const path = this.#lists.map(({ name, index }) => `${name && `.${name}`}[${index}]`).join('');
-    this.#isInText = mark === '"' && this.#lists.length > 0;
-    this.#from = this.#at - 1;
-    this.#value = { line: this.#line, path: path.replace(/^\./, ''), text: '', depth: mark === '{' ? 1 : 0 };
-  }
-
-  /** Anything but an object in the place of a record: it ends with its line, or where the next record of a list begins. */
-  #readInWord(value: Value, mark: string): Piece | undefined {
-    const piece = this.#finish(value, this.#at - 1);
-    if (mark !== '}') this.#readBetween(mark);
-    return piece;
-  }
-
-  #readInObject(value: Value, mark: string): Piece | undefined {
-    const name = mark === '[' && value.depth === 1 ? this.#listIn(value) : undefined;
-    if (name !== undefined) {
-      // Of what is around a list only the keys behind it still count.
-      Object.assign(value, { isAround: true, text: '{"":0' });
-      this.#lists.push({ name, index: -1, line: this.#line, around: value });
-      this.#value = undefined;
-    } else if (mark === '[' || mark === '{') value.depth++;
-    else if (--value.depth === 0) return this.#finish(value, this.#at);
-  }
-
-  /** The key of a list of records that begins here, in an object that is no record itself. */
-  #listIn(value: Value): string | undefined {
-    this.#addTo(value, this.#at - 1);
-    if (value.isRecord || value.text === undefined) return;
-    const [, name] = /"(data|items)"\s*:\s*$/.exec(value.text.slice(-100)) ?? [];
-    const before = name && jsonOf(`${value.text}0}`);
-    value.isRecord = typeof before === 'object' && this.#recordKeys.some((key) => Object.hasOwn(before ?? {}, key));
-    return value.isRecord ? undefined : name;
-  }
-
-  #addTo(value: Value, end: number): void {
-    if (value.text !== undefined) value.text += this.#chunk.slice(this.#from, end);
-    if (value.text && value.text.length > maxRecordLength) value.text = undefined;
-    this.#from = end;
-  }
-
-  #finish(value: Value, end: number): Piece | undefined {
-    this.#addTo(value, end);
-    this.#value = undefined;
-    const { line, path, text, isAround } = value;
-    if (isAround) return;
-    return text === undefined ? { line, path, problem: tooLong } : { line, path, text: text.trim() };
-  }
+  const stop = (problem: string) => {
+    isBroken = true;
+    found.push({ line, path: '', read: failed(problem) });
+  };
+  const taken = () => {
+    const pieces = found;
+    found = [];
+    return pieces;
+  };
+  return {
+    isBroken: () => isBroken,
+    read(text: string): Piece[] {
+      try {
+        // Line by line, so that it is known where a record is.
+        for (const part of text.split(/(?<=\n)/)) {
+          parser.write(part);
+          unread += part.length;
+          if (part.endsWith('\n')) line++;
+        }
+        if (unread > maxUnread) stop(`${tooLong}; nothing after it was read`);
+      } catch {
+        stop('not JSON; nothing after it was read, and "library import --help" names the formats');
+      }
+      return taken();
+    },
+    end(): Piece[] {
+      try {
+        parser.end();
+      } catch {
+        stop('not JSON: a text or a bracket is not closed; is the file cut off?');
+      }
+      return taken();
+    },
+  };
 }
 
 /** The delimiter, if the text begins like a CSV and not like JSON: what its first line has most of. */
-export function csvDelimiter(text: string): string | undefined {
+function csvDelimiter(text: string): string | undefined {
   const [first = '', second = ''] = text
     .slice(0, 64 * 1024)
     .trimStart()
@@ -296,8 +254,8 @@ export function csvDelimiter(text: string): string | undefined {
 
 type Row = { cells: string[]; line: number };
 
-/** The rows of a CSV: ads or advertisers of the public archive, or ads that somebody wrote down. */
-export async function* csvPieces(text: AsyncIterable<string>, delimiter: string): AsyncGenerator<Piece[]> {
+/** The rows of a CSV: ads of the public archive, or ads that somebody wrote down. */
+async function* csvPieces(text: AsyncIterable<string>, delimiter: string): AsyncGenerator<Piece[]> {
   // Loaded on demand: most imports are JSON.
   const { parse } = await import('csv-parse');
   const rows: Row[] = [];
@@ -317,19 +275,20 @@ export async function* csvPieces(text: AsyncIterable<string>, delimiter: string)
     },
   });
   parser.on('error', () => {}).resume();
-  let read: ((cells: string[]) => { value: Json } | { problem: string }) | undefined;
+  let read: ((cells: string[]) => unknown) | undefined;
   const pieces = (): Piece[] => {
     read ??= rows[0] && readerOf(rows.shift()?.cells ?? []);
-    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', ...read?.(cells) }) as Piece);
+    return rows.splice(0).map(({ cells, line }) => ({ line, path: '', read: () => read?.(cells) }));
   };
+  const ended = (error: unknown): Piece[] => [{ line, path: '', read: failed(explain(error)) }];
   for await (const chunk of text) {
     const error = await new Promise<unknown>((resolve) => parser.write(chunk, resolve));
     yield pieces();
-    if (error) return yield [{ line, path: '', problem: explain(error) }];
+    if (error) return yield ended(error);
   }
   const error = await new Promise<unknown>((resolve) => parser.on('error', resolve).end(resolve));
   yield pieces();
-  if (error) yield [{ line, path: '', problem: explain(error) }];
+  if (error) yield ended(error);
 }
 
 function explain(error: unknown): string {
@@ -340,36 +299,28 @@ function explain(error: unknown): string {
 }
 
 /** @throws UnreadableSource when the columns are neither those of the archive nor of ads that somebody wrote down */
-function readerOf(head: string[]) {
+function readerOf(head: string[]): (cells: string[]) => unknown {
   const columns = head.map((cell) => cell.trim());
-  const names = new Set(columns.map((name) => name.toLowerCase()));
-  const isAds = names.has('ad_archive_id') || (names.has('id') && columns.some((name) => name.startsWith('ad_')));
-  const isReport = names.has('page id') && names.has('page name');
-  const own = isAds || isReport ? undefined : ownFields(columns);
-  if (!isAds && !isReport && own === undefined)
+  const isArchive =
+    columns.some((name) => name.toLowerCase() === 'ad_archive_id') ||
+    (columns.includes('id') && columns.some((name) => name.startsWith('ad_')));
+  const own = isArchive ? undefined : ownFields(columns);
+  if (!isArchive && own === undefined)
     throw new UnreadableSource(
-      'neither JSON nor a CSV of ads: its first line names no column "headline" or "body" (ads of your own), "ad_archive_id" (ads of the public ad library) or "Page ID" (its advertisers)',
+      'neither JSON nor a CSV of ads: its first line names no column "headline" or "body" (ads of your own) or "ad_archive_id" (ads of the public ad library)',
     );
-  return (cells: string[]): { value: Json } | { problem: string } => {
+  return (cells) => {
     const [amount, wanted] = [cells.length, columns.length];
     if (amount !== wanted)
-      return { problem: `${amount} cells where the first line has ${wanted}; is a quotation mark missing?` };
-    if (own) return ownAd(own, cells);
-    const filled = columns.flatMap((name, at): [string, unknown][] => {
+      throw new Error(`${amount} cells where the first line has ${wanted}; is a quotation mark missing?`);
+    if (own) return adOfRow(own, cells);
+    const filled = columns.flatMap((name, at) => {
       const cell = cells[at] ?? '';
-      return cell.trim() === '' ? [] : [[name, isAds ? cellValue(name, cell) : cell]];
+      return cell.trim() === '' ? [] : [[name, cellValue(name, cell)]];
     });
     // The key makes it an ad of the archive also where the column is called `id`.
-    return { value: { ...(isAds && { ad_archive_id: undefined }), ...Object.fromEntries(filled) } };
+    return { ad_archive_id: undefined, ...Object.fromEntries(filled) };
   };
-}
-
-function ownAd(fields: readonly string[], cells: readonly string[]): { value: Json } | { problem: string } {
-  try {
-    return { value: adOfRow(fields, cells) };
-  } catch (error) {
-    return { problem: (error as Error).message };
-  }
 }
 
 const copies = /^ad_creative_/;

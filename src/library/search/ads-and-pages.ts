@@ -322,22 +322,17 @@ const pageParts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
   ],
 };
 
-/** Who paid for its ads, as the report of the public archive names them. */
-const pageBylines = ({ disclaimers }: Page) =>
-  (Array.isArray(disclaimers) ? disclaimers : []).flatMap((one) => textsIn(one?.bylines));
-
 const pageType: RecordType<Page> = {
   name: 'pages',
-  texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: pageBylines },
+  texts: { copy: (page) => [page.pageName], advertiser: (page) => [page.pageName], bylines: () => [] },
   textFilters: [
     {
       key: 'query',
-      about: 'the page name or bylines',
-      columns: ['copy', 'advertiser', 'bylines'],
-      fields: ['pageName', 'bylines'],
+      about: 'the page name',
+      columns: ['copy', 'advertiser'],
+      fields: ['pageName'],
       example: 'summer sale -shoes',
     },
-    { key: 'bylines', about: 'the lines that say who paid for its ads', columns: ['bylines'] },
   ],
   ...pageParts,
   tags: [...pageParts.tags, missing(pageParts)],

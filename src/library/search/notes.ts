@@ -1,5 +1,4 @@
 import { nearestFirst } from '../../api/nearest.ts';
-import { dayOf, seenText } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import type { Records } from '../database/records.ts';
 import type { RecordType, Tag } from './ads-and-pages.ts';
@@ -14,20 +13,9 @@ const maxNotes = 5;
 const maxCounted = 5;
 
 /** What a reader of a search's first page should know, so that no number is taken for what it is not. */
-export function searchNotes(
-  search: Search,
-  { totalHits, countBy }: { totalHits: number; countBy?: string | undefined },
-  { database, records }: Context,
-): string[] {
-  const values = tagValuesIn(database, records, search.recordType);
-  const notes = [
-    ...unknownValues(search, values).slice(0, maxNotes),
-    ...(totalHits === 0 ? emptyTexts(search, database, values) : []),
-    ...unknownRunning(search, countBy, database),
-    ...withoutValue(search, database),
-    ...otherKind(search, totalHits, database),
-  ];
-  return [...new Set(notes)].slice(0, maxNotes);
+export function searchNotes(search: Search, { database, records }: Context): string[] {
+  const unknown = unknownValues(search, tagValuesIn(database, records, search.recordType)).slice(0, maxNotes);
+  return [...new Set([...unknown, ...withoutValue(search, database)])].slice(0, maxNotes);
 }
 
 const nounOf = ({ name }: RecordType) => (name === 'ads' ? 'ad' : 'page');
@@ -40,8 +28,10 @@ function unknownValues({ recordType, filters }: Search, values: TagValues): stri
   const noteOf = (tag: Tag, value: string): string => {
     const { near, of } = values.near(tag, value);
     if (of === 0) return `No ${noun} in this library has a value for ${tag.key}.`;
-    const note = `No ${noun} in this library has ${tag.key} ${inQuotes(value)}.`;
-    return tag.opaque ? note : `${note} ${existing(near, of)}`;
+    const note = `No ${noun} in this library has ${tag.key} "${shortened(value)}".`;
+    if (tag.opaque) return note;
+    const amount = near.length === of ? ', nearest in spelling first' : `, nearest of ${of}`;
+    return `${note} Values there are${amount}: ${near.map(shortened).join(', ')}.`;
   };
   return recordType.tags
     .filter(({ all }) => !all)
@@ -53,46 +43,8 @@ function unknownValues({ recordType, filters }: Search, values: TagValues): stri
     );
 }
 
-const existing = (near: string[], of: number | 'many') =>
-  `Values there are${near.length === of ? ', nearest in spelling first' : `, nearest of ${of}`}: ${near.map(shortened).join(', ')}.`;
-
 const maxValueLength = 60;
 const shortened = (value: string) => (value.length > maxValueLength ? `${value.slice(0, maxValueLength)}…` : value);
-const inQuotes = (value: string) => `"${shortened(value)}"`;
-
-/** Texts that find nothing even by themselves. */
-function emptyTexts({ recordType, asOf, filters }: Search, database: Database, values: TagValues): string[] {
-  const alone = (some: FilterValues) => countHits(database, { recordType, asOf, filters: some });
-  const notes: string[] = [];
-  const { advertiser, bylines } = filters;
-  const names = recordType.tags.find(({ key }) => key === 'advertiserExact');
-  if (typeof advertiser === 'string' && names && alone({ advertiser }) === 0) {
-    const { near, of } = values.near(names, advertiser);
-    if (of !== 0) notes.push(`No advertiser's name has the words of ${inQuotes(advertiser)}. ${existing(near, of)}`);
-  }
-  if (bylines !== undefined && alone({ not: { missing: ['bylines'] } }) === 0)
-    notes.push(`No ${nounOf(recordType)} in this library has a value for bylines.`);
-  return notes;
-}
-
-/** Ads of which nobody knows whether they run, where a search asks for that: how many, and when they were last seen. */
-function unknownRunning({ filters, ...search }: Search, countBy: string | undefined, database: Database): string[] {
-  const { active, ...others } = filters;
-  const keys = keysIn(filters.missing);
-  const isAmong = countBy === 'active' || keys.includes('active') || 'active' in ((filters.not ?? {}) as FilterValues);
-  if (active === undefined && !isAmong) return [];
-  const { from, where, values } = conditionsOf({ ...search, filters: lacking('active', others) });
-  const sql = `SELECT count(*) AS ads, count(ads."lastSeenAt") AS seen, min(ads."lastSeenAt") AS first, max(ads."lastSeenAt") AS last FROM ${from} WHERE ${where}`;
-  const { ads = 0, seen = 0, first, last } = database.get<SeenRow>(sql, values) ?? {};
-  if (ads === 0) return [];
-  const dates = { first: dayOf(first) ?? '', last: dayOf(last) ?? '', ads: seen, isAll: seen === ads };
-  const reason = `no endDate, ${seen > 0 ? seenText(dates) : 'and no date of when they were last seen'}.`;
-  if (isAmong) return [`Unknown whether ${ads} of these ads ${ads === 1 ? 'runs' : 'run'}: ${reason}`];
-  const more = ads === 1 ? '1 more ad matches the rest' : `${ads} more ads match the rest`;
-  return [`${more}. Unknown whether ${ads === 1 ? 'it runs' : 'they run'}: ${reason} missing active finds them.`];
-}
-
-type SeenRow = { ads: number; seen: number; first: number | null; last: number | null };
 
 /** The same filters for records without a value of a key. */
 const lacking = (key: string, { missing, ...filters }: FilterValues): FilterValues => ({
@@ -103,50 +55,29 @@ const lacking = (key: string, { missing, ...filters }: FilterValues): FilterValu
 /** Records that a filter leaves out, or `not` keeps, because they have no value to compare. */
 function withoutValue(search: Search, database: Database): string[] {
   const { recordType, filters } = search;
-  const { tags, measures } = recordType;
-  const noun = nounOf(recordType);
-  const each = (wanted: { key: string }[], endings: string[], noteOf: (key: string, found: number) => string) =>
-    wanted.slice(0, maxCounted).flatMap(({ key }) => {
-      const others = Object.entries(filters).filter(([one]) => !endings.some((ending) => one === key + ending));
-      const left = lacking(key, Object.fromEntries(others));
-      const found = countHits(database, { ...search, filters: left });
-      return found === 0 ? [] : noteOf(key, found);
-    });
-  const have = (found: number) => (found === 1 ? `${noun} has` : `${noun}s have`);
-  const inverted = Object.keys(filters.not ?? {});
-  const isInverted = ({ key }: { key: string }) => inverted.some((one) => one.replace(/(From|To)$/, '') === key);
-  return [
-    ...each(
-      tags.filter(({ key, all, opaque }) => key in filters && !all && !opaque),
-      [''],
-      (key, found) => `${found} more ${have(found)} no ${key} and ${found === 1 ? 'matches' : 'match'} the rest.`,
-    ),
-    ...each(
-      measures.filter(({ key }) => `${key}From` in filters || `${key}To` in filters),
-      ['From', 'To'],
-      (key, found) =>
-        `${found} more ${have(found)} no ${key}, so ${key}From and ${key}To leave ${found === 1 ? 'it' : 'them'} out; the filter missing with ${key} finds ${found === 1 ? 'it' : 'them'}.`,
-    ),
-    ...each([...tags.filter(({ all }) => !all), ...measures].filter(isInverted), [], (key, found) => {
-      const them = found === 1 ? 'it' : 'them';
-      return `${found} of these ${have(found)} no ${key}, so not keeps ${them}; missing with ${key} inside not leaves ${them} out.`;
-    }),
-  ];
-}
-
-/** `mediaKind` and `displayFormat` sound alike and say different things. */
-function otherKind(search: Search, totalHits: number, database: Database): string[] {
-  const { mediaKind, displayFormat, ...others } = search.filters;
-  const only = [...keysIn(mediaKind), ...keysIn(displayFormat)];
-  const [kind = ''] = only.map((one) => one.toLowerCase());
-  if (search.recordType.name !== 'ads' || only.length !== 1 || !['video', 'image'].includes(kind)) return [];
-  const other: FilterValues = mediaKind ? { displayFormat: [kind.toUpperCase()] } : { mediaKind: [kind] };
-  const found = countHits(database, { ...search, filters: { ...others, ...other } });
-  if (found === totalHits) return [];
-  const [byKind, byFormat] = mediaKind ? [totalHits, found] : [found, totalHits];
-  return [
-    `mediaKind ${kind} finds ${byKind}, displayFormat ${kind.toUpperCase()} finds ${byFormat}: the first says what an ad's media hold, the second which format the advertiser chose.`,
-  ];
+  const comparable = recordType.tags.flatMap(({ key, all, opaque }) => (all || opaque ? [] : key));
+  const keys = [...comparable, ...recordType.measures.map(({ key }) => key), 'active'];
+  /** Those of the keys by which filters compare. */
+  const used = (some: object) => new Set(Object.keys(some).map((filter) => filter.replace(/(From|To)$/, '')));
+  const count = (
+    given: object,
+    others: (key: string) => FilterValues,
+    noteOf: (key: string, found: number) => string,
+  ) =>
+    keys
+      .filter((key) => used(given).has(key))
+      .slice(0, maxCounted)
+      .flatMap((key) => {
+        const found = countHits(database, { ...search, filters: lacking(key, others(key)) });
+        return found === 0 ? [] : noteOf(key, found);
+      });
+  const without = (key: string) =>
+    Object.fromEntries(Object.entries(filters).filter(([filter]) => !used({ [filter]: 0 }).has(key)));
+  const leftOut = (key: string, found: number) =>
+    `Left out because they have no value for ${key}: ${found}. The filter missing with ${key} finds these.`;
+  const kept = (key: string, found: number) =>
+    `Found although they have no value for ${key}: ${found}. The filter missing with ${key} inside not leaves these out.`;
+  return [...count(filters, without, leftOut), ...count((filters.not ?? {}) as object, () => filters, kept)];
 }
 
 type ValueCount = { value: string; total: number };

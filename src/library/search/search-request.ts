@@ -90,7 +90,7 @@ export function runSearch(request: SearchRequest, { database, cursors, records }
   const page = { numbers, cursor: content ? cursors.write(listOf(kind), content) : null, hasMore, totalHits };
   if (request.after) return page;
   const { countBy } = request;
-  const notes = searchNotes(search, { totalHits, countBy }, { database, records });
+  const notes = searchNotes(search, { database, records });
   const counts = countBy !== undefined && { counts: countsBy(countBy, search, database, records) };
   return { ...page, ...counts, ...(notes.length > 0 && { notes }) };
 }
