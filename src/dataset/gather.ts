@@ -1,169 +1,496 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { AdLibraryError, type Allowance, type Answer, type Call, operations } from '../api/call.ts';
+import { AdLibraryError, type Call, operations } from '../api/call.ts';
 import type { Api, ApiAnswer } from '../api/client.ts';
+import type { SearchFilter } from '../api/search-filters.ts';
 import type { CallAllowance } from '../credits/meter.ts';
-import { type GatheringState, type GatheringStep, type ItemBatch, idKey } from '../state/dataset.ts';
-import type { GatheringQuestion } from './gatherings.ts';
+import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
+import {
+  type GatheringPart,
+  type GatheringQuestion,
+  gatheringsOf,
+  type OpenGathering,
+  openGathering,
+  questionKey,
+  withoutRepeats,
+} from './gatherings.ts';
 
-/** What all parts of a gathering share while it is made. */
-export interface GatherRun extends StopSignals {
-  allowance: CallAllowance;
-  /** As many as there is room for, which changes with the size of the ads. */
+export interface GatherRequest {
+  question: GatheringQuestion;
   maxAds: number;
-  askMaxAds(): Promise<number>;
-  /** Ids of the ads that were read, in all parts, as `idKey` writes them. */
-  read: Set<string>;
-  /** How many that are, counted in each part. */
-  listed: number;
-  /** Milliseconds of the slowest page so far. */
-  slowest: number;
+  maxCredits: number;
+  fresh: boolean;
+}
+
+/** What gathering needs of a tool call. */
+export interface GatherContext extends StopSignals {
+  api: Api;
+  adFilters: readonly SearchFilter[];
+  dataset(): Promise<Dataset>;
+  isCached: IsCached;
+  keptTotal(filters: object): Promise<CountedAds | undefined>;
+  allowance(maxCredits: number): Promise<CallAllowance>;
+  takeTurn(name: string): Promise<() => void>;
+  now: number;
   clock(): number;
   deadline: number;
-  addItems(batch: ItemBatch): Promise<void>;
-  save(step: GatheringStep): Promise<void>;
-  /** Called with each page that is asked for: it goes on even if the caller leaves. */
-  onRequest(settled: Promise<unknown>): void;
-  /** Called after each page, with what the service says there is in this part. */
-  onPage(found: number | null): void;
+  onProgress?(progress: { progress: number; total?: number; message: string }): void;
+}
+
+/** Whether a call has an answer that is cached: then it costs nothing. */
+export type IsCached = (call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) => Promise<boolean>;
+
+/** How many ads there are, when that was counted, in milliseconds since the epoch, and its place among all answers. */
+export interface CountedAds {
+  ads: number;
+  at: number;
+  order: number;
+}
+
+/** A gathering as a call left it. */
+export interface Gathered {
+  /** Why it read no more. */
+  stop: Stop;
+  /** Undefined where nothing of it is kept. */
+  gathering: Gathering | undefined;
+  /** What there is now. */
+  contents: DatasetContents;
+  /** How many ads are read, and the ids of those that this call has read. */
+  read: number;
+  brought: ReadonlySet<string>;
+  /** Credits that this call spent on it, or may have. */
+  spent: number;
+  /** One that was begun with `fresh` was stopped too long ago to go on with it. */
+  startedOver: boolean;
+  /** To be called when its result is returned: whoever calls with `fresh` from then on begins anew. */
+  markReturned(): Promise<void>;
+}
+
+/** Where the parts of a gathering stand. */
+export interface Opened extends OpenGathering {
+  contents: DatasetContents;
+  /** An earlier gathering with `fresh` was stopped too long ago to go on with it. */
+  isTooOld: boolean;
+}
+
+/**
+ * Takes the turn of a question: two calls of the same one go one after the other. `work` is told where it stands then,
+ * and may read on, within all limits.
+ *
+ * @param before what there was when the call came
+ */
+export async function gatherInTurn<Result>(
+  { question, ...limits }: GatherRequest,
+  before: DatasetContents,
+  context: GatherContext,
+  work: (opened: Opened, read: () => Promise<Gathered>) => Promise<Result>,
+): Promise<Result> {
+  const request = { ...limits, question: withoutRepeats(question) };
+  const endTurn = await context.takeTurn(questionKey(request.question));
+  try {
+    const open = () => openNow(request, before, context);
+    const opened = await open();
+    return await work(opened, () => readWithin(request, opened, open, context));
+  } finally {
+    endTurn();
+  }
+}
+
+/** How long calls with `fresh` go on with a gathering that one of them began, in milliseconds: a day. */
+const maxFreshAge = 86_400_000;
+
+/** Where the gathering stands now. */
+async function openNow(
+  { question, fresh }: GatherRequest,
+  before: DatasetContents,
+  { dataset, now, clock }: GatherContext,
+): Promise<Opened> {
+  const contents = await (await dataset()).contents();
+  const [newest] = gatheringsOf(contents, question);
+  const startsOver = fresh && !(newest && isFresh(newest, before, now));
+  const open = openGathering(question, contents, { fresh: startsOver, now: clock() });
+  return { ...open, contents, isTooOld: startsOver && newest?.fresh === true && !newest.ended };
+}
+
+/**
+ * Whether a call with `fresh` takes a gathering as its own: one that began after the call came, or that such a call had
+ * begun lately, and whose end no call has returned.
+ */
+function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number): boolean {
+  const known = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
+  const gathering = known.get(id);
+  if (gathering === undefined) return parts.every((part) => !known.has(part));
+  return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
+}
+
+async function readWithin(
+  request: GatherRequest,
+  opened: Opened,
+  reopen: () => Promise<Opened>,
+  context: GatherContext,
+): Promise<Gathered> {
+  const dataset = await context.dataset();
+  const allowance = await context.allowance(request.maxCredits);
+  const reading = new Reading({ request, context, dataset, allowance, reopen }, opened);
+  const stop = await reading.readAll();
+  const contents = await dataset.contents();
+  const { whole, parts } = reading.open;
+  const ids = new Set([whole.id, ...parts.map(({ state }) => state.id)]);
+  return {
+    stop,
+    gathering: contents.gatherings.find(({ id }) => id === whole.id),
+    contents,
+    read: reading.read.size,
+    brought: reading.brought,
+    spent: await allowance.used(),
+    startedOver: opened.isTooOld && reading.brought.size > 0,
+    async markReturned() {
+      if (isAbandoned(context.signal)) return;
+      for (const gathering of contents.gatherings)
+        if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
+          await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });
+    },
+  };
 }
 
 /** The first pages may be looked at as lists, too. Of a large gathering, two copies would take too much memory. */
 const maxCachedAds = 1000;
-
 /** Ids of one gathering that are surely kept while it is read. */
 const maxInParts = 100_000;
-
 /** So many pages without a new ad lead nowhere. */
 const maxIdlePages = 3;
-
 /** A page that is begun should be back in time, even if it is slower than all before. */
 const slack = 1.5;
 /** The time that the summary takes, in milliseconds, and that of each ad in it. */
 const summaryMs = { all: 300, each: 0.6 };
 
-/** Where one part stands: ids of the ads that it has read, as `idKey` writes them. */
-interface PartState {
-  state: GatheringState;
-  adIds: ReadonlySet<string>;
-  /** How many ads there are, by what is known before the first page. */
-  found: number | undefined;
+interface Work {
+  request: GatherRequest;
+  context: GatherContext;
+  dataset: Dataset;
+  allowance: CallAllowance;
+  reopen(): Promise<Opened>;
 }
 
-/** Reads one part page by page, from where it stands, until there is nothing more or a limit is reached. */
-export async function gatherPart(start: PartState, list: AdList, run: GatherRun): Promise<Stop> {
-  let { state } = start;
-  const own = new Set(start.adIds);
-  // The last page is asked for as many as are left, since a service may charge for what it is asked.
-  let isFoundTrue = true;
-  let idle = 0;
-  const used = new Set([state.cursor]);
-  const take = async ({ ids, found, hasMore, cursor, order = 0, charged }: AdPage) => {
-    const before = own.size;
-    for (const id of ids.map(idKey)) {
-      own.add(id);
-      run.read.add(id);
-    }
-    run.listed += own.size - before;
-    idle = own.size > before ? 0 : idle + 1;
-    state = {
-      ...state,
-      found: found ?? state.found,
-      // Of what was forgotten since nobody knows whether it is listed again.
-      listed: Math.max(state.listed, before) + own.size - before,
-      charged: state.charged === null || charged === null ? null : state.charged + charged,
-      ended: !hasMore,
-      cursor: hasMore ? (cursor ?? state.cursor) : null,
-      step: state.step + 1,
-      answerOrder: Math.max(state.answerOrder, order),
-      gatheredAt: run.clock(),
-    };
-    await run.save({ ...state, adIds: ids });
-  };
-  const deadEnd = async (error: AdLibraryError): Promise<Stop> => {
-    // Whoever calls with `fresh` then begins anew.
-    if (state.fresh && state.step > 0) await run.save({ ...state, fresh: false, step: state.step + 1, adIds: [] });
-    return { reason: 'error', error, leadsNowhere: true };
-  };
-  for (;;) {
-    const limit = reachedLimit(run);
-    if (limit) return limit;
-    const found = state.found ?? start.found;
-    const left = isFoundTrue && found !== undefined ? Math.max(1, found - state.listed) : Infinity;
-    let page: AdPage;
-    try {
-      page = await readPage({ cursor: state.cursor, left, take }, list, run);
-    } catch (error) {
-      const stop = stopOf(error, run);
-      return stop.error && isRejected(stop.error) ? deadEnd(stop.error) : stop;
-    }
-    run.maxAds = await run.askMaxAds();
-    if (run.read.size > maxCachedAds) await page.uncache?.();
-    run.onPage(state.found);
-    // A service inside this process leaves no time in between for anything else.
-    await nextTurn();
-    if (state.ended) return { reason: 'end' };
-    isFoundTrue &&= found !== undefined ? idle === 0 && state.listed < found : true;
-    if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat());
-    used.add(state.cursor);
+interface PagePosition {
+  limit: number;
+  cursor: string | null;
+}
+
+/** A part while its pages are read. */
+interface PartReading extends GatheringPart {
+  /** Reads again what an answer is cached of. */
+  fresh: boolean;
+  /** Called with each request that may be paid for; it settles when that has ended. */
+  onRequest(request: Promise<unknown>): void;
+  /** Called once with each page, even if the caller has left: it was paid for. */
+  take(answer: ListAnswer): Promise<void>;
+}
+
+type ListAnswer = ApiAnswer<'searchAds'> | ApiAnswer<'listCollectionItems'>;
+
+/** Reads the parts of a gathering page by page, from where they stand, until there is nothing more or a limit is reached. */
+class Reading {
+  open: Opened;
+  /** Ids of the ads that were read, in all parts, and of those that this call has read, as `idKey` writes them. */
+  readonly read = new Set<string>();
+  readonly brought = new Set<string>();
+  readonly #work: Work;
+  /** How many are read, counted in each part. */
+  #listed = 0;
+  /** As many as there is room for, which changes with the size of the ads. */
+  #maxAds = 0;
+  /** The largest page that the service gives, as far as is known. */
+  #maxLimit: number;
+  /** Milliseconds of the slowest page so far. */
+  #slowest = 0;
+  #begun: GatheringState | undefined;
+
+  constructor(work: Work, opened: Opened) {
+    this.#work = work;
+    this.#maxLimit = maxPageSize(work.request.question, work.context.adFilters);
+    this.open = opened;
+    this.#turnTo(opened);
   }
+
+  async readAll(): Promise<Stop> {
+    await this.#askMaxAds();
+    const tried = new Set<string>();
+    for (;;) {
+      const next = this.open.parts.find(({ state }) => !state.ended && !tried.has(state.question));
+      if (next === undefined) break;
+      tried.add(next.state.question);
+      const stop = this.#limit() ?? (await this.#readInTurn(next.state.question));
+      if (stop.reason !== 'end') return stop;
+    }
+    if (!this.open.whole.ended) await this.#saveWhole({ ended: true, gatheredAt: this.#work.context.clock() });
+    return { reason: 'end' };
+  }
+
+  /** Two calls that read the same part go one after the other. */
+  async #readInTurn(question: string): Promise<Stop> {
+    const { context, reopen } = this.#work;
+    const turn = await context.takeTurn(`pages of ${question}`).catch((error) => stopOf(error, context));
+    if (typeof turn !== 'function') return turn;
+    const requests: Promise<unknown>[] = [];
+    try {
+      // With what other calls have read meanwhile.
+      this.#turnTo(await reopen());
+      const part = this.open.parts.find(({ state }) => state.question === question);
+      if (part === undefined || part.state.ended) return { reason: 'end' };
+      const stop = await this.#readPart(part, (request) => requests.push(request.catch(() => {})));
+      if (stop.leadsNowhere) await this.#saveWhole({ fresh: false });
+      return stop;
+    } finally {
+      // Whoever is next waits for pages that nobody waits for any more, and goes on after them.
+      void Promise.all(requests).then(turn);
+    }
+  }
+
+  async #readPart(part: GatheringPart, onRequest: PartReading['onRequest']): Promise<Stop> {
+    const { context, request, dataset } = this.#work;
+    const fresh = request.fresh || part.state.fresh;
+    const known = part.state.found === null && (await knownTotal(part.question, this.open.contents, context));
+    let { state } = part;
+    const own = new Set(adIdsIn(this.open, part));
+    // The last page is asked for as many as are left, since a service may charge for what it is asked.
+    let isFoundTrue = true;
+    let idle = 0;
+    const used = new Set([state.cursor]);
+    const take = async (answer: ListAnswer) => {
+      const { ids, found } = await contentOf(part.question, answer);
+      const { cursor, hasMore } = answer.value;
+      const { charged } = answer.receipt;
+      const before = own.size;
+      for (const id of ids.map(idKey)) for (const all of [own, this.read, this.brought]) all.add(id);
+      this.#listed += own.size - before;
+      idle = own.size > before ? 0 : idle + 1;
+      state = {
+        ...state,
+        found: found ?? state.found,
+        // Of what was forgotten since nobody knows whether it is listed again.
+        listed: Math.max(state.listed, before) + own.size - before,
+        charged: state.charged === null || charged === null ? null : state.charged + charged,
+        ended: !hasMore,
+        cursor: hasMore ? (cursor ?? state.cursor) : null,
+        step: state.step + 1,
+        answerOrder: Math.max(state.answerOrder, answer.order ?? 0),
+        gatheredAt: context.clock(),
+      };
+      await this.#beginWhole();
+      await dataset.saveGathering({ ...state, adIds: ids });
+    };
+    const deadEnd = async (error: AdLibraryError): Promise<Stop> => {
+      // Whoever calls with `fresh` then begins anew.
+      if (state.fresh && state.step > 0)
+        await dataset.saveGathering({ ...state, fresh: false, step: state.step + 1, adIds: [] });
+      return { reason: 'error', error, leadsNowhere: true };
+    };
+    for (;;) {
+      const limit = this.#limit();
+      if (limit) return limit;
+      const found = state.found ?? (known ? known.ads : undefined);
+      const left = isFoundTrue && found !== undefined ? Math.max(1, found - state.listed) : Infinity;
+      let answer: ListAnswer;
+      try {
+        answer = await this.#readPage({ ...part, state, fresh, onRequest, take }, left);
+      } catch (error) {
+        const stop = stopOf(error, context);
+        return stop.error && isRejected(stop.error) ? deadEnd(stop.error) : stop;
+      }
+      await this.#askMaxAds();
+      if (this.read.size > maxCachedAds) await answer.uncache?.();
+      this.#report(state.found);
+      // A service inside this process leaves no time in between for anything else.
+      await nextTurn();
+      if (state.ended) return { reason: 'end' };
+      isFoundTrue &&= found !== undefined ? idle === 0 && state.listed < found : true;
+      if (used.has(state.cursor) || idle >= maxIdlePages) return deadEnd(pagesRepeat());
+      used.add(state.cursor);
+    }
+  }
+
+  /** @param left how many ads are left, as far as is known */
+  async #readPage(part: PartReading, left: number): Promise<ListAnswer> {
+    const { context, allowance } = this.#work;
+    const { cursor } = part.state;
+    const operation = listOf(part.question);
+    const room = () => Math.min(this.#maxLimit, this.#maxAds - this.read.size);
+    const full = { operation: operations[operation], ...requestOf(part.question, { limit: room(), cursor }) };
+    let largest = left < room() && !part.fresh && (await context.isCached(full)) ? room() : left;
+    for (;;) {
+      const limit = await allowance.pageSize({ operation, max: Math.min(room(), largest) });
+      const began = context.clock();
+      try {
+        return await this.#send(part, { limit, cursor });
+      } catch (error) {
+        if (!refusesLimit(error)) throw error;
+        // A service may have a smallest page, too.
+        const isFewest = limit === largest && limit < this.#maxLimit;
+        const smaller = smallerLimits.find((one) => one < limit);
+        if (isFewest) largest = Infinity;
+        else if (smaller === undefined) throw error;
+        else this.#maxLimit = smaller;
+      } finally {
+        this.#slowest = Math.max(this.#slowest, context.clock() - began);
+      }
+    }
+  }
+
+  async #send({ question, fresh, onRequest, take }: PartReading, position: PagePosition): Promise<ListAnswer> {
+    const { context, allowance, dataset } = this.#work;
+    let taken: Promise<void> | undefined;
+    const takeOnce = (answer: ListAnswer) => {
+      taken ??= take(answer);
+      return taken;
+    };
+    // Taken as soon as the service has sent it. What goes wrong with the page is for whoever waits for it.
+    const around: Call['around'] = (send) => {
+      const request = send().then(async (answer) => {
+        await takeOnce(answer as ListAnswer).catch(() => {});
+        return answer;
+      });
+      onRequest(request);
+      return request;
+    };
+    const listedBy = listOf(question);
+    const answer = await context.api[listedBy]({ ...requestOf(question, position), fresh, allowance, around });
+    const { order, receipt, raw } = answer;
+    // Of an answer that is cached the dataset may have lost the ads since.
+    if (receipt.age !== undefined) {
+      const { items } = raw as { items: readonly unknown[] };
+      const { requestId } = receipt;
+      const at = context.clock() - receipt.age;
+      await dataset.addItems({ type: 'ads', items: () => items, at, order, requestId, listedBy });
+    }
+    await takeOnce(answer);
+    return answer;
+  }
+
+  #limit(): Stop | undefined {
+    const { clock, deadline, isDraining } = this.#work.context;
+    if (this.read.size >= this.#maxAds) return { reason: 'maxAds', maxAds: this.#maxAds };
+    if (this.#listed >= maxInParts) return { reason: 'maxAds', maxInParts };
+    if (isDraining()) return { reason: 'shutdown' };
+    const left = deadline - clock() - summaryMs.all - summaryMs.each * this.read.size;
+    return left < slack * this.#slowest ? { reason: 'deadline' } : undefined;
+  }
+
+  async #askMaxAds(): Promise<void> {
+    this.#maxAds = Math.min(this.#work.request.maxAds, await this.#work.dataset.maxAds());
+  }
+
+  #turnTo(open: Opened): void {
+    this.open = open;
+    const ids = open.parts.map((part) => adIdsIn(open, part));
+    this.#listed = ids.reduce((sum, { size }) => sum + size, 0);
+    for (const some of ids) for (const id of some) this.read.add(id);
+  }
+
+  #report(found: number | null): void {
+    const { size } = this.read;
+    const isWhole = found !== null && this.open.parts.length === 1;
+    const message = `${size} ads read${isWhole && found >= size ? ` of ${found}` : ''}`;
+    const total = isWhole && { total: Math.max(size, Math.min(found, this.#maxAds)) };
+    this.#work.context.onProgress?.({ progress: size, ...total, message });
+  }
+
+  /** Only with the first page: a new gathering that reads nothing does not take the place of an earlier one. */
+  async #beginWhole(): Promise<void> {
+    const { contents, whole } = this.open;
+    const kept = this.#begun ?? contents.gatherings.find(({ id }) => id === whole.id);
+    if (kept?.parts.join() !== whole.parts.join() || kept.ended !== whole.ended) await this.#saveWhole({});
+    this.#begun = this.open.whole;
+  }
+
+  /** Saves how a gathering of several parts stands. What has one part is saved with that. */
+  async #saveWhole(change: Partial<GatheringState>): Promise<void> {
+    const { request, dataset } = this.#work;
+    if (request.question.split === undefined) return;
+    const { whole } = this.open;
+    this.open.whole = { ...whole, ...change, step: whole.step + 1 };
+    await dataset.saveGathering({ ...this.open.whole, adIds: [] });
+  }
+}
+
+const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<string> =>
+  contents.gatherings.find(({ id }) => id === state.id)?.adIds ?? new Set();
+
+/** What a gathering of the question or a kept answer tells, whichever is newer. */
+export async function knownTotal(
+  question: GatheringQuestion,
+  contents: DatasetContents,
+  { keptTotal }: Pick<GatherContext, 'keptTotal'>,
+): Promise<Pick<CountedAds, 'ads' | 'at'> | undefined> {
+  const kept = question.collectionId === undefined ? await keptTotal(question.filters ?? {}) : undefined;
+  const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
+  const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
+  return gathering && gathering.answerOrder > (kept?.order ?? 0) ? gathered : kept;
+}
+
+/** The operation that lists what a question is about. */
+export const listOf = ({ collectionId }: GatheringQuestion) =>
+  collectionId === undefined ? 'searchAds' : 'listCollectionItems';
+
+/** How it is asked for a page. */
+function requestOf({ collectionId, filters }: GatheringQuestion, { limit, cursor }: PagePosition) {
+  const position = { limit, ...(cursor !== null && { cursor }) };
+  if (collectionId === undefined) return { path: {}, query: {}, body: { ...filters, ...position } };
+  return { path: { collectionId }, query: { itemType: 'ads', ...position } };
+}
+
+/** An id is a UUID in the document. What is much longer is none, and would only take room. */
+const maxIdLength = 200;
+
+/** The ads that an answer lists, and how many the service says there are. */
+async function contentOf({ collectionId }: GatheringQuestion, answer: ListAnswer) {
+  // Loaded with the first call, like everything that reads answers.
+  const { readAds } = await import('../api/client.ts');
+  const ofCollection = answer as ApiAnswer<'listCollectionItems'>;
+  const ids = readAds(ofCollection).map(({ id }) => id);
+  return {
+    ids: ids.filter(({ length }) => length <= maxIdLength),
+    found:
+      collectionId === undefined
+        ? totalOf(answer as ApiAnswer<'searchAds'>)
+        : wholeNumber(ofCollection.value.collection?.adCount),
+  };
+}
+
+/** A number of things as a service states it; undefined for what cannot be one. */
+export const wholeNumber = (value: number | undefined): number | undefined =>
+  value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+
+/** How many ads match, as the service says with some of them; undefined if it says fewer than came. */
+export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
+  const total = wholeNumber(totalHits);
+  return total !== undefined && total >= items.length ? total : undefined;
+}
+
+/** As much as the document allows for the items of a collection; for searches it shows no bound. */
+const documentedMax = 100;
+
+/** The largest page that makes sense: what the service is said to allow. */
+export function maxPageSize({ collectionId }: GatheringQuestion, filters: readonly SearchFilter[]): number {
+  if (collectionId !== undefined) return documentedMax;
+  const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
+  return Math.max(1, Math.min(documentedMax, Math.floor(described)));
+}
+
+/** Pages that a service is asked for in turn when it refuses a larger one. */
+const smallerLimits = [50, 20, 10];
+
+/** Whether a failure is about the page size. */
+function refusesLimit(error: unknown): boolean {
+  if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') return false;
+  const { serviceMessage = '', details } = error.failure;
+  const text = `${serviceMessage} ${JSON.stringify(details ?? '')}`.slice(0, 2000);
+  // Not where `limit` is only one of the keys that a service lists.
+  return text.length < 100 ? /limit/i.test(text) : /limit[^.]{0,60}\d|\d[^.]{0,60}limit/i.test(text);
 }
 
 /** The service does not take what a page was asked with. */
 export const isRejected = ({ failure: { kind } }: AdLibraryError): boolean =>
   kind === 'invalid_request' || kind === 'not_found';
-
-function addReplayed({ age, items, ...ads }: ReplayedAds, { operation }: AdList, { clock, addItems }: GatherRun) {
-  return addItems({ ...ads, items: () => items, type: 'ads', at: clock() - age, listedBy: operation });
-}
-
-export function reachedLimit(run: GatherRun): Stop | undefined {
-  const { read, listed, maxAds, clock, deadline, slowest, isDraining } = run;
-  if (read.size >= maxAds) return { reason: 'maxAds', maxAds };
-  if (listed >= maxInParts) return { reason: 'maxAds', maxInParts };
-  if (isDraining()) return { reason: 'shutdown' };
-  const left = deadline - clock() - summaryMs.all - summaryMs.each * read.size;
-  return left < slack * slowest ? { reason: 'deadline' } : undefined;
-}
-
-interface WantedPage {
-  cursor: string | null;
-  /** How many ads are left, as far as is known. */
-  left: number;
-  /** Called once with the page, even if the caller has left: it was paid for. */
-  take(page: AdPage): Promise<void>;
-}
-
-async function readPage({ cursor, left, take }: WantedPage, list: AdList, run: GatherRun): Promise<AdPage> {
-  const { allowance, maxAds, read, clock } = run;
-  let taken: Promise<void> | undefined;
-  const takeOnce = (page: AdPage) => {
-    taken ??= take(page);
-    return taken;
-  };
-  const full = Math.min(list.maxLimit, maxAds - read.size);
-  let largest = left < full && (await list.isCached({ limit: full, cursor })) ? full : left;
-  for (;;) {
-    const max = Math.min(list.maxLimit, maxAds - read.size, largest);
-    const limit = await allowance.pageSize({ operation: list.operation, max });
-    const began = clock();
-    try {
-      const page = await list.read({ limit, cursor, onPage: takeOnce, onRequest: run.onRequest });
-      if (page.replayed) await addReplayed(page.replayed, list, run);
-      await takeOnce(page);
-      return page;
-    } catch (error) {
-      if (!refusesLimit(error)) throw error;
-      // A service may have a smallest page, too.
-      const isFewest = limit === largest && limit < list.maxLimit;
-      const smaller = smallerLimit(limit);
-      if (isFewest) largest = Infinity;
-      else if (smaller === undefined) throw error;
-      else list.maxLimit = smaller;
-    } finally {
-      run.slowest = Math.max(run.slowest, clock() - began);
-    }
-  }
-}
 
 const pagesRepeat = () =>
   new AdLibraryError({
@@ -219,160 +546,4 @@ export function stopOf(thrown: unknown, { signal, isDraining }: StopSignals): St
   }
   if (kind === 'credit_budget') return { reason: maxCredits === undefined ? 'budget' : 'maxCredits', error: thrown };
   return { reason: kind === 'usage_limit' ? 'usage_limit' : 'error', error: thrown };
-}
-
-/** Where a page of a list begins, and how many ads it may hold. */
-interface PagePosition {
-  limit: number;
-  cursor: string | null;
-}
-
-interface PageRequest extends PagePosition {
-  /** Called with the page as soon as the service has sent it, even if nobody waits for it any more. */
-  onPage(page: AdPage): Promise<void>;
-  /** Called with each request that may be paid for; it settles when that has ended. */
-  onRequest(request: Promise<unknown>): void;
-}
-
-interface AdPage {
-  ids: string[];
-  cursor: string | null;
-  hasMore: boolean;
-  /** What the service says there is. */
-  found: number | undefined;
-  /** The place of its answer among all. */
-  order: number | undefined;
-  /** Credits that it cost; null where the service did not say so. */
-  charged: number | null;
-  /** Takes it out of the cache of answers. */
-  uncache?: (() => Promise<void>) | undefined;
-  /** Its ads, if it comes from that cache: the dataset may have lost them since. */
-  replayed?: ReplayedAds | undefined;
-}
-
-interface ReplayedAds {
-  items: readonly unknown[];
-  requestId: string | null;
-  /** Milliseconds since they came. */
-  age: number;
-  order: number | undefined;
-}
-
-/** Ads that the service lists page by page. */
-interface AdList {
-  operation: 'searchAds' | 'listCollectionItems';
-  /** The largest page that the service gives, as far as is known. */
-  maxLimit: number;
-  read(page: PageRequest): Promise<AdPage>;
-  isCached(page: PagePosition): Promise<boolean>;
-}
-
-interface AdListOptions {
-  api: Api;
-  allowance: Allowance;
-  fresh: boolean;
-  maxLimit: number;
-  isCached: IsCached;
-}
-
-/** Whether a call has an answer that is cached: then it costs nothing. */
-export type IsCached = (call: Pick<Call, 'operation' | 'path' | 'query' | 'body'>) => Promise<boolean>;
-
-export function adListOf({ collectionId, filters = {} }: GatheringQuestion, options: AdListOptions): AdList {
-  const { api, allowance, fresh, isCached } = options;
-  const positionOf = ({ limit, cursor }: PagePosition) => ({ limit, ...(cursor !== null && { cursor }) });
-  if (collectionId === undefined) {
-    const bodyOf = (page: PagePosition) => ({ ...filters, ...positionOf(page) });
-    const pageOf = async (answer: ApiAnswer<'searchAds'>): Promise<AdPage> => {
-      const { items, cursor, hasMore } = answer.value;
-      return { ids: idsOf(items), cursor, hasMore, found: totalOf(answer), ...copiesOf(answer) };
-    };
-    return {
-      operation: 'searchAds',
-      maxLimit: options.maxLimit,
-      isCached: async (page) =>
-        !fresh && isCached({ operation: operations.searchAds, path: {}, query: {}, body: bodyOf(page) }),
-      read: async (page) =>
-        pageOf(await api.searchAds({ body: bodyOf(page), fresh, allowance, around: handedTo(page, pageOf) })),
-    };
-  }
-  const path = { collectionId };
-  const queryOf = (page: PagePosition) => ({ itemType: 'ads', ...positionOf(page) });
-  const pageOf = async (answer: ApiAnswer<'listCollectionItems'>): Promise<AdPage> => {
-    // Loaded with the first call, like everything that reads answers.
-    const { readAds } = await import('../api/client.ts');
-    const { cursor, hasMore, collection } = answer.value;
-    const found = wholeNumber(collection?.adCount);
-    return { ids: idsOf(readAds(answer)), cursor, hasMore, found, ...copiesOf(answer) };
-  };
-  return {
-    operation: 'listCollectionItems',
-    maxLimit: 100,
-    isCached: async (page) =>
-      !fresh && isCached({ operation: operations.listCollectionItems, path, query: queryOf(page) }),
-    read: async (page) => {
-      const around = handedTo(page, pageOf);
-      return pageOf(await api.listCollectionItems({ path, query: queryOf(page), fresh, allowance, around }));
-    },
-  };
-}
-
-/** What goes wrong with the page is for whoever waits for it. */
-function handedTo<Received extends Answer>(
-  { onPage, onRequest }: Pick<PageRequest, 'onPage' | 'onRequest'>,
-  pageOf: (answer: Received) => Promise<AdPage>,
-): Call['around'] {
-  return (send) => {
-    const request = send().then(async (answer) => {
-      await pageOf(answer as Received)
-        .then(onPage)
-        .catch(() => {});
-      return answer;
-    });
-    onRequest(request);
-    return request;
-  };
-}
-
-function copiesOf({
-  uncache,
-  raw,
-  order,
-  receipt: { age, requestId, charged },
-}: Answer): Pick<AdPage, 'order' | 'charged' | 'uncache' | 'replayed'> {
-  const { items } = raw as { items: readonly unknown[] };
-  return { order, charged, uncache, ...(age !== undefined && { replayed: { items, requestId, age, order } }) };
-}
-
-/** An id is a UUID in the document. What is much longer is none, and would only take room. */
-const maxIdLength = 200;
-
-const idsOf = (items: readonly { id: string }[]): string[] =>
-  items.map(({ id }) => id).filter((id) => id.length <= maxIdLength);
-
-/** Pages that a service is asked for in turn when it refuses a larger one. */
-const smallerLimits = [50, 20, 10];
-
-/** The next page size to try where the service refuses one. */
-const smallerLimit = (limit: number): number | undefined => smallerLimits.find((smaller) => smaller < limit);
-
-/** Whether a failure is about the page size. */
-function refusesLimit(error: unknown): boolean {
-  if (!(error instanceof AdLibraryError) || error.failure.kind !== 'invalid_request') return false;
-  const { serviceMessage = '', details } = error.failure;
-  return isAboutLimit(`${serviceMessage} ${JSON.stringify(details ?? '')}`.slice(0, 2000));
-}
-
-/** Not where `limit` is only one of the keys that a service lists. */
-const isAboutLimit = (text: string): boolean =>
-  text.length < 100 ? /limit/i.test(text) : /limit[^.]{0,60}\d|\d[^.]{0,60}limit/i.test(text);
-
-/** A number of things as a service states it; undefined for what cannot be one. */
-export const wholeNumber = (value: number | undefined): number | undefined =>
-  value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-
-/** How many ads match, as the service says with some of them; undefined if it says fewer than came. */
-export function totalOf({ value: { items, totalHits } }: Pick<ApiAnswer<'searchAds'>, 'value'>): number | undefined {
-  const total = wholeNumber(totalHits);
-  return total !== undefined && total >= items.length ? total : undefined;
 }

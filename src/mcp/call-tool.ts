@@ -18,7 +18,7 @@ import { boardKey } from '../board/payload.ts';
 import type { Meter } from '../credits/meter.ts';
 import { costOf } from '../credits/prices.ts';
 import { AdRowReader } from '../dataset/ad-rows.ts';
-import { totalOf } from '../dataset/gather.ts';
+import { type CountedAds, totalOf } from '../dataset/gather.ts';
 import { DatasetSqlEngine } from '../dataset/snapshot.ts';
 import { type CallEvent, keyMasker, type Log, type OnCall } from '../log/log.ts';
 import type { OpenPictures } from '../pictures/pictures.ts';
@@ -31,7 +31,6 @@ import { toolName } from '../tools/catalog.ts';
 import { createViewMemo, cursorSigner } from '../tools/pager.ts';
 import type {
   CallerContext,
-  CountedAds,
   ImageContent,
   Rendered,
   ReportProgress,

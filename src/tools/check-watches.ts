@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { AdLibraryError } from '../api/call.ts';
-import { isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
+import { type Gathered, gatherInTurn, isAbandoned, type Stop, stopOf } from '../dataset/gather.ts';
 import { beginsAnew, changedLines, cleanId, minute } from '../dataset/gathering-report.ts';
 import { questionKey, wholeOf } from '../dataset/gatherings.ts';
 import { isoTime } from '../dataset/tables.ts';
@@ -18,7 +18,7 @@ import { quote } from '../present/safe-text.ts';
 import { clampLines, estimateTokens, fit } from '../present/tokens.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import { objectOf } from '../state/item-versions.ts';
-import { contentsOf, type Gathered, gatherAnew, roomText, stopData } from './gather-ads.ts';
+import { roomText, stopData } from './gather-ads.ts';
 import { adViews } from './pager.ts';
 import { defineListTool, readOnly, type ToolContext } from './tool.ts';
 import { namedWatches } from './watch-ads.ts';
@@ -74,7 +74,7 @@ const defaultMaxAds = 1000;
 
 /** One after the other, the one that was checked longest ago first. Watches of the same question are read once. */
 async function checkAll(chosen: readonly Watch[], maxCredits: number, context: ToolContext) {
-  const before = await contentsOf(context);
+  const before = await (await context.dataset()).contents();
   const complete = new Map<string, Gathered>();
   const checked: Checked[] = [];
   let [left, adsRead] = [maxCredits, 0];
@@ -84,12 +84,13 @@ async function checkAll(chosen: readonly Watch[], maxCredits: number, context: T
       question: questionOf(watch),
       maxAds: watch.maxAds ?? defaultMaxAds,
       maxCredits: Math.max(0, Math.min(watch.maxCredits, left)),
+      fresh: true,
     };
     const key = questionKey(request.question);
     const known = complete.get(key);
     const start = `watch ${checked.length + 1} of ${chosen.length}: `;
     const read = (): Promise<{ stop: Stop; gathered?: Gathered }> =>
-      gatherAnew(request, before, { ...context, ...progressOf(context, start, adsRead) }).then(
+      gatherInTurn(request, before, { ...context, ...progressOf(context, start, adsRead) }, (_, read) => read()).then(
         (gathered) => ({ stop: gathered.stop, gathered }),
         (error) => ({ stop: stopOf(error, context) }),
       );

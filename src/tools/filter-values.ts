@@ -64,12 +64,3 @@ export function oppositeOf(part: Filters, filters: Filters, described: readonly 
   const left = filter?.open ? [] : (filter?.values ?? []).filter((one) => ![value].flat().includes(one));
   return filter?.type === 'strings' && left.length > 0 ? { ...filters, [key]: left } : undefined;
 }
-
-/** As much as the document allows for the items of a collection; for searches it shows no bound. */
-const documentedMax = 100;
-
-/** The largest page of a search that makes sense: what the service is said to allow. */
-export function maxPageSize(filters: readonly SearchFilter[]): number {
-  const described = filters.find(({ key }) => key === 'limit')?.maximum ?? documentedMax;
-  return Math.max(1, Math.min(documentedMax, Math.floor(described)));
-}

@@ -1,15 +1,15 @@
 import * as z from 'zod';
 import { AdLibraryError } from '../api/call.ts';
-import type { CallAllowance } from '../credits/meter.ts';
 import {
-  adListOf,
-  type GatherRun,
-  gatherPart,
-  isAbandoned,
+  type CountedAds,
+  type GatherRequest,
+  gatherInTurn,
   isRejected,
-  reachedLimit,
+  knownTotal,
+  listOf,
+  maxPageSize,
+  type Opened,
   type Stop,
-  stopOf,
   totalOf,
   wholeNumber,
 } from '../dataset/gather.ts';
@@ -24,21 +24,11 @@ import {
   resultOf,
   startOver,
 } from '../dataset/gathering-report.ts';
-import {
-  type GatheringPart,
-  type GatheringQuestion,
-  gatheringsOf,
-  type OpenGathering,
-  openGathering,
-  questionKey,
-  withoutRepeats,
-} from '../dataset/gatherings.ts';
+import { type GatheringPart, type GatheringQuestion, questionKey } from '../dataset/gatherings.ts';
 import { count, priceText } from '../present/list-text.ts';
-import { type Dataset, type DatasetContents, type Gathering, type GatheringState, idKey } from '../state/dataset.ts';
-import { maxPageSize } from './filter-values.ts';
+import type { DatasetContents } from '../state/dataset.ts';
 import {
   adFilters,
-  type CountedAds,
   checkQuestion,
   collectionId,
   defineTool,
@@ -89,24 +79,13 @@ export const gatherAds = defineTool({
   render: gatheringText,
 });
 
-export interface GatherRequest {
-  question: GatheringQuestion;
-  maxAds: number;
-  maxCredits: number;
-  fresh: boolean;
-}
-
-/** How long calls with `fresh` go on with a gathering that one of them began, in milliseconds: a day. */
-const maxFreshAge = 86_400_000;
-
 /** Gathers within all limits, and tells how it stands. */
 async function gather(request: GatherRequest, context: ToolContext): Promise<GatherOutput> {
-  const before = await contentsOf(context);
-  return inTurn(request, context, async (question) => {
-    const opened = await openNow({ ...request, question }, before, context);
+  const before = await (await context.dataset()).contents();
+  return gatherInTurn(request, before, context, async (opened, read) => {
     const hasEnded = opened.parts.every(({ state }) => state.ended);
-    if (request.maxCredits === 0 && !hasEnded) return estimate({ question, ...opened }, context);
-    const gathered = await readWithin({ ...request, question }, { before, opened }, context);
+    if (request.maxCredits === 0 && !hasEnded) return estimate(request.question, opened, context);
+    const gathered = await read();
     const { gathering, stop, brought, contents } = gathered;
     if (gathering === undefined || (stop.error && gathered.read === 0)) throw stop.error ?? nothingRead();
     const { adRows, tenantId } = context;
@@ -124,254 +103,10 @@ async function gather(request: GatherRequest, context: ToolContext): Promise<Gat
   });
 }
 
-/** Two calls of the same question go one after the other. */
-async function inTurn<Result>(
-  request: GatherRequest,
-  { takeTurn }: ToolContext,
-  work: (question: GatheringQuestion) => Promise<Result>,
-): Promise<Result> {
-  const question = withoutRepeats(request.question);
-  const endTurn = await takeTurn(questionKey(question));
-  try {
-    return await work(question);
-  } finally {
-    endTurn();
-  }
-}
-
-export const contentsOf = async ({ dataset }: ToolContext): Promise<DatasetContents> => (await dataset()).contents();
-
-/** A gathering as a call left it. */
-export interface Gathered {
-  /** Why it read no more. */
-  stop: Stop;
-  /** Undefined where nothing of it is kept. */
-  gathering: Gathering | undefined;
-  /** What there is now. */
-  contents: DatasetContents;
-  /** How many ads are read, and the ids of those that this call has read. */
-  read: number;
-  brought: ReadonlySet<string>;
-  /** Credits that this call spent on it, or may have. */
-  spent: number;
-  /** One that was begun with `fresh` was stopped too long ago to go on with it. */
-  startedOver: boolean;
-  /** To be called when its result is returned: whoever calls with `fresh` from then on begins anew. */
-  markReturned(): Promise<void>;
-}
-
-/** Reads a question anew, as a call with `fresh` does. @param before what there was when the call came */
-export function gatherAnew(
-  request: Omit<GatherRequest, 'fresh'>,
-  before: DatasetContents,
-  context: ToolContext,
-): Promise<Gathered> {
-  const fresh = { ...request, fresh: true };
-  return inTurn(fresh, context, async (question) => {
-    const opened = await openNow({ ...fresh, question }, before, context);
-    return readWithin({ ...fresh, question }, { before, opened }, context);
-  });
-}
-
-async function readWithin(
-  request: GatherRequest,
-  { before, opened }: { before: DatasetContents; opened: Opened },
-  context: ToolContext,
-): Promise<Gathered> {
-  const reading: Reading = { open: opened, read: new Set(), brought: new Set() };
-  addKnown(reading);
-  const allowance = await context.allowance(request.maxCredits);
-  const reopen = () => openNow(request, before, context);
-  const stop = await readAll(reading, { request, context, allowance, reopen });
-  const dataset = await context.dataset();
-  const contents = await dataset.contents();
-  const { whole, parts } = reading.open;
-  const ids = new Set([whole.id, ...parts.map(({ state }) => state.id)]);
-  return {
-    stop,
-    gathering: contents.gatherings.find(({ id }) => id === whole.id),
-    contents,
-    read: reading.read.size,
-    brought: reading.brought,
-    spent: await allowance.used(),
-    startedOver: opened.isTooOld && reading.brought.size > 0,
-    async markReturned() {
-      if (isAbandoned(context.signal)) return;
-      for (const gathering of contents.gatherings)
-        if (ids.has(gathering.id) && gathering.ended && gathering.fresh)
-          await dataset.saveGathering({ ...gathering, fresh: false, step: gathering.step + 1, adIds: [] });
-    },
-  };
-}
-
 /** Where there is room for fewer ads than were asked for. */
 export function roomText({ maxAds, maxInParts }: Stop, request: Pick<GatherRequest, 'maxAds'>): string | undefined {
   if (maxInParts !== undefined) return noRoom(maxInParts, true);
   return maxAds !== undefined && maxAds < request.maxAds ? noRoom(maxAds, false) : undefined;
-}
-
-interface Opened extends OpenGathering {
-  contents: DatasetContents;
-  /** An earlier gathering with `fresh` was stopped too long ago to go on with it. */
-  isTooOld: boolean;
-}
-
-/** Where the gathering stands now. */
-async function openNow(
-  { question, fresh }: GatherRequest,
-  before: DatasetContents,
-  context: ToolContext,
-): Promise<Opened> {
-  const contents = await contentsOf(context);
-  const [newest] = gatheringsOf(contents, question);
-  const startsOver = fresh && !(newest && isFresh(newest, before, context.now));
-  const open = openGathering(question, contents, { fresh: startsOver, now: context.clock() });
-  return { ...open, contents, isTooOld: startsOver && newest?.fresh === true && !newest.ended };
-}
-
-/**
- * Whether a call with `fresh` takes a gathering as its own: one that began after the call came, or that such a call had
- * begun lately, and whose end no call has returned.
- */
-function isFresh({ id, parts }: Gathering, before: DatasetContents, now: number): boolean {
-  const known = new Map(before.gatherings.map((gathering) => [gathering.id, gathering]));
-  const gathering = known.get(id);
-  if (gathering === undefined) return parts.every((part) => !known.has(part));
-  return gathering.fresh && Math.abs(now - gathering.startedAt) < maxFreshAge;
-}
-
-interface Reading {
-  /** Where it stands. */
-  open: Opened;
-  /** Ids of all ads that were read, and of those that this call has read. */
-  read: Set<string>;
-  brought: Set<string>;
-}
-
-interface Work {
-  request: GatherRequest;
-  context: ToolContext;
-  allowance: CallAllowance;
-  reopen(): Promise<Opened>;
-}
-
-async function readAll(reading: Reading, { request, context, allowance, reopen }: Work): Promise<Stop> {
-  const { read, brought } = reading;
-  const { api, clock, deadline, signal, isDraining, onProgress } = context;
-  const dataset = await context.dataset();
-  const whole = wholeOf(reading, request.question, dataset);
-  const askMaxAds = async () => Math.min(request.maxAds, await dataset.maxAds());
-  const run: GatherRun = {
-    allowance,
-    maxAds: await askMaxAds(),
-    askMaxAds,
-    read,
-    listed: listedIn(reading.open),
-    slowest: 0,
-    clock,
-    deadline,
-    signal,
-    isDraining,
-    addItems: (batch) => dataset.addItems(batch),
-    async save(step) {
-      await whole.begin();
-      for (const id of step.adIds) brought.add(idKey(id));
-      await dataset.saveGathering(step);
-    },
-    onRequest: () => {},
-    onPage(found) {
-      const isWhole = found !== null && reading.open.parts.length === 1;
-      const total = isWhole ? Math.max(read.size, Math.min(found, run.maxAds)) : undefined;
-      const of = isWhole && found >= read.size ? ` of ${found}` : '';
-      const message = `${read.size} ads read${of}`;
-      onProgress?.({ progress: read.size, ...(total !== undefined && { total }), message });
-    },
-  };
-  let maxLimit = maxPageSize(context.adFilters);
-  const tried = new Set<string>();
-  for (;;) {
-    const next = reading.open.parts.find((part) => !part.state.ended && !tried.has(part.state.question));
-    if (next === undefined) break;
-    tried.add(next.state.question);
-    const limit = reachedLimit(run);
-    if (limit) return limit;
-    const turn = await takePart(next, context).catch((error) => stopOf(error, run));
-    if ('reason' in turn) return turn;
-    try {
-      // With what other calls have read meanwhile.
-      reading.open = await reopen();
-      addKnown(reading);
-      run.listed = listedIn(reading.open);
-      const part = reading.open.parts.find(({ state }) => state.question === next.state.question);
-      if (part === undefined || part.state.ended) continue;
-      const isFresh = request.fresh || part.state.fresh;
-      const list = adListOf(part.question, { api, allowance, fresh: isFresh, maxLimit, isCached: context.isCached });
-      run.onRequest = turn.onRequest;
-      const { state } = part;
-      const known = state.found === null ? await knownTotal(part.question, reading.open.contents, context) : undefined;
-      const adIds = adIdsIn(reading.open, part);
-      const stop = await gatherPart({ state, adIds, found: known?.ads }, list, run);
-      if (stop.leadsNowhere) await whole.giveUp();
-      if (stop.reason !== 'end') return stop;
-      maxLimit = list.maxLimit;
-    } finally {
-      turn.end();
-    }
-  }
-  await whole.end(clock());
-  return { reason: 'end' };
-}
-
-/** Saves how a gathering of several parts stands. What has one part is saved with that. */
-function wholeOf(reading: Reading, { split }: GatheringQuestion, dataset: Dataset) {
-  const keptIn = ({ contents, whole }: Opened) => contents.gatherings.find(({ id }) => id === whole.id);
-  const save = async (change: Partial<GatheringState>) => {
-    if (split === undefined) return;
-    const { open } = reading;
-    open.whole = { ...open.whole, ...change, step: open.whole.step + 1 };
-    await dataset.saveGathering({ ...open.whole, adIds: [] });
-  };
-  let begun: GatheringState | undefined;
-  return {
-    /** Only with the first page: a new gathering that reads nothing does not take the place of an earlier one. */
-    async begin() {
-      const { open } = reading;
-      const kept = begun ?? keptIn(open);
-      const isKept = kept?.parts.join() === open.whole.parts.join() && kept.ended === open.whole.ended;
-      if (!isKept) await save({});
-      begun = open.whole;
-    },
-    giveUp: () => save({ fresh: false }),
-    async end(gatheredAt: number) {
-      if (!reading.open.whole.ended) await save({ ended: true, gatheredAt });
-    },
-  };
-}
-
-const adIdsIn = ({ contents }: Opened, { state }: GatheringPart): ReadonlySet<string> =>
-  contents.gatherings.find(({ id }) => id === state.id)?.adIds ?? new Set();
-
-const listedIn = (open: Opened): number => open.parts.reduce((sum, part) => sum + adIdsIn(open, part).size, 0);
-
-function addKnown({ open, read }: Reading): void {
-  for (const part of open.parts) for (const id of adIdsIn(open, part)) read.add(id);
-}
-
-interface PartTurn {
-  onRequest(request: Promise<unknown>): void;
-  /** Whoever is next waits for pages that nobody waits for any more, and goes on after them. */
-  end(): void;
-}
-
-/** Two calls that read the same part go one after the other. */
-async function takePart({ state }: GatheringPart, context: ToolContext): Promise<PartTurn> {
-  const end = await context.takeTurn(`pages of ${state.question}`);
-  const ended: Promise<void>[] = [];
-  const ignore = () => {};
-  return {
-    onRequest: (request) => ended.push(request.then(ignore, ignore)),
-    end: () => void Promise.all(ended).then(end),
-  };
 }
 
 /** Why a gathering stopped, and how to continue. */
@@ -389,12 +124,6 @@ export function stopData({ reason, error }: Stop, { explain }: ToolContext) {
 
 const nothingRead = () =>
   new AdLibraryError({ kind: 'timeout', problem: 'There was no time to read a page.', sent: false });
-
-interface Estimated {
-  question: GatheringQuestion;
-  parts: readonly GatheringPart[];
-  contents: DatasetContents;
-}
 
 type Total = Pick<CountedAds, 'ads' | 'at'>;
 
@@ -415,7 +144,11 @@ interface PartTotal {
 const datedAge = 86_400_000;
 
 /** What reading the rest may cost. Where nothing tells how many ads there are, one search does, or the list of collections. */
-async function estimate({ question, parts, contents }: Estimated, context: ToolContext): Promise<GatherOutput> {
+async function estimate(
+  question: GatheringQuestion,
+  { parts, contents }: Opened,
+  context: ToolContext,
+): Promise<GatherOutput> {
   const { collectionId, filters = {}, split } = question;
   const base = { filters, collectionId };
   const totals = await Promise.all(parts.map((part) => totalOfPart(part, contents, context)));
@@ -432,8 +165,8 @@ async function estimate({ question, parts, contents }: Estimated, context: ToolC
   const took = sent?.search ? 'It took one search.' : undefined;
   if (all.length < totals.length) return output({ summary: [noTotal, took], read: 0, estimate: unknown });
 
-  const size = collectionId === undefined ? maxPageSize(context.adFilters) : 100;
-  const operation = collectionId === undefined ? 'searchAds' : 'listCollectionItems';
+  const size = maxPageSize(question, context.adFilters);
+  const operation = listOf(question);
   // Opened only now, because the search has shown a price.
   const allowance = await context.allowance(0);
   // Where all that were found are read and the service announced more, one page shows whether there are more.
@@ -522,18 +255,6 @@ async function totalOfPart(
     total,
     isTotalKnown: total !== undefined,
   };
-}
-
-/** What a gathering of the question or a kept answer tells, whichever is newer. */
-async function knownTotal(
-  question: GatheringQuestion,
-  contents: DatasetContents,
-  context: ToolContext,
-): Promise<Total | undefined> {
-  const kept = question.collectionId === undefined ? await context.keptTotal(question.filters ?? {}) : undefined;
-  const gathering = gatheringsOf(contents, question).find(({ found, complete }) => found !== null || complete);
-  const gathered = gathering && { ads: gathering.found ?? gathering.adIds.size, at: gathering.gatheredAt };
-  return gathering && gathering.answerOrder > (kept?.order ?? 0) ? gathered : kept;
 }
 
 async function countNow(

@@ -6,7 +6,7 @@ import type { SearchFilter } from '../api/search-filters.ts';
 import type { Spending } from '../credits/ledger.ts';
 import type { CallAllowance } from '../credits/meter.ts';
 import type { AdRowReader } from '../dataset/ad-rows.ts';
-import type { IsCached } from '../dataset/gather.ts';
+import type { CountedAds, IsCached } from '../dataset/gather.ts';
 import type { DatasetSql } from '../dataset/snapshot.ts';
 import type { Pictures } from '../pictures/pictures.ts';
 import type { Price } from '../present/list-text.ts';
@@ -213,13 +213,6 @@ export interface ViewMemo {
 export interface Cursors extends CursorMemory {
   /** Returns a short signature under the caller's key. */
   sign(text: string): string;
-}
-
-/** How many ads there are, when that was counted, in milliseconds since the epoch, and its place among all answers. */
-export interface CountedAds {
-  ads: number;
-  at: number;
-  order: number;
 }
 
 /** The price of a page of a list that asks for so many items; undefined if no charge was seen. */
