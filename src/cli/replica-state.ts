@@ -14,7 +14,8 @@ export async function openShared({ stateUrl, stateSecret = '', baseUrl = '' }: C
 
 /** Whoever shares nothing loads no client of a store. */
 async function driverOf(stateUrl: NonNullable<Config['stateUrl']>, log: Log): Promise<StoreDriver> {
-  if ('engine' in stateUrl) return (await import('../state/postgres/postgres-store.ts')).postgresDriver(stateUrl);
+  if (stateUrl.engine === 'postgres')
+    return (await import('../state/postgres/postgres-store.ts')).postgresDriver(stateUrl);
   return (await import('../state/redis/redis-store.ts')).redisDriver(stateUrl, log);
 }
 

@@ -23,7 +23,7 @@ export async function serveHttp(
   const here = triedHere(elapsed);
   const tried = shared?.tried(here) ?? here;
   const keys = createCallerKeys({
-    perMinute: config.authFailuresPerMinute,
+    perMinute: config.refusalsPerMinute,
     now: elapsed,
     known: shared?.keys,
     tried,

@@ -20,6 +20,10 @@ export const wholeNumber = (min: number, max: number) =>
       error: `must be a whole number from ${min} to ${max}`,
     });
 
+export const sealSecret = z
+  .string()
+  .min(32, 'must have at least 32 characters; make one with: openssl rand -base64 32');
+
 /** A list that holds no name is a slip: whoever means none leaves the setting empty. */
 export const names = z
   .string()
@@ -131,95 +135,54 @@ function listedHost(name: string): { host: string; port?: number } | undefined {
   return { host: new URL(address).hostname, ...(port !== undefined && { port: Number(port) }) };
 }
 
-/** Where the shared state is: one server, a cluster, or whatever Sentinel names as the primary. */
-export interface StateAddress {
-  tls: boolean;
-  hosts: { host: string; port: number }[];
-  username?: string;
-  password?: string;
-  database?: number;
-  cluster?: true;
-  /** The name of the primary that Sentinel watches; the hosts are then Sentinels, which may have a login of their own. */
-  sentinel?: string;
-  sentinelUser?: string;
-  sentinelPassword?: string;
-}
-
-/** Where the shared state is in PostgreSQL. */
-export interface PostgresAddress {
-  engine: 'postgres';
-  host: string;
-  port: number;
-  user: string;
-  password?: string;
-  database: string;
-  /** The certificate is verified unless the address says otherwise; on this machine nothing is encrypted. */
-  ssl: false | { rejectUnauthorized: boolean };
-}
-
-const sentinels = /sentinel=([\w.-]+)(?:&sentinelUser=([^&#]*))?(?:&sentinelPassword=([^&#]*))?/;
-const form = new RegExp(
-  String.raw`^(rediss?)://(?:([^@/?#]*)@)?([^@/?#]+)(?:/(\d{0,4}))?(?:\?(cluster|${sentinels.source}))?$`,
-);
 const wanted =
-  'must be redis:// or rediss:// and user:password@host:port/database, for a cluster host:port,host:port?cluster, for Sentinel host:port,host:port?sentinel=NAME, then &sentinelUser=USER and &sentinelPassword=PASSWORD if Sentinel wants a login; or postgres:// and user:password@host:port/database, then ?sslmode=disable, require or verify-full if need be';
+  'must be redis:// or rediss:// and user:password@host:port/database, or postgres:// and user:password@host:port/database, then ?sslmode=disable, require or verify-full if need be';
 
-/** No message repeats the address, because it may contain a password. */
-export const stateAddress = z.string().transform((text, context): StateAddress | PostgresAddress => {
-  const address = parsedPostgres(text) ?? parsed(text);
-  if (typeof address === 'object') return address;
-  context.addIssue({ code: 'custom', message: address });
+/** Where the shared state is. No message repeats the address, because it may contain a password. */
+export const stateAddress = z.string().transform((text, context) => {
+  const address = /\s/.test(text) || !URL.canParse(text) ? undefined : stateAddressIn(new URL(text));
+  if (address) return address;
+  context.addIssue({ code: 'custom', message: wanted });
   return z.NEVER;
 });
 
-const postgresForm =
-  /^postgres(?:ql)?:\/\/([^@/?#]+)@([^@/?#,]+)\/([^@/?#]+)(?:\?sslmode=(disable|require|verify-full))?$/;
-const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
-
-/** Undefined if it is none of PostgreSQL. */
-function parsedPostgres(text: string): PostgresAddress | undefined {
-  const [, login = '', hostAndPort = '', database = '', mode] = postgresForm.exec(text) ?? [];
-  const [[user, password] = [], [name] = []] = [decoded(login), decoded(database)];
-  const found = hostOf(hostAndPort, 5432);
-  if (!found || !user || !name) return undefined;
-  const isPlain = mode === 'disable' || (mode === undefined && loopback.test(found.host));
+function stateAddressIn({ protocol, username, password, hostname, port, pathname, search, hash }: URL) {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  const [user, secret, database] = [username, password, pathname.slice(1)].map(decoded);
+  if (user === undefined || secret === undefined || database === undefined) return undefined;
+  if (!/^[\w.:-]+$/.test(host) || hash) return undefined;
+  if (protocol === 'redis:' || protocol === 'rediss:') {
+    if (search || !/^\d{0,4}$/.test(database)) return undefined;
+    const login = { ...(user && { username: user }), ...(secret && { password: secret }) };
+    const numbered = database ? { database: Number(database) } : {};
+    return {
+      engine: 'redis' as const,
+      tls: protocol === 'rediss:',
+      host,
+      port: Number(port || 6379),
+      ...login,
+      ...numbered,
+    };
+  }
+  const [isMode, mode] = /^(?:\?sslmode=(disable|require|verify-full))?$/.exec(search) ?? [];
+  if (!/^postgres(?:ql)?:$/.test(protocol) || isMode === undefined || !user || !database) return undefined;
+  // The certificate is verified unless the address says otherwise; on this machine nothing is encrypted.
+  const isPlain = mode === 'disable' || (mode === undefined && isLoopback(host));
   const ssl = isPlain ? (false as const) : { rejectUnauthorized: mode !== 'require' };
-  return { engine: 'postgres', ...found, user, ...(password !== undefined && { password }), database: name, ssl };
-}
-
-function parsed(text: string): StateAddress | string {
-  const [, scheme, login = '', list = '', database = '', kind = '', sentinel, ...sentinelLogin] = form.exec(text) ?? [];
-  const hosts = list.split(',').map((host) => hostOf(host, 6379));
-  const [names, sentinelNames] = [decoded(login), decoded(sentinelLogin.map((part) => part ?? '').join(':'))];
-  if (scheme === undefined || !names || !sentinelNames || !hosts.every((host) => host !== undefined)) return wanted;
-  const [[username, password], [sentinelUser, sentinelPassword]] = [names, sentinelNames];
-  if (hosts.length > 1 && kind === '') return 'names several hosts, so it must end with ?cluster or ?sentinel=NAME';
-  if (kind === 'cluster' && Number(database) > 0) return 'must name no database, because a cluster has only one';
   return {
-    tls: scheme === 'rediss',
-    hosts,
-    ...(username && { username }),
-    ...(password && { password }),
-    ...(database && { database: Number(database) }),
-    ...(kind === 'cluster' && { cluster: true }),
-    ...(sentinel && { sentinel }),
-    ...(sentinelUser && { sentinelUser }),
-    ...(sentinelPassword && { sentinelPassword }),
+    engine: 'postgres' as const,
+    host,
+    port: Number(port || 5432),
+    user,
+    ...(secret && { password: secret }),
+    database,
+    ssl,
   };
 }
 
-function hostOf(text: string, port: number): StateAddress['hosts'][number] | undefined {
-  const url = /^[\w.:[\]-]+$/.test(text) && URL.canParse(`redis://${text}`) ? new URL(`redis://${text}`) : undefined;
-  if (!url?.hostname) return undefined;
-  return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(url.port || port) };
-}
-
-/** User and password; undefined if they cannot be decoded. */
-function decoded(login: string): string[] | undefined {
-  const colon = login.indexOf(':');
-  const parts = colon < 0 ? [login] : [login.slice(0, colon), login.slice(colon + 1)];
+function decoded(text: string): string | undefined {
   try {
-    return parts.map(decodeURIComponent);
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }

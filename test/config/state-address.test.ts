@@ -15,44 +15,17 @@ function problemsOf(environment: NodeJS.ProcessEnv, options: object): readonly s
 }
 
 describe('the address of the shared state', () => {
-  const host = { host: 'redis', port: 6379 };
+  const redis = { engine: 'redis', tls: false, host: 'redis', port: 6379 };
   const postgres = (other: object) => ({
     ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
     ...{ ssl: { rejectUnauthorized: true }, ...other },
   });
   test.each([
-    ['redis://redis', { tls: false, hosts: [host] }],
-    ['rediss://redis:6380/2', { tls: true, hosts: [{ host: 'redis', port: 6380 }], database: 2 }],
-    ['redis://:pass%40word@redis/', { tls: false, hosts: [host], password: 'pass@word' }],
-    ['redis://me:a:b@redis', { tls: false, hosts: [host], username: 'me', password: 'a:b' }],
-    ['redis://[::1]:7000', { tls: false, hosts: [{ host: '::1', port: 7000 }] }],
-    ['redis://redis?cluster', { tls: false, hosts: [host], cluster: true }],
-    ['rediss://redis,b:7001?cluster', { tls: true, hosts: [host, { host: 'b', port: 7001 }], cluster: true }],
-    [
-      'redis://:p@redis,b:1/3?sentinel=main',
-      {
-        tls: false,
-        hosts: [host, { host: 'b', port: 1 }],
-        password: 'p',
-        database: 3,
-        sentinel: 'main',
-      },
-    ],
-    [
-      'redis://:p@redis?sentinel=main&sentinelUser=me&sentinelPassword=a%26b:c',
-      {
-        tls: false,
-        hosts: [host],
-        password: 'p',
-        sentinel: 'main',
-        sentinelUser: 'me',
-        sentinelPassword: 'a&b:c',
-      },
-    ],
-    [
-      'redis://redis?sentinel=main&sentinelPassword=p',
-      { tls: false, hosts: [host], sentinel: 'main', sentinelPassword: 'p' },
-    ],
+    ['redis://redis', redis],
+    ['rediss://redis:6380/2', { ...redis, tls: true, port: 6380, database: 2 }],
+    ['redis://:pass%40word@redis/', { ...redis, password: 'pass@word' }],
+    ['redis://me:a:b@redis', { ...redis, username: 'me', password: 'a:b' }],
+    ['redis://[::1]:7000', { ...redis, host: '::1', port: 7000 }],
     ['postgres://me:p%40ss@db.example/ads', postgres({ password: 'p@ss' })],
     ['postgresql://me@db.example:6432/ads?sslmode=verify-full', postgres({ port: 6432 })],
     ['postgres://me@db.example/ads?sslmode=require', postgres({ ssl: { rejectUnauthorized: false } })],
@@ -69,12 +42,7 @@ describe('the address of the shared state', () => {
     'redis://redis/name',
     'redis://secret%@redis',
     'redis://:secret@a,b',
-    'redis://:secret@a,b/1?cluster',
-    'redis://:secret@a?sentinel=',
     'redis://:secret@a?password=secret',
-    'redis://a?sentinelPassword=secret',
-    'redis://a?cluster&sentinelPassword=secret',
-    'redis://a?sentinel=main&sentinelPassword=secret%',
     'redis://user:secret@a/\nb',
     'postgres://me:secret@db',
     'postgres://db/ads?password=secret',
@@ -84,7 +52,7 @@ describe('the address of the shared state', () => {
     'postgres://me:secret%@db/ads',
   ])('may not be %s, and no message repeats it', (url) => {
     const [problem, ...more] = problemsOf({ AD_LIBRARY_STATE_URL: url, AD_LIBRARY_STATE_SECRET: secret }, {});
-    expect(problem).toMatch(/^AD_LIBRARY_STATE_URL (must|names)/);
+    expect(problem).toMatch(/^AD_LIBRARY_STATE_URL must/);
     expect(problem).not.toContain('secret');
     expect(more).toEqual([]);
   });

@@ -213,7 +213,7 @@ describe('a clock that is set while a server runs changes', () => {
     onTestFinished(() => void vi.useRealTimers());
     vi.useFakeTimers({ toFake: ['Date'] });
     serveAds(upstream, 1);
-    const server = await startHttp({ baseUrl: upstream.baseUrl, authFailuresPerMinute: 2 });
+    const server = await startHttp({ baseUrl: upstream.baseUrl, refusalsPerMinute: 2 });
     const { call, close } = keepAlive(server.origin);
     onTestFinished(async () => {
       close();

@@ -36,26 +36,19 @@ export function describeWithRedis(name: string, tests: () => void): void {
   } else describe(name, tests);
 }
 
-/** A server of another kind. */
-export interface RedisKind {
-  /** The configuration of a Sentinel. */
-  sentinel?: string;
-  tls?: { key: string; certificate: string };
-}
-
-export async function startRedis(options: readonly string[] = [], kind: RedisKind = {}): Promise<RedisServer> {
+export async function startRedis(options: readonly string[] = [], tls?: Certificate): Promise<RedisServer> {
   const folder = mkdtempSync(join(tmpdir(), 'ad-library-redis-'));
   const port = await freePort();
   let child = await begin();
 
   async function begin(): Promise<ChildProcess> {
-    const args = [...argumentsOf(kind, port), '--bind', '127.0.0.1', '--dir', folder, ...options];
+    const args = [...argumentsOf(tls, port), '--bind', '127.0.0.1', '--dir', folder, ...options];
     const started = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'pipe'] });
     let said = '';
     await new Promise<void>((resolve, reject) => {
       started.stdout.setEncoding('utf8').on('data', (text: string) => {
         said += text;
-        if (/Ready to accept connections|Sentinel ID is/.test(said)) resolve();
+        if (/Ready to accept connections/.test(said)) resolve();
       });
       started.once('error', reject);
       started.once('exit', () => reject(new Error(`redis-server ended: ${said}`)));
@@ -87,8 +80,13 @@ export async function startRedis(options: readonly string[] = [], kind: RedisKin
   };
 }
 
-function argumentsOf({ sentinel, tls }: RedisKind, port: number): string[] {
-  if (sentinel) return [sentinel, '--sentinel', '--port', String(port)];
+/** The files of a server that requires TLS. */
+interface Certificate {
+  key: string;
+  certificate: string;
+}
+
+function argumentsOf(tls: Certificate | undefined, port: number): string[] {
   const inMemory = ['--save', '', '--appendonly', 'no'];
   if (!tls) return ['--port', String(port), ...inMemory];
   const files = ['--tls-cert-file', tls.certificate, '--tls-key-file', tls.key, '--tls-auth-clients', 'no'];

@@ -39,7 +39,7 @@ async function startedPostgres(isPooled: boolean): Promise<Started> {
 async function startedRedis(): Promise<Started> {
   const { port, close } = await startRedis();
   const log = { error: ignore, warn: ignore, info: ignore };
-  return { open: () => redisStore({ tls: false, hosts: [{ host: '127.0.0.1', port }] }, ignore, log), close };
+  return { open: () => redisStore({ tls: false, host: '127.0.0.1', port }, ignore, log), close };
 }
 
 /** Every kind of store that is a server of its own. */

@@ -1,37 +1,38 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
-import { createClient, createCluster, createSentinel, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
+import { createClient, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis/client';
 import type { StateLog, StoreDriver } from '../store/guarded-store.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
 
-/** Where the shared state is; hosts of a cluster, or Sentinels, where there are several. */
+/** Where the shared state is. */
 export interface StateAddress {
   tls: boolean;
-  hosts: readonly { host: string; port: number }[];
-  username?: string;
-  password?: string;
-  database?: number;
-  cluster?: true;
-  sentinel?: string;
-  sentinelUser?: string;
-  sentinelPassword?: string;
+  host: string;
+  port: number;
+  username?: string | undefined;
+  password?: string | undefined;
+  database?: number | undefined;
 }
 
 export const redisDriver = (address: StateAddress, log: StateLog): StoreDriver => ({
-  hosts: address.hosts.map(({ host, port }) => `${host}:${port}`).join(','),
+  hosts: `${address.host}:${address.port}`,
   open: (onError) => redisStore(address, onError, log),
 });
 
 /** The store in Redis or Valkey. Keys and names have a hash tag, so that one script may use all keys of a collection. */
 export function redisStore(address: StateAddress, onError: (error: Error) => void, log: StateLog): Store {
-  const driver = openDriver(address, onError);
-  const memory = memoryOfRedis(() => driver.send(undefined, ['INFO']), log);
-  const run = async ({ text, sha }: Script, keys: readonly [string, ...string[]], args: readonly RedisArgument[]) => {
+  const client = openClient(address).on('error', onError);
+  const memory = memoryOfRedis(() => client.sendCommand(['INFO']), log);
+  const run = async (
+    { text, sha }: Script,
+    keys: readonly string[],
+    args: readonly RedisArgument[],
+  ): Promise<unknown> => {
     const rest = [String(keys.length), ...keys, ...args];
     try {
-      return await driver.send(keys[0], ['EVALSHA', sha, ...rest]);
+      return await client.sendCommand(['EVALSHA', sha, ...rest]);
     } catch (error) {
       if (!replyOf(error)?.startsWith('NOSCRIPT')) throw error;
-      return driver.send(keys[0], ['EVAL', text, ...rest]);
+      return client.sendCommand(['EVAL', text, ...rest]);
     }
   };
   const keysOf = (name: string): [string, string, string] => [`${name}:about`, `${name}:bodies`, `${name}:order`];
@@ -39,7 +40,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
   return {
     // If that takes longer, it goes on trying by itself.
     connect: async () => {
-      connected ??= driver.connect();
+      connected ??= client.connect();
       await connected;
       await memory.check();
     },
@@ -73,7 +74,7 @@ export function redisStore(address: StateAddress, onError: (error: Error) => voi
       const reply = replyOf(error);
       return reply !== undefined && !isNotNow(reply);
     },
-    close: async () => driver.destroy(),
+    close: async () => client.destroy(),
   };
 }
 
@@ -215,14 +216,6 @@ function memoryOfRedis(info: () => Promise<unknown>, log: StateLog) {
   };
 }
 
-/** The part of the client that is the same for a server, a cluster and Sentinel. */
-interface RedisDriver {
-  connect(): Promise<unknown>;
-  /** @param key decides which node of a cluster is asked; undefined for any */
-  send(key: string | undefined, args: readonly RedisArgument[]): Promise<unknown>;
-  destroy(): void;
-}
-
 /** How long a connection may take, in milliseconds. */
 const connectTimeout = 1000;
 /** The longest wait between two attempts to reconnect, in milliseconds. */
@@ -231,45 +224,14 @@ const maxWait = 400;
 const maxQueued = 20_000;
 
 const reconnectStrategy = (retries: number) => Math.min(maxWait, 50 * 2 ** Math.min(retries, 10)) + randomInt(50);
-const commandOptions = { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } };
 
-/** @param onError receives every fault of a connection; without it, one would end the process */
-function openDriver(address: StateAddress, onError: (error: Error) => void): RedisDriver {
-  const { tls, hosts, database, cluster, sentinel } = address;
-  const socket = { connectTimeout, reconnectStrategy, ...(tls && { tls }) };
-  const node = {
-    ...loginOf(address.username, address.password),
-    socket,
+const openClient = ({ tls, host, port, username, password, database }: StateAddress) =>
+  createClient({
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(database !== undefined && { database }),
+    socket: { host, port, connectTimeout, reconnectStrategy, ...(tls && { tls }) },
     disableOfflineQueue: true,
     commandsQueueMaxLength: maxQueued,
-  };
-  const onDatabase = { ...node, ...(database !== undefined && { database }) };
-  if (sentinel !== undefined) {
-    const client = createSentinel({
-      name: sentinel,
-      sentinelRootNodes: [...hosts],
-      commandOptions,
-      nodeClientOptions: onDatabase,
-      sentinelClientOptions: { ...loginOf(address.sentinelUser, address.sentinelPassword), socket },
-    });
-    return driverOf(client.on('error', onError), (_, args) => client.sendCommand(false, [...args]));
-  }
-  if (cluster) {
-    const rootNodes = hosts.map(({ host, port }) => ({ ...node, socket: { ...socket, host, port } }));
-    const client = createCluster({ rootNodes, defaults: node, commandOptions });
-    return driverOf(client.on('error', onError), (key, args) => client.sendCommand(key, false, [...args]));
-  }
-  const client = createClient({ ...onDatabase, commandOptions, socket: { ...socket, ...hosts[0] } });
-  return driverOf(client.on('error', onError), (_, args) => client.sendCommand(args));
-}
-
-const loginOf = (username: string | undefined, password: string | undefined) => ({
-  ...(username && { username }),
-  ...(password && { password }),
-});
-
-const driverOf = (client: Omit<RedisDriver, 'send'>, send: RedisDriver['send']): RedisDriver => ({
-  connect: () => client.connect(),
-  send,
-  destroy: () => client.destroy(),
-});
+    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+  });

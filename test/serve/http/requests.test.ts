@@ -7,7 +7,7 @@ import { envelope } from '../stdio/session.ts';
 
 const test = base.extend('server', { scope: 'file' }, async ({ upstream }, { onCleanup }) => {
   upstream.does(documented);
-  const server = await startHttp({ baseUrl: upstream.baseUrl, authFailuresPerMinute: 0 });
+  const server = await startHttp({ baseUrl: upstream.baseUrl, refusalsPerMinute: 0 });
   onCleanup(() => server.close(0));
   return server;
 });

@@ -5,8 +5,8 @@ import { documented, json, refusal, startUpstream } from '../../support/faulty-u
 import { callOf, goodHeaders, keepAlive, startHttp, until } from '../../support/http.ts';
 import { uuidOf } from '../../support/uuid-of.ts';
 
-async function serve(baseUrl: string, authFailuresPerMinute: number) {
-  const server = await startHttp({ baseUrl, authFailuresPerMinute });
+async function serve(baseUrl: string, refusalsPerMinute: number) {
+  const server = await startHttp({ baseUrl, refusalsPerMinute });
   const { send, close } = keepAlive(server.origin);
   onTestFinished(() => server.close(0));
   onTestFinished(() => void close());

@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { redisDriver, type StateAddress } from '../../../src/state/redis/redis-store.ts';
@@ -14,14 +13,11 @@ import { temporaryFolder } from '../../support/temporary-folder.ts';
 const folder = temporaryFolder();
 const unavailable = { failure: { kind: 'unavailable', sent: false } };
 
-/** A replica's way to a server, or to several. */
+/** A replica's way to a server. */
 async function open(port: number, address: Partial<StateAddress> = {}, waitMs = 5000) {
   const logged: string[] = [];
   const log = (message: string, fields?: object) => void logged.push(`${message} ${JSON.stringify(fields)}`);
-  const driver = redisDriver(
-    { tls: false, hosts: [{ host: '127.0.0.1', port }], ...address },
-    { error: log, warn: log, info: log },
-  );
+  const driver = redisDriver({ tls: false, host: '127.0.0.1', port, ...address }, { error: log, warn: log, info: log });
   const store = new GuardedStore(driver, { error: log, warn: log, info: log }, Date.now);
   onTestFinished(() => store.close());
   await store.open(waitMs);
@@ -133,39 +129,12 @@ describeWithRedis('Redis', () => {
     expect(refused.logged.join('\n')).not.toContain('wrong-word');
   });
 
-  test('may be a cluster', async () => {
-    const redis = await start('--cluster-enabled', 'yes');
-    redis.cli('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-    await until(() => redis.cli('CLUSTER', 'INFO').includes('cluster_state:ok'));
-    const { store, write } = await open(redis.port, { cluster: true });
-    for (const tag of ['a', 'b', 'c']) {
-      expect(await write(`{${tag}}:key`)).toMatchObject({ isDone: true });
-      const item = { id: 'x', seq: 0, body: Buffer.from(tag) };
-      await store.putItems(`{${tag}}:items`, [item], { ttlMs: 60_000, maxBytes: 1000 });
-      expect(String((await store.items(`{${tag}}:items`, ['x'])).get('x')?.body)).toBe(tag);
-    }
-    await redis.kill();
-    await until(() => !store.isUp());
-  });
-
-  test('may be named by Sentinel', async () => {
-    const redis = await start();
-    const file = join(folder, 'sentinel.conf');
-    // Without a login for Redis, and with one of its own.
-    writeFileSync(file, `sentinel monitor primary 127.0.0.1 ${redis.port} 1\nrequirepass open-sesame\n`);
-    const sentinel = await startRedis([], { sentinel: file });
-    onTestFinished(sentinel.close);
-    const { write } = await open(sentinel.port, { sentinel: 'primary', sentinelPassword: 'open-sesame' });
-    expect(await write()).toMatchObject({ isDone: true });
-    expect(redis.cli('EXISTS', '{a}:key')).toBe('1');
-  });
-
   test('may require TLS, whose certificate is checked', async () => {
     const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
     const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
     const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', certificate, ...subject];
     execFileSync('openssl', request, { stdio: 'ignore' });
-    const redis = await startRedis([], { tls: { key, certificate } });
+    const redis = await startRedis([], { key, certificate });
     onTestFinished(redis.close);
     const { store, logged } = await open(redis.port, { tls: true }, 2000);
     expect(store.isUp()).toBe(false);

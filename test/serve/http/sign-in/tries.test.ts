@@ -18,7 +18,7 @@ const enter = (server: SignInServer, request: Record<string, string>, key: strin
   });
 
 test('tries on the page have a count of their own, and ask the service no more than that', async () => {
-  const { upstream, server, request } = await serve({ authFailuresPerMinute: 5 });
+  const { upstream, server, request } = await serve({ refusalsPerMinute: 5 });
   const guesses = [];
   for (let number = 0; number < 40; number++) guesses.push(await enter(server, request, `svc_live_guess.${number}`));
   expect(guesses.map(({ status }) => status)).toEqual([...Array(5).fill(400), ...Array(35).fill(429)]);
@@ -38,7 +38,7 @@ test('tries on the page have a count of their own, and ask the service no more t
 
 test('what a trusted proxy says last of where a try comes from counts, and what anybody else says does not', async () => {
   const trustedProxy = { address: '127.0.0.0', prefix: 8, family: 'ipv4' } as const;
-  const { server, request } = await serve({ authFailuresPerMinute: 1, trustedProxy });
+  const { server, request } = await serve({ refusalsPerMinute: 1, trustedProxy });
   const from = async (forwarded: string | undefined, number: number) =>
     (await enter(server, request, `svc_live_guess.${number}`, forwarded)).status;
   let number = 0;
@@ -61,7 +61,7 @@ test('what a trusted proxy says last of where a try comes from counts, and what 
     '',
   ])
     expect(await from(address, number++)).toBe(429);
-  const plain = await serve({ authFailuresPerMinute: 1 });
+  const plain = await serve({ refusalsPerMinute: 1 });
   expect((await enter(plain.server, plain.request, 'svc_live_a', '203.0.113.1')).status).toBe(400);
   expect((await enter(plain.server, plain.request, 'svc_live_b', '203.0.113.2')).status).toBe(429);
 });
@@ -148,7 +148,7 @@ test('keys of one address do not take all the places in which the service is ask
 });
 
 test('a service that does not answer keeps nobody out and lets nobody in', async () => {
-  const { upstream, server, request } = await serve({ authFailuresPerMinute: 2 });
+  const { upstream, server, request } = await serve({ refusalsPerMinute: 2 });
   upstream.does((_, response) => void response.writeHead(500).end());
   for (let time = 0; time < 4; time++) {
     const answer = await enter(server, request, goodKey);
