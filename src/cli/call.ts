@@ -29,8 +29,9 @@ interface CallOptions {
 }
 
 /** Calls one tool as a model would, and prints what that would read. Returns the exit code. */
-export async function callOnce({ tool, args = '{}', flags: _, options }: CallJob, call: CallOptions): Promise<number> {
+export async function callOnce({ words, options }: CallJob, call: CallOptions): Promise<number> {
   const { config, log, print, say } = call;
+  const [tool = '', args = '{}'] = words;
   const { json, out, force } = options as { json?: boolean; out?: string; force?: boolean };
   checkTool(tool, config);
   if (out !== undefined) await checkFile(out, { tool, force });

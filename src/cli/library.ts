@@ -72,19 +72,19 @@ export async function runLibrary(job: LibraryJob, options: LibraryCommandOptions
       print(`${JSON.stringify(describedFilters(), null, 2)}\n`);
       return 0;
     case 'library key create':
-      print(`${(await createKey(target, checked(job.options))).key}\n`);
+      print(`${(await createKey(target, checked(job.options as KeyOptions))).key}\n`);
       return 0;
     case 'library key list':
       print(`${keysText(await listKeys(target))}\n`);
       return 0;
     case 'library key revoke':
-      print(`revoked ${(await revokeKey(target, job.key)).keyPrefix}…\n`);
+      print(`revoked ${(await revokeKey(target, job.words[0] ?? '')).keyPrefix}…\n`);
       return 0;
   }
 }
 
 async function importAll(
-  { files, options: { pictures: chosen, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
+  { words: files, options: { pictures: chosen, maxMb } }: Extract<LibraryJob, { name: 'library import' }>,
   target: DatabaseOptions,
   options: LibraryCommandOptions,
 ) {
@@ -92,7 +92,7 @@ async function importAll(
   const onProgress = progressLines(options);
   // Whoever writes --pictures before the files does not name a folder.
   const isFile = typeof chosen === 'string' && statSync(chosen, { throwIfNoEntry: false })?.isFile() === true;
-  const named = isFile ? [chosen, ...files] : files;
+  const named = isFile ? [chosen, ...files] : [...files];
   if (named.length === 0) throw new SettingsError(['name the files to load; - stands for standard input']);
   const reports = await importFiles(target, named, {
     stdin,

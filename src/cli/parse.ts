@@ -1,37 +1,36 @@
-import { Command, CommanderError, Option, type OptionValues } from 'commander';
+import { styleText } from 'node:util';
+import { Command, CommanderError, type OptionValues } from 'commander';
+import { toolNames } from '../app.ts';
 import { type Flags, type Setting, type SettingName, settings } from '../config/settings.ts';
-import { addHelp, callHelp, everyCommand, importHelp, problemText, style } from './help.ts';
-
-/** The command to run, with the settings from its flags. */
-export type Job =
-  | { [Name in Plain]: { name: Name; flags: Flags } }[Plain]
-  | { name: 'call'; flags: Flags; tool: string; args?: string; options: OptionValues }
-  | { name: 'library import'; flags: Flags; files: string[]; options: OptionValues }
-  | { name: 'library pictures'; flags: Flags; options: OptionValues }
-  | { name: 'library key create'; flags: Flags; options: OptionValues }
-  | { name: 'library key revoke'; flags: Flags; key: string };
-
-type Plain =
-  | 'stdio'
-  | 'http'
-  | 'files clear'
-  | 'state accept'
-  | 'library serve'
-  | 'library filters'
-  | 'library key list';
+import { printable } from '../log/log.ts';
 
 interface CommandLine {
   does: string;
   /** The settings whose flags it takes; none for a group of commands. */
-  settings?: SettingName[];
+  settings?: readonly SettingName[];
   /** Help of a flag that means something else here. */
   texts?: Partial<Flags>;
-  /** What its words are, and their help. */
-  words?: readonly { as: 'files' | 'key' | 'tool' | 'args'; form: string; help: string }[];
+  words?: readonly (readonly [form: string, help: string])[];
   /** Options that are no settings: their form, their help, and what reads their value. */
   options?: readonly (readonly [form: string, help: string, read?: (text: string) => unknown])[];
   after?: string;
+  /** Tests read them all, and run the first of each command. */
+  examples: readonly string[];
 }
+
+/** What a command line holds besides its command. */
+interface Given {
+  flags: Flags;
+  words: readonly string[];
+  /** Values of options that are no settings. */
+  options: OptionValues;
+}
+
+type Lines = typeof commands;
+type Runnable = { [Name in keyof Lines]: Lines[Name] extends { settings: unknown } ? Name : never }[keyof Lines];
+
+/** The command to run. */
+export type Job = { [Name in Runnable]: Given & { name: Name } }[Runnable];
 
 /** The settings that a server of this kind takes. */
 const settingsOf = (kind: 'stdio' | 'http') =>
@@ -39,29 +38,59 @@ const settingsOf = (kind: 'stdio' | 'http') =>
     only === undefined || only === kind ? [name as SettingName] : [],
   );
 
-const ofDatabase: Pick<CommandLine, 'settings' | 'texts'> = {
+const ofDatabase = {
   settings: ['database', 'logLevel'],
   texts: { database: 'File of the local library (default: ad-library.db)' },
-};
+} as const;
 
-const ofPictures: typeof ofDatabase = {
+const ofPictures = {
   settings: ['database', 'mediaHosts', 'logLevel'],
   texts: { ...ofDatabase.texts, mediaHosts: 'Where pictures may be fetched from: public, none, or hosts' },
-};
+} as const;
 const maxMb = ['--max-mb <number>', 'how large the folder may become, in megabytes (default: 2000)', Number] as const;
 
 const namesIn = (text: string): string[] => text.split(',').map((name) => name.trim());
 
 /** A group stands before its commands. */
-const commands: Readonly<Record<string, CommandLine>> = {
-  stdio: { does: 'serve MCP over stdio, as without a command', settings: settingsOf('stdio') },
-  http: { does: 'serve MCP over streamable HTTP at POST /mcp', settings: settingsOf('http') },
+const importHelp = `
+Formats, found by content, each plain or compressed (.gz):
+  JSON   ads and pages in the shapes of the API, or ads of the public ad
+         library: JSON Lines, a list, an object with a list in
+         "data" or "items", or one record; on one line or on many
+  CSV    ads of the public ad library (column ad_archive_id), or ads of your
+         own (column headline or body; docs/archive.md names the others)
+
+A record replaces an earlier one with the same id. Records that cannot be used
+are skipped, and named by line or path with the reason; the exit code is then 1.`;
+
+const callHelp = `
+Tools: ${toolNames.join(', ')}.
+
+The exit code is 0; 1 when the result is an error; 2 for wrong use. With
+AD_LIBRARY_FILES the dataset is kept between calls, and a credit budget is for
+all calls of one day (UTC).`;
+
+const commands = {
+  stdio: {
+    does: 'serve MCP over stdio, as without a command',
+    settings: settingsOf('stdio'),
+    examples: ['ad-library-mcp stdio --demo', 'ad-library-mcp stdio --tools search_ads,get_ad --read-only'],
+  },
+  http: {
+    does: 'serve MCP over streamable HTTP at POST /mcp',
+    settings: settingsOf('http'),
+    examples: [
+      'ad-library-mcp http --demo',
+      'ad-library-mcp http --base-url https://api.example.com --port 8080',
+      'ad-library-mcp http --demo --host 0.0.0.0 --allowed-hosts ads.example.com',
+    ],
+  },
   call: {
     does: 'call one tool, and print what a model would read',
     settings: settingsOf('stdio'),
     words: [
-      { as: 'tool', form: '<tool>', help: 'name of the tool' },
-      { as: 'args', form: '[json]', help: 'its arguments, one JSON object; - reads it from standard input' },
+      ['<tool>', 'name of the tool'],
+      ['[json]', 'its arguments, one JSON object; - reads it from standard input'],
     ],
     options: [
       ['--json', 'print the data of the result, or of the error, as one line of JSON'],
@@ -69,34 +98,68 @@ const commands: Readonly<Record<string, CommandLine>> = {
       ['--force', 'let --out replace a file'],
     ],
     after: callHelp,
+    examples: [
+      `ad-library-mcp call search_ads '{"filters": {"countries": ["DE"]}}' --demo`,
+      `ad-library-mcp call check_watches '{"maxCredits": 20}' --files my-ads`,
+      'ad-library-mcp call view_ads - --files my-ads --out sheet.jpg < ids.json',
+    ],
   },
-  files: { does: 'what AD_LIBRARY_FILES keeps' },
-  'files clear': { does: 'delete the kept datasets, after saying what they are', settings: ['files', 'logLevel'] },
-  state: { does: 'what replicas share at AD_LIBRARY_STATE_URL' },
+  files: { does: 'what AD_LIBRARY_FILES keeps', examples: ['ad-library-mcp files clear --files my-ads'] },
+  'files clear': {
+    does: 'delete the kept datasets, after saying what they are',
+    settings: ['files', 'logLevel'],
+    examples: ['ad-library-mcp files clear --files my-ads'],
+  },
+  state: {
+    does: 'what replicas share at AD_LIBRARY_STATE_URL',
+    examples: ['ad-library-mcp state accept --state-url redis://state.internal:6379'],
+  },
   'state accept': {
     does: 'open budgets again after the state went back in time, and say what is known',
     settings: ['stateUrl', 'logLevel'],
+    examples: ['ad-library-mcp state accept --state-url redis://state.internal:6379'],
   },
-  library: { does: 'the local library: the same HTTP API from an embedded database' },
+  library: {
+    does: 'the local library: the same HTTP API from an embedded database',
+    examples: [
+      'ad-library-mcp library import ads.jsonl',
+      'ad-library-mcp library key create --name Laptop',
+      'ad-library-mcp library serve',
+    ],
+  },
   'library serve': {
     does: 'serve the local library over HTTP',
     settings: ['database', 'demo', 'host', 'port', 'allowedHosts', 'logLevel'],
     texts: { demo: 'Serve generated demo data from memory, and print a key for it' },
+    examples: ['ad-library-mcp library serve --demo', 'ad-library-mcp library serve --database ads.db --port 4000'],
   },
   'library import': {
     does: 'load ads and pages into the database',
     ...ofPictures,
     options: [['--pictures [folder]', 'then fetch the pictures of ads that have none yet'], maxMb],
-    words: [{ as: 'files', form: '[files...]', help: 'files to load; - for standard input' }],
+    words: [['[files...]', 'files to load; - for standard input']],
     after: importHelp,
+    examples: [
+      'ad-library-mcp library import ads.jsonl pages.jsonl --database ads.db',
+      'cat ads.jsonl | ad-library-mcp library import -',
+      'ad-library-mcp library import ads.jsonl --pictures',
+    ],
   },
   'library pictures': {
     does: 'fetch the pictures of ads that are in the database, also those that could not be fetched before',
     ...ofPictures,
     options: [['--folder <folder>', 'where they are kept (default: the database with .pictures at its end)'], maxMb],
+    examples: ['ad-library-mcp library pictures', 'ad-library-mcp library pictures --folder pictures --max-mb 500'],
   },
-  'library filters': { does: 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them', settings: ['logLevel'] },
-  'library key': { does: 'API keys of the local library' },
+  'library filters': {
+    does: 'print its filter keys as AD_LIBRARY_SEARCH_FILTERS takes them',
+    settings: ['logLevel'],
+    examples: ['ad-library-mcp library filters > filters.json'],
+  },
+  'library key': {
+    does: 'API keys of the local library',
+    examples: ['ad-library-mcp library key create --name Laptop', 'ad-library-mcp library key list'],
+  },
   'library key create': {
     does: 'create a key and print it once',
     ...ofDatabase,
@@ -109,14 +172,36 @@ const commands: Readonly<Record<string, CommandLine>> = {
       ['--unmetered', 'calls with the key cost no credits and meet no limits, as for an archive of your own'],
       ['--no-subscription', 'create the account without a subscription'],
     ],
+    examples: [
+      'ad-library-mcp library key create --name Laptop --database ads.db',
+      'ad-library-mcp library key create --name Archive --unmetered',
+      'ad-library-mcp library key create --scopes ads:read,pages:read --credits 500',
+    ],
   },
-  'library key list': { does: 'list the keys, without their secret part', ...ofDatabase },
+  'library key list': {
+    does: 'list the keys, without their secret part',
+    ...ofDatabase,
+    examples: ['ad-library-mcp library key list --database ads.db'],
+  },
   'library key revoke': {
     does: 'revoke a key',
     ...ofDatabase,
-    words: [{ as: 'key', form: '<key>', help: 'the key, its id or its prefix, as list shows it' }],
+    words: [['<key>', 'the key, its id or its prefix, as list shows it']],
+    examples: ['ad-library-mcp library key revoke svc_live_1a2b3c4d'],
   },
+} as const satisfies Record<string, CommandLine>;
+
+/** All commands by their words; without one, it is stdio. */
+export const commandLines: Readonly<Record<string, CommandLine>> = {
+  '': {
+    does: 'MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.',
+    settings: settingsOf('stdio'),
+    examples: ['ad-library-mcp --demo', 'AD_LIBRARY_API_KEY=svc_live_… ad-library-mcp --base-url https://api.example'],
+  },
+  ...commands,
 };
+
+const isGroup = (name: string): boolean => name === '' || commandLines[name]?.settings === undefined;
 
 /**
  * Reads a command line. Prints help and the version to standard output, and what is wrong to standard error. Returns
@@ -124,22 +209,31 @@ const commands: Readonly<Record<string, CommandLine>> = {
  */
 export function readCommand(argv: readonly string[], version: string): Job | { exit: number } {
   let job: Job | undefined;
-  const found = (read: Job) => {
-    job = read;
+  const all: Commands = new Map();
+  const program = new Command('ad-library-mcp')
+    .configureOutput({ outputError: (text, write) => write(problemText(text, all)) })
+    // Commander drops the styles where the output is no terminal or NO_COLOR is set.
+    .configureHelp({ styleTitle })
+    .helpOption('-h, --help', 'print this help')
+    .helpCommand('help [command]', 'print the help of a command')
+    .exitOverride();
+  const runs = (name: string, command: Command) => {
+    const values = Object.entries(command.optsWithGlobals());
+    const options = Object.fromEntries(values.filter(([option]) => !(option in settings)));
+    const flags = Object.fromEntries(
+      values.flatMap(([option, value]) => (option in settings ? [[option, String(value)]] : [])),
+    );
+    job = { name: name || 'stdio', flags, words: command.args, options } as Job;
   };
-  const program: Command = new Command('ad-library-mcp')
-    .description('MCP server for an ad-intelligence service. Without a command it serves MCP over stdio.')
-    .configureOutput({ outputError: (text, write) => write(problemText(text, program)) })
-    .configureHelp(style);
-  addSettings(program, settingsOf('stdio'));
-  for (const [name, line] of Object.entries(commands)) addCommand(program, name, { line, found });
-  for (const command of everyCommand(program)) addHelp(command, version);
-  const words = asksVersion(argv) ? ['--version'] : withHelpLast(program, argv);
+  for (const [name, line] of Object.entries(commandLines)) {
+    const command = addCommand(program, name, line).version(version, '-V, --version', 'print the version');
+    all.set(name, command);
+    if (name !== '' && line.settings) command.action(() => runs(name, command));
+  }
+  const words = withHelpLast(argv);
   try {
     // With an action of its own, a program takes an unknown word for an argument too many, and suggests nothing.
-    if (program.parseOptions([...words]).operands.length === 0) {
-      program.action((values) => found({ name: 'stdio', flags: flagsOf(values) }));
-    }
+    if (program.parseOptions([...words]).operands.length === 0) program.action(() => runs('', program));
     program.parse(words, { from: 'user' });
   } catch (error) {
     if (error instanceof CommanderError) return { exit: error.exitCode === 0 ? 0 : 2 };
@@ -148,51 +242,47 @@ export function readCommand(argv: readonly string[], version: string): Job | { e
   return job ?? { exit: 2 };
 }
 
-/** As other programs are asked for it, too. */
-const asksVersion = ([word = '', ...others]: readonly string[]): boolean =>
-  others.length === 0 && ['-v', 'version'].includes(word);
+const styleTitle = (title: string) => styleText('bold', title);
 
-/** `help X` as `X --help`. A wrong X stays alone: commander would print other help, and not say that X is wrong. */
-function withHelpLast(program: Command, argv: readonly string[]): string[] {
-  const commandOf = (words: readonly string[]) =>
-    words.reduce<Command | undefined>(
-      (command, word) => command?.commands.find((one) => one.name() === word && word !== 'help'),
-      program,
-    );
+/** `help X` and `X help` as `X --help`. A wrong X stays alone: commander would print other help, and not say that X is wrong. */
+function withHelpLast(argv: readonly string[]): readonly string[] {
   const at = argv.indexOf('help');
-  const isGroup = at >= 0 && (commandOf(argv.slice(0, at))?.commands.length ?? 0) > 0;
-  if (!isGroup) return [...argv];
   const words = argv.filter((_, index) => index !== at);
-  return commandOf(words) ? [...words, '--help'] : words;
+  const [before, others] = [argv.slice(0, at).join(' '), words.join(' ')];
+  if (at < 0 || !Object.hasOwn(commandLines, before)) return argv;
+  if (Object.hasOwn(commandLines, others)) return [...words, '--help'];
+  return isGroup(before) ? words : argv;
 }
 
-function addCommand(
-  program: Command,
-  name: string,
-  { line, found }: { line: CommandLine; found: (job: Job) => void },
-): void {
-  const { does, settings: names, texts, words = [], options = [], after } = line;
+function addCommand(program: Command, name: string, line: CommandLine): Command {
   const path = name.split(' ');
-  const last = path.pop() ?? '';
+  const last = path.pop();
   const parent = path.reduce((group, word) => group.commands.find((one) => one.name() === word) ?? group, program);
-  const command = parent.command(last).description(does);
-  if (names === undefined) return;
-  addSettings(command, names, texts);
-  for (const [form, help, read = (text: string): unknown => text] of options) command.option(form, help, read);
-  for (const { form, help } of words) command.argument(form, help);
-  if (after) command.addHelpText('after', after);
-  command.action(() => {
-    const own = Object.entries(command.opts()).filter(([attribute]) => !settingOf.has(attribute));
-    found({
-      name,
-      flags: flagsOf(command.optsWithGlobals()),
-      ...Object.fromEntries(words.map(({ as }, index) => [as, command.processedArgs[index]])),
-      ...(line.options && { options: Object.fromEntries(own) }),
-    } as Job);
-  });
+  const command = last ? parent.command(last) : program;
+  command
+    .description(line.does)
+    .showHelpAfterError(`See ${['ad-library-mcp', name, '--help'].filter(Boolean).join(' ')}.`);
+  addSettings(command, line);
+  for (const [form, help, read = (text: string): unknown => text] of line.options ?? [])
+    command.option(form, help, read);
+  for (const [form, help] of line.words ?? []) command.argument(form, help);
+  if (line.settings === undefined)
+    command.addHelpText('before', ({ error }) => (error ? `${prefix}${name} needs a command\n` : ''));
+  if (line.after) command.addHelpText('after', command.createHelp().boxWrap(line.after, 80));
+  command.addHelpText(
+    'after',
+    section(
+      'Examples',
+      line.examples.map((example) => `  ${example}`),
+    ),
+  );
+  if (name !== '') return command;
+  return command
+    .addHelpText('after', section('Environment', environmentHelp(command)))
+    .addHelpText('after', '\nIn a clone, ad-library-mcp is node dist/main.js.');
 }
 
-function addSettings(command: Command, names: readonly SettingName[], texts: Partial<Flags> = {}): void {
+function addSettings(command: Command, { settings: names = [], texts = {} }: CommandLine): void {
   for (const name of names) {
     const { flag, value, help, schema } = settings[name] as Setting;
     const fallback = value && schema.safeParse(undefined).data;
@@ -202,14 +292,46 @@ function addSettings(command: Command, names: readonly SettingName[], texts: Par
   }
 }
 
-/** The setting of each flag, by the name under which Commander returns its value. */
-const settingOf = new Map(
-  Object.entries(settings).flatMap(([name, { flag }]: [string, Setting]) =>
-    flag === undefined ? [] : [[new Option(flag).attributeName(), name]],
-  ),
-);
+const section = (title: string, lines: readonly string[]) => ['', styleTitle(`${title}:`), ...lines].join('\n');
 
-function flagsOf(values: OptionValues): Flags {
-  const named = Object.entries(values).map(([attribute, value]) => [settingOf.get(attribute), String(value)]);
-  return Object.fromEntries(named.filter(([name]) => name !== undefined));
+/** The variables that are no flags, and what those of flags are called. */
+function environmentHelp(command: Command): string[] {
+  const secrets = Object.values(settings).filter(({ secret }: Setting) => secret);
+  const format = command.createHelp();
+  return [
+    ...secrets.map(({ variable, help }) => format.formatItem(variable, 25, help, format)),
+    '  Every flag is also a variable: --cache-seconds is AD_LIBRARY_CACHE_SECONDS.',
+  ];
+}
+
+/** By their words. */
+type Commands = Map<string, Command>;
+
+const prefix = 'ad-library-mcp: ';
+const maxProblem = 400;
+const maxOwners = 3;
+
+/** One line with our prefix, from `error: …\n(Did you mean …?)\n`. Words of the command line may hold anything. */
+function problemText(text: string, all: Commands): string {
+  const [given = '', similar] = text.trim().split(/\n(?=\(Did you mean [^\n]*\)$)/);
+  const problem = given.replace(/^error: /, '');
+  const known = knownElsewhere(problem, all);
+  const shown = known ?? [problem.slice(0, maxProblem), similar].filter(Boolean).join(' ');
+  return `${prefix}${printable(shown.replaceAll('\n', ' '))}\n`;
+}
+
+/** What to say of an unknown word or flag that is one of other commands, and of a switch that was given a value. */
+function knownElsewhere(problem: string, all: Commands): string | undefined {
+  const [, word, flag, value] = /^unknown (?:command '([\w-]+)'|option '(--[\w-]+)(=.*)?')$/s.exec(problem) ?? [];
+  const named = [...all.keys()].find((name) => name.split(' ').at(-1) === word);
+  if (named) return `${problem} (Did you mean ${named}?)`;
+  const owners = [...all].flatMap(([name, { options }]) => {
+    const option = options.find(({ long }) => long === flag);
+    return option ? [{ name, isSwitch: !option.required && !option.optional }] : [];
+  });
+  if (owners.length === 0) return undefined;
+  if (value !== undefined && owners.every(({ isSwitch }) => isSwitch)) return `${flag} takes no value`;
+  const names = owners.flatMap(({ name }) => name || []);
+  const others = names.length > maxOwners ? ', …' : '';
+  return `unknown option '${flag}' (it belongs to ${names.slice(0, maxOwners).join(', ')}${others})`;
 }

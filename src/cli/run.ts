@@ -33,7 +33,7 @@ process.exitCode = await readJob(process.argv.slice(2))
 
 /** Hosts mostly start the command without arguments, and should not wait for the parser. */
 async function readJob(argv: string[]): Promise<Job | { exit: number }> {
-  if (argv.length === 0) return { name: 'stdio', flags: {} };
+  if (argv.length === 0) return { name: 'stdio', flags: {}, words: [], options: {} };
   const { readCommand } = await import('./parse.ts');
   return readCommand(argv, version);
 }

@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { examples } from '../../src/cli/help.ts';
+import { commandLines } from '../../src/cli/parse.ts';
 import { command } from '../support/process.ts';
 import { runLine } from '../support/run-line.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -10,7 +10,9 @@ const folder = temporaryFolder();
 const run = (line: string) => runLine(line, { cwd: folder, programs: folder });
 
 /** One line of each command is run; `parse.test.ts` reads them all, and `test/replicas` runs those for a shared state. */
-const lines = new Set(Object.values(examples).flatMap(([first = '']) => (/revoke|state/.test(first) ? [] : [first])));
+const lines = new Set(
+  Object.values(commandLines).flatMap(({ examples: [first = ''] }) => (/revoke|state/.test(first) ? [] : [first])),
+);
 
 // The examples are written for the shells of Unix.
 describe.skipIf(process.platform === 'win32')('the examples in help', () => {
