@@ -52,25 +52,6 @@ describe('every answer that was paid for', () => {
     expect(pages.length).toBeGreaterThan(1);
   });
 
-  test('is there for the next process, and for one beside it', async ({ service, start }) => {
-    const files = newFolder();
-    const [first, beside] = [await start({ files }), await start({ files })];
-    const adId = (await first.call('search_ads', { limit: 1 })).data.items[0]?.id;
-    const later = (await beside.call('search_ads', { limit: 2 })).data.items[1]?.id;
-    await first.stop();
-    const next = await start({ files });
-    for (const [server, id] of [
-      [beside, adId],
-      [next, adId],
-      [next, later],
-    ] as const) {
-      const { ad, receipt } = (await server.call('get_ad', { adId: id, seen: true })).data;
-      expect(ad.id).toBe(id);
-      expect(receipt.charged).toBe(0);
-    }
-    expect(service.paid()).toBe(2);
-  });
-
   test('is there without kept answers, too', async ({ service, start }) => {
     const server = await start({ cacheSeconds: 0 });
     const adId = (await server.call('search_ads', { limit: 1 })).data.items[0]?.id;

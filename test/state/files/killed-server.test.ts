@@ -47,9 +47,3 @@ test('what a server answered before it was killed is there for the next one, unt
   await client.close();
   expect(existsSync(folder)).toBe(true);
 });
-
-test('clearing without a folder is wrong use', async () => {
-  const { code, stderr } = await run(['files', 'clear']);
-  expect(code).toBe(2);
-  expect(stderr).toContain('AD_LIBRARY_FILES (or --files) must name the folder to clear');
-});

@@ -71,10 +71,3 @@ test('what is only in memory is written when the server closes', async ({ proxy,
   await first.stop();
   expect((await (await start(config)).call('query_ads', countAds)).data.rows).toEqual([[5]]);
 });
-
-test('a key that may not ask whose it is has a dataset in memory', async ({ proxy, start }) => {
-  const server = await start({ baseUrl: proxy.baseUrl, files: join(root, `${++folders}`) });
-  proxy.status = 403;
-  await server.call('search_ads', { limit: 5 });
-  expect((await server.call('query_ads', countAds)).data.rows).toEqual([[5]]);
-});

@@ -141,21 +141,6 @@ describeEveryStore('replicas', (_, { driver }) => {
   });
 
   describe('turns', () => {
-    test('are had by one call of one replica at a time', async () => {
-      const all = (await several(3)).map((replica) => replica.turns());
-      let [running, max] = [0, 0];
-      await Promise.all(
-        Array.from({ length: 9 }, async (_, index) => {
-          const end = await (all[index % 3] as Turns).take('a question', never());
-          max = Math.max(max, ++running);
-          await new Promise((resolve) => setTimeout(resolve, 1));
-          running--;
-          end();
-        }),
-      );
-      expect(max).toBe(1);
-    });
-
     test('that one waits for in vain are busy, and take nobody with them', async () => {
       const [one, other] = (await two()).map((replica) => replica.turns()) as [Turns, Turns];
       const end = await one.take('a question', never());
@@ -229,16 +214,6 @@ describeEveryStore('replicas', (_, { driver }) => {
       });
       expect(await one.answers.get('t', name)).toBeUndefined();
       await expect.poll(() => other.answers.get('t', name), { timeout: 10_000 }).toBeUndefined();
-    });
-
-    test('are known to all, with their age, until they are no longer', async () => {
-      const [one, other] = await two();
-      const usageLimit = { isLimitReached: true, limitType: 'hourly' } as never;
-      await one.windows.set('t', { usageLimit, left: Infinity, checkedAt: 0, id: 'w' });
-      expect(await other.windows.get('t')).toMatchObject({ usageLimit, left: Infinity, id: 'w' });
-      expect(Math.abs(Date.now() - ((await other.windows.get('t'))?.checkedAt ?? 0))).toBeLessThan(5000);
-      await other.windows.set('t', undefined);
-      expect(await one.windows.get('t')).toBeUndefined();
     });
   });
 

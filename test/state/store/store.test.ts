@@ -28,20 +28,6 @@ describeEveryStore('a store', (open) => {
     expect((await one.read(key, '1')).found).toEqual({ version: '2', body: bytes('body of 2') });
   });
 
-  test('a document is removed by whoever knows its version, and one that is not there is removed already', async () => {
-    const store = await open();
-    const key = newKey();
-    const removal = { version: 'none', body: undefined, ttlMs: minute };
-    expect(await store.swap(key, '', removal)).toMatchObject({ isDone: true });
-    await store.swap(key, '', next('1'));
-    expect(await store.swap(key, '', removal)).toMatchObject({ isDone: false, found: { version: '1' } });
-    expect(await store.swap(key, '0', removal)).toMatchObject({ isDone: false, found: { version: '1' } });
-    expect(await store.swap(key, '1', removal)).toMatchObject({ isDone: true });
-    expect((await store.read(key)).found).toBeUndefined();
-    expect(await store.swap(key, '1', next('2'))).toMatchObject({ isDone: false });
-    expect(await store.swap(key, '', next('2'))).toMatchObject({ isDone: true });
-  });
-
   test('a document ends, and what comes after it begins anew', async () => {
     const store = await open();
     const key = newKey();
@@ -94,32 +80,6 @@ describeEveryStore('a store', (open) => {
       expect((await other.items(key, ['i'])).get('i')?.body.equals(body)).toBe(true);
       expect((await other.itemsSince(key, 0))?.items[0]?.body.equals(body)).toBe(true);
     }
-  });
-
-  test('an item is replaced by whoever knows its number; the others of the same call are written', async () => {
-    const [one, other] = [await open(), await open()];
-    const name = newKey();
-    const put = (store: Store, ...changes: [id: string, seq: number, body: string][]) =>
-      store.putItems(
-        name,
-        changes.map(([id, seq, body]) => ({ id, seq, body: bytes(body) })),
-        limits,
-      );
-    expect(await put(one, ['a', 0, '1'], ['b', 0, '1'])).toEqual(new Set());
-    const read = await one.items(name, ['a', 'b', 'c']);
-    expect([...read.keys()].toSorted()).toEqual(['a', 'b']);
-    const [a, b] = [read.get('a')?.seq ?? 0, read.get('b')?.seq ?? 0];
-    expect(b).toBeGreaterThan(a);
-    expect(await put(other, ['a', a, '2'], ['b', a, '2'], ['c', b, '2'], ['d', 0, '2'])).toEqual(new Set(['b', 'c']));
-    expect(await put(one, ['a', a, '3'], ['d', 0, '3'])).toEqual(new Set(['a', 'd']));
-    const now = await one.items(name, ['a', 'b', 'c', 'd']);
-    expect([...now].map(([id, { body }]) => [id, String(body)]).toSorted()).toEqual([
-      ['a', '2'],
-      ['b', '1'],
-      ['d', '2'],
-    ]);
-    expect(now.get('d')?.seq).toBeGreaterThan(now.get('a')?.seq ?? 0);
-    expect(await one.items(name, [])).toEqual(new Map());
   });
 
   test('items come in the order of their last change, in parts', async () => {
