@@ -140,8 +140,8 @@ let created = 0;
 
 /** A dataset in the memory of this process. */
 export class MemoryDataset {
-  readonly #items: Record<ItemType, ItemTable> = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id) };
-  readonly #gatherings = new GatheringTable(this.#items.ads);
+  /** What is removed first comes first. */
+  readonly #tables = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id), gathering: new GatheringTable() };
   /** Tells the versions of this object from those of one that took its place. */
   readonly #name = ++created;
   readonly #maxBytes: number;
@@ -157,12 +157,12 @@ export class MemoryDataset {
 
   /** Its estimated memory. */
   get bytes(): number {
-    const { ads, pages } = this.#items;
-    return datasetBytes + ads.bytes + pages.bytes + this.#gatherings.bytes;
+    const { ads, pages, gathering } = this.#tables;
+    return datasetBytes + ads.bytes + pages.bytes + gathering.bytes;
   }
 
   get isEmpty(): boolean {
-    return this.#items.ads.size + this.#items.pages.size + this.#gatherings.size === 0;
+    return this.bytes === datasetBytes;
   }
 
   get version(): string {
@@ -170,13 +170,14 @@ export class MemoryDataset {
   }
 
   item(type: ItemType, id: string) {
-    return this.#items[type].get(id);
+    return this.#tables[type].get(id);
   }
 
   /** Returns whether it changed anything. */
   apply(record: DatasetRecord): boolean {
     if (record.kind !== 'gathering') this.order = Math.max(this.order, record.order);
-    const isChange = record.kind === 'gathering' ? this.#gatherings.save(record) : this.#items[record.kind].add(record);
+    const isChange =
+      record.kind === 'gathering' ? this.#tables.gathering.add(record) : this.#tables[record.kind].add(record);
     if (isChange) this.#changes++;
     return isChange;
   }
@@ -184,32 +185,32 @@ export class MemoryDataset {
   /** Everything in it. */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
-      for (const { versions, ...item } of this.#items[kind].all())
+      for (const { versions, ...item } of this.#tables[kind].all())
         for (const version of [...versions, item]) yield { ...item, ...version, kind };
-    for (const step of this.#gatherings.steps()) yield { ...step, kind: 'gathering' };
+    for (const { state, adIds } of this.#tables.gathering.entries.values())
+      yield { ...state, adIds: [...adIds], kind: 'gathering' };
   }
 
   /** @param labels what is kept beside it, and what tells that from what was kept before */
   contents(labels: RecordsById = new Map(), labelsVersion = ''): DatasetContents {
-    const [{ ads, pages }, gatherings, gone] = [this.#items, this.#gatherings, this.goneElsewhere];
+    const [{ ads, pages, gathering }, gone] = [this.#tables, this.goneElsewhere];
     return {
       version: this.version,
       ...{ labels, labelsVersion },
       ads: ads.all(),
       pages: pages.all(),
-      gatherings: gatherings.all(),
+      gatherings: gathering.all(ads),
       letGo: {
         ads: ads.letGo + gone.ads,
         pages: pages.letGo + gone.pages,
-        gatherings: gatherings.letGo + gone.gatherings,
+        gatherings: gathering.letGo + gone.gatherings,
       },
     };
   }
 
   /** Removes what is not kept elsewhere any more either, without counting it. */
   remove(kind: DatasetRecord['kind'], id: string): void {
-    const isRemoved = kind === 'gathering' ? this.#gatherings.remove(id) : this.#items[kind].remove(id);
-    if (isRemoved) this.#changes++;
+    if (this.#tables[kind].remove(id)) this.#changes++;
   }
 
   /** Makes room, if it takes too much. */
@@ -219,18 +220,18 @@ export class MemoryDataset {
 
   /** Removes what came longest ago until no more than so many bytes are left. */
   shrinkTo(bytes: number): void {
-    const { ads, pages } = this.#items;
+    const { ads, pages, gathering } = this.#tables;
     if (this.bytes > bytes) for (const items of [ads, pages]) items.sort();
     while (this.bytes > bytes) {
-      if (!(ads.removeOldest() || pages.removeOldest() || this.#gatherings.removeOldest())) return;
+      if (!(ads.removeOldest() || pages.removeOldest() || gathering.removeOldest())) return;
       this.#changes++;
     }
   }
 
   /** How many ads as large as these there is room for. */
   maxAds(bytes = this.#maxBytes): number {
-    const { ads } = this.#items;
-    const each = ads.size < minAds ? typicalAdBytes : ads.bytes / ads.size;
+    const { ads } = this.#tables;
+    const each = ads.entries.size < minAds ? typicalAdBytes : ads.bytes / ads.entries.size;
     return Math.floor((usable * Math.min(bytes, this.#maxBytes)) / each);
   }
 }
@@ -271,70 +272,73 @@ const maxIdChars = 200;
 const itemBytes = 1024;
 const versionBytes = 300;
 
-/** The newest versions of ads or pages with their earlier ones. */
-class ItemTable {
-  /** By their ids as `#keyOf` writes them, roughly in the order they came. */
-  #items = new Map<string, StoredItem>();
-  readonly #keyOf: (id: string) => string;
+/** Entries by their keys, the first to go first, and what they take. */
+class Table<Entry> {
+  entries = new Map<string, Entry>();
   bytes = 0;
   letGo = 0;
+  readonly keyOf: (id: string) => string;
+  readonly #bytesOf: (entry: Entry) => number;
 
+  constructor(keyOf: (id: string) => string, bytesOf: (entry: Entry) => number) {
+    this.keyOf = keyOf;
+    this.#bytesOf = bytesOf;
+  }
+
+  get(id: string): Entry | undefined {
+    return this.entries.get(this.keyOf(id));
+  }
+
+  set(id: string, entry: Entry): void {
+    const known = this.get(id);
+    this.bytes += this.#bytesOf(entry) - (known === undefined ? 0 : this.#bytesOf(known));
+    this.entries.set(this.keyOf(id), entry);
+  }
+
+  /** False if it is not there. */
+  remove(id: string): boolean {
+    const known = this.get(id);
+    if (known !== undefined) this.bytes -= this.#bytesOf(known);
+    return this.entries.delete(this.keyOf(id));
+  }
+
+  /** False if there is nothing to remove. */
+  removeOldest(): boolean {
+    const [key] = this.entries.keys();
+    if (key === undefined) return false;
+    this.letGo++;
+    return this.remove(key);
+  }
+}
+
+/** The newest versions of ads or pages with their earlier ones, roughly in the order they came. */
+class ItemTable extends Table<StoredItem> {
   constructor(keyOf: (id: string) => string) {
-    this.#keyOf = keyOf;
-  }
-
-  get size(): number {
-    return this.#items.size;
-  }
-
-  get(id: string): StoredItem | undefined {
-    return this.#items.get(this.#keyOf(id));
+    super(keyOf, bytesOf);
   }
 
   /** The one that came longest ago first. */
   all(): StoredItem[] {
-    return [...this.#items.values()].sort(byOrder);
+    return [...this.entries.values()].sort(byOrder);
   }
 
   sort(): void {
-    this.#items = new Map(this.all().map((item) => [this.#keyOf(item.id), item]));
+    this.entries = new Map(this.all().map((item) => [this.keyOf(item.id), item]));
   }
 
   /** Takes a version in; the same one twice changes nothing. Returns whether anything changed. */
   add(record: ItemRecord): boolean {
-    const key = this.#keyOf(record.id);
-    const known = this.#items.get(key);
-    if (key === '' || key.length > maxIdChars) return false;
+    const known = this.get(record.id);
+    if (record.id === '' || record.id.length > maxIdChars) return false;
     const item = known === undefined ? firstVersion(record) : comparedWith(known, record);
     if (item === known) return false;
     if (item === undefined || item.json.length > maxItemBytes) {
       this.letGo++;
       return false;
     }
-    if (known !== undefined) this.bytes -= bytesOf(known);
-    if (item.order !== known?.order) this.#items.delete(key);
-    this.#items.set(key, item);
-    this.bytes += bytesOf(item);
+    if (item.order !== known?.order) this.remove(record.id);
+    this.set(record.id, item);
     return true;
-  }
-
-  /** False if it is not there. */
-  remove(id: string): boolean {
-    const key = this.#keyOf(id);
-    const item = this.#items.get(key);
-    if (item === undefined) return false;
-    this.#items.delete(key);
-    this.bytes -= bytesOf(item);
-    return true;
-  }
-
-  /** False if there is nothing to remove. */
-  removeOldest(): boolean {
-    for (const { id } of this.#items.values()) {
-      this.letGo++;
-      return this.remove(id);
-    }
-    return false;
   }
 }
 
@@ -359,11 +363,6 @@ interface Entry {
   bytes: number;
 }
 
-/** The ads that are kept. */
-interface KeptAds {
-  get(id: string): unknown;
-}
-
 const maxGatherings = 500;
 const maxGatheringBytes = 16 * 1024 * 1024;
 const gatheringBytes = 1024;
@@ -371,28 +370,21 @@ const gatheringBytes = 1024;
 const idBytes = 128;
 
 /** The gatherings of a dataset. Those that were read longest ago are removed when there are too many. */
-class GatheringTable {
-  /** The one that was read longest ago first. */
-  readonly #entries = new Map<string, Entry>();
-  readonly #ads: KeptAds;
-  bytes = 0;
-  letGo = 0;
-
-  constructor(ads: KeptAds) {
-    this.#ads = ads;
+class GatheringTable extends Table<Entry> {
+  constructor() {
+    super(
+      (id) => id,
+      ({ bytes }) => bytes,
+    );
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
-  /** The one that began first is first. */
-  all(): Gathering[] {
-    return [...this.#entries.values()]
+  /** The one that began first is first. @param ads those that are kept */
+  all(ads: Table<StoredItem>): Gathering[] {
+    return [...this.entries.values()]
       .sort(({ state: left }, { state: right }) => left.order - right.order || left.startedAt - right.startedAt)
       .map(({ state, adIds }) => {
         let missing = 0;
-        for (const id of adIds) if (this.#ads.get(id) === undefined) missing++;
+        for (const id of adIds) if (ads.get(id) === undefined) missing++;
         const isBelievable = state.found !== null && state.found >= Math.max(adIds.size, state.listed);
         return {
           ...state,
@@ -406,55 +398,34 @@ class GatheringTable {
   }
 
   #timeOf({ parts, gatheredAt }: GatheringState): number {
-    const times = parts.flatMap((id) => this.#entries.get(id)?.state.gatheredAt ?? []);
+    const times = parts.flatMap((id) => this.entries.get(id)?.state.gatheredAt ?? []);
     return times.length === 0 ? gatheredAt : Math.min(...times);
   }
 
-  /** What brings it back as it is, in any order. */
-  steps(): GatheringStep[] {
-    return [...this.#entries.values()].map(({ state, adIds }) => ({ ...state, adIds: [...adIds] }));
-  }
-
   /** Takes a step in, in whatever order steps come; the same one twice changes nothing. Returns whether it did. */
-  save({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
-    const known = this.#entries.get(state.id);
+  add({ adIds, kind: _, ...state }: GatheringStep & { kind: 'gathering' }): boolean {
+    const known = this.entries.get(state.id);
     const ids = new Set(known?.adIds);
     for (const id of adIds) ids.add(idKey(id));
     const newest = known === undefined || isLater(state, known.state) ? state : known.state;
     if (newest === known?.state && ids.size === known.adIds.size) return false;
     const bytes = gatheringBytes + 2 * JSON.stringify(newest).length + idBytes * ids.size;
-    this.bytes += bytes - (known?.bytes ?? 0);
-    this.#entries.set(state.id, { state: newest, adIds: ids, bytes });
+    this.set(state.id, { state: newest, adIds: ids, bytes });
     this.#keepLongest(newest);
-    while (this.#entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
+    while (this.entries.size > maxGatherings || this.bytes > maxGatheringBytes) this.removeOldest();
     return true;
   }
 
   /** What is being read is the last to be removed, with what it is a part of, and all parts of that. */
   #keepLongest({ id, parts }: GatheringState): void {
-    const wholes = [...this.#entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
+    const wholes = [...this.entries.values()].filter(({ state }) => !state.ended && state.parts.includes(id));
     const read = [...wholes.flatMap(({ state }) => [state.id, ...state.parts]), ...parts, id];
     for (const name of new Set(read)) {
-      const entry = this.#entries.get(name);
+      const entry = this.entries.get(name);
       if (entry === undefined) continue;
-      this.#entries.delete(name);
-      this.#entries.set(name, entry);
+      this.entries.delete(name);
+      this.entries.set(name, entry);
     }
-  }
-
-  /** False if it is not there. */
-  remove(id: string): boolean {
-    this.bytes -= this.#entries.get(id)?.bytes ?? 0;
-    return this.#entries.delete(id);
-  }
-
-  /** False if there is nothing to remove. */
-  removeOldest(): boolean {
-    for (const id of this.#entries.keys()) {
-      this.letGo++;
-      return this.remove(id);
-    }
-    return false;
   }
 }
 
