@@ -89,14 +89,11 @@ const escapeLength = 8;
 const mask = '***';
 /** Excludes quotes, so that masked text stays inside them. */
 const wordPattern = /[^\s"]+/g;
-/** The service's cursor inside one of ours, which encodes whatever it holds. */
-const inCursor = /@[\d+]*\.[\w-]{11}=[\w-]{16,}/g;
 
 /**
  * Masks a key in what a service sent and in what leaves, names of fields included: the whole key, half of it, cut to
- * fit, in another case, with hidden characters inside, escaped as in JSON, an address or HTML, and in base64 or
- * hexadecimal. Looks for the key once in the whole text, which may be the JSON of the value, and in each of the value's
- * texts only where the whole may hold it.
+ * fit, in another case, with hidden characters inside, escaped as in JSON, an address or HTML. Looks for the key once in
+ * the whole text, which may be the JSON of the value, and in each of the value's texts only where the whole may hold it.
  */
 export function keyMasker(key = ''): <Value>(value: Value, text?: string) => Value {
   if (key.length < minLength) return (value) => value;
@@ -149,25 +146,20 @@ function readSpellings(key: string) {
   const half = whole.slice(0, Math.max(shownLength, whole.length / 2));
   // The secret is what follows the prefix, which all keys share.
   const end = whole.slice(-Math.max(minLength, whole.length / 2));
-  const hex = Buffer.from(key.slice(0, minLength)).toString('hex');
-  const base64 = inBase64(key.slice(0, minLength));
   // One after the other: the engine skips most of a text if it looks for one of them only.
-  const parts = [start, end, hex, ...base64].map((part) => new RegExp(literal(part), 'i'));
+  const parts = [start, end].map((part) => new RegExp(literal(part), 'i'));
   const signs = [...parts, hiddenInKey, usualKey.test(key) ? escapedWord : escapes];
-  const mayHold = (text: string): boolean =>
-    signs.some((sign) => sign.test(text)) || (text.includes('@') && text.search(inCursor) >= 0);
+  const mayHold = (text: string): boolean => signs.some((sign) => sign.test(text));
   const isIn = (text: string): boolean => {
-    const spelled = spelledOut(seen(text));
-    const plain = spelled.toLowerCase();
-    if (plain.includes(end) || plain.includes(hex) || base64.some((part) => spelled.includes(part))) return true;
+    const plain = spelledOut(seen(text)).toLowerCase();
+    if (plain.includes(end)) return true;
     for (let at = plain.indexOf(start); at >= 0; at = plain.indexOf(start, at + 1)) {
       const rest = plain.slice(at, at + whole.length + escapeLength);
       if (rest.startsWith(half) || rest.includes('…')) return true;
     }
     return false;
   };
-  const holds = (text: string): boolean =>
-    text.length >= minLength && mayHold(text) && (isIn(text) || (text.match(inCursor) ?? []).map(decoded).some(isIn));
+  const holds = (text: string): boolean => text.length >= minLength && mayHold(text) && isIn(text);
   return { mayHold, holds };
 }
 
@@ -176,15 +168,6 @@ const literal = (text: string) => text.replace(/[$()*+./?[\\\]^{|}]/g, String.ra
 /** Without what stands between the characters of a key. */
 const seen = (text: string) => text.replaceAll('\u212a', 'k').replace(notSeen, '');
 const notSeen = /[^ -~…]+/g;
-
-const decoded = (cursor: string) => Buffer.from(cursor.slice(cursor.indexOf('=') + 1), 'base64url').toString('latin1');
-
-/** A text in both alphabets of base64, wherever it stands in what is encoded: without what it shares with its neighbours. */
-function inBase64(text: string): string[] {
-  const bytes = Buffer.from(text);
-  const aligned = [0, 1, 2].map((skipped) => bytes.subarray(skipped, bytes.length - ((bytes.length - skipped) % 3)));
-  return [...new Set(aligned.flatMap((part) => [part.toString('base64'), part.toString('base64url')]))];
-}
 
 function textsIn(value: unknown, texts: string[] = []): string[] {
   if (typeof value === 'string') {

@@ -253,6 +253,8 @@ const MB = 1024 * 1024;
 const partLeft = 0.75;
 /** Characters of answers that were not taken apart, of all tenants together. */
 const maxUnread = 16 * MB;
+/** How long more may come before the oldest are taken apart, so that the next call does not wait for the last. */
+const pauseMs = 50;
 const typicalAnswer = 100_000;
 const answerOverhead = 1000;
 
@@ -276,6 +278,7 @@ export class MemoryDatasets implements Datasets {
   /** In the order in which they came. */
   #unread: UnreadAnswer[] = [];
   #unreadSize = 0;
+  #makingRoom: NodeJS.Timeout | undefined;
   #bytes = 0;
   /** The highest place of all. */
   #order = 0;
@@ -320,7 +323,11 @@ export class MemoryDatasets implements Datasets {
     const size = answerOverhead + (batch.text?.length ?? typicalAnswer);
     this.#unread.push({ tenantId, batch, size });
     this.#unreadSize += size;
-    if (this.#unreadSize > maxUnread) setImmediate(() => this.#takeApart(() => this.#unreadSize > maxUnread));
+    if (this.#unreadSize <= maxUnread || this.#makingRoom) return;
+    this.#makingRoom = setTimeout(() => {
+      this.#makingRoom = undefined;
+      this.#takeApart(() => this.#unreadSize > maxUnread);
+    }, pauseMs).unref();
   }
 
   #takeApart(isDue: (answer: UnreadAnswer) => boolean): void {

@@ -31,16 +31,6 @@ export const written: Record<string, string> = {
   'at the end of a text that is cut, in percent codes': `${'word '.repeat(30)}${encodeURIComponent(key)}${'x'.repeat(9000)}`,
 };
 
-/** Ways to write it that only who knows the key can recognize. */
-export const rewritten: Record<string, string> = {
-  'in base64': Buffer.from(key).toString('base64'),
-  'in base64 for addresses': Buffer.from(key).toString('base64url'),
-  'in base64 after one letter': Buffer.from(`:${key}\n`).toString('base64'),
-  'in base64 of a header': Buffer.from(`Authorization: Bearer ${key}`).toString('base64'),
-  'in hexadecimal': Buffer.from(key).toString('hex'),
-  'in hexadecimal capitals': Buffer.from(`Bearer ${key}`).toString('hex').toUpperCase(),
-};
-
 /** What somebody reads who undoes all that can be undone, written apart from the masker. */
 export function revealed(value: unknown): string {
   let text = JSON.stringify(value);
@@ -53,12 +43,5 @@ export function revealed(value: unknown): string {
       .replace(/\\+u00([\da-f]{2})/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
       .replace(/&#(\d{2,3});?/g, (_, code) => String.fromCharCode(Number(code)))
       .replaceAll('&amp;', '&');
-  const decoded = (plain: string) =>
-    (plain.match(/[\w+/-]{12,}/g) ?? []).flatMap((word) => [
-      Buffer.from(word, 'base64').toString('latin1'),
-      Buffer.from(word, 'hex').toString('latin1'),
-    ]);
-  const once = decoded(text);
-  const all = [text, ...once, ...once.flatMap(decoded)];
-  return all.map((plain) => plain.replace(/[^a-z\d]/gi, '').toLowerCase()).join(' ');
+  return text.replace(/[^a-z\d]/gi, '').toLowerCase();
 }
