@@ -16,7 +16,7 @@ export async function serveHttp(
   ways: Pick<SignInOptions, 'openAgent'> = {},
 ): Promise<Listener> {
   const { host, port, allowedHosts, allowedOrigins, publicUrl, signInSecret } = config;
-  const log = await createStructuredLog(config.logLevel, write);
+  const log = createStructuredLog(config.logLevel, write, Date.now);
   const metrics = config.metrics ? (await import('../serve/http/metrics.ts')).createMetrics() : undefined;
   const shared = await openShared(config, log, Date.now);
   const now = shared?.now ?? Date.now;

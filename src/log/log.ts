@@ -4,19 +4,29 @@ type LogLevel = (typeof logLevels)[number];
 /** One line per event, fields after the message. */
 export type Log = Record<Exclude<LogLevel, 'silent'>, (message: string, fields?: Record<string, unknown>) => void>;
 
-/** Never pass it standard output: that belongs to the protocol. */
-export function createLog(level: LogLevel, write: (line: string) => void): Log {
-  const threshold = logLevels.indexOf(level);
-  const at =
-    (name: keyof Log) =>
-    (message: string, fields: Record<string, unknown> = {}) => {
-      if (logLevels.indexOf(name) < threshold) return;
-      const known = Object.entries(fields).filter(([, value]) => value !== undefined);
-      const details = known.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
-      write(masked(`ad-library-mcp: ${name}: ${message}${details.join('')}\n`));
-    };
+type Line = (level: keyof Log, message: string, fields: Record<string, unknown>) => string;
+
+/** Never pass it standard output: that belongs to the protocol. Anything that looks like a key is masked. */
+function logOf(level: LogLevel, write: (line: string) => void, line: Line): Log {
+  const at = (name: keyof Log): Log[keyof Log] =>
+    logLevels.indexOf(name) < logLevels.indexOf(level)
+      ? () => {}
+      : (message, fields = {}) => write(masked(`${line(name, message, fields)}\n`));
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
+
+export const createLog = (level: LogLevel, write: (line: string) => void): Log =>
+  logOf(level, write, (name, message, fields) => {
+    const known = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const details = known.map(([key, value]) => ` ${key}=${JSON.stringify(value)}`);
+    return `ad-library-mcp: ${name}: ${message}${details.join('')}`;
+  });
+
+/** One JSON object per line, for log collectors. */
+export const createStructuredLog = (level: LogLevel, write: (line: string) => void, now: () => number): Log =>
+  logOf(level, write, (name, msg, fields) =>
+    JSON.stringify({ level: name, time: new Date(now()).toISOString(), name: 'ad-library-mcp', ...fields, msg }),
+  );
 
 /** One tool call that has ended. */
 export interface CallEvent {
@@ -57,27 +67,6 @@ export const printable = (text: string): string =>
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
       .join(''),
   );
-
-/** One JSON object per line, for log collectors. Anything that looks like a key is masked. */
-export async function createStructuredLog(level: LogLevel, write: (line: string) => void): Promise<Log> {
-  // Loaded only where it is used: most processes serve one person.
-  const { default: pino } = await import('pino');
-  const logger = pino(
-    {
-      level,
-      base: { name: 'ad-library-mcp' },
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: ['key', 'apiKey', 'authorization', 'headers.authorization'],
-    },
-    { write: (line) => write(masked(line)) },
-  );
-  const at =
-    (name: keyof Log): Log[keyof Log] =>
-    (message, fields = {}) =>
-      logger[name](fields, message);
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
-}
 
 /** Anything shorter is not a secret, and may be a word in an ad. */
 const minLength = 12;
