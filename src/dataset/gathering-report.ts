@@ -79,11 +79,11 @@ export async function resultOf(gathering: Gathering, options: ResultOptions): Pr
 }
 
 async function rowsOf(ids: ReadonlySet<string>, { contents, adRows, tenantId }: ResultOptions): Promise<GatheredRows> {
-  const ads: SummaryRow[] = [];
+  const ads: AdRow[] = [];
   const places: Row<'ad_countries'>[] = [];
   for await (const part of adRows.read(tenantId, contents, { json: false, ids }))
     for (const { ad, countries } of part) {
-      ads.push(summaryRow(ad));
+      ads.push({ ...ad, ...noTexts });
       places.push(...countries);
     }
   return { ads, countries: places };
@@ -184,35 +184,11 @@ export const nextSteps: Record<StopReason, string | undefined> = {
   shutdown: 'The server is shutting down. To continue, call again with the same question.',
 };
 
-/** What a summary needs of an ad. Without its long texts, since all ads of a gathering are held at once. */
-const columns = [
-  'id',
-  'pageId',
-  'pageName',
-  'active',
-  'lastSeenAt',
-  'displayFormat',
-  'ctaType',
-  'startedMonth',
-  'landingDomain',
-  'language',
-  'daysRunning',
-  'firstLine',
-  'variant',
-  'audienceReach',
-  'adSpendMin',
-  'adSpendMax',
-  'revenueMin',
-  'revenueMax',
-] as const satisfies (keyof AdRow)[];
-
-type SummaryRow = Pick<AdRow, (typeof columns)[number]>;
-
-const summaryRow = (ad: AdRow): SummaryRow =>
-  Object.fromEntries(columns.map((column) => [column, ad[column]])) as SummaryRow;
+/** All ads of a gathering are held at once: without their long texts, which a summary does not count. */
+const noTexts = { headline: null, body: null, linkDescription: null, offerLink: null, text: null, json: null };
 
 interface GatheredRows {
-  ads: readonly SummaryRow[];
+  ads: readonly AdRow[];
   countries: readonly Row<'ad_countries'>[];
 }
 
@@ -233,7 +209,7 @@ export function summaryText(rows: GatheredRows, maxTokens = 700): string {
 type Line = string | ((share: number) => string);
 
 function linesOf({ ads, countries }: GatheredRows): Line[] {
-  const of = (label: string, column: keyof SummaryRow, max: number, show: Show, order?: Order): Line =>
+  const of = (label: string, column: keyof AdRow, max: number, show: Show, order?: Order): Line =>
     counted(
       label,
       ads.map((ad) => ad[column] as string | null),
@@ -244,7 +220,7 @@ function linesOf({ ads, countries }: GatheredRows): Line[] {
   const nowhere = ids.size - new Set(placed.map(({ id }) => id)).size;
   const places = [...placed.map(({ country }) => country), ...Array.from({ length: nowhere }, () => null)];
   const variants = ads.flatMap(({ variant }) => variant ?? []);
-  const known = (of: (ad: SummaryRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
+  const known = (of: (ad: AdRow) => number | null) => ads.filter((ad) => of(ad) !== null).length;
   const active = (state: number | null) => ads.filter((ad) => ad.active === state);
   const lastSeen = seenDays(active(null));
   return [

@@ -17,21 +17,6 @@ import {
   resolveInDns,
 } from './fetch-picture.ts';
 
-/** Pictures of ads for one caller, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
-export interface Pictures {
-  /**
-   * The picture at the address, shrunk to fit a square of `side` pixels, as JPEG; or why it is not shown. Rejects only if
-   * the signal aborts or too many pictures are waiting, never for what a host does.
-   */
-  thumbnail(address: string, options: ThumbnailOptions): Promise<Thumbnail>;
-  /** The bytes as the host sent them, once they could be decoded under the limits; or why they are not kept. */
-  original(address: string, signal: AbortSignal): Promise<Original>;
-  /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
-  sheet(tiles: readonly SheetTile[], options: SheetOptions): Promise<Sheet>;
-  /** A chart as JPEG, at most 200,000 bytes. */
-  chart(chart: Chart, signal: AbortSignal): Promise<Uint8Array>;
-}
-
 interface ThumbnailOptions {
   side: number;
   signal: AbortSignal;
@@ -63,7 +48,12 @@ interface Sheet {
   tiles: readonly { number: number; reason?: string }[];
 }
 
-interface PictureLimits extends FetchLimits, WorkerLimits {
+interface PictureLimits extends FetchLimits {
+  maxWorkers: number;
+  /** For one picture or one sheet, in milliseconds. */
+  drawMs: number;
+  /** How long a worker without work is kept. */
+  idleMs: number;
   /** Pictures that are fetched or held until they are decoded, for all tenants together and for one. */
   maxFetches: number;
   maxFetchesPerTenant: number;
@@ -110,7 +100,8 @@ export function openPictures(options: PictureOptions): OpenPictures {
     opened ??= openGuardedAgent({ hosts, resolve, resolveMs: limits.notPublicMs * 0.9 });
     return opened;
   };
-  const workers = new PictureWorkers(limits);
+  const { maxWorkers, idleMs } = limits;
+  const workers: DrawingPool = new WorkerPool({ worker, maxWorkers, idleMs, maxWaiting: 1000, of: 'pictures' });
   const parts: PictureParts = {
     fetch: (address, signal) => fetchPicture(address, { hosts, agent, own, userAgent, limits }, signal),
     fetches: new Turns({
@@ -120,12 +111,16 @@ export function openPictures(options: PictureOptions): OpenPictures {
       of: 'pictures',
     }),
     inFlight: new Map(),
-    workers,
+    draw: (request, tenantId, signal) => {
+      // An abort does not stop the thread; its turn ends when it does.
+      const turn = workers.inTurn(tenantId, signal, () => drawn(request, workers, limits.drawMs));
+      return raceAbort(turn, signal);
+    },
     cached: new TenantCache({ maxBytes: limits.maxCachedBytes, ttl: limits.cachedMs, now }),
     random,
   };
   return {
-    of: (tenantId) => new CallerPictures(tenantId, parts),
+    of: (tenantId) => new Pictures(tenantId, parts),
     close: async () => {
       await workers.close();
       await (await opened)?.destroy();
@@ -139,7 +134,11 @@ interface PictureParts {
   /** A turn lasts until the bytes of the picture are let go, so that few wait in memory for a decoder. */
   fetches: Turns;
   inFlight: Map<string, InFlight>;
-  workers: PictureWorkers;
+  draw(
+    request: DrawRequest,
+    tenantId: string,
+    signal: AbortSignal,
+  ): Promise<Drawing | { failed: keyof typeof failures }>;
   /** Of each tenant, by side and address. What could not be decoded is not tried again at once. */
   cached: TenantCache<Thumbnail>;
   random(): number;
@@ -158,7 +157,8 @@ const failures = {
   ended: 'decoding it failed',
 } as const;
 
-class CallerPictures implements Pictures {
+/** Pictures of ads for one caller, fetched under the rule of `AD_LIBRARY_MEDIA_HOSTS`. */
+export class Pictures {
   readonly #tenantId: string;
   readonly #parts: PictureParts;
 
@@ -167,6 +167,10 @@ class CallerPictures implements Pictures {
     this.#parts = parts;
   }
 
+  /**
+   * The picture at the address, shrunk to fit a square of `side` pixels, as JPEG; or why it is not shown. Rejects only if
+   * the signal aborts or too many pictures are waiting, never for what a host does.
+   */
   async thumbnail(address: string, { side, signal, timeUp = signal }: ThumbnailOptions): Promise<Thumbnail> {
     const { cached } = this.#parts;
     const name = `${side} ${address}`;
@@ -182,6 +186,7 @@ class CallerPictures implements Pictures {
     }
   }
 
+  /** One sheet of numbered pictures as JPEG. The same picture is fetched once. */
   async sheet(tiles: readonly SheetTile[], { signal, waitMs }: SheetOptions): Promise<Sheet> {
     const grid = gridOf(tiles.length);
     const drawn = await withDeadline({ signals: [signal], ms: waitMs }, (timeUp) =>
@@ -194,15 +199,17 @@ class CallerPictures implements Pictures {
       ),
     );
     const word = wordAt(this.#parts.random());
-    return { jpeg: await this.#draw({ type: 'sheet', word, grid, tiles: drawn }, signal), tiles: drawn };
+    const { jpeg } = await this.#draw({ type: 'sheet', word, grid, tiles: drawn }, signal);
+    return { jpeg, tiles: drawn };
   }
 
-  chart = (chart: Chart, signal: AbortSignal): Promise<Uint8Array> => this.#draw({ type: 'chart', chart }, signal);
+  /** A chart as JPEG, at most 200,000 bytes. */
+  chart = (chart: Chart, signal: AbortSignal): Promise<Drawing> => this.#draw({ type: 'chart', chart }, signal);
 
-  async #draw(request: DrawRequest, signal: AbortSignal): Promise<Uint8Array> {
-    const drawn = await this.#parts.workers.draw(request, { tenantId: this.#tenantId, signal });
+  async #draw(request: DrawRequest, signal: AbortSignal): Promise<Drawing> {
+    const drawn = await this.#parts.draw(request, this.#tenantId, signal);
     if ('failed' in drawn) throw new Error(`The ${request.type} could not be drawn: ${drawn.failed}.`);
-    return drawn.jpeg;
+    return drawn;
   }
 
   /** Whoever asks for the same at the same time shares one promise. The work ends early once the last of them has left. */
@@ -232,6 +239,7 @@ class CallerPictures implements Pictures {
     }
   }
 
+  /** The bytes as the host sent them, once they could be decoded under the limits; or why they are not kept. */
   async original(address: string, signal: AbortSignal): Promise<Original> {
     const decoded = await this.#decode(address, smallSide, signal);
     return 'reason' in decoded ? { reason: decoded.reason } : decoded;
@@ -247,7 +255,7 @@ class CallerPictures implements Pictures {
   }
 
   async #decode(address: string, side: number, signal: AbortSignal): Promise<Decoded> {
-    const { fetches, fetch, workers } = this.#parts;
+    const { fetches, fetch, draw } = this.#parts;
     const tenantId = this.#tenantId;
     const end = await fetches.take(tenantId, signal);
     try {
@@ -257,7 +265,7 @@ class CallerPictures implements Pictures {
       const header = readHeader(bytes);
       if ('reason' in header) return { ...header, isUnread: true };
       const { format } = header;
-      const drawn = await workers.draw({ type: 'thumbnail', format, bytes, side }, { tenantId, signal });
+      const drawn = await draw({ type: 'thumbnail', format, bytes, side }, tenantId, signal);
       return 'failed' in drawn ? { reason: failures[drawn.failed] } : { bytes, format, jpeg: drawn.jpeg };
     } finally {
       end();
@@ -282,7 +290,13 @@ export type DrawRequest =
 export type DrawnTile = { number: number; label?: string | undefined } & ({ jpeg: Uint8Array } | { reason: string });
 
 /** Undefined where the picture cannot be decoded. */
-export type DrawReply = Uint8Array | undefined;
+export type DrawReply = Drawing | undefined;
+
+export interface Drawing {
+  jpeg: Uint8Array;
+  /** Of a chart: names in letters that are not at hand stand there by their row or column. */
+  isNumbered?: boolean;
+}
 
 /** How a sheet is divided, in pixels. */
 export interface Grid {
@@ -311,78 +325,33 @@ export function gridOf(tiles: number): Grid {
   };
 }
 
-/** Short nouns that nobody takes for one another, and that hardly stand in an ad. */
-const words = `
-ACORN ALMOND ANCHOR ANVIL APRON ARCHER AVOCADO BADGER BALCONY BAMBOO BANJO BARLEY BEACON BEAVER BISON BLANKET BOULDER
-BRIDGE BUFFALO BUTTON CACTUS CAMEL CANARY CANDLE CANOE CANYON CARROT CASTLE CEDAR CELLO CHERRY CHIMNEY CIRCUS CLARINET
-CLOVER COBRA COCONUT COMET COMPASS CORAL COTTAGE CRANE CRATER CRICKET CUSTARD DAGGER DAISY DOLPHIN DONKEY DRAGON DRUM
-EAGLE EASEL ELBOW EMBER FALCON FEATHER FERRY FIDDLE FJORD FLAMINGO FLUTE FOSSIL FOUNTAIN GALAXY GARLIC GAZELLE GEYSER
-GINGER GIRAFFE GLACIER GOBLIN GONDOLA GOOSE GRANITE GUITAR HAMMER HAMSTER HARBOR HARP HAZEL HEDGEHOG HELMET HERON
-HORNET ICEBERG IGLOO ISLAND IVORY JAGUAR JASMINE JIGSAW JUNGLE KAYAK KETTLE KITTEN LADDER LAGOON LANTERN LAVENDER LEMON
-LEOPARD LILAC LIZARD LOBSTER LOCKET MAGNET MAGPIE MALLET MANGO MAPLE MARBLE MEADOW MEDAL METEOR MITTEN MONSOON MOOSE
-MUFFIN MUSEUM MUSTARD NECTAR NEEDLE NUTMEG OASIS OBELISK OCTOPUS OLIVE ONION ORCHARD ORCHID OSTRICH OTTER OYSTER PADDLE
-PANTHER PAPAYA PARROT PEACOCK PEBBLE PELICAN PENGUIN PEPPER PIANO PIGEON PILLOW PIRATE PLANET PLUM POPPY PRETZEL PUDDLE
-PUFFIN PUMPKIN PYRAMID QUARRY RABBIT RACCOON RADISH RAVEN RHUBARB RIBBON ROBIN ROOSTER SADDLE SAFFRON SALMON SCARF
-SEAGULL SHAMROCK SLEIGH SPARROW SPIDER STATUE SUNDIAL SWALLOW TEAPOT TEMPLE THIMBLE THUNDER TIGER TOUCAN TRACTOR TROMBONE
-TROUT TULIP TUNNEL TURNIP TURTLE UMBRELLA VALLEY VIOLET VIOLIN VOLCANO WAGON WALNUT WALRUS WEASEL WHISTLE WILLOW WINDMILL
-WIZARD WOMBAT YOGURT ZEBRA ZEPPELIN
-`
-  .trim()
-  .split(/\s+/);
-
-/** @param random from 0 to less than 1 */
-const wordAt = (random: number): string => words[Math.floor(random * words.length)] ?? 'LANTERN';
-
-interface WorkerLimits {
-  maxWorkers: number;
-  /** For one picture or one sheet, in milliseconds. */
-  drawMs: number;
-  /** How long a worker without work is kept. */
-  idleMs: number;
+/** A word of six letters that stands in no ad. @param random from 0 to less than 1 */
+function wordAt(random: number): string {
+  let left = random;
+  return Array.from({ length: 6 }, (_, at) => {
+    const letters = at % 2 === 0 ? 'BDFGKLMNPRSTVZ' : 'AEIOU';
+    left *= letters.length;
+    const index = Math.floor(left);
+    left -= index;
+    return letters[index];
+  }).join('');
 }
-
-interface DrawOptions {
-  tenantId: string;
-  signal: AbortSignal;
-}
-
-type Drawn = { jpeg: Uint8Array } | { failed: 'damaged' | 'slow' | 'ended' };
 
 const worker = { from: import.meta.url, source: './worker.ts', built: './picture-worker.js' };
 
 /** A few threads that decode pictures and draw sheets for all tenants, for each one at a time. */
-class PictureWorkers {
-  readonly #drawMs: number;
-  readonly #workers: WorkerPool<DrawRequest, DrawReply>;
+type DrawingPool = WorkerPool<DrawRequest, DrawReply>;
 
-  constructor({ drawMs, maxWorkers, idleMs }: WorkerLimits) {
-    this.#drawMs = drawMs;
-    this.#workers = new WorkerPool({ worker, maxWorkers, idleMs, maxWaiting: 1000, of: 'pictures' });
-  }
-
-  draw(request: DrawRequest, { tenantId, signal }: DrawOptions): Promise<Drawn> {
-    // An abort does not stop the thread; its turn ends when it does.
-    return raceAbort(
-      this.#workers.inTurn(tenantId, signal, () => this.#draw(request)),
-      signal,
-    );
-  }
-
-  close(): Promise<void> {
-    return this.#workers.close();
-  }
-
-  async #draw(request: DrawRequest): Promise<Drawn> {
-    const worker = this.#workers.take() ?? this.#workers.start(undefined);
-    try {
-      const jpeg = await worker.ask(request, { ms: this.#drawMs });
-      // What a picture that cannot be decoded leaves behind is not known.
-      if (jpeg === undefined) void worker.end();
-      return jpeg ? { jpeg } : { failed: 'damaged' };
-    } catch (error) {
-      return { failed: error instanceof WorkerLate ? 'slow' : 'ended' };
-    } finally {
-      this.#workers.rest(worker);
-    }
+async function drawn(request: DrawRequest, workers: DrawingPool, ms: number) {
+  const worker = workers.take() ?? workers.start(undefined);
+  try {
+    const drawing = await worker.ask(request, { ms });
+    // What a picture that cannot be decoded leaves behind is not known.
+    if (drawing === undefined) void worker.end();
+    return drawing ?? { failed: 'damaged' as const };
+  } catch (error) {
+    return { failed: error instanceof WorkerLate ? ('slow' as const) : ('ended' as const) };
+  } finally {
+    workers.rest(worker);
   }
 }

@@ -3,7 +3,7 @@ import type { Chart, ChartColour, ChartText } from '../charts/chart.ts';
 import { Canvas, type Colour, canDraw, drawText, linesOf, type Rect, stroke, textWidth } from '../raster/canvas.ts';
 import { decodeJpeg, decodePng, decodeWebp, encodeJpeg, type Raster } from '../raster/codecs.ts';
 import type { PictureFormat } from './fetch-picture.ts';
-import type { DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
+import type { Drawing, DrawnTile, DrawReply, DrawRequest, Grid } from './pictures.ts';
 
 /**
  * The thread in which pictures from outside are decoded: it has no environment, no standard output, little memory, and is
@@ -18,11 +18,11 @@ const decoders: Record<PictureFormat, (bytes: Uint8Array) => Promise<Raster>> = 
 const thumbnailQuality = 85;
 
 async function answer(request: DrawRequest): Promise<DrawReply> {
-  if (request.type === 'sheet') return drawSheet(request);
+  if (request.type === 'sheet') return { jpeg: await drawSheet(request) };
   if (request.type === 'chart') return drawChart(request.chart);
   const { format, bytes, side } = request;
   const raster = await decoders[format](bytes);
-  return encodeJpeg(fitted(raster, side), thumbnailQuality);
+  return { jpeg: await encodeJpeg(fitted(raster, side), thumbnailQuality) };
 }
 
 /** Never larger than it is. */
@@ -159,7 +159,8 @@ const seriesColours: readonly Colour[] = [
 const chartColour = (colour: ChartColour): Colour =>
   (typeof colour === 'number' ? seriesColours[colour] : chartColours[colour]) ?? chartColours.soft;
 
-function drawChart({ width, height, shapes }: Chart): Promise<Uint8Array> {
+async function drawChart({ width, height, shapes }: Chart): Promise<Drawing> {
+  const isNumbered = shapes.some((shape) => shape.is === 'text' && !canDraw(shape.text));
   const canvas = new Canvas(width, height);
   for (const shape of shapes) {
     const colour = chartColour(shape.colour);
@@ -167,7 +168,7 @@ function drawChart({ width, height, shapes }: Chart): Promise<Uint8Array> {
     else if (shape.is === 'line') canvas.fillPath(stroke(shape.points, shape.width), colour);
     else drawChartText(canvas, shape, colour);
   }
-  return smallEnough(canvas);
+  return { jpeg: await smallEnough(canvas), isNumbered };
 }
 
 function drawChartText(canvas: Canvas, shape: ChartText, colour: Colour): void {

@@ -52,14 +52,12 @@ export const queryAds = defineListTool({
     if (chart === undefined) return { data, text: render(shown) };
     const drawn = chartOf(chart, { columns, rows: shown });
     if ('problem' in drawn) return { data, text: `${render(shown)}\nNo chart: ${drawn.problem}.` };
-    const jpeg = await (await pictures()).chart(drawn, signal);
-    const names = drawn.shapes.some((shape) => 'instead' in shape && otherScripts.test(shape.text)) ? numbered : '';
+    const { jpeg, isNumbered } = await (await pictures()).chart(drawn, signal);
+    const names = isNumbered ? numbered : '';
     return { data, text: `${render(shown)}\nThe chart shows these rows${names}.`, attached: [jpegContent(jpeg)] };
   },
 });
 
-/** Scripts that the font of pictures does not have: it writes Latin, Greek and Cyrillic. */
-const otherScripts = /[\u0590-\u1dff\u2c00-\ufaff]/;
 const numbered = '; names in scripts that it cannot write stand there as row 1, row 2 …, in this order';
 
 interface ResultRows {
