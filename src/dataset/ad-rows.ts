@@ -33,34 +33,34 @@ export interface KnownAd {
   variant: string | null;
 }
 
-/** What an ad says, and who: it stays while others of its fields change. */
-interface Copy {
-  /** Equal for the same page and words. */
+/** What an object says of its page and its words. */
+interface Reading extends Pick<KnownAd, 'pageId' | 'pageName'> {
+  /** Equal for the same words. */
   hash: string;
-  language: string | null;
-  variant: string | null;
 }
 
-/** The ads of one page in the order they came first, and the groups that they make in this order. */
+/** The ads of one page in the order they came first, each with the hash of its words, and the groups that they make in this order. */
 interface PageVariants {
-  copies: Copy[];
+  hashes: string[];
+  variants: (string | null)[];
   index: VariantIndex;
 }
 
-interface KnownCopies {
+interface KnownAds {
   /** Of the contents that they are from. */
   version: string;
   known: ReadonlyMap<string, KnownAd>;
-  byId: ReadonlyMap<string, Copy>;
   byPage: ReadonlyMap<string | null, PageVariants>;
 }
 
 type Held = Pick<DatasetContents, 'version' | 'ads'>;
 
-/** Tenants whose copies are remembered, as many as have their tables open for SQL. */
+/** Tenants whose ads are remembered, as many as have their tables open for SQL. */
 const maxTenants = 2;
 /** Ads read at once; others get their turn in between. */
 const adsAtOnce = 50;
+/** Texts whose language is remembered: many ads say the same, and most stay as they are. */
+const maxTexts = 20_000;
 
 const decoder = new TextDecoder();
 
@@ -69,11 +69,12 @@ const decoder = new TextDecoder();
  * follow from the ads that are held and their order alone, so that every process finds the same.
  */
 export class AdRowReader {
-  readonly #copies = new LRUCache<string, KnownCopies>({ max: maxTenants });
-  /** What an object says of its page and its words, for as long as it is held. */
-  readonly #read = new WeakMap<Uint8Array, Pick<KnownAd, 'pageId' | 'pageName'> & { hash: string }>();
+  readonly #tenants = new LRUCache<string, KnownAds>({ max: maxTenants });
+  readonly #languages = new LRUCache<string, { language: string | null }>({ max: maxTexts });
+  /** For as long as the object is held. */
+  readonly #read = new WeakMap<Uint8Array, Reading>();
   readonly #turns = memoryTurns();
-  #language: Promise<DetectLanguage> | undefined;
+  #detector: Promise<DetectLanguage> | undefined;
 
   /** The rows of all ads of a dataset in parts, or of those with some ids. */
   async *read(
@@ -92,54 +93,54 @@ export class AdRowReader {
 
   /** All ads of a dataset by their ids. */
   async knownAds(tenantId: string, contents: Held): Promise<ReadonlyMap<string, KnownAd>> {
-    this.#language ??= loadLanguageDetector();
-    const detect = await this.#language;
+    this.#detector ??= loadLanguageDetector();
+    const detect = await this.#detector;
     const endTurn = await this.#turns.take(tenantId, new AbortController().signal);
     try {
-      const before = this.#copies.get(tenantId);
+      const before = this.#tenants.get(tenantId);
       if (before?.version === contents.version) return before.known;
-      const copies = await this.#copiesOf(contents, detect, before);
-      this.#copies.set(tenantId, copies);
-      return copies.known;
+      const now = await this.#readAll(contents, detect, before);
+      this.#tenants.set(tenantId, now);
+      return now.known;
     } finally {
       endTurn();
     }
   }
 
-  async #copiesOf({ version, ads }: Held, detect: DetectLanguage, before?: KnownCopies): Promise<KnownCopies> {
-    const pages = new Map<string | null, { item: StoredItem; copy: Copy }[]>();
-    const copies = new Map<string, Copy>();
-    // Many ads say the same.
-    const languages = new Map<string | null, string | null>();
-    const languageOf = (item: StoredItem) => {
-      const text = languageText(objectOf(item));
-      const language = languages.get(text) ?? detect(text);
-      languages.set(text, language);
-      return language;
-    };
+  async #readAll({ version, ads }: Held, detect: DetectLanguage, before?: KnownAds): Promise<KnownAds> {
+    const pages = new Map<string | null, { item: StoredItem; hash: string }[]>();
+    const languages = new Map<StoredItem, string | null>();
     for (const [index, item] of ads.toSorted(byArrival).entries()) {
       const { hash, pageId } = this.#reading(item);
-      const same = before?.byId.get(idKey(item.id));
-      const copy = same?.hash === hash ? same : { hash, language: languageOf(item), variant: null };
-      copies.set(idKey(item.id), copy);
+      languages.set(item, this.#languageOf(item, hash, detect));
+      const member = { item, hash: `${item.id} ${hash}` };
       const page = pages.get(pageId);
-      if (page) page.push({ item, copy });
-      else pages.set(pageId, [{ item, copy }]);
+      if (page) page.push(member);
+      else pages.set(pageId, [member]);
       if (index % adsAtOnce === 0) await setImmediate();
     }
     const byPage = new Map<string | null, PageVariants>();
-    for (const [pageId, members] of pages) byPage.set(pageId, await variantsOf(members, before?.byPage.get(pageId)));
-    const known = new Map(
-      ads.map((item): [string, KnownAd] => {
-        const { language = null, variant = null } = copies.get(idKey(item.id)) ?? {};
-        const { pageId, pageName } = this.#reading(item);
-        return [idKey(item.id), { pageId, pageName, language, variant }];
-      }),
-    );
-    return { version, known, byId: copies, byPage };
+    const variants = new Map<StoredItem, string | null>();
+    for (const [pageId, members] of pages) {
+      const page = await variantsOf(members, before?.byPage.get(pageId));
+      byPage.set(pageId, page);
+      for (const [index, { item }] of members.entries()) variants.set(item, page.variants[index] ?? null);
+    }
+    const known = ads.map((item): [string, KnownAd] => {
+      const { pageId, pageName } = this.#reading(item);
+      const [language = null, variant = null] = [languages.get(item), variants.get(item)];
+      return [idKey(item.id), { pageId, pageName, language, variant }];
+    });
+    return { version, known: new Map(known), byPage };
   }
 
-  #reading({ json, ...item }: StoredItem) {
+  #languageOf(item: StoredItem, hash: string, detect: DetectLanguage): string | null {
+    const found = this.#languages.get(hash) ?? { language: detect(languageText(objectOf(item))) };
+    this.#languages.set(hash, found);
+    return found.language;
+  }
+
+  #reading({ json }: StoredItem): Reading {
     const known = this.#read.get(json);
     if (known) return known;
     const ad = objectOf({ json });
@@ -147,7 +148,7 @@ export class AdRowReader {
     const reading = {
       pageId,
       pageName: pageNameOf(ad),
-      hash: hash('sha256', JSON.stringify([item.id, pageId, copyOf(ad)]), 'base64url'),
+      hash: hash('sha256', JSON.stringify(copyOf(ad)), 'base64url'),
     };
     this.#read.set(json, reading);
     return reading;
@@ -159,17 +160,17 @@ const byArrival = (left: StoredItem, right: StoredItem): number =>
 
 /** Goes on with the groups there are where ads were only added behind, and else makes them anew. */
 async function variantsOf(
-  members: readonly { item: StoredItem; copy: Copy }[],
+  members: readonly { item: StoredItem; hash: string }[],
   before: PageVariants | undefined,
 ): Promise<PageVariants> {
-  const isContinued = before?.copies.every((copy, index) => copy === members[index]?.copy);
-  const { copies, index } = before && isContinued ? before : { copies: [], index: new VariantIndex() };
-  for (const { item, copy } of members.slice(copies.length)) {
-    copy.variant = index.add(item.id, variantCopy(copyOf(objectOf(item))));
-    copies.push(copy);
-    if (copies.length % adsAtOnce === 0) await setImmediate();
+  const isContinued = before?.hashes.every((hash, index) => hash === members[index]?.hash);
+  const page = before && isContinued ? before : { hashes: [], variants: [], index: new VariantIndex() };
+  for (const { item, hash } of members.slice(page.hashes.length)) {
+    page.variants.push(page.index.add(item.id, variantCopy(copyOf(objectOf(item)))));
+    page.hashes.push(hash);
+    if (page.hashes.length % adsAtOnce === 0) await setImmediate();
   }
-  return { copies, index };
+  return page;
 }
 
 function rowsOf(item: StoredItem, known: KnownAd | undefined, json: boolean): AdRows {

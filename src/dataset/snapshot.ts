@@ -90,7 +90,7 @@ function* otherTables(contents: DatasetContents, json: boolean): Generator<Table
   for (const ads of partsOf(contents.ads, sizeOf))
     yield { table: 'ad_versions', rows: ads.flatMap((item) => versionRows(item, json)) };
   for (const pages of partsOf(contents.pages, sizeOf))
-    yield { table: 'pages', rows: pages.map((item) => pageRow(objectOf(item), pageFacts(item, json))) };
+    yield { table: 'pages', rows: pages.map((item) => pageRow(objectOf(item), item, jsonOf(item.json, json))) };
   yield { table: 'gatherings', rows: contents.gatherings.map((gathering) => gatheringRow(gathering, contents)) };
   const spelling = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
   for (const gathering of contents.gatherings)
@@ -113,12 +113,6 @@ const jsonOf = (bytes: Uint8Array, wanted: boolean): string => (wanted ? decoder
 const versionRows = ({ id, versions }: StoredItem, wanted: boolean): Row<'ad_versions'>[] =>
   versions.map(({ at, json }) => ({ id, gatheredAt: isoTime(at), json: jsonCell(jsonOf(json, wanted)) }));
 
-const pageFacts = ({ at, firstAt, json }: StoredItem, wanted: boolean) => ({
-  gatheredAt: at,
-  firstGatheredAt: firstAt,
-  json: jsonOf(json, wanted),
-});
-
 function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gatherings'> {
   const { id, filters, collectionId, found, adIds, charged, complete, gatheredAt } = wholeOf(gathering, contents);
   return {
@@ -133,22 +127,12 @@ function gatheringRow(gathering: Gathering, contents: DatasetContents): Row<'gat
   };
 }
 
-interface PageFacts {
-  /** Milliseconds: when this version came. */
-  gatheredAt: number;
-  /** When its first version came. */
-  firstGatheredAt?: number;
-  /** The object as it came, where its text is at hand. */
-  json?: string;
-}
-
 /** The row of a page as the API sent it, where any field may be missing or of another type. */
-export function pageRow(page: object, { gatheredAt, firstGatheredAt = gatheredAt, json }: PageFacts): PageRow {
-  const fields = page as Fields;
-  return Object.assign({ pageId: idCell(fields.pageId) ?? '' }, sentPageCells(fields), {
-    firstGatheredAt: isoTime(firstGatheredAt),
-    gatheredAt: isoTime(gatheredAt),
-    json: jsonCell(json ?? JSON.stringify(page)),
+export function pageRow(page: object, { at, firstAt }: Pick<StoredItem, 'at' | 'firstAt'>, json: string): PageRow {
+  return Object.assign({ pageId: idCell((page as Fields).pageId) ?? '' }, sentPageCells(page), {
+    firstGatheredAt: isoTime(firstAt),
+    gatheredAt: isoTime(at),
+    json: jsonCell(json),
   });
 }
 

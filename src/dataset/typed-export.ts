@@ -129,11 +129,10 @@ const groupSize = 8_000_000;
 
 async function writeParquet(columns: TypedColumn[], batches: SqlExport['rows'], write: Write): Promise<number> {
   const { ByteWriter, ParquetWriter, schemaFromColumnData } = await import('hyparquet-writer');
-  const names = uniqueNames(columns);
   const types = columns.map(({ type }) => parquetTypes[type]);
   const columnData = (rows: readonly Cell[][]) =>
-    columns.map(({ type }, index) => ({
-      name: names[index] as string,
+    columns.map(({ name, type }, index) => ({
+      name,
       type: types[index] as (typeof parquetTypes)[ColumnType],
       data: rows.map((row) => parquetCell(row[index] ?? null, type)),
       nullable: true,
@@ -181,15 +180,4 @@ function parquetCell(cell: Cell, type: ColumnType): string | number | bigint | D
   if (type === 'integer' && Number.isSafeInteger(cell)) return BigInt(cell);
   if (type === 'number' && typeof cell === 'number') return cell;
   throw invalidRequest('The statement gives other rows each time it runs. Leave out random().');
-}
-
-/** A second column of the same name gets a number. */
-function uniqueNames(columns: readonly TypedColumn[]): string[] {
-  const names = new Set<string>();
-  for (const { name } of columns) {
-    let unique = name;
-    for (let count = 2; names.has(unique); count++) unique = `${name}_${count}`;
-    names.add(unique);
-  }
-  return [...names];
 }

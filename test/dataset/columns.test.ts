@@ -90,7 +90,8 @@ test.each([
 test('a page fills every column, lists as JSON', () => {
   const row = pageRow(
     { pageId: 7, pageName: ' ', adsAmount: 3, detailsEstimated: false, countries: ['DE', '', 4, 'AT'], languages: [] },
-    { gatheredAt },
+    { at: gatheredAt, firstAt: gatheredAt },
+    '',
   );
   expect(Object.keys(row)).toEqual(columnsOf('pages'));
   expect(row).toMatchObject({ pageId: '7', pageName: null, adsAmount: 3, detailsEstimated: 0, languages: null });
@@ -114,7 +115,7 @@ test('whatever the service sends, a cell is a filled text, a finite number or nu
       }
       for (const card of cards) expect(card.body).not.toBe('');
       expect(countries.length + platforms.length).toBeLessThan(1000);
-      expect(Object.keys(pageRow(object, { gatheredAt }))).toEqual(columnsOf('pages'));
+      expect(Object.keys(pageRow(object, { at: gatheredAt, firstAt: gatheredAt }, ''))).toEqual(columnsOf('pages'));
     }),
   );
 });

@@ -366,11 +366,14 @@ export class RowReader {
   /** Names as a reader can tell them apart and trust them. */
   columns(): string[] {
     const { capi, statement } = this.#prepared;
-    const names = Array.from({ length: this.#count }, (_, index) => {
-      const name = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
-      return cellText(name, maxName) || `column ${index + 1}`;
-    });
-    return names.map((name, index) => (names.indexOf(name) === index ? name : `${name} (${index + 1})`));
+    const names = new Set<string>();
+    for (let index = 0; index < this.#count; index++) {
+      const sent = sanitizeLine(capi.sqlite3_column_name(statement, index) ?? '');
+      let name = cellText(sent, maxName) || `column ${index + 1}`;
+      while (names.has(name)) name += ` (${index + 1})`;
+      names.add(name);
+    }
+    return [...names];
   }
 
   /** Whether there is another row. */

@@ -1,10 +1,9 @@
-import { AdLibraryError } from '../../api/call.ts';
+import { AdLibraryError, invalidRequest } from '../../api/call.ts';
 import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { Turns } from '../../workers/turns.ts';
 import { type Cell, columnsOf, partsOf, type Row, type TableName } from '../tables.ts';
 import {
   type Batch,
-  checkOptions,
   explainProblem,
   type Reply,
   resultLimits,
@@ -93,7 +92,7 @@ export class SqlPool {
 
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
   async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
-    checkOptions({ sql, limit, cell });
+    checkLength(sql);
     return await this.#withTables(snapshot, signal, async (worker): Promise<SqlResult> => {
       const reply = await this.#ask(worker, { type: 'query', sql, limit, cell }, signal);
       if (reply.type !== 'result') throw new Error('The worker answered something else.');
@@ -110,7 +109,7 @@ export class SqlPool {
     { sql, signal }: Pick<SqlQuery, 'sql' | 'signal'>,
     read: (exported: SqlExport) => Promise<Result>,
   ): Promise<Result> {
-    checkOptions({ sql, limit: resultLimits.rows, cell: resultLimits.cell });
+    checkLength(sql);
     const { tenantId } = snapshot;
     const end = await this.#exports.take(tenantId, signal);
     let lent: DatabaseWorker | undefined;
@@ -241,6 +240,11 @@ export class SqlPool {
     if (reply.type !== 'batch') throw new Error('The worker answered something else.');
     return reply.batch;
   }
+}
+
+function checkLength({ length }: string): void {
+  if (length > resultLimits.sqlChars)
+    throw invalidRequest(`The SQL has ${length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
 }
 
 function withoutAnswer(cause: WorkerDied): AdLibraryError {

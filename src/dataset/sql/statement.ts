@@ -43,9 +43,7 @@ export const resultLimits = {
   /** Characters of the statement, as the contract gives them. */
   sqlChars: 20_000,
   rows: 50,
-  maxRows: 1000,
   cell: 160,
-  maxCell: 20_000,
   /** Rows past these are not counted. */
   countedRows: 100_000,
   /** Characters of all cells of a result together: rows past these are counted, not given. */
@@ -176,38 +174,13 @@ const textsOf: Record<SqlProblem['reason'], (limits: StatementLimits) => string[
 };
 
 const maxDetail = 300;
-const unknownName = /no such (?:table|column): (\S{1,100})/;
+const unknownName = /no such (?:table|column)/;
 
 /** The engine's words may quote what an advertiser wrote. */
-function detailTexts(detail: string): string[] {
-  const message = `SQLite says: ${quote(cellText(sanitizeLine(detail), maxDetail))}.`;
-  const [, name] = unknownName.exec(detail) ?? [];
-  if (name === undefined) return [message, 'Correct the SQL and call again.'];
-  return [message, ...suggestion(name), tablesText()];
-}
+const detailTexts = (detail: string): string[] => [
+  `SQLite says: ${quote(cellText(sanitizeLine(detail), maxDetail))}.`,
+  unknownName.test(detail) ? tablesText() : 'Correct the SQL and call again.',
+];
 
 const tablesText = (): string =>
   `Tables and columns: ${tableNames.map((table) => `${table}(${columnsOf(table).join(', ')})`).join('; ')}.`;
-
-/** `page_name` for pageName, `ad_country` for ad_countries is too far. A name that there is stands in the wrong place. */
-function suggestion(name: string): string[] {
-  const inLower = name.toLowerCase().replace(/^.*\.|["`[\]]/g, '');
-  const plain = (text: string) => text.toLowerCase().replace(/[^a-z]/g, '');
-  const near = [...tableNames, ...tableNames.flatMap(columnsOf)].find((known) => plain(known) === plain(inLower));
-  if (near === undefined) return [];
-  if (near.toLowerCase() !== inLower) return [`Did you mean ${near}?`];
-  const holders = tableNames.filter((table) => columnsOf(table).includes(near));
-  const isTable = holders.length === 0;
-  return [
-    isTable ? `${near} is a table: name it after FROM.` : `${near} is a column: read it FROM ${holders.join(' or ')}.`,
-  ];
-}
-
-export function checkOptions({ sql, limit, cell }: { sql: string; limit: number; cell: number }): void {
-  if (sql.length > resultLimits.sqlChars)
-    throw invalidRequest(`The SQL has ${sql.length} characters, and at most ${resultLimits.sqlChars} are allowed.`);
-  if (!Number.isInteger(limit) || limit < 1 || limit > resultLimits.maxRows)
-    throw invalidRequest(`limit must be a whole number from 1 to ${resultLimits.maxRows}.`);
-  if (!Number.isInteger(cell) || cell < 1 || cell > resultLimits.maxCell)
-    throw invalidRequest(`cell must be a whole number from 1 to ${resultLimits.maxCell}.`);
-}

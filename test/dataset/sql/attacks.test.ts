@@ -21,8 +21,7 @@ const messages: Record<Exclude<Outcome, 'answered'>, RegExp> = {
   'more than one': /^The SQL holds more than one statement, and none of them was run\./,
   nothing: /^The SQL holds no statement\./,
   stopped: /^The statement (?:was stopped after 1 seconds|needed more than 32 MB|put together a text of more than)/,
-  wrong:
-    /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns|Did you mean|\w+ is a (?:table|column):)/,
+  wrong: /^SQLite could not run the statement\. SQLite says: ".+"\. (?:Correct the SQL|Tables and columns)/,
 };
 
 const outcomeOf = async (sql: string, of: Snapshot = snapshot) => {

@@ -98,24 +98,13 @@ test('an ad with texts beyond measure spoils no statement', async () => {
 });
 
 test.each([
-  ['select page_name from ads', 'Did you mean pageName?'],
-  ['select pageName', 'pageName is a column: read it FROM ads or pages.'],
-  ['select ADS.COUNTRY from ads', 'country is a column: read it FROM ad_countries.'],
-  ['select variant from variant', 'variant is a column: read it FROM ads.'],
-  ['select ads', 'ads is a table: name it after FROM.'],
-  ['select id from AdCountries', 'Did you mean ad_countries?'],
-  ['select a.start_ed_at from ads a', 'Did you mean startedAt?'],
-  ['select colour from ads', 'labels(adId, label, value, labelledAt).'],
+  ['select colour from ads', 'ads(id, pageId, '],
+  ['select id from adverts', 'labels(adId, label, value, labelledAt).'],
   ["select json_extract('{}', body) from ads where id = 'hidden'", 'SQLite says: "bad JSON path: \'free ship'],
 ])('%s: the error says %s', async (sql, said) => {
   await expect(query(sql)).rejects.toThrow(said);
 });
 
-test.each([
-  [{ sql: `select '${'x'.repeat(20_000)}'` }, 'at most 20000 are allowed'],
-  [{ sql: 'select 1', limit: 1001 }, 'limit must be a whole number from 1 to 1000'],
-  [{ sql: 'select 1', limit: 0.5 }, 'limit must be'],
-  [{ sql: 'select 1', cell: 0 }, 'cell must be a whole number from 1 to 20000'],
-])('%o is refused without asking the engine', async (options, said) => {
-  await expect(pool.query(snapshot, options)).rejects.toThrow(said);
+test('a statement that is too long is refused without asking the engine', async () => {
+  await expect(query(`select '${'x'.repeat(20_000)}'`)).rejects.toThrow('at most 20000 are allowed');
 });
