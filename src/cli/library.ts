@@ -9,7 +9,6 @@ import {
   type DatabaseOptions,
   type ImportProgress,
   importFiles,
-  importOutcome,
   importText,
   type KeyOptions,
   keepPicturesOf,
@@ -101,8 +100,7 @@ async function importAll(
     throw readable(error);
   });
   for (const report of reports) say(`${isTerminal ? '\n' : ''}${importText(report)}\n`);
-  const { exitCode, note } = importOutcome(reports);
-  if (note) say(`ad-library-mcp: ${note}\n`);
+  const exitCode = reports.some(({ skipped }) => skipped > 0) ? 1 : 0;
   if (chosen === undefined) return exitCode;
   const folder = isFile || chosen === true ? undefined : chosen;
   return Math.max(exitCode, await pictures({ folder, maxMb, isAgain: false }, target, options));

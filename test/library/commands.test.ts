@@ -6,7 +6,6 @@ import {
   createKey,
   type ImportProgress,
   importFiles,
-  importOutcome,
   importText,
   keysText,
   listKeys,
@@ -35,9 +34,6 @@ test('imports files and standard input, tells how far it is, and what it skipped
     `${file}: 1 ad and 1 page, 1 skipped:\n  line 2: id: an ad's id is a UUID; got "x"`,
     'standard input: 1 ad and 0 pages',
   ]);
-  expect(importOutcome(reports)).toEqual({ exitCode: 1, note: expect.stringMatching(/^exit code 1: some records/) });
-  expect(importOutcome([{ ads: 0, pages: 0, skipped: 3 }])).toMatchObject({ note: 'exit code 1: nothing was stored' });
-  expect(importOutcome(reports.slice(1))).toEqual({ exitCode: 0 });
   expect(seen).toMatchObject([
     { name: file, bytes: 87, of: 87 },
     { name: 'standard input', of: undefined },
@@ -104,8 +100,8 @@ test('a served demo answers its key, and serves its pictures', async () => {
 
 test('the progress bar grows with the bytes read', () => {
   const name = 'ads.jsonl';
-  expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl  ························   0%  0.0 MB');
-  expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl  ████████████············  50%  0.5 MB');
+  expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl    0%  0.0 MB');
+  expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl   50%  0.5 MB');
   expect(progressLine({ name, bytes: 2 ** 21, of: 2 ** 20 })).toContain('100%');
   expect(progressLine({ name: 'standard input', bytes: 2 ** 20, of: undefined })).toBe('standard input  1.0 MB');
   expect(keysText([])).toContain('library key create');

@@ -2,9 +2,9 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { DatabaseInUse, type DatabaseLock, type LockOptions, lockDatabase, type Owner } from '../database/lock.ts';
 import type { ImportReport } from '../import/import.ts';
-import { type KeepOptions, type KeptPictures, keepPictures, type PicturesReport } from '../import/pictures.ts';
+import { type KeepOptions, keepPictures, type PicturesReport } from '../import/pictures.ts';
 import { demoLibrary, openLibrary } from '../open.ts';
-import type { KeyInfo, KeyOptions, Keys } from '../service/accounts.ts';
+import type { KeyInfo, KeyOptions } from '../service/accounts.ts';
 import { isSame } from '../service/request.ts';
 import type { Library, LibraryOptions, LibrarySize } from '../service/service.ts';
 
@@ -97,12 +97,12 @@ export async function importFiles(
   }: { stdin: AsyncIterable<Uint8Array>; onProgress?: (progress: ImportProgress) => void },
 ): Promise<ImportedFile[]> {
   const sizes = await Promise.all(files.map((file) => (file === '-' ? undefined : sizeOf(file))));
-  return withLibrary(target, async (library) => {
+  return withLibrary(target, async (ask) => {
     const reports: ImportedFile[] = [];
     for (const [at, file] of files.entries()) {
       const name = file === '-' ? 'standard input' : file;
       const read = counted(file, stdin, (bytes) => onProgress({ name, bytes, of: sizes[at] }));
-      reports.push({ name, ...(await library.import(read)) });
+      reports.push({ name, ...(await ask<ImportReport>('import', read)) });
     }
     return reports;
   });
@@ -113,7 +113,12 @@ export async function importFiles(
  * process or of another. @throws DatabaseInUse, or Error when a file cannot be written
  */
 export const keepPicturesOf = (target: DatabaseOptions, options: KeepOptions): Promise<PicturesReport> =>
-  withLibrary(target, ({ pictures }) => keepPictures(pictures, options));
+  withLibrary(target, (ask) =>
+    keepPictures(
+      { missing: (...given) => ask('missing', given), keep: (...given) => ask<undefined>('keep', given) },
+      options,
+    ),
+  );
 
 async function sizeOf(file: string): Promise<number> {
   const stats = await stat(file);
@@ -133,34 +138,28 @@ async function* counted(file: string, stdin: AsyncIterable<Uint8Array>, onRead: 
 
 /** `library key create`: `key` is never shown again. */
 export const createKey = (target: DatabaseOptions, options: KeyOptions): Promise<KeyInfo & { key: string }> =>
-  withLibrary(target, ({ keys }) => keys.create(options));
+  withLibrary(target, (ask) => ask('create', [options]));
 
 /** `library key list` */
-export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, ({ keys }) => keys.list());
+export const listKeys = (target: DatabaseOptions): Promise<KeyInfo[]> => withLibrary(target, (ask) => ask('list', []));
 
 /** `library key revoke KEY|ID|PREFIX` */
 export const revokeKey = (target: DatabaseOptions, keyIdOrPrefix: string): Promise<KeyInfo> =>
-  withLibrary(target, ({ keys }) => keys.revoke(keyIdOrPrefix));
+  withLibrary(target, (ask) => ask('revoke', [keyIdOrPrefix]));
 
-/** What commands do with a library: with one of this process, or over a few routes with that of another. */
-type LibraryAccess = {
-  keys: { [Method in keyof Keys]: (...given: Parameters<Keys[Method]>) => Awaitable<ReturnType<Keys[Method]>> };
-  import: Library['import'];
-  pictures: Parameters<typeof keepPictures>[0];
-};
-type Awaitable<Value> = Value | Promise<Value>;
+/** Asks a library under `/-/`, with a list of arguments or the bytes of an import. */
+type Ask = <Answer>(path: string, given: unknown[] | AsyncIterable<Uint8Array>) => Promise<Answer>;
 
-async function withLibrary<Result>(
-  target: DatabaseOptions,
-  work: (library: LibraryAccess) => Result | Promise<Result>,
-): Promise<Result> {
+/** Works with the library of this process, or with that of the process that serves the file: both are asked alike. */
+async function withLibrary<Result>(target: DatabaseOptions, work: (ask: Ask) => Promise<Result>): Promise<Result> {
   const owned = await openOwned(target).catch(async (error) => {
-    if (error instanceof DatabaseInUse && error.owner && (await isReachable(error.owner))) return error.owner;
+    if (error instanceof DatabaseInUse && error.owner?.url && (await isReachable(error.owner))) return error.owner;
     throw error;
   });
-  if (!('close' in owned)) return work(accessOver(owned));
+  if (!('close' in owned)) return work(askOver((request) => fetch(request).catch(brokenOff(owned)), owned));
   try {
-    return await work(owned.library);
+    const { library, lock } = owned;
+    return await work(askOver(withAdmin(library, lock.token), { url: 'http://library', token: lock.token }));
   } finally {
     owned.close();
   }
@@ -187,23 +186,19 @@ async function openOwned(options: OpenOptions): Promise<{ library: Library; lock
 }
 
 /**
- * Serves the library and, under `/-/`, what other commands ask of it: for whoever can read the token in the owner's
- * note, which is the user who runs the server. Arguments and answers are JSON, the source of an import is as it is.
+ * Serves the library and, under `/-/`, what commands ask of it: for whoever can read the token in the owner's note,
+ * which is the user who runs the server. Arguments and answers are JSON, the source of an import is as it is.
  */
 function withAdmin(library: Library, token: string): Library['fetch'] {
+  const { create, list, revoke } = library.keys;
+  const { missing, keep } = library.pictures;
+  const methods: Record<string, unknown> = { create, list, revoke, missing, keep };
   async function answer(request: Request, path: string): Promise<unknown> {
     if (path === 'owner') return {};
     if (path === 'import') return library.import(request.body ?? ReadableStream.from([]));
-    if (path === 'pictures/missing' || path === 'pictures/keep') {
-      const given = (await request.json()) as never[];
-      return (
-        (library.pictures[path === 'pictures/keep' ? 'keep' : 'missing'] as (...args: never[]) => unknown)(...given) ??
-        {}
-      );
-    }
-    const [, method = ''] = /^keys\/(\w+)$/.exec(path) ?? [];
-    if (!Object.hasOwn(library.keys, method)) throw new Error(`This version of the library does not know ${path}.`);
-    return library.keys[method as keyof Keys]((await request.json()) as KeyOptions & string);
+    const method = Object.hasOwn(methods, path) ? methods[path] : undefined;
+    if (typeof method !== 'function') throw new Error(`This version of the library does not know ${path}.`);
+    return method(...((await request.json()) as unknown[])) ?? {};
   }
   return async (request) => {
     const [, path] = /^\/-\/(.*)/.exec(new URL(request.url).pathname) ?? [];
@@ -218,56 +213,38 @@ function withAdmin(library: Library, token: string): Library['fetch'] {
   };
 }
 
-const askOwner = ({ url, token }: Owner, path: string, options: RequestInit = {}) =>
-  fetch(`${url}/-/${path}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
+const requestTo = ({ url, token }: Pick<Owner, 'url' | 'token'>, path: string, options: RequestInit) =>
+  new Request(`${url}/-/${path}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, ...options });
 
 const isReachable = (owner: Owner): Promise<boolean> =>
-  askOwner(owner, 'owner', { signal: AbortSignal.timeout(2_000) }).then(
+  fetch(requestTo(owner, 'owner', { signal: AbortSignal.timeout(2_000) })).then(
     ({ ok }) => ok,
     () => false,
   );
 
-/** The library of another process, found by its note. @throws Error with the message of that process */
-function accessOver(owner: Owner): LibraryAccess {
-  async function ask<Answer>(path: string, body: NonNullable<RequestInit['body']>): Promise<Answer> {
-    const response = await askOwner(owner, path, { body, duplex: 'half' }).catch((error: Error) => {
-      const reason = String(error.cause ?? error);
-      throw new Error(`Process ${owner.pid}, which serves the database at ${owner.url}, broke off: ${reason}.`);
-    });
+const brokenOff =
+  ({ pid, url }: Owner) =>
+  (error: Error): never => {
+    const reason = String(error.cause ?? error);
+    throw new Error(`Process ${pid}, which serves the database at ${url}, broke off: ${reason}.`);
+  };
+
+const askOver =
+  (send: (request: Request) => Promise<Response>, owner: Pick<Owner, 'url' | 'token'>): Ask =>
+  async <Answer>(path: string, given: unknown[] | AsyncIterable<Uint8Array>) => {
+    const body = Array.isArray(given) ? JSON.stringify(given) : ReadableStream.from(given);
+    const response = await send(requestTo(owner, path, { body, duplex: 'half' }));
     const answer = (await response.json()) as Answer & { message?: string };
     if (!response.ok) throw new Error(answer.message ?? `HTTP ${response.status}`);
     return answer;
-  }
-  return {
-    keys: {
-      create: (options = {}) => ask<KeyInfo & { key: string }>('keys/create', JSON.stringify(options)),
-      list: () => ask<KeyInfo[]>('keys/list', '{}'),
-      revoke: (key) => ask<KeyInfo>('keys/revoke', JSON.stringify(key)),
-    },
-    pictures: {
-      missing: (...given) => ask<ReturnType<KeptPictures['missing']>>('pictures/missing', JSON.stringify(given)),
-      keep: (...given) => ask<undefined>('pictures/keep', JSON.stringify(given)),
-    },
-    import: (source) => ask<ImportReport>('import', ReadableStream.from(bytesOf(source))),
   };
-}
-
-/** A request body takes bytes only. */
-async function* bytesOf(source: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const chunk of source) yield Buffer.from(chunk as Uint8Array);
-}
 
 /** The texts that the commands print, without the final line break. */
 
-const barWidth = 24;
-
 /** A progress line, which the terminal overwrites while a file is imported. */
 export function progressLine({ name, bytes, of }: ImportProgress): string {
-  const read = `${(bytes / 2 ** 20).toFixed(1)} MB`;
-  if (!of) return `${name}  ${read}`;
-  const share = Math.min(1, bytes / of);
-  const bar = '█'.repeat(Math.floor(share * barWidth)).padEnd(barWidth, '·');
-  return `${name}  ${bar} ${String(Math.floor(share * 100)).padStart(3)}%  ${read}`;
+  const share = of ? `${String(Math.floor(Math.min(1, bytes / of) * 100)).padStart(3)}%  ` : '';
+  return `${name}  ${share}${(bytes / 2 ** 20).toFixed(1)} MB`;
 }
 
 const amountOf = (amount: number, what: string) => `${amount} ${what}${amount === 1 ? '' : 's'}`;
@@ -320,17 +297,6 @@ export function picturesText({ fetched, failed, bytes, reasons, isFull }: Pictur
     ...Object.entries(reasons).map(([reason, amount]) => `    ${amount} × ${reason}`),
     ...(isFull ? ['  the folder is full; --max-mb allows it more, and the same command goes on'] : []),
   ].join('\n');
-}
-
-/** The exit code of an import; `note` explains a code other than 0. */
-export function importOutcome(files: Pick<ImportedFile, 'ads' | 'pages' | 'skipped'>[]): {
-  exitCode: number;
-  note?: string;
-} {
-  if (files.every(({ skipped }) => skipped === 0)) return { exitCode: 0 };
-  const isStored = files.some(({ ads, pages }) => ads + pages > 0);
-  const rest = isStored ? 'some records were skipped; everything else is stored' : 'nothing was stored';
-  return { exitCode: 1, note: `exit code 1: ${rest}` };
 }
 
 export function keysText(keys: KeyInfo[]): string {

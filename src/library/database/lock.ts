@@ -1,18 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  closeSync,
-  fstatSync,
-  futimesSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs';
-import { dirname } from 'node:path';
+import * as fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ApiError } from '../service/request.ts';
 
@@ -73,10 +60,7 @@ export class DatabaseLost extends ApiError {
   constructor(database: string, hasNewOwner: boolean) {
     const [code, problem] = hasNewOwner
       ? ['database_taken_over', `Another process has taken over ${database}, because this one was not seen any more.`]
-      : [
-          'database_replaced',
-          `${database} was deleted or replaced while this process used it: what is written to the open file can no longer be found. Stop the process before you move or restore its database.`,
-        ];
+      : ['database_replaced', `${database} was deleted or replaced while this process used it; stop it before that.`];
     super(503, code, `${problem} This process writes nothing more.`);
     this.hasNewOwner = hasNewOwner;
   }
@@ -99,32 +83,33 @@ export class DatabaseInUse extends Error {
  * Takes a database file for this process, or waits for it; makes the file if there is none. The clocks of different
  * machines are never compared: a note counts as abandoned after enough polls without a change.
  * @throws DatabaseInUse when the owner serves the file, or does not finish in time
- * @throws Error when the file cannot be written, or has hard links (their other names cannot be found)
+ * @throws Error when the file cannot be written
  */
 export async function lockDatabase(path: string, options: LockOptions = {}): Promise<DatabaseLock> {
   const { timing = defaultTiming, onWait } = options;
   const token = randomBytes(24).toString('hex');
   if (path === ':memory:') return { database: path, token, announce() {}, check() {}, release() {} };
-  const database = locate(path);
+  const database = located(path);
+  const note = `${database}.owner`;
   let last: string | undefined;
   let unchangedMs = 0;
   for (let waitedMs = 0, hasTakenOver = false; ; waitedMs += timing.poll) {
-    const file = createNote(database, token);
+    const file = createNote(note, token);
     if (file !== undefined) {
       // Of several processes that take over at once, the last one wins: each looks again after a longer moment than
       // lies between reading the old note and removing it.
       if (hasTakenOver) await pause(4 * timing.poll);
-      if (isNote(database, file)) return hold({ database, token, file }, options);
-      closeSync(file);
+      if (identityAt(note) === identityOf(file)) return hold(database, token, file, options);
+      fs.closeSync(file);
       hasTakenOver = false;
       continue;
     }
-    const { owner, seen } = readNote(database);
+    const { owner, seen } = readNote(note);
     unchangedMs = seen === last ? unchangedMs + timing.poll : 0;
     const state = owner && stateOf(owner);
     if (state === 'ended' || (unchangedMs >= timing.expire && state !== 'running')) {
       hasTakenOver = true;
-      rmSync(noteOf(database), { force: true });
+      fs.rmSync(note, { force: true });
       continue;
     }
     // To wait for a process that serves would be in vain.
@@ -136,33 +121,26 @@ export async function lockDatabase(path: string, options: LockOptions = {}): Pro
   }
 }
 
-interface Held {
-  database: string;
-  token: string;
-  /** The open note. */
-  file: number;
-}
-
-function hold({ database, token, file }: Held, { timing = defaultTiming, onLost }: LockOptions): DatabaseLock {
+/** @param file the open note */
+function hold(database: string, token: string, file: number, options: LockOptions): DatabaseLock {
+  const { timing = defaultTiming, onLost } = options;
+  const note = `${database}.owner`;
   // A killed process leaves the engine's own lock behind, a folder beside the database.
-  rmSync(`${database}.lock`, { recursive: true, force: true });
+  fs.rmSync(`${database}.lock`, { recursive: true, force: true });
   const watched = identityAt(database);
+  const hasNewOwner = () => identityAt(note) !== identityOf(file);
   let lost: DatabaseLost | undefined;
-  let url: string | null = null;
   let renewedAt = performance.now();
   const renew = () => {
     renewedAt = performance.now();
-    // Whole, so that it heals where anything else has written to it.
-    writeSync(file, noteText({ ...thisOwner(token), url }), 0);
     const seconds = (performance.timeOrigin + renewedAt) / 1000;
-    futimesSync(file, seconds, seconds);
+    fs.futimesSync(file, seconds, seconds);
   };
   const check = () => {
     if (lost) throw lost;
-    const hasNewOwner = !isNote(database, file);
-    if (hasNewOwner || identityAt(database) !== watched) {
+    if (hasNewOwner() || identityAt(database) !== watched) {
       clearInterval(timer);
-      lost = new DatabaseLost(database, hasNewOwner);
+      lost = new DatabaseLost(database, hasNewOwner());
       onLost?.(lost);
       throw lost;
     }
@@ -181,70 +159,50 @@ function hold({ database, token, file }: Held, { timing = defaultTiming, onLost 
     database,
     token,
     check,
-    announce(address) {
-      url = address;
-      renew();
-    },
+    announce: (url) => write(file, { ...thisOwner(token), url }),
     release() {
       clearInterval(timer);
-      if (isNote(database, file)) unlinkSync(noteOf(database));
-      closeSync(file);
+      if (!hasNewOwner()) fs.unlinkSync(note);
+      fs.closeSync(file);
     },
   };
 }
 
-const reasons: Record<string, string> = {
-  ENOENT: 'there is no such folder',
-  ENOTDIR: 'there is no such folder',
-  EISDIR: 'it is a folder',
-  EACCES: 'this user may not write it',
-  EPERM: 'this user may not write it',
-  EROFS: 'its file system is read-only',
-};
-
 /** The real path of a database file, which is made if there is none. */
-function locate(path: string): string {
+function located(path: string): string {
   try {
-    closeSync(openSync(path, 'a', 0o600));
+    fs.closeSync(fs.openSync(path, 'a', 0o600));
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
-    throw new Error(`The database ${path} cannot be written: ${reasons[code] ?? message}.`);
+    throw new Error(`The database ${path} cannot be written: ${(error as Error).message}.`);
   }
-  const database = realpathSync(path);
-  const { nlink } = statSync(database);
-  if (nlink === 1) return database;
-  throw new Error(
-    `${database} has ${nlink} names (hard links), so another process could open it under another name. Make a copy and use that.`,
-  );
+  return fs.realpathSync(path);
 }
-
-const noteOf = (database: string) => `${database}.owner`;
 
 const noteLength = 1024;
 
 /** Padded, so that a new text always overwrites all of the old one. */
-const noteText = (owner: Owner) => JSON.stringify(owner).padEnd(noteLength);
+const write = (file: number, owner: Owner) => void fs.writeSync(file, JSON.stringify(owner).padEnd(noteLength), 0);
 
 /** @returns the open note, or undefined where there is one already */
-function createNote(database: string, token: string): number | undefined {
+function createNote(note: string, token: string): number | undefined {
   let file: number | undefined;
   try {
-    file = openSync(noteOf(database), 'wx', 0o600);
-    writeSync(file, noteText(thisOwner(token)));
+    file = fs.openSync(note, 'wx', 0o600);
+    write(file, thisOwner(token));
     return file;
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === 'EEXIST') return undefined;
-    if (file !== undefined) unlinkSync(noteOf(database));
-    throw new Error(`Nothing can be written in ${dirname(database)}, where the database is kept: ${message}.`);
+    if (file !== undefined) fs.unlinkSync(note);
+    throw new Error(`Nothing can be written beside the database: ${message}.`);
   }
 }
 
 /** `owner` is undefined where the note is gone or incomplete; `seen` changes while an owner lives. */
-function readNote(database: string): { owner?: Owner | undefined; seen?: string } {
+function readNote(note: string): { owner?: Owner | undefined; seen?: string } {
   try {
-    const text = readFileSync(noteOf(database), 'utf8');
-    return { owner: ownerIn(text), seen: `${statSync(noteOf(database)).mtimeMs} ${text}` };
+    const text = fs.readFileSync(note, 'utf8');
+    return { owner: ownerIn(text), seen: `${fs.statSync(note).mtimeMs} ${text}` };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw error;
@@ -253,55 +211,46 @@ function readNote(database: string): { owner?: Owner | undefined; seen?: string 
 
 function ownerIn(text: string): Owner | undefined {
   try {
-    const { pid, started = null, host = null, token, url = null } = JSON.parse(text.slice(0, noteLength));
+    const { pid, started = null, host = null, token, url = null } = JSON.parse(text);
     return Number.isInteger(pid) && typeof token === 'string' ? { pid, started, host, token, url } : undefined;
   } catch {
     return undefined;
   }
 }
 
-export const thisOwner = (token: string): Owner => ({
-  ...{ pid: process.pid, started: startOf(process.pid), host: thisHost() },
-  ...{ token, url: null },
-});
+export const thisOwner = (token: string): Owner => ({ ...processAt(process.pid), pid: process.pid, token, url: null });
 
-/** Equal only for processes that see each other's numbers: same boot of the same kernel, same process namespace. */
-function thisHost(): string | null {
-  try {
-    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return `${boot} ${readlinkSync('/proc/self/ns/pid')}`;
-  } catch {
-    return null;
-  }
-}
-
-/** When a process started; null where there is none, or the system does not tell. */
-function startOf(pid: number): string | null {
-  try {
-    // The second field is the program's name, which may hold anything.
-    const [, fields = ''] = /\)([^)]*)$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-    const [state, ...others] = fields.trim().split(' ');
-    // A process that has ended stays listed until its parent asks for its exit code.
-    return state === 'Z' ? null : (others[18] ?? null);
-  } catch {
-    return null;
-  }
+/** Hosts are equal only for processes that see each other's numbers: same boot of the same kernel, same namespace. */
+function processAt(pid: number): Pick<Owner, 'host' | 'started'> {
+  const read = <Value>(get: () => Value) => {
+    try {
+      return get();
+    } catch {
+      return null;
+    }
+  };
+  const boot = read(() => fs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+  const namespace = read(() => fs.readlinkSync('/proc/self/ns/pid'));
+  // The second field is the program's name, which may hold anything.
+  const fields = read(() =>
+    fs
+      .readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' '),
+  );
+  // A process that has ended stays listed until its parent asks for its exit code.
+  const started = fields?.[0] === 'Z' ? null : (fields?.[19] ?? null);
+  return { host: boot && namespace && `${boot} ${namespace}`, started };
 }
 
 /** Whether the owner runs; `unknown` for processes that cannot be seen from here. */
 function stateOf({ pid, started, host }: Owner): 'running' | 'ended' | 'unknown' {
-  if (host === null || started === null || host !== thisHost()) return 'unknown';
-  return startOf(pid) === started ? 'running' : 'ended';
+  const seen = processAt(pid);
+  if (host === null || started === null || host !== seen.host) return 'unknown';
+  return seen.started === started ? 'running' : 'ended';
 }
 
-/** Whether an open file is still the note of the database. */
-function isNote(database: string, file: number): boolean {
-  const { ino, dev } = fstatSync(file, { bigint: true });
-  return identityAt(noteOf(database)) === `${dev} ${ino}`;
-}
-
-/** Which file has this name. Inode numbers are not used again while a file is open. */
-function identityAt(path: string): string | undefined {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.dev} ${found.ino}`;
-}
+/** Which file it is. Inode numbers are not used again while a file is open. */
+const identityOf = (file: number) => namesOf(fs.fstatSync(file, { bigint: true }));
+const identityAt = (path: string) => namesOf(fs.statSync(path, { bigint: true, throwIfNoEntry: false }));
+const namesOf = (stats: fs.BigIntStats | undefined) => stats && `${stats.dev} ${stats.ino}`;
