@@ -28,6 +28,7 @@ import { describedFilters, type Library } from '../library/open.ts';
 import type { Log } from '../log/log.ts';
 import { onlyForHosts } from '../serve/http/access.ts';
 import { listen as listenOn } from '../serve/http/server.ts';
+import { makeFolder } from '../state/files/file-lock.ts';
 import type { Job } from './parse.ts';
 
 export interface LibraryCommandOptions {
@@ -138,6 +139,7 @@ async function pictures(
       ...limits,
       isAgain,
       fetch: opened.fetch,
+      makeFolder,
       onProgress(progress) {
         if (!isPlanned) say(`${picturesPlan(progress.of, limits)}\n`);
         else onProgress(picturesProgress(progress));

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Pictures } from '../../pictures/pictures.ts';
 import { mediaOfCards, pictureOf } from '../../present/ad-media.ts';
@@ -112,6 +112,7 @@ export type KeepOptions = {
   maxBytes: number;
   isAgain: boolean;
   fetch: Pictures['original'];
+  makeFolder(path: string): Promise<void>;
   /** Called before anything is fetched, and after each picture. */
   onProgress(progress: PictureProgress): void;
 };
@@ -129,7 +130,7 @@ const maxReasons = 20;
  * interruption is kept; the next call goes on there.
  */
 export async function keepPictures(pictures: Noted, options: KeepOptions): Promise<PicturesReport> {
-  const { folder, maxBytes, isAgain, fetch, onProgress } = options;
+  const { folder, maxBytes, isAgain, fetch, makeFolder, onProgress } = options;
   const report: PicturesReport = { fetched: 0, failed: 0, bytes: 0, of: 0, reasons: {}, isFull: false };
   for (let after: number | null = 0; after !== null; ) {
     const { addresses, last } = await pictures.missing(after, isAgain);
@@ -137,7 +138,7 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
     after = last;
   }
   onProgress(report);
-  if (report.of > 0) await mkdir(folder, { recursive: true });
+  if (report.of > 0) await makeFolder(folder);
   const { signal } = new AbortController();
 
   async function fetchOne(address: string): Promise<FetchedPicture> {

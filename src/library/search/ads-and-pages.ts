@@ -63,11 +63,21 @@ export type RecordType<Item = unknown> = {
   measures: Measure<Item>[];
 };
 
-const flag = (value: boolean | null | undefined) => [value == null ? null : String(value)];
-
 /** Lists of texts in fields that the API does not name. */
 export const textsIn = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter((one) => typeof one === 'string');
+
+/** The tag of a field of the same name, a text or a list of texts. */
+const field = (key: string, about: string, more: Partial<Tag> = {}): Tag<Record<string, unknown>> => ({
+  ...{ key, about, ...more },
+  of: (item) => textsIn(item[key]),
+});
+
+/** The tag of a field that is true or false. */
+const flag = (key: string, about: string): Tag<Record<string, unknown>> => ({
+  ...{ key, about, boolean: true, single: true },
+  of: (item) => (typeof item[key] === 'boolean' ? [String(item[key])] : []),
+});
 
 type Parts<Item> = Pick<RecordType<Item>, 'tags' | 'measures'>;
 
@@ -113,10 +123,7 @@ function mediaKind(media: Ad['media'] = []): string | null {
 
 const cardText = (cards: Ad['cards']) =>
   (cards ?? []).flatMap((card) =>
-    ['title', 'body', 'link_description', 'linkDescription', 'description'].map((key) => {
-      const text = card[key];
-      return typeof text === 'string' ? text : null;
-    }),
+    ['title', 'body', 'link_description', 'linkDescription', 'description'].flatMap((key) => textsIn(card[key])),
   );
 
 /** `pt_BR` is found by `pt`, too. */
@@ -146,43 +153,31 @@ const range = (key: string, about: string): Measure<Record<string, unknown>> => 
 
 const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
   tags: [
-    { key: 'pageId', about: 'id of the advertiser page', single: true, opaque: true, of: (ad) => [ad.pageId] },
+    field('pageId', 'id of the advertiser page', { single: true, opaque: true }),
     {
-      key: 'advertiserExact',
-      about: 'whole name of the advertiser page',
-      note: 'whole names',
-      single: true,
+      ...{ key: 'advertiserExact', about: 'whole name of the advertiser page', note: 'whole names', single: true },
       of: (ad) => [ad.page?.pageName],
     },
-    {
-      key: 'countries',
-      about: 'countries the ad ran in, ISO 3166 codes',
-      example: ['US', 'DE'],
-      of: (ad) => ad.countries ?? [],
-    },
+    field('countries', 'countries the ad ran in, ISO 3166 codes', { example: ['US', 'DE'] }),
     {
       key: 'language',
       about: 'language of the ad, ISO 639-1 codes: as the record says it, else as its copy tells',
       example: ['en', 'ko'],
       of: (ad) => textsIn(ad.languages).flatMap(languageAndParent),
     },
-    {
-      key: 'publisherPlatform',
-      about: 'where the ad ran',
+    field('publisherPlatform', 'where the ad ran', {
       values: ['FACEBOOK', 'INSTAGRAM', 'AUDIENCE_NETWORK', 'MESSENGER', 'THREADS'],
       open: true,
-      of: (ad) => ad.publisherPlatform ?? [],
-    },
-    {
-      key: 'displayFormat',
-      about:
-        'format that the advertiser chose; mediaKind says what the media are, and a DCO, DPA or CAROUSEL ad may hold videos',
-      note: 'the format chosen, whatever the media are',
-      values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
-      open: true,
-      single: true,
-      of: (ad) => [ad.displayFormat],
-    },
+    }),
+    field(
+      'displayFormat',
+      'format that the advertiser chose; mediaKind says what the media are, and a DCO, DPA or CAROUSEL ad may hold videos',
+      {
+        note: 'the format chosen, whatever the media are',
+        values: ['IMAGE', 'VIDEO', 'CAROUSEL', 'DCO', 'DPA'],
+        ...{ open: true, single: true },
+      },
+    ),
     {
       key: 'mediaKind',
       about:
@@ -192,14 +187,10 @@ const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       single: true,
       of: (ad) => [mediaKind(ad.media)],
     },
-    {
-      key: 'ctaType',
-      about: 'call to action',
+    field('ctaType', 'call to action', {
       values: ['LEARN_MORE', 'SHOP_NOW', 'SIGN_UP', 'DOWNLOAD', 'INSTALL_MOBILE_APP', 'ORDER_NOW', 'GET_OFFER'],
-      open: true,
-      single: true,
-      of: (ad) => [ad.ctaType],
-    },
+      ...{ open: true, single: true },
+    }),
     {
       key: 'domain',
       about: 'domain the ad leads to, subdomains included',
@@ -208,20 +199,8 @@ const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
       countable: (value) => value.includes('.'),
       of: (ad) => [textsIn(ad.website?.siteDomain)[0], landingDomainOf(ad)].flatMap(domainAndParents),
     },
-    {
-      key: 'currency',
-      about: 'currency of the spend, ISO 4217 codes',
-      example: ['EUR'],
-      single: true,
-      of: (ad) => textsIn(ad.currency),
-    },
-    {
-      key: 'isStorePlatformBestSeller',
-      about: 'whether the product is a best seller of its shop',
-      boolean: true,
-      single: true,
-      of: (ad) => flag(ad.isStorePlatformBestSeller),
-    },
+    field('currency', 'currency of the spend, ISO 4217 codes', { example: ['EUR'], single: true }),
+    flag('isStorePlatformBestSeller', 'whether the product is a best seller of its shop'),
   ],
   measures: [
     date('startedAt', 'when the ad started'),
@@ -248,25 +227,17 @@ const adParts: Pick<RecordType<Ad>, 'tags' | 'measures'> = {
   ],
 };
 
-/** Further versions of the copy, as imports from the public archive keep them. */
-const archivedText = ({ headlines, bodies, linkDescriptions }: Ad) =>
-  [headlines, bodies, linkDescriptions].flatMap(textsIn);
-
 const adBylines = (ad: Ad) => textsIn(ad.bylines);
 
 const adType: RecordType<Ad> = {
   name: 'ads',
   texts: {
-    copy: (ad) => [
-      ...new Set([
-        ad.headline,
-        ad.body,
-        ad.linkDescription,
-        ad.productTitle,
-        ...cardText(ad.cards),
-        ...archivedText(ad),
-      ]),
-    ],
+    copy(ad) {
+      const own = [ad.headline, ad.body, ad.linkDescription, ad.productTitle];
+      // Further versions, as imports from the public archive keep them.
+      const versions = [ad.headlines, ad.bodies, ad.linkDescriptions].flatMap(textsIn);
+      return [...new Set([...own, ...cardText(ad.cards), ...versions])];
+    },
     advertiser: (ad) => [ad.page?.pageName],
     bylines: adBylines,
   },
@@ -292,22 +263,11 @@ const adType: RecordType<Ad> = {
 
 const pageParts: Pick<RecordType<Page>, 'tags' | 'measures'> = {
   tags: [
-    { key: 'pageId', about: 'page id', single: true, opaque: true, of: (page) => [page.pageId] },
-    { key: 'countries', about: 'countries, ISO 3166 codes', example: ['KR'], of: (page) => page.countries ?? [] },
-    { key: 'languages', about: 'languages, ISO 639 codes', example: ['ko'], of: (page) => page.languages ?? [] },
-    {
-      key: 'technologySlugs',
-      about: 'technologies of the website',
-      example: ['live-chat'],
-      of: (page) => page.technologySlugs ?? [],
-    },
-    {
-      key: 'detailsEstimated',
-      about: 'whether the details are estimates',
-      boolean: true,
-      single: true,
-      of: (page) => flag(page.detailsEstimated),
-    },
+    field('pageId', 'page id', { single: true, opaque: true }),
+    field('countries', 'countries, ISO 3166 codes', { example: ['KR'] }),
+    field('languages', 'languages, ISO 639 codes', { example: ['ko'] }),
+    field('technologySlugs', 'technologies of the website', { example: ['live-chat'] }),
+    flag('detailsEstimated', 'whether the details are estimates'),
   ],
   measures: [
     number('adsAmount', 'number of ads'),

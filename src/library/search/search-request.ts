@@ -11,20 +11,14 @@ import { isCondition, searchLimit } from './filters.ts';
 import { countsBy, searchNotes } from './notes.ts';
 import { countHits, type FilterValue, type FilterValues, findPage, type Position, type Search } from './search.ts';
 
-/** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
-type CursorState = {
+type SearchRequest = {
+  kind: ItemType;
   filters: FilterValues;
   limit: number;
   asOf: number;
-  /** Counted once, with the first page. */
-  totalHits: number;
-  after: Position;
-};
-
-type SearchRequest = Omit<CursorState, 'totalHits' | 'after'> & {
-  kind: ItemType;
   /** A key whose values are counted with the first page. */
   countBy?: string | undefined;
+  /** Counted once, with the first page. */
   totalHits?: number;
   after?: Position;
 };
@@ -37,13 +31,8 @@ const listOf = (kind: ItemType) => `search ${kind}`;
 /** Bytes of all filters: a cursor holds them, and a request holds a cursor. */
 const maxFilters = 48_000;
 
+/** What a cursor holds: everything needed to continue its search, so filters need not be sent again. */
 type Content = [limit: number, totalHits: number, ...after: Position, asOf: number, filters: FilterValues];
-
-function readCursor(cursors: Cursors, kind: ItemType, cursor: string): CursorState {
-  const [limit, totalHits, value, number, asOf, filters] = cursors.read(listOf(kind), cursor) as Content;
-  // Checked again: the cursor may be from a version with other filters.
-  return { limit, totalHits, after: [value, number], asOf, filters: readFilters(libraryFilters[kind], filters) };
-}
 
 /**
  * Reads a SearchRequest.
@@ -63,13 +52,15 @@ export function readSearch(
     return { kind, filters, limit: readLimit(limit, 'body', searchLimit), asOf: now(), countBy: by };
   }
   if (typeof cursor !== 'string') throw invalid('"cursor" takes the text that an earlier answer returned.');
-  const state = readCursor(cursors, kind, cursor);
-  if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, state.filters)) {
-    throw invalid('The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.', {
-      cursorFilters: state.filters,
-    });
+  const [before, totalHits, value, number, asOf, held] = cursors.read(listOf(kind), cursor) as Content;
+  // Checked again: the cursor may be from a version with other filters.
+  const cursorFilters = readFilters(libraryFilters[kind], held);
+  if (Object.keys(filters).length > 0 && !isDeepStrictEqual(filters, cursorFilters)) {
+    const message = 'The filters differ from those the cursor began with. Send the cursor alone, or the filters alone.';
+    throw invalid(message, { cursorFilters });
   }
-  return { ...state, kind, limit: readLimit(limit, 'body', { ...searchLimit, default: state.limit }) };
+  const page = { limit: readLimit(limit, 'body', { ...searchLimit, default: before }), totalHits };
+  return { ...page, kind, filters: cursorFilters, asOf, after: [value, number] };
 }
 
 function readCountBy(kind: ItemType, key: unknown, filters: FilterValues): string | undefined {
@@ -131,63 +122,44 @@ function readInverted(filter: SearchFilter, filters: SearchFilter[], value: unkn
   return readFilters(allowed, value, []);
 }
 
-function readValue(filter: SearchFilter, value: unknown): FilterValue {
-  switch (filter.type) {
-    case 'strings':
-      return readList(filter, value);
-    case 'boolean':
-      if (typeof value === 'boolean') return value;
-      throw wrong(filter, 'true or false', quoted(value));
-    case 'integer':
-    case 'number':
-      return readNumber(filter, value);
-    case 'date':
-      return readDate(filter, value);
-    default:
-      return readText(filter, value);
-  }
-}
-
 const isText = (value: unknown): value is string => typeof value === 'string' && value.trim() !== '';
+const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
 
-function readText(filter: SearchFilter, value: unknown): string {
-  const { maxLength = Number.POSITIVE_INFINITY } = filter;
-  if (!isText(value)) throw wrong(filter, 'a text that is not empty', quoted(value));
-  if (value.length > maxLength) throw wrong(filter, `a text of at most ${maxLength} characters`, `${value.length}`);
-  return allowed(filter, value);
+function readValue(filter: SearchFilter, value: unknown): FilterValue {
+  const { type, maxLength = Number.POSITIVE_INFINITY } = filter;
+  const expect = (isRight: boolean, expected: string, got: unknown = value) => {
+    if (!isRight) throw wrong(filter, expected, quoted(got));
+  };
+  if (type === 'strings') {
+    // A single text counts as a list of one.
+    const list: unknown[] = [value].flat();
+    expect(list.length > 0 && list.every(isText), 'a list of texts');
+    expect(list.length <= maxLength, `a list of at most ${maxLength} texts`, list.length);
+    return list.map((one) => known(filter, one as string));
+  }
+  if (type === 'boolean') expect(typeof value === 'boolean', 'true or false');
+  else if (type === 'integer' || type === 'number') {
+    const kind = type === 'integer' ? 'a whole number' : 'a number';
+    const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = filter;
+    expect(typeof value === 'number' && (type === 'number' || Number.isInteger(value)), kind);
+    expect(Number(value) >= minimum, `${kind} of at least ${minimum}`);
+    expect(Number(value) <= maximum, `${kind} of at most ${maximum}`);
+  } else if (type === 'date') {
+    const isDate = typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value));
+    expect(isDate, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)');
+  } else {
+    expect(isText(value), 'a text that is not empty');
+    expect(String(value).length <= maxLength, `a text of at most ${maxLength} characters`, String(value).length);
+    return known(filter, String(value));
+  }
+  return value as FilterValue;
 }
 
-/** A single text counts as a list of one. */
-function readList(filter: SearchFilter, value: unknown): string[] {
-  const { maxLength = Number.POSITIVE_INFINITY } = filter;
-  const list: unknown[] = [value].flat();
-  if (list.length === 0 || !list.every(isText)) throw wrong(filter, 'a list of texts', quoted(value));
-  if (list.length > maxLength) throw wrong(filter, `a list of at most ${maxLength} texts`, `${list.length}`);
-  return list.map((entry) => allowed(filter, entry));
-}
-
-function allowed(filter: SearchFilter, value: string): string {
+function known(filter: SearchFilter, value: string): string {
   if (!filter.values || filter.open) return value;
   const match = filter.values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
   if (match === undefined) throw wrong(filter, `one of ${filter.values.join(', ')}`, quoted(value));
   return match;
-}
-
-function readNumber(filter: SearchFilter, value: unknown): number {
-  const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = filter;
-  const kind = filter.type === 'integer' ? 'a whole number' : 'a number';
-  if (typeof value !== 'number' || (filter.type === 'integer' && !Number.isInteger(value)))
-    throw wrong(filter, kind, quoted(value));
-  if (value < minimum) throw wrong(filter, `${kind} of at least ${minimum}`, quoted(value));
-  if (value > maximum) throw wrong(filter, `${kind} of at most ${maximum}`, quoted(value));
-  return value;
-}
-
-const isoDate = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2}))?$/i;
-
-function readDate(filter: SearchFilter, value: unknown): string {
-  if (typeof value === 'string' && isoDate.test(value) && !Number.isNaN(Date.parse(value))) return value;
-  throw wrong(filter, 'an ISO 8601 date (2026-01-31) or date-time with its zone (2026-01-31T12:00:00Z)', quoted(value));
 }
 
 function wrong(filter: SearchFilter, expected: string, got: string) {

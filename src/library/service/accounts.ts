@@ -4,28 +4,16 @@ import { type Collection, ItemType } from '../../api/schemas.ts';
 import type { Database } from '../database/database.ts';
 import { ApiError, notFound } from './request.ts';
 
-/** Scope names of the API document (Authentication, rule 5), and `collections:write`, which is this library's choice. */
-export const scopeNames = [
-  'account:read',
-  'credits:read',
-  'collections:read',
-  'collections:write',
-  'ads:read',
-  'pages:read',
-] as const;
-export type Scope = (typeof scopeNames)[number];
-
 interface Terms {
-  scope?: Scope;
+  /** A name of the API document (Authentication, rule 5), or `collections:write`, which is this library's choice. */
+  scope?: string;
   /** Credits per call, or per started group of `perItems` items in the answer (then an empty answer is free). */
   price?: { credits: number; perItems?: number };
   /** Which credit headers its 200 carries (document, *Endpoints*). */
-  tells: { charged: boolean; remaining: boolean };
+  tells: readonly ('Charged' | 'Remaining')[];
 }
 
-const nothing = { charged: false, remaining: false };
-const charged = { charged: true, remaining: false };
-const both = { charged: true, remaining: true };
+const [nothing, charged, both] = [[], ['Charged'], ['Charged', 'Remaining']] as const;
 const perItems = { credits: 1, perItems: 10 };
 const perCall = { credits: 1 };
 
@@ -43,6 +31,8 @@ export const terms: Record<OperationName, Terms> = {
   getPage: { tells: both, scope: 'pages:read', price: perCall },
 };
 
+export const scopeNames = [...new Set(Object.values(terms).flatMap(({ scope }) => scope ?? []))];
+
 /** Defaults for the account of a new key. */
 export const plan = { planId: 'library', credits: 10_000, hourlyLimit: 1_000, dailyLimit: 5_000 };
 
@@ -53,7 +43,7 @@ export type Caller = {
   keyId: string;
   keyName: string;
   keyPrefix: string;
-  scopes: Scope[];
+  scopes: string[];
   /** Calls with the key cost nothing and meet no limits. */
   unmetered: boolean;
   userId: string;
@@ -100,18 +90,7 @@ export type KeyInfo = {
   revokedAt: number | null;
 };
 
-export type Keys = {
-  /** Returns the secret, once. @throws Error naming the option that is wrong */
-  create(options?: KeyOptions): KeyInfo & { key: string };
-  list(): KeyInfo[];
-  /** Revokes at once; revoking twice changes nothing. @throws Error when no key or more than one matches */
-  revoke(keyIdOrPrefix: string): KeyInfo;
-};
-
-export type KeyRing = Keys & {
-  /** @throws ApiError 401 when the header names no key that works */
-  authenticate(authorization: string | undefined): Caller;
-};
+export type Keys = ReturnType<typeof keysIn>;
 
 const fixedPrefix = 'svc_live_';
 /** How many characters of a key are ever shown. */
@@ -122,16 +101,12 @@ const secretBytes = 20;
 const hashOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
 type KeyRow = Omit<KeyInfo, 'scopes' | 'unmetered'> & { scopes: string; unmetered: number };
-type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> & {
-  scopes: string;
-  unmetered: number;
-  isTeamMember: number;
-  revokedAt: number | null;
-};
+type CallerRow = Omit<Caller, 'scopes' | 'unmetered' | 'isTeamMember'> &
+  Pick<KeyRow, 'scopes' | 'unmetered' | 'revokedAt'> & { isTeamMember: number };
 
 type KeyParts = { database: Database; collections: Collections; now: () => number; random: Random };
 
-export function keysIn(parts: KeyParts): KeyRing {
+export function keysIn(parts: KeyParts) {
   const { database, now, random } = parts;
   const columns = 'id, keyPrefix, name, scopes, userId, unmetered, createdAt, revokedAt';
   const list = () => database.all<KeyRow>(`SELECT ${columns} FROM keys ORDER BY createdAt, rowid`).map(toKeyInfo);
@@ -149,6 +124,7 @@ export function keysIn(parts: KeyParts): KeyRing {
     return key;
   }
 
+  /** Returns the secret, once. @throws Error naming the option that is wrong */
   function create(options: KeyOptions = {}): KeyInfo & { key: string } {
     const wrong = wrongOption(options);
     if (wrong) throw new Error(wrong);
@@ -170,21 +146,27 @@ export function keysIn(parts: KeyParts): KeyRing {
   return {
     create,
     list,
-    revoke: (keyIdOrPrefix) =>
+    /** Revokes at once; revoking twice changes nothing. @throws Error when no key or more than one matches */
+    revoke: (keyIdOrPrefix: string): KeyInfo =>
       database.transaction(() => {
         const { id } = one(keyIdOrPrefix);
         database.run('UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL', [now(), id]);
         return one(id);
       }),
-    authenticate(authorization) {
+    /** @throws ApiError 401 when the header names no key that works */
+    authenticate(authorization: string | undefined): Caller {
       const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
       const unauthorized = (code: string, message: string) => new ApiError(401, code, message);
       if (!key) throw unauthorized('missing_api_key', 'Send the API key as "Authorization: Bearer svc_live_…".');
       const row = database.get<CallerRow>(callerQuery, [hashOf(key)]);
       if (!row) throw unauthorized('invalid_api_key', 'This API key is not known here.');
       if (row.revokedAt !== null) throw unauthorized('revoked_api_key', 'This API key was revoked.');
-      const scopes = row.scopes.split(' ') as Scope[];
-      return { ...row, scopes, unmetered: row.unmetered === 1, isTeamMember: row.isTeamMember === 1 };
+      return {
+        ...row,
+        scopes: row.scopes.split(' '),
+        unmetered: row.unmetered === 1,
+        isTeamMember: row.isTeamMember === 1,
+      };
     },
   };
 }
@@ -199,7 +181,7 @@ const toKeyInfo = (row: KeyRow): KeyInfo => ({ ...row, scopes: row.scopes.split(
 export function wrongOption({ scopes = scopeNames, unmetered, subscription, ...others }: KeyOptions) {
   const { credits, hourlyLimit, dailyLimit } = others;
   const amounts = Object.entries({ credits, hourlyLimit, dailyLimit }).filter(([, value]) => value !== undefined);
-  const unknown = scopes.filter((scope) => !(scopeNames as readonly string[]).includes(scope));
+  const unknown = scopes.filter((scope) => !scopeNames.includes(scope));
   if (unknown.length > 0) return `Unknown scope ${unknown.join(', ')}. Known: ${scopeNames.join(', ')}.`;
   if (scopes.length === 0) return `A key needs at least one scope of ${scopeNames.join(', ')}.`;
   if (unmetered && (subscription === false || amounts.length > 0))
@@ -227,15 +209,10 @@ function createAccount(options: KeyOptions, { database, collections, random }: K
   return userId;
 }
 
-type CollectionRow = {
+type Derived = 'isDefault' | 'isOwner';
+type CollectionRow = { [Key in keyof Collection as Exclude<Key, Derived>]: Collection[Key] } & {
   number: number;
-  id: string;
   userId: string;
-  name: string;
-  type: string;
-  defaultType: string | null;
-  adCount: number;
-  pageCount: number;
 };
 
 const count = (kind: ItemType) =>

@@ -58,11 +58,7 @@ const json = (name: string) => ({ content: { 'application/json': { schema: ref(n
 function operation(name: OperationName): Json {
   const { tells, scope, price: { credits, perItems } = { credits: 0 } } = terms[name];
   const price = `Credits: ${credits}${perItems ? ` per started ${perItems} items in the answer` : ''}.`;
-  const headers = [
-    'Request-Id',
-    ...(tells.charged ? ['Credits-Charged'] : []),
-    ...(tells.remaining ? ['Credits-Remaining'] : []),
-  ];
+  const headers = ['Request-Id', ...tells.map((one) => `Credits-${one}`)];
   const header = { schema: { type: 'string' } };
   return {
     operationId: name,

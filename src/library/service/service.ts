@@ -7,16 +7,7 @@ import { indexMissingRecords, type Records, recordsIn } from '../database/record
 import type { ImportReport } from '../import/import.ts';
 import { type KeptPictures, picturesIn } from '../import/pictures.ts';
 import { readSearch, runSearch } from '../search/search-request.ts';
-import {
-  type Caller,
-  collectionsIn,
-  type KeyRing,
-  type Keys,
-  keysIn,
-  maxBodyBytes,
-  type Random,
-  terms,
-} from './accounts.ts';
+import { type Caller, collectionsIn, type Keys, keysIn, maxBodyBytes, type Random, terms } from './accounts.ts';
 import { meterIn } from './meter.ts';
 import { openApiDocument } from './openapi.ts';
 import {
@@ -53,7 +44,7 @@ type Bases = { app?: string; media?: string };
 export type Library = {
   /** The HTTP API. */
   fetch(request: Request): Promise<Response>;
-  keys: Keys;
+  keys: Pick<Keys, 'create' | 'list' | 'revoke'>;
   /** Loads ads and pages; see import/import.ts. */
   import(source: AsyncIterable<string | Uint8Array>): Promise<ImportReport>;
   /** Pictures of its ads that it keeps itself; see import/pictures.ts. */
@@ -74,16 +65,8 @@ const systemRandom: Random = { bytes: randomBytes, uuid: randomUUID };
  * @throws Error when the file is no library, or one of a newer version, or cannot be written
  */
 export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary> {
-  const {
-    database: path,
-    now,
-    random = systemRandom,
-    bases = {},
-    hasPages = false,
-    isDemo = false,
-    onError = () => {},
-  } = options;
-  const database = await openDatabase(path, options.checkLock);
+  const { now, random = systemRandom } = options;
+  const database = await openDatabase(options.database, options.checkLock);
   const context = contextOf(database, { now, random });
   const keys = keysIn({ ...context, random });
   try {
@@ -92,7 +75,7 @@ export async function openLibrary(options: LibraryOptions): Promise<OpenLibrary>
     database.close();
     throw error;
   }
-  const service = serviceOf({ context, keys, bases, hasPages, isDemo, requestId: random.uuid, onError });
+  const service = serviceOf({ ...options, context, keys, requestId: random.uuid });
   const sizes = 'SELECT (SELECT count(*) FROM ads) AS ads, (SELECT count(*) FROM pages) AS pages';
   return {
     fetch: async (request) => service.fetch(request),
@@ -125,16 +108,7 @@ function cursorSecret(database: Database, random: Random): string {
   return database.get<{ value: string }>("SELECT value FROM secrets WHERE name = 'cursor'")?.value ?? fresh;
 }
 
-type ServiceParts = {
-  context: ServiceContext;
-  keys: KeyRing;
-  bases: Bases;
-  hasPages: boolean;
-  isDemo: boolean;
-  requestId: () => string;
-  /** Receives unexpected errors; callers only see a 500. */
-  onError: (error: unknown) => void;
-};
+type ServiceParts = LibraryOptions & { context: ServiceContext; keys: Keys; requestId: () => string };
 
 /**
  * The HTTP API of the document as a fetch handler. The first check that fails decides the answer: path and method
@@ -201,14 +175,9 @@ function paid(name: OperationName, { body, items }: OperationResult, caller: Cal
   const { tells, price: { credits, perItems } = { credits: 0 } } = terms[name];
   const isMetered = operations[name].gated && !caller.unmetered;
   const price = isMetered ? credits * (perItems ? Math.ceil(items / perItems) : 1) : 0;
-  const remaining = isMetered ? meter.charge(caller, price) : tells.remaining && (meter.status(caller).credits ?? 0);
-  return {
-    body,
-    headers: {
-      ...(tells.charged && { 'X-Service-Credits-Charged': String(price) }),
-      ...(tells.remaining && { 'X-Service-Credits-Remaining': String(remaining) }),
-    },
-  };
+  const left = isMetered ? meter.charge(caller, price) : undefined;
+  const amount = { Charged: () => price, Remaining: () => left ?? meter.status(caller).credits ?? 0 };
+  return { body, headers: Object.fromEntries(tells.map((one) => [`X-Service-Credits-${one}`, String(amount[one]())])) };
 }
 
 /** Asked by a browser of this machine: a page has no key. A name of elsewhere may lead here, and a proxy may have asked. */
@@ -218,11 +187,7 @@ function isLocal({ url, headers }: Request): boolean {
 }
 
 /** `/`, `/ads/<id>` and `/pages/<id>`. */
-async function showPage(
-  request: Request,
-  id: string | undefined,
-  { context, bases, isDemo }: ServiceParts,
-): Promise<Response> {
+async function showPage(request: Request, id: string | undefined, { context, bases, isDemo }: ServiceParts) {
   context.database.checkLock();
   const { advertiserPage, adPage, listPage, missingPage, policy } = await import('./pages.ts');
   const { origin, pathname, searchParams } = new URL(request.url);
@@ -265,13 +230,9 @@ async function pictureOfAd(adId: string, file: string, { context: { records } }:
   return readPicture(picture);
 }
 
-function errorResponse(
-  error: unknown,
-  { requestId, onError }: ServiceParts,
-  headers: Record<string, string> = {},
-): Response {
+function errorResponse(error: unknown, { requestId, onError }: ServiceParts, headers: Record<string, string> = {}) {
   const isKnown = error instanceof ApiError;
-  if (!isKnown) onError(error);
+  if (!isKnown) onError?.(error);
   const hidden = { status: 500, code: 'internal_error', message: 'The library failed to answer; its log says why.' };
   const { status, code, message, details } = isKnown ? error : { ...hidden, details: undefined };
   const id = requestId();
@@ -359,20 +320,11 @@ function account({ userId, billingUserId, planId, isTeamMember, subscriptionStat
 
 /** Unlike in Account, plan and subscription are never null here: a missing one is `none`. */
 function identity(caller: Caller): Identity {
-  const { name, emailAddress, keyId, keyName, keyPrefix, planId, subscriptionStatus, ...rest } = caller;
-  const { userId, billingUserId, isTeamMember } = rest;
+  const { userId, billingUserId, name, emailAddress, isTeamMember, keyId, keyName, keyPrefix } = caller;
+  const [planId, subscriptionStatus] = [caller.planId ?? 'none', caller.subscriptionStatus ?? 'none'];
   return {
-    authenticated: true,
-    authSource: 'api_key',
-    user: {
-      userId,
-      billingUserId,
-      name,
-      emailAddress,
-      planId: planId ?? 'none',
-      isTeamMember,
-      subscriptionStatus: subscriptionStatus ?? 'none',
-    },
+    ...{ authenticated: true, authSource: 'api_key' },
+    user: { userId, billingUserId, name, emailAddress, planId, isTeamMember, subscriptionStatus },
     apiKey: { id: keyId, name: keyName, keyPrefix },
     oauthClientId: null,
   };
@@ -385,7 +337,7 @@ type Presenter = ReturnType<typeof presenterFor>;
  * document's placeholders `{app_url}` and `{media_url}` at the start of a text are replaced by addresses, and those of
  * pictures that are kept by where they are served.
  */
-function presenterFor({ records, pictures }: ServiceContext, origin: string, bases: Bases) {
+function presenterFor({ records, pictures }: ServiceContext, origin: string, bases: Bases | undefined) {
   const { app, media } = { app: origin, media: `${origin}/media`, ...bases };
   const inJson = (text: string) => JSON.stringify(text).slice(0, -1);
   const filled = (json: string) => json.replaceAll('"{media_url}', inJson(media)).replaceAll('"{app_url}', inJson(app));
