@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { count } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
-import { truncate } from '../present/tokens.ts';
+import { truncate, untrustedId } from '../present/tokens.ts';
 import { dayOf } from '../present/values.ts';
 import { type DatasetContents, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
@@ -210,7 +210,7 @@ function advertisersIn(
 }
 
 const viewUncovered = ({ pageId, pageName, ads, outside }: Advertiser): UncoveredView => ({
-  ...(pageId !== null && { pageId: truncate(sanitizeLine(pageId), nameTokens) }),
+  ...(pageId !== null && { pageId: untrustedId(pageId) }),
   ...(pageName !== null && { pageName: truncate(sanitizeLine(pageName), nameTokens) }),
   ads,
   outside,

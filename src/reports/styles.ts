@@ -65,7 +65,7 @@ td.date { white-space: nowrap }
 ${hues}
 .frame img { position: absolute; inset: 0; width: 100%; height: 100%; object-fit: cover }
 .initial { font-size: 52px; font-weight: 700; color: light-dark(hsl(var(--hue) 25% 62%), hsl(var(--hue) 18% 45%)) }
-.reason { position: absolute; inset: auto 10px 10px; font-size: 11.5px; line-height: 1.35; color: var(--ink); overflow-wrap: anywhere }
+.reason { position: absolute; inset: auto 10px 10px; font-size: 11.5px; line-height: 1.35; color: var(--ink); overflow-wrap: anywhere; text-wrap: balance }
 .badge { position: absolute; inset-block-start: 8px; inset-inline-start: 8px; max-width: calc(100% - 16px); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; background: rgb(20 18 16 / 0.78); color: #fff; font-size: 11.5px; font-weight: 600; border-radius: 6px; padding: 2px 7px }
 .facts { padding: 11px 13px 12px; display: grid; gap: 3px; font-size: 13px; line-height: 1.4; overflow-wrap: anywhere }
 .clamp { display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3; overflow: hidden }

@@ -45,15 +45,16 @@ test('the same rows are the same ads, a changed text is another, and an id of an
 
 test('a row that cannot be read is named with its line, and the others are stored', async ({ served }) => {
   const report = await served.load(
-    'headline,start,copies\nGood,2026-01-05,2\nDay,31/12/2025,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\n',
+    'headline,start,copies\nGood,2026-01-05,2\nDay,31/12/2025,1\nMany,2026-01-05,lots\n,2026-01-05,1\nAlso good,,\nFebruary,2026-02-30,1\n',
   );
   expect(report).toMatchObject({
     ads: 2,
-    skipped: 3,
+    skipped: 4,
     problems: [
       { line: 3, problem: 'startedAt: "31/12/2025" is no date such as 2026-01-31' },
       { line: 4, problem: 'duplicates: "lots" is no number such as 1200 or 0.5' },
       { line: 5, problem: 'neither headline nor body; an ad has words' },
+      { line: 7, problem: 'startedAt: "2026-02-30" is no date such as 2026-01-31' },
     ],
   });
 });

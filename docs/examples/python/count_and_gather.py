@@ -58,7 +58,8 @@ async def research(client: Client) -> None:
     answer = await call(client, "query_ads", sql=BY_FORMAT)  # costs nothing, as often as you like
     for row in [answer["columns"], *answer["rows"]]:
         print("  " + " | ".join(str(cell) for cell in row))
-    print(f"What this rests on: {answer.get('coverage')}")
+    partial = answer["coverage"].get("partial", [])  # gatherings that stopped before their end
+    print("The figures rest on all ads that match." if not partial else f"Not read to the end: {partial}")
 
 
 async def main(url: str) -> str | None:

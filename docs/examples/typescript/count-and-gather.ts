@@ -37,7 +37,7 @@ interface Estimate {
 interface Queried {
   columns: string[];
   rows: unknown[][];
-  coverage?: unknown;
+  coverage?: { partial?: unknown[] };
 }
 
 const [url = 'http://127.0.0.1:3000/mcp'] = process.argv.slice(2);
@@ -67,7 +67,8 @@ async function research(): Promise<void> {
 
   const { columns, rows, coverage } = await call<Queried>('query_ads', { sql: byFormat }); // free, as often as you like
   for (const row of [columns, ...rows]) console.log(`  ${row.join(' | ')}`);
-  console.log(`What this rests on: ${JSON.stringify(coverage)}`);
+  const partial = coverage?.partial; // gatherings that stopped before their end
+  console.log(partial ? `Not read to the end: ${JSON.stringify(partial)}` : 'The figures rest on all ads that match.');
 }
 
 function priceOf({ credits, atMost }: Partial<Estimate> = {}): string {

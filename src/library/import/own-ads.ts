@@ -68,8 +68,11 @@ export function adOfRow(fields: readonly string[], cells: readonly string[]): Re
 
 function fieldValue(field: string, cell: string): unknown {
   if (dates.includes(field)) {
-    const time = /^\d{4}-\d{2}-\d{2}/.test(cell) ? timeOf(cell) : undefined;
-    if (time === undefined) throw new Error(`${field}: ${quoted(cell)} is no date such as 2026-01-31`);
+    const [day = ''] = /^\d{4}-\d{2}-\d{2}/.exec(cell) ?? [];
+    const [time, dayTime] = [timeOf(cell), timeOf(day)];
+    // JavaScript reads 30 February as 2 March.
+    const isDay = dayTime !== undefined && new Date(dayTime).toISOString().startsWith(day);
+    if (time === undefined || !isDay) throw new Error(`${field}: ${quoted(cell)} is no date such as 2026-01-31`);
     return new Date(time).toISOString();
   }
   if (numbers.includes(field)) {

@@ -90,7 +90,8 @@ const hrefOf = (kind: ItemType, id: unknown): string => `/${kind}/${encodeURICom
 
 function advertiserHtml(page: Fields): string {
   const facts = [
-    isNumber(page.adsAmount) && count(page.adsAmount, 'ad'),
+    // What the record says; the library may hold fewer of them.
+    isNumber(page.adsAmount) && `${count(page.adsAmount, 'ad')} in its record`,
     isNumber(page.pageLikes) && `${numberText(page.pageLikes)} likes`,
   ];
   return `<li class="card"><div class="facts"><h3 class="clamp" dir="auto"><a href="${hrefOf('pages', page.pageId)}">${text(textOf(page.pageName, 60) ?? 'Name unknown')}</a></h3><p class="soft">${facts.filter(Boolean).join(' · ')}</p><p class="id">${text(String(page.pageId))}</p></div></li>`;
