@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { canonical } from '../api/call.ts';
 import { pageFields } from '../present/fields.ts';
 import type { Fields } from '../present/values.ts';
@@ -9,7 +8,7 @@ import { wholeOf } from './gatherings.ts';
 import { labelRows } from './labels.ts';
 import type { Snapshot, SqlExport, SqlPool, SqlQuery, TableRows } from './sql/pool.ts';
 import type { SqlResult } from './sql/statement.ts';
-import { idCell, isoTime, isWholePart, jsonCell, type PageRow, partsOf, type Row, sentCells } from './tables.ts';
+import { idCell, isoTime, jsonCell, type PageRow, type Row, sentCells } from './tables.ts';
 
 /** SQL over a tenant's dataset, as it is at one moment. */
 export interface DatasetSql {
@@ -56,18 +55,8 @@ export function snapshotOf(reader: AdRowReader, tenantId: string, contents: Data
     version: contents.version,
     labels: { version: contents.labelsVersion, rows: () => labelRows(contents) },
     async *tables({ json }): AsyncGenerator<TableRows> {
-      let rows: AdRows[] = [];
-      let size = 0;
-      for await (const part of reader.read(tenantId, contents, { json })) {
-        rows.push(...part);
-        size += part.reduce((sum, { ad }) => sum + (ad.json?.length ?? 0), 0);
-        if (!isWholePart(rows.length, size)) continue;
-        yield* adTables(rows);
-        rows = [];
-        size = 0;
-      }
-      yield* adTables(rows);
-      yield* inParts(otherTables(contents, json));
+      for await (const part of reader.read(tenantId, contents, { json })) yield* adTables(part);
+      yield* otherTables(contents, json);
     },
   };
 }
@@ -79,32 +68,22 @@ function* adTables(rows: readonly AdRows[]): Generator<TableRows> {
   yield { table: 'ad_cards', rows: rows.flatMap(({ cards }) => cards) };
 }
 
-async function* inParts(parts: Iterable<TableRows>): AsyncGenerator<TableRows> {
-  for (const part of parts) {
-    yield part;
-    await setImmediate();
-  }
-}
-
 function* otherTables(contents: DatasetContents, json: boolean): Generator<TableRows> {
-  for (const ads of partsOf(contents.ads, sizeOf))
-    yield { table: 'ad_versions', rows: ads.flatMap((item) => versionRows(item, json)) };
-  for (const pages of partsOf(contents.pages, sizeOf))
-    yield { table: 'pages', rows: pages.map((item) => pageRow(objectOf(item), item, jsonOf(item.json, json))) };
-  yield { table: 'gatherings', rows: contents.gatherings.map((gathering) => gatheringRow(gathering, contents)) };
-  const spelling = new Map(contents.ads.map(({ id }) => [idKey(id), id]));
-  for (const gathering of contents.gatherings)
-    for (const ids of partsOf(wholeOf(gathering, contents).adIds, (id) => id.length))
-      yield {
-        table: 'gathered',
-        rows: ids.map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id })),
-      };
-  for (const rows of partsOf(labelRows(contents), ({ label, value }) => label.length + (value ?? '').length))
-    yield { table: 'labels', rows };
+  const { ads, pages, gatherings } = contents;
+  yield { table: 'ad_versions', rows: each(ads, (item) => versionRows(item, json)) };
+  yield { table: 'pages', rows: each(pages, (item) => [pageRow(objectOf(item), item, jsonOf(item.json, json))]) };
+  yield { table: 'gatherings', rows: each(gatherings, (gathering) => [gatheringRow(gathering, contents)]) };
+  const spelling = new Map(ads.map(({ id }) => [idKey(id), id]));
+  const adsOf = (gathering: Gathering) =>
+    [...wholeOf(gathering, contents).adIds].map((id) => ({ gatheringId: gathering.id, adId: spelling.get(id) ?? id }));
+  yield { table: 'gathered', rows: each(gatherings, adsOf) };
+  yield { table: 'labels', rows: labelRows(contents) };
 }
 
-const sizeOf = ({ json, versions }: StoredItem): number =>
-  versions.reduce((sum, version) => sum + version.json.length, json.length);
+/** Made only when they are read: all at once would take too much memory. */
+function* each<Item, Row>(items: Iterable<Item>, rowsOf: (item: Item) => readonly Row[]): Generator<Row> {
+  for (const item of items) yield* rowsOf(item);
+}
 
 const decoder = new TextDecoder();
 

@@ -161,25 +161,3 @@ type SentCells<Fields> = {
 };
 
 const cellsOf = { text: textCell, date: dateCell, number: numberCell, flag: flagCell, words: listCell, id: idCell };
-
-/** Rows that are handed on at once. */
-const partRows = 500;
-/** Characters or bytes after which a part ends, however few rows are in it. */
-const partSize = 4_000_000;
-
-export const isWholePart = (rows: number, size: number): boolean => rows >= partRows || size >= partSize;
-
-/** Items in order, in parts that are neither long nor large. */
-export function* partsOf<Item>(items: Iterable<Item>, sizeOf: (item: Item) => number): Generator<Item[]> {
-  let part: Item[] = [];
-  let size = 0;
-  for (const item of items) {
-    part.push(item);
-    size += sizeOf(item);
-    if (!isWholePart(part.length, size)) continue;
-    yield part;
-    part = [];
-    size = 0;
-  }
-  if (part.length > 0) yield part;
-}

@@ -1,18 +1,17 @@
 import { AdLibraryError, invalidRequest } from '../../api/call.ts';
 import { type PooledWorker, WorkerDied, WorkerLate, WorkerPool } from '../../workers/pool.ts';
 import { Turns } from '../../workers/turns.ts';
-import { type Cell, columnsOf, partsOf, type Row, type TableName } from '../tables.ts';
+import { type Cell, columnsOf, type Row, type TableName } from '../tables.ts';
 import {
   type Batch,
   explainProblem,
-  type Reply,
   resultLimits,
   SqlFailure,
   type SqlResult,
   type StatementLimits,
   statementLimits,
-  type WorkerRequest,
 } from './statement.ts';
+import type { CallOf, Reply, ResultOf, SqlCall } from './worker.ts';
 
 /** What a tenant has at one moment. Two of the same tenant and version hold the same rows. */
 export interface Snapshot {
@@ -28,7 +27,7 @@ export interface Snapshot {
 }
 
 /** Rows of one table; a table may come in several parts. */
-export type TableRows = { [Table in TableName]: { table: Table; rows: readonly Row<Table>[] } }[TableName];
+export type TableRows = { [Table in TableName]: { table: Table; rows: Iterable<Row<Table>> } }[TableName];
 
 export interface SqlQuery {
   sql: string;
@@ -64,7 +63,7 @@ interface Tables {
   json: boolean;
 }
 
-type DatabaseWorker = PooledWorker<WorkerRequest, Reply, Tables>;
+type DatabaseWorker = PooledWorker<SqlCall, Reply, Tables>;
 
 const worker = { from: import.meta.url, source: './worker.ts', built: './sql-worker.js' };
 
@@ -78,7 +77,7 @@ const loadMs = 20_000;
 export class SqlPool {
   readonly #limits: StatementLimits;
   readonly #graceMs: number;
-  readonly #workers: WorkerPool<WorkerRequest, Reply, Tables>;
+  readonly #workers: WorkerPool<SqlCall, Reply, Tables>;
   /** Exports under way, each with a worker of its own. */
   readonly #exports: Turns;
 
@@ -93,10 +92,8 @@ export class SqlPool {
   /** @throws AdLibraryError that says what was wrong and what to do; the signal's reason when that aborts. */
   async query(snapshot: Snapshot, { sql, limit = resultLimits.rows, cell = resultLimits.cell, signal }: SqlQuery) {
     checkLength(sql);
-    return await this.#withTables(snapshot, signal, async (worker): Promise<SqlResult> => {
-      const reply = await this.#ask(worker, { type: 'query', sql, limit, cell }, signal);
-      if (reply.type !== 'result') throw new Error('The worker answered something else.');
-      return reply.result;
+    return await this.#withTables(snapshot, signal, (worker): Promise<SqlResult> => {
+      return this.#ask(worker, ['query', sql, { limit, cell }], signal);
     });
   }
 
@@ -115,14 +112,14 @@ export class SqlPool {
     let lent: DatabaseWorker | undefined;
     try {
       const first = await this.#withTables(snapshot, signal, async (worker) => {
-        const batch = await this.#askBatch(worker, { type: 'export', sql }, signal);
+        const batch = await this.#ask(worker, ['export', sql], signal);
         this.#workers.lend(worker);
         lent = worker;
         return batch;
       });
       return await read({ columns: first.columns, rows: this.#batches(tenantId, lent, first, signal) });
     } finally {
-      if (lent?.isAlive) await this.#ask(lent, { type: 'close' }).catch(() => lent?.end());
+      if (lent?.isAlive) await this.#ask(lent, ['close']).catch(() => lent?.end());
       if (lent) this.#workers.takeBack(lent);
       end();
     }
@@ -132,7 +129,7 @@ export class SqlPool {
     let batch = first;
     yield batch.rows;
     while (worker && !batch.done) {
-      batch = await this.#inTurn(tenantId, signal, () => this.#askBatch(worker, { type: 'next' }, signal));
+      batch = await this.#inTurn(tenantId, signal, () => this.#ask(worker, ['next'], signal));
       yield batch.rows;
     }
   }
@@ -186,14 +183,14 @@ export class SqlPool {
     try {
       // The worker loads one part while the next is made.
       let loaded = Promise.resolve();
-      for await (const part of snapshot.tables({ json })) {
+      for await (const [table, rows] of partsOf(snapshot, json)) {
         await loaded;
-        loaded = this.#load(worker, part, { json, signal });
+        loaded = this.#ask(worker, ['load', table, rows], signal, loadMs);
         // Avoids an unhandled rejection; the next await throws it.
         loaded.catch(() => {});
       }
       await loaded;
-      await this.#ask(worker, { type: 'seal', json }, signal, loadMs);
+      await this.#ask(worker, ['seal', json], signal, loadMs);
     } catch (error) {
       await worker.end();
       throw error;
@@ -204,12 +201,7 @@ export class SqlPool {
   async #relabelled(worker: DatabaseWorker, labels: Snapshot['labels'], signal: AbortSignal | undefined) {
     if (labels === undefined || labels.version === worker.held.labels) return worker;
     try {
-      await this.#ask(
-        worker,
-        { type: 'relabel', rows: [...cellsOf(labels.rows(), columnsOf('labels'))] },
-        signal,
-        loadMs,
-      );
+      await this.#ask(worker, ['relabel', [...cellsOf(labels.rows(), columnsOf('labels'))]], signal, loadMs);
     } catch (error) {
       await worker.end();
       throw error;
@@ -218,27 +210,15 @@ export class SqlPool {
     return worker;
   }
 
-  async #load(worker: DatabaseWorker, { table, rows }: TableRows, { json, signal }: Loading): Promise<void> {
-    // A name that no row has stands for the column that is not wanted.
-    const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
-    for (const part of partsOf(cellsOf(rows, columns), sizeOf))
-      await this.#ask(worker, { type: 'load', table, rows: part }, signal, loadMs);
-  }
-
-  async #ask(worker: DatabaseWorker, request: WorkerRequest, signal?: AbortSignal, ms = this.#limits.statementMs) {
-    const reply = await worker.ask(request, { ms, signal, graceMs: this.#graceMs });
-    if (reply.type === 'failed') throw new SqlFailure(reply.problem);
-    return reply;
-  }
-
-  async #askBatch(
+  async #ask<Name extends SqlCall[0]>(
     worker: DatabaseWorker,
-    request: Extract<WorkerRequest, { type: 'export' | 'next' }>,
-    signal: AbortSignal | undefined,
-  ): Promise<Batch> {
-    const reply = await this.#ask(worker, request, signal);
-    if (reply.type !== 'batch') throw new Error('The worker answered something else.');
-    return reply.batch;
+    call: CallOf<Name>,
+    signal?: AbortSignal,
+    ms = this.#limits.statementMs,
+  ): Promise<ResultOf<Name>> {
+    const { result, problem } = await worker.ask(call, { ms, signal, graceMs: this.#graceMs });
+    if (problem) throw new SqlFailure(problem);
+    return result as ResultOf<Name>;
   }
 }
 
@@ -257,9 +237,28 @@ interface Loading {
   signal: AbortSignal | undefined;
 }
 
-function* cellsOf(rows: readonly object[], columns: readonly string[]): Generator<Cell[]> {
-  for (const row of rows as readonly Record<string, Cell>[]) yield columns.map((name) => row[name] ?? null);
+/** Rows that are loaded at once, and the size after which they are, however few. */
+const partRows = 500;
+const partSize = 4_000_000;
+
+async function* partsOf(snapshot: Snapshot, json: boolean): AsyncGenerator<[TableName, Cell[][]]> {
+  const waiting = new Map<TableName, { rows: Cell[][]; size: number }>();
+  for await (const { table, rows } of snapshot.tables({ json })) {
+    // A name that no row has stands for the column that is not wanted.
+    const columns = columnsOf(table).map((name) => (name === 'json' && !json ? '' : name));
+    for (const cells of cellsOf(rows, columns)) {
+      const part = waiting.get(table) ?? { rows: [], size: 0 };
+      waiting.set(table, part);
+      part.rows.push(cells);
+      for (const cell of cells) part.size += typeof cell === 'string' ? cell.length : 8;
+      if (part.rows.length < partRows && part.size < partSize) continue;
+      waiting.delete(table);
+      yield [table, part.rows];
+    }
+  }
+  for (const [table, { rows }] of waiting) yield [table, rows];
 }
 
-const sizeOf = (cells: readonly Cell[]): number =>
-  cells.reduce<number>((sum, cell) => sum + (typeof cell === 'string' ? cell.length : 8), 0);
+function* cellsOf(rows: Iterable<object>, columns: readonly string[]): Generator<Cell[]> {
+  for (const row of rows as Iterable<Record<string, Cell>>) yield columns.map((name) => row[name] ?? null);
+}

@@ -1,6 +1,6 @@
 import { type AdLibraryError, invalidRequest } from '../../api/call.ts';
 import { quote, sanitize, sanitizeLine } from '../../present/safe-text.ts';
-import { type Cell, columnsOf, type TableName, tableNames } from '../tables.ts';
+import { type Cell, columnsOf, tableNames } from '../tables.ts';
 
 /** What a statement may use. All of it is enforced by the engine, none of it by looking at the statement's text. */
 export interface StatementLimits {
@@ -93,37 +93,11 @@ export class SqlFailure extends Error {
   }
 }
 
-/** What a worker is started with. */
-export interface WorkerSetup {
-  limits: StatementLimits;
-  /** One whole number, shared: not 0 once the statement is to stop. */
-  stop: SharedArrayBuffer;
-}
-
-/** To the worker; it answers each before it takes the next. */
-export type WorkerRequest =
-  | { type: 'load'; table: TableName; rows: Cell[][] }
-  /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
-  | { type: 'seal'; json: boolean }
-  /** Replaces the labels of sealed tables. */
-  | { type: 'relabel'; rows: Cell[][] }
-  | ({ type: 'query'; sql: string } & QueryOptions)
-  | { type: 'export'; sql: string }
-  | { type: 'next' }
-  | { type: 'close' };
-
 export interface Batch {
   columns: string[];
   rows: Cell[][];
   done: boolean;
 }
-
-export type Reply =
-  | { type: 'ready' }
-  | { type: 'done' }
-  | { type: 'result'; result: SqlResult }
-  | { type: 'batch'; batch: Batch }
-  | { type: 'failed'; problem: SqlProblem };
 
 /** A text cleaned and at most `max` characters long, saying how many are missing. */
 export function cellText(text: string, max: number): string {

@@ -1,20 +1,20 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Cell } from '../tables.ts';
+import type { Cell, TableName } from '../tables.ts';
 import { RowReader, readResult, SqlEngine } from './engine.ts';
 import {
   type Batch,
-  type Reply,
+  type QueryOptions,
   SqlFailure,
   type SqlProblem,
-  type WorkerRequest,
-  type WorkerSetup,
+  type SqlResult,
+  type StatementLimits,
 } from './statement.ts';
 
 /**
  * The thread that a database lives in: it holds the tables of one tenant, has no file system, no environment and no
  * standard output, and is thrown away with them.
  */
-const { limits, stop } = workerData as WorkerSetup;
+const { limits, stop } = workerData as { limits: StatementLimits; stop: SharedArrayBuffer };
 const stopped = new Int32Array(stop);
 const batchRows = 500;
 const batchChars = 500_000;
@@ -29,47 +29,42 @@ const interruption = () => {
 
 const engine = await SqlEngine.open(limits);
 
-function answer(request: WorkerRequest): Reply {
-  deadline = performance.now() + limits.statementMs;
-  switch (request.type) {
-    case 'load':
-      engine.load(request.table, request.rows);
-      return { type: 'done' };
-    case 'seal':
-      engine.seal(interruption, request.json);
-      return { type: 'done' };
-    case 'relabel':
-      engine.relabel(request.rows);
-      return { type: 'done' };
-    case 'query':
-      return { type: 'result', result: query(request) };
-    case 'export':
-      return { type: 'batch', batch: startExport(request.sql) };
-    case 'next':
-      return { type: 'batch', batch: nextBatch() };
-    case 'close':
-      closeExport();
-      return { type: 'done' };
-  }
-}
+/** What the pool may ask for. */
+const methods = {
+  load: (table: TableName, rows: Cell[][]) => engine.load(table, rows),
+  /** Ends the loading. Without JSON a statement that reads it fails with the reason `json`. */
+  seal: (json: boolean) => engine.seal(interruption, json),
+  /** Replaces the labels of sealed tables. */
+  relabel: (rows: Cell[][]) => engine.relabel(rows),
+  query(sql: string, options: QueryOptions): SqlResult {
+    const prepared = engine.prepare(sql);
+    try {
+      return readResult(prepared, options, interruption);
+    } finally {
+      prepared.capi.sqlite3_finalize(prepared.statement);
+    }
+  },
+  export(sql: string): Batch {
+    const prepared = engine.prepare(sql);
+    exported = {
+      reader: new RowReader(prepared, interruption),
+      spentMs: 0,
+      close: () => prepared.capi.sqlite3_finalize(prepared.statement),
+    };
+    return nextBatch();
+  },
+  next: nextBatch,
+  close: closeExport,
+};
 
-function query({ sql, ...options }: Extract<WorkerRequest, { type: 'query' }>) {
-  const prepared = engine.prepare(sql);
-  try {
-    return readResult(prepared, options, interruption);
-  } finally {
-    prepared.capi.sqlite3_finalize(prepared.statement);
-  }
-}
-
-function startExport(sql: string): Batch {
-  const prepared = engine.prepare(sql);
-  exported = {
-    reader: new RowReader(prepared, interruption),
-    spentMs: 0,
-    close: () => prepared.capi.sqlite3_finalize(prepared.statement),
-  };
-  return nextBatch();
+type Methods = typeof methods;
+/** The name of a method and its arguments; it answers each before it takes the next. */
+export type SqlCall = [name: keyof Methods, ...given: unknown[]];
+export type CallOf<Name extends keyof Methods> = [name: Name, ...given: Parameters<Methods[Name]>];
+export type ResultOf<Name extends keyof Methods> = ReturnType<Methods[Name]>;
+export interface Reply {
+  result?: unknown;
+  problem?: SqlProblem;
 }
 
 function nextBatch(): Batch {
@@ -105,14 +100,17 @@ function problemOf(error: unknown): SqlProblem {
   throw error;
 }
 
-parentPort?.on('message', (request: WorkerRequest) => {
+parentPort?.on('message', ([name, ...given]: SqlCall) => {
+  deadline = performance.now() + limits.statementMs;
   let reply: Reply;
   try {
-    reply = answer(request);
+    const method = methods[name] as (...given: unknown[]) => unknown;
+    reply = { result: method(...given) };
   } catch (error) {
     closeExport();
-    reply = { type: 'failed', problem: problemOf(error) };
+    reply = { problem: problemOf(error) };
   }
   parentPort?.postMessage(reply);
 });
-parentPort?.postMessage({ type: 'ready' } satisfies Reply);
+// Ready for the first call.
+parentPort?.postMessage({} satisfies Reply);
