@@ -48,91 +48,70 @@ export interface ExportStore {
 }
 
 const MB = 1024 * 1024;
-/** Files of all tenants together. */
+/** Files of all tenants together in memory, and one file in memory and in a folder. */
 const maxBytesInAll = 64 * MB;
-/** One file in memory. */
 export const maxExportBytes = 16 * MB;
+const maxFolderBytes = 1024 * MB;
 /** How long a file can be read, in milliseconds: an hour. */
 export const exportTtl = 3_600_000;
+/** As what a file in a folder counts: fifty can be read as resources, and older ones lie there all the same. */
+const listedBytes = Math.floor(maxBytesInAll / 2 / 51);
+/** Files of one name: `ads.csv`, `ads-2.csv` … */
+const maxOfOneName = 10_000;
 
-/** The time for readers, and one that only goes on. */
-interface Clocks {
+interface ProcessExportsOptions {
+  /** Where one person keeps files; undefined for memory. */
+  folder?: string;
+  /** The time for readers, and one that only goes on. */
   now: () => number;
   elapsed: () => number;
 }
 
-/** Gives every file of a process an address of its own. */
-function uriMaker(): (name: string, at: number) => string {
-  let count = 0;
-  return (name, at) => `ad-library://exports/${at.toString(36)}-${++count}/${encodeURIComponent(name)}`;
-}
-
-/** Keeps files in memory. */
-export class MemoryExports implements ExportStore {
-  readonly #files: TenantCache<ExportedFile>;
-  readonly #now: () => number;
-  readonly #uriOf = uriMaker();
-
-  constructor({ now, elapsed }: Clocks) {
-    this.#files = new TenantCache({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
-    this.#now = now;
-  }
-
-  of(tenantId: string): Exports {
-    return {
-      maxBytes: maxExportBytes,
-      create: async ({ name, mimeType, write }) => {
-        const parts: Uint8Array[] = [];
-        await write(async (bytes) => void parts.push(bytes));
-        const whole = Buffer.concat(parts);
-        const at = this.#now();
-        const about = { uri: this.#uriOf(name, at), name, mimeType, bytes: whole.length, at };
-        const file: ExportedFile = { ...about, content: async () => whole };
-        this.#files.set(tenantId, file.uri, { value: file, bytes: whole.length });
-        return file;
-      },
-      list: async () => this.#files.values(tenantId),
-      find: async (uri) => this.#files.get(tenantId, uri),
-    };
-  }
-}
-
-/** One file in the folder. */
-const maxFolderBytes = 1024 * MB;
-/** Files that can be read as resources; older ones lie in the folder all the same. */
-const maxListed = 50;
-/** Files of one name: `ads.csv`, `ads-2.csv` … */
-const maxOfOneName = 10_000;
-
 /** Where exports lie in the folder that a person chose. */
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
-/** Writes files into a folder that only its owner can read. None is overwritten, and only what failed is removed. */
-export function folderExports(folder: string, { now, elapsed }: Clocks): Exports {
-  const files = new Map<string, ExportedFile & { until: number }>();
-  const uriOf = uriMaker();
-  const readable = () => [...files.values()].filter(({ until }) => elapsed() < until);
+/**
+ * The files of this process: in memory, or in a folder that only its owner can read. There none is overwritten, and only
+ * what failed is removed.
+ */
+export function processExports({ folder, now, elapsed }: ProcessExportsOptions): ExportStore {
+  const files = new TenantCache<ExportedFile>({ maxBytes: maxBytesInAll, ttl: exportTtl, now: elapsed });
+  let count = 0;
   return {
-    maxBytes: maxFolderBytes,
-    async create({ mimeType, ...newFile }) {
-      const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
-        throw cannotWrite(folder, error);
-      });
-      const name = basename(path);
-      const at = now();
-      const uri = uriOf(name, at);
-      const discard = async () => {
-        files.delete(uri);
-        await rm(path, { force: true });
-      };
-      const file = { uri, name, mimeType, bytes, at, path, content: () => readWritten(path, bytes), discard };
-      files.set(uri, { ...file, until: elapsed() + exportTtl });
-      for (const uri of files.keys()) if (files.size > maxListed) files.delete(uri);
-      return file;
-    },
-    list: async () => readable().reverse(),
-    find: async (uri) => readable().find((file) => file.uri === uri),
+    of: (tenantId) => ({
+      maxBytes: folder === undefined ? maxExportBytes : maxFolderBytes,
+      create: async ({ mimeType, ...newFile }) => {
+        const written = await (folder === undefined ? inMemory(newFile) : inFolder(folder, newFile));
+        const at = now();
+        const uri = `ad-library://exports/${at.toString(36)}-${++count}/${encodeURIComponent(written.name)}`;
+        const discard = async () => {
+          files.remove(tenantId, uri);
+          if (written.path !== undefined) await rm(written.path, { force: true });
+        };
+        const file = { uri, mimeType, at, ...written, discard };
+        files.set(tenantId, uri, { value: file, bytes: folder === undefined ? written.bytes : listedBytes });
+        return file;
+      },
+      list: async () => files.values(tenantId),
+      find: async (uri) => files.get(tenantId, uri),
+    }),
   };
+}
+
+type Written = Pick<ExportedFile, 'name' | 'bytes' | 'path' | 'content'>;
+
+async function inMemory({ name, write }: Omit<NewFile, 'mimeType'>): Promise<Written> {
+  const parts: Uint8Array[] = [];
+  await write(async (bytes) => void parts.push(bytes));
+  const whole = Buffer.concat(parts);
+  return { name, bytes: whole.length, content: async () => whole };
+}
+
+async function inFolder(folder: string, newFile: Omit<NewFile, 'mimeType'>): Promise<Written> {
+  const { path, bytes } = await writeNew(folder, newFile).catch((error) => {
+    throw cannotWrite(folder, error);
+  });
+  return { name: basename(path), bytes, path, content: () => readWritten(path, bytes) };
 }
 
 type Named = Pick<NewFile, 'name' | 'besideEnding'>;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { DatasetCaller, Datasets } from './dataset.ts';
-import { type ExportStore, exportsFolder, folderExports, MemoryExports } from './exports.ts';
+import { type ExportStore, exportsFolder, processExports } from './exports.ts';
 import { dailyCreditLedger } from './files/daily-ledger.ts';
 import { FileDatasets } from './files/file-datasets.ts';
 import { fileTurns } from './files/file-lock.ts';
@@ -50,9 +50,9 @@ export function openState(options: OpenStateOptions): OpenState {
   const clocks = { now, elapsed };
   const state = memoryState(limits);
   if (options.folder === undefined)
-    return { ...state, datasets: new MemoryDatasets(), exports: new MemoryExports(clocks), turns: memoryTurns() };
+    return { ...state, datasets: new MemoryDatasets(), exports: processExports(clocks), turns: memoryTurns() };
   const folder = resolve(options.folder);
-  const exports = folderExports(exportsFolder(folder), clocks);
+  const exports = processExports({ folder: exportsFolder(folder), ...clocks });
   const datasets =
     baseUrl === undefined ? new MemoryDatasets() : new FileDatasets({ folder, baseUrl, ...clocks, userIdOf, warn });
   const { dailyKey: apiKey } = options;
@@ -60,5 +60,5 @@ export function openState(options: OpenStateOptions): OpenState {
     baseUrl === undefined || apiKey === undefined
       ? state.ledger
       : dailyCreditLedger({ folder, baseUrl, apiKey, now, warn });
-  return { ...state, ledger, datasets, exports: { of: () => exports }, turns: fileTurns(folder) };
+  return { ...state, ledger, datasets, exports, turns: fileTurns(folder) };
 }

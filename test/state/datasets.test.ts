@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { type Dataset, MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
+import { MemoryDataset, recordsOf } from '../../src/state/dataset.ts';
 import { objectOf } from '../../src/state/item-versions.ts';
 import { MemoryDatasets } from '../../src/state/memory-state.ts';
 import { about, add, lastStep } from './add-items.ts';
@@ -31,27 +31,6 @@ test('refuses records of a person when there is no more room for all, and takes 
   expect((await first.read('watch')).size).toBe(50);
   await first.update('watch', (found) => ({ removed: found.keys(), result: undefined }));
   expect(await fill('one more')).toBeDefined();
-});
-
-const adsIn = async (dataset: Dataset) => (await dataset.contents()).ads.map(objectOf);
-
-const someAd = fc.record(
-  { id: fc.constantFrom('a', 'b', 'c'), headline: fc.constantFrom('x', 'y', null), duplicates: fc.nat(1) },
-  { requiredKeys: ['id'] },
-);
-
-test('has what a plain list of all answers would give', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.array(someAd, { maxLength: 30 }), async (answers) => {
-      const dataset = await new MemoryDatasets().of({ tenantId: 't' });
-      const expected = new Map<string, object>();
-      for (const [at, ad] of answers.entries()) {
-        await add(dataset, at, ad);
-        expected.set(ad.id, { ...expected.get(ad.id), ...ad });
-      }
-      expect(new Set(await adsIn(dataset))).toEqual(new Set(expected.values()));
-    }),
-  );
 });
 
 test('that comes late, or again, is an earlier version, adds what nothing newer has, and takes nothing away', () => {
@@ -162,15 +141,6 @@ describe('the room', () => {
       await dataset.saveGathering(lastStep([`new-${at}`], { gatheredAt: at }));
     }
     expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 0, complete: true }]);
-  });
-
-  test('that is too little for a gathering leaves it incomplete', async () => {
-    const dataset = await new MemoryDatasets(limits).of({ tenantId: 't' });
-    await add(dataset, 0, { id: 'first' });
-    await dataset.saveGathering(lastStep(['first']));
-    expect((await dataset.contents()).gatherings[0]?.complete).toBe(true);
-    for (let at = 1; at < 300; at++) await add(dataset, at, { id: `ad-${at}`, body: text });
-    expect((await dataset.contents()).gatherings).toMatchObject([{ missing: 1, complete: false }]);
   });
 
   test('for versions of one ad and for gatherings is bounded, too', async () => {

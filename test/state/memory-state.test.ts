@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { exportTtl, MemoryExports } from '../../src/state/exports.ts';
+import { exportTtl, processExports } from '../../src/state/exports.ts';
 import { memoryCreditLedger, memoryState, TenantCache } from '../../src/state/memory-state.ts';
 import { answersSuite, ttl } from './answers-suite.ts';
 import { cursorsSuite } from './cursors-suite.ts';
@@ -35,11 +35,11 @@ describe('cursors', () => {
 });
 
 describe('exported files', () => {
-  exportsSuite('in memory', async () => new MemoryExports({ now: () => 1, elapsed: () => 1 }));
+  exportsSuite('in memory', async () => processExports({ now: () => 1, elapsed: () => 1 }));
 
   test('can be read for an hour', async () => {
     let now = 1;
-    const exports = new MemoryExports({ now: () => 1, elapsed: () => now }).of('a');
+    const exports = processExports({ now: () => 1, elapsed: () => now }).of('a');
     const { uri } = await exportFile(exports, 'x.csv', 'x');
     now += exportTtl - 1;
     expect(await exports.list()).toHaveLength(1);

@@ -12,7 +12,7 @@ import { snapshotOf } from '../../src/dataset/snapshot.ts';
 import { createLog } from '../../src/log/log.ts';
 import { bindV1 } from '../../src/mcp/sdk-v1.ts';
 import type { Datasets } from '../../src/state/dataset.ts';
-import { MemoryExports } from '../../src/state/exports.ts';
+import { processExports } from '../../src/state/exports.ts';
 import { FileDatasets } from '../../src/state/files/file-datasets.ts';
 import { MemoryDatasets, memoryState, memoryTurns } from '../../src/state/memory-state.ts';
 import type { State } from '../../src/state/state.ts';
@@ -153,7 +153,7 @@ export class GatheringServers {
         this.#sharedState ??= memoryState({ ...limits, now: () => scene().service.time });
         return this.#sharedState;
       },
-      exports: (now) => new MemoryExports({ now, elapsed: now }),
+      exports: (now) => processExports({ now, elapsed: now }),
       turns: () => ({
         take: async (name, signal) => {
           const end = await this.#turns.take(name, signal);

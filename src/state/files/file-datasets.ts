@@ -336,10 +336,10 @@ export async function keptAccounts(files: string): Promise<KeptAccount[]> {
     kept.push(countedAs(path, headIn(lines[0] ?? '')?.baseUrl, records, (await stat(path)).size));
   }
   for (const path of await pathsIn(olderFolder(files), /^[\da-f]{32}(\.removed-[\da-f-]{36})?$/)) {
-    const older = new OlderFolder(path);
+    const { baseUrl, records } = await new OlderFolder(path).read();
     let bytes = 0;
     for (const name of await readdir(path)) bytes += (await lstat(join(path, name))).size;
-    kept.push(countedAs(path, await older.baseUrl(), (await older.read()).records, bytes));
+    kept.push(countedAs(path, baseUrl, records, bytes));
   }
   return kept;
 }
