@@ -56,7 +56,7 @@ const watch = `
   });
   new MutationObserver(() => {
     if (document.querySelector('#list > li')) later('cards');
-    if (document.querySelector('#title')?.textContent === '10,000 ads') later('all');
+    if (document.querySelector('#count')?.textContent === '10,000 ads') later('all');
   }).observe(document, { childList: true, subtree: true, characterData: true });`;
 
 /** In the view itself: from a click until the frame after it is on the screen. */
@@ -79,7 +79,7 @@ const note = (name: string, ms: number) => {
 };
 for (let round = 0; round <= rounds; round++) {
   const shown = await showBoard(browser, client, call);
-  await shown.board.locator('#title', { hasText: /^10,000 ads$/ }).waitFor();
+  await shown.board.locator('#count', { hasText: /^10,000 ads$/ }).waitFor();
   const frame = shown.page.frames()[1];
   if (frame === undefined) throw new Error('There is no board.');
   await shown.page.waitForTimeout(300);
@@ -91,7 +91,7 @@ for (let round = 0; round <= rounds; round++) {
     'from the first ads that come to their cards on the screen': cards - ads,
     'from the tool result to all ads, with host and server': all - result,
     'the longest time without an answer to a click, until all are there': await frame.evaluate<number>('longest'),
-    'a filter': await frame.evaluate<number>(clickTime('.chip')),
+    'a filter': await frame.evaluate<number>(clickTime('.chip[aria-pressed]')),
     'the filter off': await frame.evaluate<number>(clickTime('.chip[aria-pressed=true]')),
     'the timeline': await frame.evaluate<number>(clickTime('#as-timeline')),
     'sorting by advertiser': await frame.evaluate<number>(sortTime),

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import * as z from 'zod';
 import { invalidRequest, withDeadline } from '../api/call.ts';
-import { adRows } from '../dataset/ad-rows.ts';
+import { adRows, type KnownAd } from '../dataset/ad-rows.ts';
 import { type WholeGathering, wholeOf } from '../dataset/gatherings.ts';
 import { type Label, labelsByAd } from '../dataset/labels.ts';
 import { dateCell, isoTime, numberCell, textsOf } from '../dataset/tables.ts';
@@ -54,18 +54,20 @@ const boardAds = defineTool({
     page,
   }),
   output: z.looseObject({}),
-  async run({ gathering: id, ids = [], detail = 'brief', page }, { dataset, now, offers }): Promise<Partial<BoardAds>> {
+  async run({ gathering: id, ids = [], detail = 'brief', page }, context): Promise<Partial<BoardAds>> {
     if (!(await isOfPage(page))) return {};
-    const known = await dataset();
-    const contents = await known.contents();
-    const isNew = newInWatches(watchesIn(await known.own.read('watch')), contents);
+    const { now, offers, adRows, tenantId } = context;
+    const dataset = await context.dataset();
+    const contents = await dataset.contents();
+    const isNew = newInWatches(watchesIn(await dataset.own.read('watch')), contents);
+    const known = await adRows.knownAds(tenantId, contents);
     const gathering = id === undefined ? undefined : gatheringOf(id, contents);
     const wanted = gathering === undefined ? ids.map(idKey) : [...gathering.adIds];
     return {
       asOf: isoTime(now),
       offered: viewTools.filter(offers),
       ...(gathering && { gathering: viewGathering(gathering) }),
-      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew }, contents)),
+      ...(await adsThatFit([...new Set(wanted)].slice(0, maxAds), { detail, isNew, known }, contents)),
     };
   },
   render: ({ ads, left = [] }) =>
@@ -88,7 +90,7 @@ const viewGathering = ({ id, found, adIds, complete, gatheredAt }: WholeGatherin
 /** As many of the ads as fit into a call, in the order asked for. */
 async function adsThatFit(
   wanted: readonly string[],
-  { detail, isNew }: { detail: Detail; isNew: ReadonlySet<string> },
+  { detail, isNew, known: facts }: { detail: Detail; isNew: ReadonlySet<string>; known: ReadonlyMap<string, KnownAd> },
   contents: DatasetContents,
 ): Promise<Pick<BoardAds, 'ads' | 'left' | 'missing'>> {
   const keys = new Set(wanted);
@@ -102,6 +104,8 @@ async function adsThatFit(
     const key = idKey(item.id);
     const ad = boardAd(item, detail, labels.get(key));
     if (isNew.has(key)) ad.isNew = true;
+    const variant = facts.get(key)?.variant ?? item.id;
+    if (variant !== item.id) ad.variant = variant;
     room -= Buffer.byteLength(JSON.stringify(ad));
     if (room < 0 && ads.length > 0) break;
     ads.push(ad);

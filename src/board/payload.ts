@@ -20,6 +20,8 @@ export type BoardAd = ShownWith<typeof adFields, { board: unknown }> & {
   labels?: { label: string; value?: string }[];
   /** The last check of a watch saw it, and the one before did not. */
   isNew?: boolean;
+  /** The earliest ad of its page whose copy is nearly the same, where that is another one. */
+  variant?: string;
   /** In brief at most one, for its title. */
   cards?: BoardCard[];
   /** In full alone, as `landingUrl`. */

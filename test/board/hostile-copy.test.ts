@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from '../../src/serve/http/server.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest } from '../support/board/board-test.ts';
+import { boardTest, pick } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
@@ -79,13 +79,12 @@ inChromium('copy that means harm', { timeout: 60_000 }, () => {
   test.each([1180, 360])('is shown as text, %d pixels wide', async (width) => {
     await label();
     const shown = await boards.show({ ...shownAds, width });
-    await shown.board.locator('#title', { hasText: `${copies.length + 1} ads` }).waitFor();
+    await shown.board.locator('#count', { hasText: `${copies.length + 1} ads` }).waitFor();
     for (const mode of ['Timeline', 'Cards']) {
       await shown.board.getByRole('button', { name: mode, exact: true }).click();
       const overflow = await shown.board.locator('html').evaluate((html) => html.scrollWidth - html.clientWidth);
       expect(overflow).toBe(0);
     }
-    await shown.board.getByRole('button', { name: /^All filters/ }).click();
     const added = shown.board
       .locator('main, dialog')
       .locator('script, style, base, meta, a, iframe, img[onerror], svg[onload]');
@@ -121,14 +120,14 @@ inChromium('copy that means harm', { timeout: 60_000 }, () => {
     const filters = { query: '\u202eevil\u2066 <b>"x"', countries: ['US', 'DE'], more: { toString: 1 } };
     const shown = await boards.show({ tool: 'search_ads', args: { filters } });
     await shown.board.getByRole('alert').waitFor();
-    const subtitle = await shown.board.locator('#subtitle').textContent();
-    expect(subtitle).toBe('“evil <b>x” · in United States, Germany · more {"toString":1}');
+    expect(await shown.board.locator('#title').textContent()).toBe('“evil <b>x” in the United States and Germany');
+    expect(await shown.board.locator('#about').textContent()).toBe('more to string 1');
   });
 
   test('reaches the conversation by no way', async () => {
     const shown = await boards.show(shownAds);
     await shown.board.locator('.card input').first().check();
-    await shown.board.getByRole('button', { name: 'Ask about them' }).click();
+    await shown.board.getByRole('button', { name: 'Ask', exact: true }).click();
     await expect.poll(() => shown.messages('ui/message')).toHaveLength(1);
     const sent = await shown.messages();
     for (const { params } of sent.filter(({ method }) => method !== 'tools/call'))
@@ -159,9 +158,9 @@ inChromium('ids that mean harm', () => {
     const service = await listenWithIds();
     onTestFinished(() => service.close(0));
     const shown = await boards.show({ tool: 'search_ads', ...host }, { baseUrl: service.address });
-    await shown.board.locator('#title', { hasText: `${ids.length + 2} ads` }).waitFor();
-    const ask = shown.board.getByRole('button', { name: 'Ask about them' });
-    const select = (offer: number) => shown.board.getByLabel(`Select: Offer ${offer}`).check();
+    await shown.board.locator('#count', { hasText: `${ids.length + 2} ads` }).waitFor();
+    const ask = shown.board.getByRole('button', { name: 'Ask', exact: true });
+    const select = (offer: number) => pick(shown, `Offer ${offer}`).check();
     for (const offer of ids.keys()) await select(offer + 2);
     await ask.click();
     await shown.board.getByRole('status').getByText('The conversation does not take the ids of these ads.').waitFor();
@@ -171,7 +170,10 @@ inChromium('ids that mean harm', () => {
     await ask.click();
     await shown.board.getByRole('status').getByText('2 ads handed to the conversation, without 4').waitFor();
     const [message, ...others] = await shown.messages('ui/message');
-    expect([JSON.stringify(message?.params), others]).toEqual([expect.stringContaining(`${idOf(0)}, ${idOf(1)}"`), []]);
+    expect([JSON.stringify(message?.params), others]).toEqual([
+      expect.stringMatching(/about ads \d and \d of the board\."/),
+      [],
+    ]);
     const texts = JSON.stringify([message, await shown.messages('ui/update-model-context')]);
     for (const id of ids) expect(texts).not.toContain(JSON.stringify(id).slice(1, -1));
   });

@@ -20,7 +20,6 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
     await shown.board.locator('.chip', { hasText: /^Running/ }).click();
     await reads(shown, '10 of 20 ads');
     expect(await textOf(shown, '#part')).toContain('the 10 ads shown, out of 90');
-    expect(await textOf(shown, '#subtitle')).toContain('90 found');
   });
 
   test('a gathering that is not complete says so, and one that is makes no such remark', async () => {
@@ -65,7 +64,9 @@ inChromium('what the board states of a part', { timeout: 60_000 }, () => {
     const part = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 10, maxCredits: 50 } });
     await reads(part, '10 of 45 ads');
     const rest = await boards.show(estimated);
-    await reads(rest, '35 of 45 ads in 1 page, (?:at most|about) \\d+ credits?');
+    await rest.board
+      .locator('#title', { hasText: /^35 of 45 ads in 1 page, (?:at most|about) \d+ credits?$/ })
+      .waitFor();
     const all = await boards.show({ tool: 'gather_ads', args: { filters, maxAds: 90, maxCredits: 50 } });
     await reads(all, '45 ads');
     const held = await boards.show(estimated);
@@ -134,7 +135,7 @@ inChromium(
         },
       });
       await shown.board.getByRole('alert').getByText('Not now.').waitFor();
-      const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await textOf(shown, '#title')) ?? '') ?? [];
+      const [, here = ''] = /^([\d,]+) of 2,600 ads$/.exec((await textOf(shown, '#count')) ?? '') ?? [];
       expect(await textOf(shown, '#part')).toBe(
         `Charts of the ${here} ads shown, out of 2,600. The others may look different.`,
       );
@@ -163,8 +164,6 @@ interface Drawn {
 }
 
 const drawnOn = async ({ board }: ShownBoard): Promise<Drawn> => {
-  const open = board.getByRole('button', { name: /^All filters/ });
-  if ((await open.count()) > 0) await open.click();
   return board.locator('main').evaluate((main) => {
     const number = (text: string | null | undefined) => Number((text ?? '').replaceAll(',', ''));
     const figures = [...main.querySelectorAll('#charts figure')];
@@ -239,7 +238,8 @@ inChromium('the numbers of the board', () => {
       const states = await rowsOf(
         `SELECT CASE active WHEN 1 THEN 'Running' WHEN 0 THEN 'Ended' ELSE 'State unknown' END, count(*) ${from} GROUP BY 1`,
       );
-      expect(drawn.states).toEqual(Object.fromEntries(states));
+      // What all ads have filters nothing.
+      expect(drawn.states).toEqual(states.length === 1 ? {} : Object.fromEntries(states));
 
       const [[median, known] = [null, 0]] = await rowsOf(`SELECT median(daysRunning), count(daysRunning) ${from}`);
       expect(noteOf('Days running')).toBe(known === 0 ? '' : `Days runningmedian ${shownNumber(Number(median))}`);
@@ -288,7 +288,7 @@ inChromium('the numbers of the board', () => {
         }
       }
     };
-    await fc.assert(fc.asyncProperty(fc.array(someAd, { minLength: 2, maxLength: 40 }), check), {
+    await fc.assert(fc.asyncProperty(fc.array(someAd, { minLength: 8, maxLength: 40 }), check), {
       numRuns: 6,
       endOnFailure: true,
     });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { violationsOn } from '../support/board/axe.ts';
 import type { HostOptions, ShownBoard } from '../support/board/board-host.ts';
 import { idOf, someAds } from '../support/board/board-service.ts';
-import { boardTest, button, reads, status } from '../support/board/board-test.ts';
+import { boardTest, button, pick, reads, status } from '../support/board/board-test.ts';
 import { inChromium } from '../support/board/in-chromium.ts';
 
 const gathered: HostOptions = { tool: 'gather_ads', args: { maxAds: 90, maxCredits: 50 } };
@@ -27,7 +27,7 @@ inChromium('the board in a host', () => {
     await expect
       .poll(() => shown.messages('ui/notifications/size-changed'))
       .toContainEqual(expect.objectContaining({ params: { width: 1180, height: 820 } }));
-    expect(await shown.board.locator('#subtitle').textContent()).toBe('90 read of 90 found · as of 20 Nov 2026');
+    expect(await shown.board.locator('#subtitle').textContent()).toBe('90 ads as of 20 Nov 2026');
     expect(await shown.board.locator('.card').first().textContent()).toContain('days');
   });
 
@@ -70,7 +70,6 @@ inChromium('the board in a host', () => {
     await chip(shown, 'Video').click();
     await reads(shown, '30 of 90 ads');
     expect(await chip(shown, 'Running').getAttribute('aria-pressed')).toBe('true');
-    await shown.board.getByRole('button', { name: /^All filters/ }).click();
     for (const facet of ['State', 'Format', 'Call to action', 'Advertiser', 'Country', 'Started'])
       await shown.board.getByRole('group', { name: facet, exact: true }).waitFor();
     await chip(shown, 'Stridemoor').click();
@@ -84,7 +83,6 @@ inChromium('the board in a host', () => {
   test('offers no filter that leaves nothing, and a way back where a choice that is taken away does', async () => {
     const shown = await boards.show(gathered);
     await reads(shown, '90 ads');
-    await shown.board.getByRole('button', { name: /^All filters/ }).click();
     await chip(shown, 'United States').click();
     expect(await chip(shown, 'Running').count()).toBe(0);
     await chip(shown, 'Germany').click();
@@ -116,7 +114,6 @@ inChromium('the board in a host', () => {
     await server.call('label_ads', { labels: [...labels, angle] });
     const shown = await boards.show(gathered);
     await reads(shown, '90 ads');
-    await shown.board.getByRole('button', { name: /^All filters/ }).click();
     const hooks = shown.board.getByRole('group', { name: 'hook', exact: true });
     expect(await hooks.locator('.chip').count()).toBe(3);
     await chip(shown, 'question').click();
@@ -245,51 +242,82 @@ const withoutMeta = (result: object) => ({ ...result, _meta: undefined });
 inChromium('what can be done on the board', () => {
   const boards = boardTest(someAds(30));
 
-  test('selected ads go to the conversation by their ids alone', async () => {
+  test('a question about selected ads goes to the conversation by their numbers, and their ids beside it', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
     await reads(shown, '6 of 30 ads');
-    await shown.board.getByLabel('Select: Offer 1').check();
-    await shown.board.getByLabel('Select: Offer 4').check();
-    await button(shown, 'Ask about them').click();
+    await pick(shown, 'Offer 1').check();
+    await pick(shown, 'Offer 4').check();
+    await button(shown, 'Ask').click();
     await status(shown, '2 ads handed to the conversation.');
-    const ids = `${idOf(1)}, ${idOf(4)}`;
-    const [message] = await shown.messages('ui/message');
-    expect(message?.params).toEqual({
-      role: 'user',
-      content: [{ type: 'text', text: `Tell me about these 2 ads from the board: ${ids}` }],
-    });
-    const contexts = await shown.messages('ui/update-model-context');
-    expect(contexts.at(-1)?.params).toEqual({ content: [{ type: 'text', text: `Selected on the board: ${ids}` }] });
+    await shown.board.getByLabel('Your question').fill('Which is older?');
+    await shown.page.keyboard.press('Enter');
+    await expect
+      .poll(async () => (await shown.messages('ui/message')).map(({ params }) => params))
+      .toEqual(
+        ['Tell me about ads 2 and 5 of the board.', 'Which is older?\n\nThis is about ads 2 and 5 of the board.'].map(
+          (text) => ({ role: 'user', content: [{ type: 'text', text }] }),
+        ),
+      );
+    const contexts = () => shown.messages('ui/update-model-context');
+    const known = `On the board, ad 2 is ${idOf(1)}; ad 5 is ${idOf(4)}.`;
+    const said = (text: string) => ({ content: [{ type: 'text', text: `${known} ${text}` }] });
+    expect((await contexts()).at(-1)?.params).toEqual(said('Selected: ads 2 and 5.'));
     await button(shown, 'Clear the selection').click();
+    await expect.poll(async () => (await contexts()).at(-1)?.params).toEqual(said('No ad is selected on the board.'));
     expect(await shown.board.locator('.selected').count()).toBe(0);
   });
 
-  test('selected ads are saved to a collection of the member', async () => {
+  test('without a context for the model the ids go into the message; without messages and links nothing asks or opens', async () => {
+    const bare = await boards.show({ tool: 'search_ads', args: { limit: 6 }, capabilities: { message: {} } });
+    await reads(bare, '6 of 30 ads');
+    await pick(bare, 'Offer 1').check();
+    await button(bare, 'Ask').click();
+    await expect.poll(() => bare.messages('ui/message')).toHaveLength(1);
+    const text = `Tell me about ad 2 of the board. Ids: ad 2 is ${idOf(1)}.`;
+    expect((await bare.messages('ui/message'))[0]?.params.content).toEqual([{ type: 'text', text }]);
+    expect(await bare.messages('ui/update-model-context')).toEqual([]);
+    const mute = await boards.show({ tool: 'search_ads', args: { limit: 6 }, capabilities: {} });
+    await reads(mute, '6 of 30 ads');
+    await pick(mute, 'Offer 1').check();
+    await button(mute, 'Save …').waitFor();
+    await button(mute, 'Offer 1').click();
+    await mute.board.getByRole('dialog').getByText('Its second line.').waitFor();
+    expect(await mute.board.getByLabel('Your question').locator('visible=true').count()).toBe(0);
+    expect(await button(mute, /^Ask|^Open |^Expand/).count()).toBe(0);
+  });
+
+  test('selected ads are saved to a collection of the member, unless that is undone first', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
     await reads(shown, '6 of 30 ads');
-    await shown.board.getByLabel('Select: Offer 1').check();
-    await shown.board.getByLabel('Select: Offer 2').check();
+    await pick(shown, 'Offer 1').check();
+    await pick(shown, 'Offer 2').check();
     const { data } = await (await boards.service.start()).call('list_collections');
     const { name = '', id } = data.items[0] ?? {};
-    for (const outcome of ['2 ads saved to Saved ads.', '2 ads saved to Saved ads, all of them there already.']) {
+    const dialog = shown.board.getByRole('dialog');
+    const saved = () => shown.calls.filter((call) => call.name === 'add_collection_item').map((call) => call.arguments);
+    for (const [answer, outcome] of [
+      ['Undo', 'Nothing was saved.'],
+      ['Save now', '2 ads saved to Saved ads.'],
+      ['Save now', '2 ads saved to Saved ads, all of them there already.'],
+    ] as const) {
       await button(shown, 'Save …').click();
-      await shown.board.getByRole('dialog').getByRole('button', { name }).waitFor();
-      expect(await shown.board.getByRole('dialog').getByRole('button', { name: 'Saved pages' }).count()).toBe(0);
-      await shown.board.getByRole('dialog').getByRole('button', { name }).click();
+      await dialog.getByRole('button', { name }).waitFor();
+      expect(await dialog.getByRole('button', { name: 'Saved pages' }).count()).toBe(0);
+      await dialog.getByRole('button', { name }).click();
+      await dialog.getByText('The board cannot take them out again').waitFor();
+      await dialog.getByRole('button', { name: answer }).click();
       await status(shown, outcome);
+      if (answer === 'Undo') expect(saved()).toEqual([]);
     }
-    const saved = shown.calls.filter((call) => call.name === 'add_collection_item').map((call) => call.arguments);
-    expect(saved.slice(0, 2)).toEqual([
-      { collectionId: id, itemType: 'ads', itemId: idOf(1) },
-      { collectionId: id, itemType: 'ads', itemId: idOf(2) },
-    ]);
+    const ads = [idOf(1), idOf(2)].map((itemId) => ({ collectionId: id, itemType: 'ads', itemId }));
+    expect(saved()).toEqual([...ads, ...ads]);
   });
 
   test('where the server only reads, nothing can be saved', async () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } }, { readOnly: true });
     await reads(shown, '6 of 30 ads');
-    await shown.board.getByLabel('Select: Offer 1').check();
-    await button(shown, 'Ask about them').waitFor();
+    await pick(shown, 'Offer 1').check();
+    await button(shown, 'Ask').waitFor();
     expect(await button(shown, 'Save …').count()).toBe(0);
   });
 
@@ -307,8 +335,8 @@ inChromium('what can be done on the board', () => {
     const shown = await boards.show({ tool: 'search_ads', args: { limit: 6 } });
     await reads(shown, '6 of 30 ads');
     await shown.page.evaluate('window.refusing = { "ui/message": "Not now.", "ui/open-link": "Not allowed." }');
-    await shown.board.getByLabel('Select: Offer 1').check();
-    await button(shown, 'Ask about them').click();
+    await pick(shown, 'Offer 1').check();
+    await button(shown, 'Ask').click();
     await status(shown, 'The conversation did not take the message: Not now.');
   });
 
@@ -338,7 +366,7 @@ inChromium('what can be done on the board', () => {
     });
     await reads(shown, '6 of 30 ads');
     expect(shown.calls[0]?.arguments.ids).toContain(lost);
-    await shown.board.getByLabel('Select: Offer 3').check();
+    await pick(shown, 'Offer 3').check();
     expect(await shown.board.locator('.card', { hasText: 'Offer 3' }).textContent()).toContain(
       'First line of offer 3.',
     );
@@ -362,6 +390,84 @@ inChromium('what can be done on the board', () => {
     const bare = await boards.show({ tool: 'gather_ads', args: { maxAds: 6, maxCredits: 20 }, ...host });
     await bare.board.getByRole('alert').getByText(problem).waitFor();
     await button(bare, 'Try again').waitFor();
+  });
+});
+
+inChromium('messages of many ads', () => {
+  const expired = 'https://pictures.example/1.jpg?oe=65000000';
+  const boards = boardTest((mediaUrl) =>
+    someAds(60)(mediaUrl).map((ad, index) => ({
+      ...ad,
+      pageId: `page-${index % 4}`,
+      ...(index % 4 === 1 && { cards: undefined, media: [{ type: 'THUMB', nr: 0, url: expired }] }),
+    })),
+  );
+  const filters = { countries: ['US', 'DE'], pageId: [0, 1, 2, 3].map((page) => `page-${page}`), daysRunningFrom: 0 };
+
+  test('have one card, opened to its ads, and what is asked and counted is about messages too', async () => {
+    const shown = await boards.show({ ...gathered, args: { ...gathered.args, filters } });
+    await reads(shown, '4 messages, 60 ads');
+    const { board, page } = shown;
+    expect(await board.locator('#title').textContent()).toBe(
+      'Quiet Heron Sleep, Stridemoor and Copperquill in the United States and Germany',
+    );
+    expect(await board.locator('#about').textContent()).toBe('days running from 0 · as of 20 Nov 2026');
+    const cards = board.locator('.card');
+    expect(await cards.locator('.variants').allTextContents()).toEqual(Array(4).fill('×15 variants'));
+    await chip(shown, 'Running').click();
+    await reads(shown, '2 of 4 messages, 30 of 60 ads');
+    await pick(shown, 'Offer 56').check();
+    const context = async () => JSON.stringify((await shown.messages('ui/update-model-context')).at(-1)?.params);
+    await expect.poll(context).toMatch(/ad \d is [\w-]{36}, one of 15 ads of variant [\w-]{36}\. Selected: ad \d\./);
+    await cards.first().locator('.variants').focus();
+    await page.keyboard.press('Enter');
+    await reads(shown, '1 of 4 messages, 15 of 60 ads');
+    expect(await cards.count()).toBe(15);
+    expect(await board.locator(':focus').textContent()).toBe('‹ All 4 messages');
+    await page.keyboard.press('Enter');
+    await reads(shown, '2 of 4 messages, 30 of 60 ads');
+    expect(await board.locator(':focus').getAttribute('class')).toBe('open');
+    await chip(shown, 'Running').click();
+    expect(await board.locator('.card.selected').count()).toBe(1);
+    await board.locator('.card.selected input').uncheck();
+    expect(await board.locator('#selection').isHidden()).toBe(true);
+    await button(shown, 'Ads').click();
+    await expect.poll(() => cards.count()).toBe(60);
+    expect(await board.locator('.variants:visible').count()).toBe(0);
+  });
+
+  test('say why a picture is missing, on the card and in the drawer', async () => {
+    const shown = await boards.show(gathered);
+    const reason = 'No picture: its address expired on 12 Sept 2023.';
+    const card = shown.board.locator('.card', { hasText: reason });
+    await card.locator('.open').click();
+    await shown.board.getByRole('dialog').getByText(reason).waitFor();
+  });
+
+  test.each([360, 760, 1100])(
+    'months on the axes are named, and none is cut or covered, %d pixels wide',
+    async (width) => {
+      const shown = await boards.show({ ...gathered, width });
+      await reads(shown, '4 messages, 60 ads');
+      await button(shown, 'Timeline').click();
+      for (const marks of ['#axis span', '.months span']) {
+        const ticks = shown.board.locator(marks);
+        expect(await ticks.first().textContent()).toMatch(/^\w{3,4} \d{4}$/);
+        const edges = await ticks.evaluateAll((all) => all.map((tick) => tick.getBoundingClientRect()));
+        for (const [index, { left, right }] of edges.entries()) {
+          expect(left).toBeGreaterThanOrEqual(edges[index - 1]?.right ?? 0);
+          expect(right).toBeLessThanOrEqual(width);
+        }
+      }
+    },
+  );
+
+  test('a call that is never answered is told of, and can be made again', async () => {
+    const impatient = 'const later = setTimeout; setTimeout = (run, ms) => later(run, ms === 120000 ? 1500 : ms);';
+    const silent = () => new Promise<never>(() => {});
+    const shown = await boards.show({ ...gathered, script: impatient, onCall: silent });
+    await shown.board.getByRole('alert').getByText('The host has not answered for two minutes.').waitFor();
+    await button(shown, 'Try again').waitFor();
   });
 });
 

@@ -1,7 +1,10 @@
 import type { BoardAd } from '../payload.ts';
-import { button, byId, el, svg } from './elements.ts';
-import { facets, toggled, type View, wholeOf } from './state.ts';
+import { button, byId, el, refill, svg } from './elements.ts';
+import { choosable, countsOf, facets, toggled, type View, wholeOf } from './state.ts';
 import { count, label, month, number } from './words.ts';
+
+/** Fewer ads than these are seen at a glance. */
+const minAds = 8;
 
 /** What the ads that the filters leave look like together, and of what they are only a part. */
 export function drawCharts(view: View): void {
@@ -9,10 +12,12 @@ export function drawCharts(view: View): void {
   const { ads, shown, asOf } = state;
   const choose: Choose = (facet, value) => view.update({ chosen: toggled(state.chosen, facet, value) });
   const charts = byId('charts');
-  const whole = ads.length < 2 ? undefined : wholeOf(state);
+  const whole = ads.length < minAds ? undefined : wholeOf(state);
   byId('part').textContent = whole === undefined ? '' : partText(shown.length, whole);
-  charts.hidden = ads.length < 2;
-  if (charts.hidden) return;
+  charts.hidden = choosable(state).length < minAds;
+  // Where nothing is left they stay as they were, so that what is below does not jump.
+  charts.classList.toggle('old', shown.length === 0);
+  if (charts.hidden || shown.length === 0) return;
   // Where they are wider than the frame, a keyboard has to scroll them.
   charts.tabIndex = isNarrow() ? 0 : -1;
   const all = [
@@ -21,7 +26,7 @@ export function drawCharts(view: View): void {
     shares('format', shown, choose),
     shares('cta', shown, choose),
   ];
-  charts.replaceChildren(...all.filter((chart) => chart !== undefined));
+  refill(charts, ...all.filter((chart) => chart !== undefined));
 }
 
 const partText = (shown: number, whole: number): string =>
@@ -38,6 +43,8 @@ type Choose = (facet: 'format' | 'cta' | 'month', value: string) => void;
 interface Column {
   name: string;
   ads: number;
+  /** It has not ended. */
+  isPart?: boolean;
   onClick?: () => void;
 }
 
@@ -49,10 +56,13 @@ function launches(ads: readonly BoardAd[], asOf: string, choose: Choose): HTMLEl
   const latest = months.reduce((most, month) => Math.max(most, month));
   const to = Math.min(latest, monthNumber(asOf) || latest);
   // At least a year, so that a few months do not look like many.
-  const length = Math.min(24, Math.max(12, to - earliest + 1));
+  const length = Math.min(24, Math.max(12, 4 * Math.ceil((to - earliest + 1) / 4)));
+  const now = monthNumber(asOf);
   const columns = Array.from({ length }, (_, index): Column => {
-    const value = monthText(to - length + 1 + index);
-    return { name: month(value), ads: 0, onClick: () => choose('month', value) };
+    const at = to - length + 1 + index;
+    const value = monthText(at);
+    const name = at === now ? `${month(value)}, so far` : month(value);
+    return { name, ads: 0, isPart: at === now, onClick: () => choose('month', value) };
   });
   for (const month of months) {
     const column = columns[Math.min(length - 1, Math.max(0, month - to + length - 1))];
@@ -63,11 +73,15 @@ function launches(ads: readonly BoardAd[], asOf: string, choose: Choose): HTMLEl
   if (first && earliest <= to - length) Object.assign(first, { name: `${first.name} or earlier`, onClick: undefined });
   if (last && latest > to) Object.assign(last, { name: `${last.name} or later`, onClick: undefined });
   const peak = columns.reduce((top, column) => Math.max(top, column.ads), 0);
+  // Each below the end of its quarter of the columns.
+  const quarters = [1, 2, 3, 4].map((quarter) => month(monthText(to - length + (quarter * length) / 4)));
+  const isEarlier = first?.name.endsWith('earlier');
   return chart({
     title: 'Launches by month',
     note: unknown(ads.length - months.length) || `peak ${number(peak)}`,
     figure: columnChart(columns),
-    ends: [first?.name ?? '', last?.name ?? ''],
+    ends: isEarlier ? ['earlier', ...quarters.slice(1)] : quarters,
+    kind: 'months',
   });
 }
 
@@ -122,11 +136,11 @@ function shares(facet: 'format' | 'cta', ads: readonly BoardAd[], choose: Choose
     const width = (100 * part) / ads.length;
     bar.append(svg('rect', { width: 100, height: 6 }), svg('rect', { class: 'bar', width, height: 6 }));
     const key = `share ${facet} ${value}`;
-    const words =
-      value === undefined || isNarrow()
-        ? el('span', { class: 'name' }, name)
-        : button(name, () => choose(facet, value), { class: 'name', 'data-key': key, title: `Show ${name} alone` });
-    return el('li', {}, words, bar, el('b', {}, number(part)));
+    const parts = [el('span', { class: 'name' }, name), bar, el('b', {}, number(part))];
+    if (value === undefined || isNarrow()) return el('li', {}, el('div', {}, ...parts));
+    const row = button('', () => choose(facet, value), { 'data-key': key, title: `Show ${name} alone` });
+    row.append(...parts);
+    return el('li', {}, row);
   };
   const rows = counts.slice(0, named).map(([value, part]) => row(label(value), part, value));
   const others = sum(counts.slice(named));
@@ -136,22 +150,16 @@ function shares(facet: 'format' | 'cta', ads: readonly BoardAd[], choose: Choose
   return el('figure', { class: 'chart' }, el('figcaption', {}, title), el('ul', { class: 'shares' }, ...rows));
 }
 
-function countsOf(values: readonly (string | undefined)[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return counts;
-}
-
 /** Columns side by side. A screen reader gets them as one sentence. */
 function columnChart(columns: readonly Column[], kind = 'launch'): SVGElement {
   const max = columns.reduce((top, { ads }) => Math.max(top, ads), 1);
   const width = 100 / columns.length;
   const gap = Math.min(1.2, width / 5);
   const sentence = columns.filter(({ ads }) => ads > 0).map(({ name, ads }) => `${name}: ${ads}`);
-  const bars = columns.map(({ name, ads, onClick }, index) => {
+  const bars = columns.map(({ name, ads, onClick, isPart }, index) => {
     const height = ads === 0 ? 0.6 : Math.max(1.5, (40 * ads) / max);
     const box = { x: index * width + gap / 2, y: 40 - height, width: width - gap, height };
-    const style = ads === 0 ? 'none' : onClick ? `${kind} filters` : kind;
+    const style = [ads === 0 ? 'none' : kind, onClick && 'filters', isPart && 'part'].filter(Boolean).join(' ');
     const bar = svg('rect', { class: style, ...box }, svg('title', {}, `${name}: ${number(ads)}`));
     // The chips do the same for a keyboard.
     if (onClick && ads > 0) bar.addEventListener('click', onClick);
@@ -175,13 +183,14 @@ interface ChartParts {
   note: string;
   figure: SVGElement;
   ends: string[];
+  kind?: string;
 }
 
-const chart = ({ title, note, figure, ends }: ChartParts): HTMLElement =>
+const chart = ({ title, note, figure, ends, kind = '' }: ChartParts): HTMLElement =>
   el(
     'figure',
     { class: 'chart' },
     el('figcaption', {}, title, el('span', {}, note)),
     figure,
-    el('p', { class: 'ends' }, ...ends.filter(Boolean).map((text) => el('span', {}, text))),
+    el('p', { class: `ends ${kind}` }, ...ends.filter(Boolean).map((text) => el('span', {}, text))),
   );

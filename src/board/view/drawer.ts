@@ -1,8 +1,8 @@
 import type { BoardAd } from '../payload.ts';
 import { button, byId, el } from './elements.ts';
-import { askAbout, canSave, openSave } from './frame.ts';
-import { type AdList, labelsOf, runBar } from './list.ts';
-import { problemOf, type View } from './state.ts';
+import { type AdList, labelsOf, openMessage, runBar } from './list.ts';
+import { actionsOn } from './selection.ts';
+import { messageOf, problemOf, type View } from './state.ts';
 import { badgeOf, country, day, label, monogramOf, number, round, runOf, stateOf, titleOf } from './words.ts';
 
 /** The whole ad beside the others. A modal dialog keeps the focus, and gives it back. */
@@ -27,11 +27,16 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
     next.disabled = after === undefined;
     const close = button('×', () => drawer.close(), { class: 'icon', 'aria-label': 'Close' });
     const picture = pictureOf(ad, view);
+    const actions = el('div', { class: 'actions' }, ...actionsOn(view, () => [ad.id]));
+    const showVariants = () => {
+      drawer.close();
+      openMessage(view, messageOf(ad));
+    };
     let rest: HTMLElement[] = [];
     const fill = (problem?: HTMLElement) => {
       for (const part of rest) part.remove();
       const known = whole.get(ad.id);
-      rest = contentOf(known ?? ad, view, { isWhole: known !== undefined, problem });
+      rest = contentOf(known ?? ad, view, { isWhole: known !== undefined, problem, actions, showVariants });
       drawer.append(...rest);
     };
     /** The ads beside it as well, so that a step shows them at once. */
@@ -48,7 +53,8 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
         if (current === ad && !whole.has(ad.id)) fill(el('div', { class: 'problem', role: 'alert' }, text, again));
       }
     };
-    drawer.replaceChildren(el('nav', {}, back, next, close), picture);
+    const number = el('span', { class: 'number' }, `Ad ${view.numberOf(ad.id)}`);
+    drawer.replaceChildren(el('nav', {}, back, next, number, close), picture);
     fill();
     void read();
     drawer.scrollTop = 0;
@@ -65,9 +71,14 @@ export function createDrawer(view: View, list: AdList): { open(ad: BoardAd): voi
 interface Filling {
   isWhole: boolean;
   problem: HTMLElement | undefined;
+  /** Kept while the rest comes, with what a reader has typed. */
+  actions: HTMLElement;
+  showVariants: () => void;
 }
 
-function contentOf(ad: BoardAd, view: View, { isWhole, problem }: Filling): HTMLElement[] {
+function contentOf(ad: BoardAd, view: View, { isWhole, problem, actions, showVariants }: Filling): HTMLElement[] {
+  const { message, ads } = view.state;
+  const variants = message === undefined ? ads.filter((other) => messageOf(other) === messageOf(ad)).length : 1;
   const { headline, body, linkDescription } = ad;
   const title = el('h2', { id: 'drawer-title', dir: 'auto' }, titleOf(ad));
   const copy = [body, headline === titleOf(ad) ? undefined : headline, linkDescription]
@@ -76,7 +87,13 @@ function contentOf(ad: BoardAd, view: View, { isWhole, problem }: Filling): HTML
   return [
     el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
     title,
-    actionsOf(ad, view),
+    actions,
+    el(
+      'div',
+      { class: 'actions' },
+      linkOf(ad, view),
+      variants > 1 && button(`Show all ${number(variants)} variants`, showVariants),
+    ),
     ...copy,
     problem,
     isWhole ? cardsOf(ad, view) : undefined,
@@ -112,22 +129,14 @@ function cardsOf(ad: BoardAd, { pictures }: View): HTMLElement | undefined {
   return el('ol', { class: 'ad-cards', 'aria-label': 'Cards' }, ...cards);
 }
 
-function actionsOf(ad: BoardAd, view: View): HTMLElement {
-  const actions = el(
-    'div',
-    { class: 'actions' },
-    button('Ask about it', () => askAbout(view, [ad.id]), { class: 'primary' }),
-  );
-  if (canSave(view)) actions.append(button('Save', () => openSave(view, [ad.id])));
-  const { landingUrl } = ad;
-  if (landingUrl === undefined) return actions;
+function linkOf({ landingUrl }: BoardAd, view: View): HTMLElement | false {
+  if (landingUrl === undefined || !view.can('openLinks')) return false;
   const { hostname } = new URL(landingUrl);
   const open = () =>
     view.host
       .request('ui/open-link', { url: landingUrl })
       .catch((error) => view.update({ status: `${hostname} was not opened: ${problemOf(error)}` }));
-  actions.append(button(`Open ${hostname} ↗`, () => void open(), { class: 'link' }));
-  return actions;
+  return button(`Open ${hostname} ↗`, () => void open(), { class: 'link' });
 }
 
 function factsOf(ad: BoardAd): HTMLElement {
@@ -136,7 +145,7 @@ function factsOf(ad: BoardAd): HTMLElement {
     ['Ran', [runOf(ad), stateOf(ad) || 'unknown whether it still runs'].filter(Boolean).join(', ')],
     ['Started', startedAt && day(startedAt)],
     ['Last seen', lastSeenAt && day(lastSeenAt)],
-    ['Ends', endDate && day(endDate)],
+    [ad.active === false ? 'Ended' : 'Ends', endDate && day(endDate)],
     ['Call to action', ad.ctaType && label(ad.ctaType)],
     ['Leads to', ad.landingDomain],
     ['Countries', countries?.map(country).join(', ')],

@@ -1,80 +1,85 @@
 import { button, byId, el, refill } from './elements.ts';
-import { type FacetName, type FacetValue, facetOf, facetValues, toggled, type View } from './state.ts';
+import {
+  choosable,
+  type FacetName,
+  type FacetValue,
+  facetOf,
+  facetValues,
+  messagesIn,
+  toggled,
+  type View,
+} from './state.ts';
 import { number } from './words.ts';
 
-/** Values of each facet in the short row, and in the full view until a reader asks for all. */
-const inShortRow: Partial<Record<FacetName, number>> = { format: 2, advertiser: 2 };
-const inGroup = 12;
+/** Values of each facet until a reader asks for all. */
+const inGroup = 2;
 
-/** Filters with counts. Choosing one filters at once, and costs nothing. */
+/** Filters with counts, by what they filter. Choosing one filters at once, and costs nothing. */
 export function createChips(view: View): { draw(): void } {
   const container = byId('chips');
-  let isOpen = false;
   const whole = new Set<FacetName>();
 
   const draw = () => {
-    const { ads, chosen } = view.state;
-    const all = facetValues(ads, chosen).filter((values) => values.length > 0);
-    container.hidden = all.length === 0;
-    refill(container, ...(isOpen ? groups(all) : [shortRow(all)]));
+    const { ads, chosen, message } = view.state;
+    const from = choosable(view.state);
+    const groups = facetValues(from, chosen)
+      // What all ads have filters nothing.
+      .filter(([first, ...others]) => first && (first.isChosen || others.length > 0 || first.ofAll < from.length))
+      .map(group);
+    const isFiltered = Object.values(chosen).some((values) => (values?.size ?? 0) > 0);
+    const all = `‹ All ${number(messagesIn(ads))} messages`;
+    const back = message !== undefined && button(all, close, { class: 'chip primary', 'data-key': 'messages' });
+    const clear =
+      isFiltered && button('Clear', () => view.update({ chosen: {} }), { class: 'chip quiet', 'data-key': 'clear' });
+    const parts = [back, ...groups, clear].filter((part) => part !== false);
+    container.hidden = parts.length === 0;
+    refill(container, ...parts);
   };
-  const chip = ({ facet, value, text, ads, isChosen }: FacetValue) => {
+  /** Back to where its card is. */
+  const close = () => {
+    const { message } = view.state;
+    view.update({ message: undefined });
+    byId('list')
+      .querySelector<HTMLElement>(`[data-message="${CSS.escape(message ?? '')}"] .open`)
+      ?.focus();
+  };
+  const group = (values: readonly FacetValue[]): HTMLElement => {
+    const facet = values[0]?.facet ?? 'state';
+    const { title } = facetOf(facet);
+    // By the rank among all ads: a choice moves none of the others.
+    const first = values.filter(({ isChosen, rank }) => isChosen || rank < inGroup);
+    const shown = whole.has(facet) || values.length === first.length + 1 ? values : first;
+    const element = el(
+      'div',
+      { class: `group chips ${whole.has(facet) ? 'whole' : ''}`, role: 'group', 'aria-label': title },
+      el('span', { class: 'facet', dir: 'auto' }, title),
+      ...shown.map(chip),
+    );
+    const hidden = values.length - shown.length;
+    if (hidden > 0 || (whole.has(facet) && values.length > inGroup + 1)) element.append(more(facet, hidden));
+    return element;
+  };
+  const chip = ({ facet, value, text, ads, isChosen }: FacetValue): HTMLElement => {
     const onClick = () => view.update({ chosen: toggled(view.state.chosen, facet, value) });
     const element = button('', onClick, {
       class: 'chip',
       'aria-pressed': String(isChosen),
       'data-key': `${facet} ${value}`,
-      title: facetOf(facet).title,
     });
     element.append(el('span', { dir: 'auto' }, text), el('small', {}, number(ads)));
     return element;
   };
-  const toggle = (text: string) => {
+  const more = (facet: FacetName, hidden: number): HTMLElement => {
     const onClick = () => {
-      isOpen = !isOpen;
+      if (!whole.delete(facet)) whole.add(facet);
       draw();
     };
-    return button(text, onClick, { class: 'chip quiet', 'aria-expanded': String(isOpen), 'data-key': 'all filters' });
-  };
-  const clear = () => button('Clear', () => view.update({ chosen: {} }), { class: 'chip quiet', 'data-key': 'clear' });
-  const isFiltered = () => Object.values(view.state.chosen).some((values) => (values?.size ?? 0) > 0);
-
-  const shortRow = (all: readonly FacetValue[][]) => {
-    const { length } = view.state.ads;
-    // What none or all of the ads have would filter nothing.
-    const shown = all.flatMap((values) =>
-      values.filter(
-        ({ facet, isChosen, ads }, index) => isChosen || (index < (inShortRow[facet] ?? 1) && ads > 0 && ads < length),
-      ),
-    );
-    const hidden = all.flat().length - shown.length;
-    const row = el('div', { class: 'chips short' }, ...shown.map(chip));
-    if (isFiltered()) row.append(clear());
-    if (hidden > 0) row.append(toggle(`All filters · ${number(all.flat().length)}`));
-    return row;
-  };
-  const groups = (all: readonly FacetValue[][]) => [
-    ...all.map((values) => {
-      const facet = values[0]?.facet ?? 'state';
-      const shown = whole.has(facet) ? values : values.filter(({ isChosen }, index) => isChosen || index < inGroup);
-      const { title } = facetOf(facet);
-      const chips = el('div', { class: 'chips' }, ...shown.map(chip));
-      if (shown.length < values.length) chips.append(more(facet, values.length - shown.length));
-      return el(
-        'div',
-        { class: 'group', role: 'group', 'aria-label': title },
-        el('span', { class: 'facet' }, title),
-        chips,
-      );
-    }),
-    el('div', { class: 'chips' }, isFiltered() && clear(), toggle('Fewer filters')),
-  ];
-  const more = (facet: FacetName, count: number) => {
-    const onClick = () => {
-      whole.add(facet);
-      draw();
-    };
-    return button(`${number(count)} more`, onClick, { class: 'chip quiet', 'data-key': `more ${facet}` });
+    return button(hidden > 0 ? `+${number(hidden)}` : 'Fewer', onClick, {
+      class: 'chip quiet',
+      'aria-label': `${facetOf(facet).title}: ${hidden > 0 ? `${number(hidden)} more` : 'fewer'}`,
+      'aria-expanded': String(hidden === 0),
+      'data-key': `more ${facet}`,
+    });
   };
   return { draw };
 }

@@ -66,7 +66,10 @@ export function serverBehind(host: Host): Server {
   /** By this word the server knows that its board calls, and not a model. */
   const page = document.querySelector<HTMLMetaElement>('meta[name="ad-library-page"]')?.content;
   const call = async <Answer extends object = BoardContext>(name: string, args: object): Promise<Answer> => {
-    const result = await host.request('tools/call', { name, arguments: args });
+    const silence = new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error('The host has not answered for two minutes.')), maxSilence);
+    });
+    const result = await Promise.race([host.request('tools/call', { name, arguments: args }), silence]);
     if (result.isError === true) throw new Error(explanationIn(result));
     return boardMeta(result) as Answer;
   };
@@ -84,6 +87,9 @@ export function serverBehind(host: Host): Server {
       (await call('add_collection_item', { collectionId, itemType: 'ads', itemId })).added === true,
   };
 }
+
+/** In milliseconds: longer than a call takes, with time for a person whom the host asks first. */
+const maxSilence = 120_000;
 
 /** What a result holds for the board; nothing if a host dropped it. */
 const boardMeta = (result: Message): BoardContext =>

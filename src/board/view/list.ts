@@ -1,7 +1,7 @@
 import type { BoardAd } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
-import { barOf, monthsOn, sorted, type TimeAxis, type View } from './state.ts';
-import { badgeOf, monogramOf, number, runOf, shortMonth, stateOf, stateText, titleOf } from './words.ts';
+import { barOf, isGrouped, messageOf, monthsOn, sorted, type TimeAxis, type View } from './state.ts';
+import { badgeOf, count, monogramOf, month, number, runOf, stateOf, stateText, titleOf } from './words.ts';
 
 /** Ads drawn at once; more are drawn when a reader comes near the end. */
 const part = 60;
@@ -10,6 +10,7 @@ export interface AdList {
   draw(): void;
   /** The ad before or after another in the order shown. */
   neighbour(ad: BoardAd, step: 1 | -1): BoardAd | undefined;
+  numberOf(id: string): number;
 }
 
 /** The cards or rows of the ads that the filters leave, in the chosen order. */
@@ -18,15 +19,24 @@ export function createList(view: View): AdList {
   const end = byId('end');
   const items = { cards: new Map<string, HTMLLIElement>(), timeline: new Map<string, HTMLLIElement>() };
   let drawnFor = view.state.axis;
+  /** The first ad of each card, and all those that it stands for. */
   let shown: BoardAd[] = [];
+  let groups = new Map<string, BoardAd[]>();
   let drawn = 0;
+  const numbers = new Map<string, number>();
+  let isWaiting = true;
+  const numberOf = (id: string) => {
+    const number = numbers.get(id) ?? numbers.size + 1;
+    numbers.set(id, number);
+    return number;
+  };
 
   const itemOf = (ad: BoardAd): HTMLLIElement => {
     const { mode } = view.state;
     const known = items[mode].get(ad.id);
     const item = known ?? (mode === 'cards' ? adCard : adRow)(ad, view);
     if (known === undefined) items[mode].set(ad.id, item);
-    mark(item, view.state.selected.has(ad.id));
+    mark(item, groups.get(ad.id) ?? [ad], view);
     return item;
   };
   const nextPart = () => {
@@ -35,6 +45,7 @@ export function createList(view: View): AdList {
     end.hidden = drawn >= shown.length;
     return next;
   };
+  new ResizeObserver(() => drawAxis(view, view.state.mode === 'timeline' && shown.length > 0)).observe(list);
   new IntersectionObserver(
     ([entry]) => {
       if (entry?.isIntersecting && drawn < shown.length) list.append(...nextPart());
@@ -45,10 +56,23 @@ export function createList(view: View): AdList {
 
   return {
     draw: () => {
-      const { sort, mode, axis } = view.state;
-      if (axis !== drawnFor) for (const known of Object.values(items)) known.clear();
+      const { sort, mode, axis, coming } = view.state;
+      if (axis !== drawnFor) {
+        for (const known of Object.values(items)) known.clear();
+        // The first ones are drawn before all are sorted.
+        if (isWaiting) numbers.clear();
+        isWaiting = coming.length > 0;
+      }
       drawnFor = axis;
-      shown = sorted(view.state.shown, sort);
+      const keyOf = isGrouped(view.state) ? messageOf : ({ id }: BoardAd) => id;
+      const byKey = new Map<string, BoardAd[]>();
+      for (const ad of sorted(view.state.shown, sort)) {
+        const group = byKey.get(keyOf(ad));
+        if (group) group.push(ad);
+        else byKey.set(keyOf(ad), [ad]);
+      }
+      groups = new Map([...byKey.values()].map((group) => [group[0]?.id ?? '', group]));
+      shown = [...byKey.values()].flatMap(([first]) => first ?? []);
       // As many as were drawn before, so that a change leaves the reader where they are.
       const before = Math.min(drawn, shown.length);
       drawn = 0;
@@ -60,6 +84,7 @@ export function createList(view: View): AdList {
       drawAxis(view, mode === 'timeline' && shown.length > 0);
     },
     neighbour: (ad, step) => shown[shown.indexOf(ad) + step],
+    numberOf,
   };
 }
 
@@ -73,25 +98,40 @@ function nothingLeft(view: View): HTMLElement {
   );
 }
 
-function mark(item: HTMLLIElement, isSelected: boolean): void {
+/** What a card shows of those it stands for: how many they are, and whether one of them is selected. */
+function mark(item: HTMLLIElement, group: readonly BoardAd[], { state }: View): void {
+  const isSelected = group.some(({ id }) => state.selected.has(id));
   item.classList.toggle('selected', isSelected);
+  item.classList.toggle('many', group.length > 1);
   const box = item.querySelector('input');
   if (box) box.checked = isSelected;
+  const variants = item.querySelector<HTMLElement>('.variants');
+  if (variants) variants.hidden = group.length === 1;
+  variants?.replaceChildren(el('b', {}, `×${number(group.length)}`), ' variants');
+}
+
+/** Shows the ads of one message, each on a card of its own. */
+export function openMessage(view: View, message: string): void {
+  view.update({ message });
+  byId('chips').querySelector<HTMLElement>('[data-key="messages"]')?.focus();
 }
 
 function drawAxis({ state }: View, isShown: boolean): void {
   const axis = byId('axis');
   axis.hidden = !isShown;
-  if (!isShown) return;
-  const months = monthsOn(state.axis);
+  const labels = axis.firstElementChild;
+  if (!isShown || !labels) return;
+  const months = monthsOn(state.axis, Math.floor(labels.clientWidth / 84));
   const lines = months.map(({ at }) => `linear-gradient(var(--line), var(--line)) ${100 * at}% 0 / 1px 100% no-repeat`);
   byId('list').style.setProperty('--grid', lines.join() || 'none');
   const marks = months.map(({ at, name }) => {
-    const tick = el('span', {}, shortMonth(name));
+    const tick = el('span', {}, month(name));
     tick.style.insetInlineStart = `${100 * at}%`;
+    // The first begins where the axis does, and the last ends there.
+    tick.style.translate = `${-100 * at}%`;
     return tick;
   });
-  axis.firstElementChild?.replaceChildren(...marks);
+  labels.replaceChildren(...marks);
 }
 
 /** An ad as a card. The whole card opens it, and its checkbox selects it. */
@@ -99,10 +139,12 @@ export function adCard(ad: BoardAd, view: View): HTMLLIElement {
   const badge = badgeOf(ad);
   const title = titleOf(ad);
   const line = ad.firstLine === title ? undefined : ad.firstLine;
+  const frame = frameOf(ad, view);
+  frame.append(el('p', { class: 'poster', dir: 'auto', 'aria-hidden': 'true' }, line ?? title));
   return el(
     'li',
-    { class: 'card', 'data-ad': ad.id },
-    el('div', { class: 'picture' }, frameOf(ad, view), badge !== '' && el('span', { class: 'badge' }, badge)),
+    { class: 'card', 'data-message': messageOf(ad) },
+    el('div', { class: 'picture' }, frame, badge !== '' && el('span', { class: 'badge' }, badge)),
     selectBox(ad, view),
     runBar(ad, view.state.axis),
     el('p', { class: 'page', dir: 'auto' }, ad.pageName ?? 'Unknown advertiser'),
@@ -110,6 +152,7 @@ export function adCard(ad: BoardAd, view: View): HTMLLIElement {
     line !== undefined && el('p', { class: 'line', dir: 'auto' }, line),
     labelsOf(ad),
     runFacts(ad, view),
+    variantsButton(ad, view),
   );
 }
 
@@ -117,7 +160,7 @@ export function adCard(ad: BoardAd, view: View): HTMLLIElement {
 export function adRow(ad: BoardAd, view: View): HTMLLIElement {
   return el(
     'li',
-    { class: 'row', 'data-ad': ad.id },
+    { class: 'row', 'data-message': messageOf(ad) },
     selectBox(ad, view),
     el('div', { class: 'picture' }, frameOf(ad, view)),
     el(
@@ -125,6 +168,7 @@ export function adRow(ad: BoardAd, view: View): HTMLLIElement {
       { class: 'names' },
       el('p', { class: 'page', dir: 'auto' }, ad.isNew && el('b', {}, 'New '), ad.pageName ?? 'Unknown advertiser'),
       button(titleOf(ad), () => view.openAd(ad), { class: 'open', dir: 'auto', 'data-key': ad.id }),
+      variantsButton(ad, view),
     ),
     runBar(ad, view.state.axis),
     runFacts(ad, view),
@@ -141,16 +185,23 @@ function frameOf(ad: BoardAd, { pictures }: View): HTMLElement {
   return pictures.frame(ad.id, hue, initial);
 }
 
+const variantsButton = (ad: BoardAd, view: View): HTMLElement =>
+  button('', () => openMessage(view, messageOf(ad)), { class: 'variants', 'data-key': `variants ${ad.id}` });
+
+/** Selecting a message selects the ad that is shown; to take it back takes back whichever of its ads is selected. */
 function selectBox(ad: BoardAd, view: View): HTMLElement {
-  const box = el('input', { type: 'checkbox', 'aria-label': `Select: ${titleOf(ad)}` });
-  box.checked = view.state.selected.has(ad.id);
+  const number = view.numberOf(ad.id);
+  const box = el('input', { type: 'checkbox', 'aria-label': `Select ${number}: ${titleOf(ad)}` });
   box.addEventListener('change', () => {
-    const selected = new Set(view.state.selected);
+    const { state } = view;
+    const selected = new Set(state.selected);
     if (box.checked) selected.add(ad.id);
-    else selected.delete(ad.id);
+    else if (isGrouped(state)) {
+      for (const other of state.shown) if (messageOf(other) === messageOf(ad)) selected.delete(other.id);
+    } else selected.delete(ad.id);
     view.update({ selected });
   });
-  return el('label', { class: 'pick' }, box);
+  return el('label', { class: 'pick' }, el('span', { class: 'number', 'aria-hidden': 'true' }, String(number)), box);
 }
 
 function runFacts(ad: BoardAd, view: View): HTMLElement {
@@ -160,13 +211,14 @@ function runFacts(ad: BoardAd, view: View): HTMLElement {
     { class: `facts ${stateOf(ad)}` },
     el('b', {}, runOf(ad)),
     el('span', {}, stateText(ad, view.state.asOf)),
-    duplicates > 1 && el('span', { class: 'copies', title: 'Copies of this ad' }, `×${number(duplicates)}`),
+    duplicates > 1 && el('span', { class: 'copies' }, count(duplicates, 'copy', 'copies')),
   );
 }
 
 export function runBar(ad: BoardAd, axis: TimeAxis): HTMLElement {
   const track = el('div', { class: `track ${stateOf(ad)}`, 'aria-hidden': 'true' });
   const bar = barOf(ad, axis);
+  track.classList.toggle('past', bar?.length === 0 && bar.isCut);
   if (bar === undefined) return track;
   const run = el('i', { class: bar.isCut ? 'cut' : undefined });
   run.style.insetInlineStart = `${100 * bar.start}%`;

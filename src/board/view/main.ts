@@ -2,7 +2,7 @@ import type { BoardAd, BoardAds } from '../payload.ts';
 import { drawCharts } from './charts.ts';
 import { createDrawer } from './drawer.ts';
 import { createChips } from './filters.ts';
-import { askToTryAgain, createFrame, reportSelection } from './frame.ts';
+import { createFrame } from './frame.ts';
 import {
   adsIn,
   applyTheme,
@@ -16,15 +16,15 @@ import {
 } from './host.ts';
 import { createList } from './list.ts';
 import { createPictures } from './pictures.ts';
-import { axisOf, emptyState, filtered, problemOf, type State, type View } from './state.ts';
+import { askToTryAgain, tellModel } from './selection.ts';
+import { axisOf, choosable, emptyState, filtered, problemOf, type State, type View } from './state.ts';
 import { useLocale } from './words.ts';
 
 /** How many ads are asked for in one call; the server sends as many of them as fit. */
 const perCall = 1000;
 
 let state: State = emptyState;
-/** Whether the host takes messages for the conversation. */
-let canAsk = false;
+let capabilities: Message = {};
 const host = connectHost({
   'ui/notifications/tool-input': (params) => view.update({ args: (params.arguments as State['args']) ?? {} }),
   'ui/notifications/tool-result': (result) => void showResult(result),
@@ -40,10 +40,13 @@ const view: View = {
   update: (change) => {
     const before = state;
     state = { ...state, ...change };
-    if (state.ads !== before.ads || state.chosen !== before.chosen) state.shown = filtered(state.ads, state.chosen);
+    const isOther = state.ads !== before.ads || state.message !== before.message;
+    if (isOther || state.chosen !== before.chosen) state.shown = filtered(choosable(state), state.chosen);
     draw(before);
   },
   openAd: (ad) => drawer.open(ad),
+  numberOf: (id) => list.numberOf(id),
+  can: (capability) => capabilities[capability] !== undefined,
   load: (ids) => reading(() => loadAds(ids)),
   server,
   host,
@@ -57,12 +60,13 @@ const size = followSize(host);
 
 /** Draws again what depends on what has changed. */
 function draw(before: State): void {
-  const { shown, sort, mode, selected } = state;
+  const { shown, sort, mode, selected, byMessage } = state;
   const isOther = shown !== before.shown;
   if (isOther) chips.draw();
-  if (isOther || sort !== before.sort || mode !== before.mode || selected !== before.selected) list.draw();
+  const isElse = sort !== before.sort || mode !== before.mode || byMessage !== before.byMessage;
+  if (isOther || isElse || selected !== before.selected) list.draw();
   if (isOther || state.coming !== before.coming || state.context !== before.context) drawCharts(view);
-  if (selected !== before.selected) reportSelection(view);
+  if (selected !== before.selected) void tellModel(view);
   frame.draw();
 }
 
@@ -77,11 +81,15 @@ async function showResult(result: Message): Promise<void> {
   if (result.isError === true)
     return view.update({
       status: '',
-      problem: { text: explanationIn(result), again: canAsk ? () => void askToTryAgain(view) : undefined },
+      problem: { text: explanationIn(result), again: view.can('message') ? () => void askToTryAgain(view) : undefined },
     });
   if (context.isPages) return view.update({ status: 'This list holds pages. The board shows ads.' });
   if (context.estimate && !context.gathering) return view.update({ status: '' });
   await reading(() => (context.gathering ? loadGathering(context.gathering) : loadListed(result, context.ids ?? [])));
+  const { collectionId } = state.args;
+  if (collectionId === undefined || !state.offered.includes('list_collections')) return;
+  const collections = await server.collections().catch(() => []);
+  view.update({ collection: collections.find(({ id }) => id === collectionId)?.name });
 }
 
 /** Says what is going on while ads are read, and offers to try again what fails; what has come by then is kept. */
@@ -158,7 +166,7 @@ const { hostContext, hostCapabilities } = await host.request('ui/initialize', {
 });
 const { locale } = (hostContext as Message | undefined) ?? {};
 if (typeof locale === 'string') useLocale(locale);
-canAsk = (hostCapabilities as Message | undefined)?.message !== undefined;
+capabilities = (hostCapabilities as Message | undefined) ?? {};
 takeContext((hostContext as Message | undefined) ?? {});
 host.notify('ui/notifications/initialized', {});
 frame.draw();

@@ -1,12 +1,14 @@
+import type { BoardPicture } from '../payload.ts';
 import { el } from './elements.ts';
 import type { Server } from './host.ts';
+import { day } from './words.ts';
 
 /** Pictures asked for in one call, and calls under way at once. */
 const perCall = 12;
 const maxCalls = 2;
 
 export interface Pictures {
-  /** A frame that fills with the picture of that id when it comes into sight. */
+  /** A frame that fills with the picture of that id when it comes into sight, or says why there is none. */
   frame(id: string, hue: number, initial: string): HTMLElement;
 }
 
@@ -15,18 +17,18 @@ export interface Pictures {
  * of a call that failed is asked for again when its frame next comes into sight.
  */
 export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
-  const known = new Map<string, string | undefined>();
+  const known = new Map<string, BoardPicture>();
   const frames = new Map<string, Set<HTMLElement>>();
   let waiting: string[] = [];
   let calls = 0;
 
-  const show = (id: string, src: string | undefined) => {
-    known.set(id, src);
-    for (const frame of frames.get(id) ?? []) {
+  const show = (picture: BoardPicture) => {
+    known.set(picture.id, picture);
+    for (const frame of frames.get(picture.id) ?? []) {
       observer.unobserve(frame);
-      fill(frame, src);
+      fill(frame, picture);
     }
-    frames.delete(id);
+    frames.delete(picture.id);
   };
   const askNext = async (): Promise<void> => {
     if (calls >= maxCalls || waiting.length === 0) return;
@@ -35,9 +37,9 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
     calls++;
     try {
       const { pictures, left } = await server.pictures(ids);
-      for (const { id, src, isLate } of pictures) {
-        if (isLate) frames.delete(id);
-        else show(id, src?.startsWith('data:image/jpeg;base64,') ? src : undefined);
+      for (const picture of pictures) {
+        if (picture.isLate) frames.delete(picture.id);
+        else show(picture);
       }
       if (pictures.length === 0) throw new Error('The same call would be made for ever.');
       waiting.push(...left.toReversed());
@@ -55,7 +57,8 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
         const { id = '' } = frame.dataset;
         if (!known.has(id) && !frames.has(id)) waiting.push(id);
         frames.set(id, (frames.get(id) ?? new Set()).add(frame));
-        if (known.has(id)) show(id, known.get(id));
+        const picture = known.get(id);
+        if (picture) show(picture);
       }
       for (let call = 0; call < maxCalls; call++) void askNext();
     },
@@ -71,9 +74,14 @@ export function createPictures(server: Pick<Server, 'pictures'>): Pictures {
   };
 }
 
-function fill(frame: HTMLElement, src: string | undefined): void {
-  if (src === undefined || frame.querySelector('img')) return;
-  const image = el('img', { alt: '', src });
-  image.addEventListener('load', () => frame.classList.add('filled'), { once: true });
-  frame.append(image);
+function fill(frame: HTMLElement, { src, reason = 'it did not come' }: BoardPicture): void {
+  if (frame.matches('.none, :has(img)')) return;
+  if (src?.startsWith('data:image/jpeg;base64,')) {
+    const image = el('img', { alt: '', src });
+    image.addEventListener('load', () => frame.classList.add('filled'), { once: true });
+    frame.append(image);
+    return;
+  }
+  frame.classList.add('none');
+  frame.append(el('small', {}, `No picture: ${reason.replace(/\b\d{4}-\d\d-\d\d\b/, day)}.`));
 }

@@ -14,9 +14,15 @@ export interface State {
   /** Ids of ads that were listed, and are not kept any more. */
   missing: readonly string[];
   chosen: Chosen;
+  /** The message whose ads alone are shown. */
+  message?: string | undefined;
+  /** Whether a message has one card; undefined until a reader chooses. */
+  byMessage?: boolean | undefined;
   sort: SortName;
   mode: 'cards' | 'timeline';
   selected: ReadonlySet<string>;
+  /** Ids that were handed to the conversation. */
+  sent: readonly string[];
   /** The tools that may be called. */
   offered: readonly string[];
   asOf: string;
@@ -24,6 +30,8 @@ export interface State {
   /** What the tool was called with, and what it said to the board. */
   args: Readonly<Record<string, unknown>>;
   context: BoardContext;
+  /** The name of the collection whose ads are shown. */
+  collection?: string | undefined;
   /** What is going on. */
   status: string;
   problem?: Problem | undefined;
@@ -42,6 +50,10 @@ export interface View {
   /** Changes the state, and draws what follows from it. */
   update(change: Partial<Omit<State, 'shown'>>): void;
   openAd(ad: BoardAd): void;
+  /** By which a reader and the conversation call an ad: those drawn first have the lowest, and keep them. */
+  numberOf(id: string): number;
+  /** Whether the host announced a capability, as `message`. */
+  can(capability: string): boolean;
   /** Adds ads that the server has by their ids. */
   load(ids: readonly string[]): Promise<void>;
   server: Server;
@@ -59,6 +71,7 @@ export const emptyState: State = {
   sort: 'relevance',
   mode: 'cards',
   selected: new Set(),
+  sent: [],
   offered: [],
   asOf: '',
   args: {},
@@ -81,6 +94,19 @@ export function wholeOf({ ads, args, context, gathering, coming, missing }: Stat
   const hasMore = gathering ? !gathering.complete : Boolean(cursor || args.cursor);
   return hasMore ? Number.POSITIVE_INFINITY : undefined;
 }
+
+/** What says the same: ads of a page whose copy is nearly that of the earliest of them. */
+export const messageOf = ({ id, variant = id }: BoardAd): string => variant;
+
+export const messagesIn = (ads: readonly BoardAd[]): number => new Set(ads.map(messageOf)).size;
+
+/** Whether a message has one card: as a reader chose, or where a quarter of the ads repeat another. */
+export const isGrouped = ({ ads, message, byMessage }: State): boolean =>
+  message === undefined && (byMessage ?? messagesIn(ads) <= 0.75 * ads.length);
+
+/** The ads that filters choose from: all, or those of the message that is opened. */
+export const choosable = ({ ads, message }: State): readonly BoardAd[] =>
+  message === undefined ? ads : ads.filter((ad) => messageOf(ad) === message);
 
 /** A property to filter by: the values of an ad, and how one reads. */
 interface Facet {
@@ -161,6 +187,9 @@ export interface FacetValue {
   value: string;
   text: string;
   ads: number;
+  /** How many have it whatever is chosen, and how many values more of them have. */
+  ofAll: number;
+  rank: number;
   isChosen: boolean;
 }
 
@@ -181,11 +210,12 @@ export function facetValues(ads: readonly BoardAd[], chosen: Chosen): FacetValue
     // By the number among all ads, so that no choice moves a value from where a reader saw it.
     const all = [...counts].sort(inOrder ? ([a], [b]) => (a < b ? 1 : -1) : ([, a], [, b]) => b.ofAll - a.ofAll);
     return all
-      .map(([value, { ads }]) => ({
+      .map(([value, counted], rank) => ({
         facet,
         value,
         text: read(value),
-        ads,
+        ...counted,
+        rank,
         isChosen: chosen[facet]?.has(value) === true,
       }))
       .filter(({ ads, isChosen }) => ads > 0 || isChosen);
@@ -213,6 +243,7 @@ const orders = {
   relevance: ['As listed', () => 0],
   days: ['Days running', descending(({ daysRunning }) => daysRunning)],
   newest: ['Newest first', descending(({ startedAt }) => startedAt)],
+  variants: ['Variants', () => 0],
   duplicates: ['Copies of the ad', descending(({ duplicates }) => duplicates)],
   reach: ['Reach', descending(({ audienceReach }) => audienceReach)],
   advertiser: ['Advertiser', (a: BoardAd, b: BoardAd) => names.compare(a.pageName ?? '￿', b.pageName ?? '￿')],
@@ -221,7 +252,18 @@ const orders = {
 export type SortName = keyof typeof orders;
 export const sortNames = Object.keys(orders) as SortName[];
 export const sortTitle = (name: SortName): string => orders[name][0];
-export const sorted = (ads: readonly BoardAd[], name: SortName): BoardAd[] => [...ads].sort(orders[name][1]);
+
+export function sorted(ads: readonly BoardAd[], name: SortName): BoardAd[] {
+  if (name !== 'variants') return [...ads].sort(orders[name][1]);
+  const counts = countsOf(ads.map(messageOf));
+  return [...ads].sort(descending((ad) => counts.get(messageOf(ad))));
+}
+
+export function countsOf(values: readonly (string | undefined)[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
+}
 
 /** One axis for the runs of all ads, so that bars can be compared. */
 export interface TimeAxis {
@@ -264,13 +306,13 @@ export function axisOf(ads: readonly BoardAd[], today: string): TimeAxis {
 export function barOf(ad: BoardAd, { from, to }: TimeAxis): Bar | undefined {
   const start = dayOf(ad.startedAt);
   const end = Math.max(start, endOf(ad) || start);
-  if (Number.isNaN(start) || end < from || start > to) return undefined;
+  if (Number.isNaN(start) || start > to) return undefined;
   const at = (time: number) => Math.min(1, Math.max(0, (time - from) / (to - from)));
   return { start: at(start), length: at(end) - at(start), isCut: start < from };
 }
 
-/** The first days of months on the axis, at most twelve of them. */
-export function monthsOn({ from, to }: TimeAxis): { at: number; name: string }[] {
+/** The first days of months on the axis, at most as many as there is room for. */
+export function monthsOn({ from, to }: TimeAxis, room: number): { at: number; name: string }[] {
   const first = new Date(from);
   const all: { at: number; name: string }[] = [];
   for (let month = first.getUTCMonth() + 1; all.length < 600; month++) {
@@ -278,6 +320,6 @@ export function monthsOn({ from, to }: TimeAxis): { at: number; name: string }[]
     if (time > to) break;
     all.push({ at: (time - from) / (to - from), name: new Date(time).toISOString().slice(0, 7) });
   }
-  const step = Math.ceil(all.length / 12);
+  const step = Math.ceil(all.length / Math.max(1, room));
   return all.filter((_, index) => index % step === 0);
 }

@@ -20,7 +20,11 @@ export function useLocale(locale: string): void {
 export const number = (value: number): string => formats.numbers.format(value);
 /** `750 thousand` */
 export const round = (value: number): string => (value < 10_000 ? number(value) : formats.large.format(value));
-export const count = (value: number, noun: string): string => `${number(value)} ${noun}${value === 1 ? '' : 's'}`;
+/** `1, 2 and 4` */
+export const joined = (parts: readonly (string | number)[]): string =>
+  new Intl.ListFormat('en-GB').format(parts.map(String));
+export const count = (value: number, noun: string, nouns = `${noun}s`): string =>
+  `${number(value)} ${value === 1 ? noun : nouns}`;
 
 /** `SHOP_NOW` as `Shop now`. */
 export function label(constant: string): string {
@@ -47,10 +51,6 @@ export function month(yearAndMonth: string): string {
   const time = Date.parse(`${yearAndMonth}-01T00:00:00Z`);
   return isTime(time) ? `${formats.months.format(time)} ${yearAndMonth.slice(0, 4)}` : yearAndMonth;
 }
-
-/** The same beside other months, where only January needs its year. */
-export const shortMonth = (yearAndMonth: string): string =>
-  yearAndMonth.endsWith('-01') ? month(yearAndMonth) : month(yearAndMonth).slice(0, -5);
 
 /** How an ad is called: by its headline, or by what stands in for it. */
 export const titleOf = ({ headline, firstLine, cards, pageName }: BoardAd): string =>

@@ -12,11 +12,15 @@ export interface HostOptions {
   height?: number;
   /** The `hostContext` of the answer to `ui/initialize`. */
   context?: object;
+  /** The `hostCapabilities` of the same answer, besides tools. */
+  capabilities?: object;
   /** The tool call whose result the board shows. */
   tool: string;
   args?: Record<string, unknown>;
   /** Changes a result before the board gets it, as some hosts do. */
   passOn?: (result: Record<string, unknown>) => Record<string, unknown>;
+  /** Waits before each call that the board makes. */
+  onCall?: () => Promise<void>;
   /** Runs in each frame before its own scripts. */
   script?: string;
 }
@@ -44,6 +48,7 @@ export interface ShownBoard {
 }
 
 const home = 'http://host.example/';
+const all = { openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } };
 
 export async function showBoard(browser: Browser, client: HostClient, options: HostOptions): Promise<ShownBoard> {
   const { width = 1180, height = 820, context = {}, tool, args = {}, passOn = (result) => result } = options;
@@ -72,11 +77,12 @@ export async function showBoard(browser: Browser, client: HostClient, options: H
   await page.exposeFunction('hostInitialize', () => ({
     protocolVersion: '2026-01-26',
     hostInfo: { name: 'test-host', version: '1' },
-    hostCapabilities: { serverTools: {}, openLinks: {}, message: { text: {} }, updateModelContext: { text: {} } },
+    hostCapabilities: { serverTools: {}, ...(options.capabilities ?? all) },
     hostContext: { theme: 'light', ...context },
   }));
   await page.exposeFunction('hostCallTool', async (call: ShownBoard['calls'][number]) => {
     calls.push(call);
+    await options.onCall?.();
     return passOn((await client.callTool(call)) as Record<string, unknown>);
   });
   await page.exposeFunction('hostReady', async () => {

@@ -82,7 +82,8 @@ export const idOf = (index: number): string => uuidOf(`board ${index}`);
 export const someAds = (count: number) => (mediaUrl: string) =>
   Array.from({ length: count }, (_, index) => ({
     id: idOf(index),
-    pageId: `page-${index % 3}`,
+    // A page of its own, so that none is a variant of another.
+    pageId: `page-${index}`,
     page: { pageName: advertisers[index % 3] },
     headline: `Offer ${index}`,
     body: `First line of offer ${index}.\nIts second line.`,

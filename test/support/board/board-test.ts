@@ -62,6 +62,8 @@ export const button = ({ board }: ShownBoard, name: string | RegExp) =>
   board.getByRole('button', { name, exact: true });
 export const status = ({ board }: ShownBoard, text: string | RegExp) =>
   board.getByRole('status').getByText(text).waitFor();
-/** Waits for the title, which comes with the last ads. */
-export const reads = ({ board }: ShownBoard, title: string) =>
-  board.locator('#title', { hasText: new RegExp(`^${title}$`) }).waitFor();
+/** Waits for the number of ads, which comes with the last of them. */
+export const reads = ({ board }: ShownBoard, ads: string) =>
+  board.locator('#count', { hasText: new RegExp(`^${ads}$`) }).waitFor();
+/** The checkbox of an ad by its title. */
+export const pick = ({ board }: ShownBoard, title: string) => board.getByLabel(new RegExp(`^Select \\d+: ${title}$`));
