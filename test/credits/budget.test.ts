@@ -1,10 +1,6 @@
-import fc from 'fast-check';
 import { describe, expect } from 'vitest';
 import { documented, json, paid } from '../support/faulty-upstream.ts';
 import { freshServiceTest, freshUpstreamTest } from '../support/fixtures.ts';
-import { gateOf } from '../support/gate.ts';
-import { startServer } from '../support/server.ts';
-import { startService } from '../support/service.ts';
 import { uuidOf } from '../support/uuid-of.ts';
 
 describe('a budget', () => {
@@ -59,25 +55,6 @@ describe('with a budget', () => {
     expect(text).not.toContain('smaller limit');
   });
 
-  test('the first call of an operation goes alone, as its price is unknown', async ({ upstream, start }) => {
-    const { call } = await start({ creditBudget: 50 });
-    const gate = gateOf();
-    upstream.does((request, response) => {
-      const opened = request.url?.includes('/ads/') ? gate.opened : Promise.resolve();
-      void opened.then(() => documented(request, response));
-    });
-    const calls = [1, 2, 3, 4].map((number) => call('get_ad', { adId: uuidOf(`ad-${number}`) }));
-    await upstream.reached(1);
-    // What is not held back overtakes it, there and back.
-    await call('whoami');
-    await call('whoami');
-    const opened = () => upstream.requests.filter(({ path }) => path.includes('/ads/')).length;
-    expect(opened()).toBe(1);
-    gate.open();
-    await Promise.all(calls);
-    expect(opened()).toBe(4);
-  });
-
   test('what is free, or was seen to be, waits for no call that hangs', async ({ upstream, start }) => {
     const { call } = await start({ creditBudget: 5 });
     upstream.does(documented);
@@ -119,62 +96,5 @@ describe('with a budget', () => {
     const results = await Promise.all([1, 2, 3].map((limit) => call('search_ads', { limit })));
     expect(results.map(({ error }) => error?.kind)).toEqual(['timeout', 'timeout', 'timeout']);
     expect(performance.now() - started).toBeLessThan(1000);
-  });
-
-  /** What a session does: calls of several prices, some at once, some cancelled. */
-  const step = fc.record({
-    tool: fc.constantFrom('search_ads', 'search_pages', 'get_ad'),
-    limit: fc.integer({ min: 1, max: 100 }),
-    cancel: fc.boolean(),
-  });
-
-  test('once prices are known, concurrent calls never exceed it, and the ledger agrees', async () => {
-    /** Moved on so that no usage window fills up. */
-    let hours = 0;
-    const service = await startService({ now: () => Date.now() + hours * 3_600_000 });
-    /** The library's own books. */
-    const creditsOf = async (apiKey: string) => {
-      const answer = await fetch(`${service.baseUrl}/v1/credits`, { headers: { authorization: `Bearer ${apiKey}` } });
-      return ((await answer.json()) as { credits: number }).credits;
-    };
-    const rounds = fc.array(fc.array(step, { maxLength: 8 }), { maxLength: 4 });
-    await fc.assert(
-      fc.asyncProperty(rounds, fc.integer({ min: 5, max: 30 }), async (all, more) => {
-        hours++;
-        const apiKey = service.createKey();
-        const before = await creditsOf(apiKey);
-        // Two sizes of each list, and one ad, teach the prices: 7 credits.
-        const budget = 7 + more;
-        const config = { baseUrl: service.baseUrl, apiKey, creditBudget: budget, cacheSeconds: 0 };
-        const { call, close } = await startServer({ config });
-        const found = await call('search_ads', { limit: 20 });
-        const argsOf = (tool: string, limit: number) =>
-          tool === 'get_ad' ? { adId: found.data.items[limit % 20]?.id } : { limit };
-        for (const [tool, limit] of [
-          ['search_ads', 10],
-          ['search_pages', 10],
-          ['search_pages', 20],
-          ['get_ad', 1],
-        ] as const)
-          expect((await call(tool, argsOf(tool, limit))).isError).toBe(false);
-        for (const round of all)
-          await Promise.allSettled(
-            round.map(({ tool, limit, cancel }) => {
-              const caller = new AbortController();
-              const called = call(tool, argsOf(tool, limit), { signal: caller.signal });
-              if (cancel) setImmediate(() => caller.abort());
-              return called;
-            }),
-          );
-        const { charged, uncertain = 0 } = (await call('get_credits')).data.thisServer;
-        const really = before - (await creditsOf(apiKey));
-        await close();
-        expect(really).toBeLessThanOrEqual(budget);
-        expect(charged).toBeLessThanOrEqual(really);
-        expect(charged + uncertain).toBeGreaterThanOrEqual(really);
-      }),
-      { numRuns: 8 },
-    );
-    await service.close();
   });
 });

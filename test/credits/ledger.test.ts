@@ -1,6 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect } from 'vitest';
+import { serveAds } from '../support/ad-service.ts';
 import { ad, creditStatus, json, paid, refusal } from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
+import { uuidOf } from '../support/uuid-of.ts';
 
 const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
 test.beforeEach(({ upstream }) => {
@@ -141,5 +144,38 @@ describe('prices', () => {
       const named = /expected to cost (\d+(?: or more)?)/.exec(text)?.[1];
       expect(named).toBe(creditBudget === tooSmall ? price : undefined);
     }
+  });
+
+  test('the items of a collection have the page size of the document', async ({ upstream, start }) => {
+    const server = await start({ creditBudget: 9 });
+    const itemsOf = (collection: string) =>
+      server.call('list_collection_items', { collectionId: uuidOf(collection), itemType: 'ads' });
+    upstream.does(listing(50, 5));
+    await itemsOf('a');
+    expect((await itemsOf('b')).text).toContain('this call is expected to cost 5.');
+  });
+
+  test('a page that goes on without a limit is reserved for the size that the list began with', async ({
+    upstream,
+    start,
+  }) => {
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 41, max: 100 }), async (usual, larger) => {
+        const service = serveAds(upstream, 500, (came) => came);
+        service.usualLimit = usual;
+        const server = await start({ creditBudget: larger + 3 * usual });
+        await server.call('search_ads', { filters: { other: true }, limit: larger });
+        const { data } = await server.call('search_ads');
+        let { cursor } = data;
+        for (const _ of [2, 3]) {
+          const next = await server.call('search_ads', { cursor });
+          expect(next.error?.kind).toBeUndefined();
+          expect(next.data.receipt.charged).toBe(usual);
+          cursor = next.data.cursor;
+        }
+        expect((await server.call('search_ads', { cursor })).error?.kind).toBe('credit_budget');
+      }),
+      { numRuns: 10 },
+    );
   });
 });

@@ -1,10 +1,21 @@
 import { expect } from 'vitest';
-import { ad, type Behaviour, creditStatus, faults, json, paid, refusal } from '../support/faulty-upstream.ts';
+import {
+  ad,
+  type Behaviour,
+  creditStatus,
+  delays,
+  documented,
+  faults,
+  json,
+  page,
+  paid,
+  refusal,
+} from '../support/faulty-upstream.ts';
 import { freshUpstreamTest } from '../support/fixtures.ts';
-import { gateOf } from '../support/gate.ts';
 import type { TestServer } from '../support/server.ts';
 
-const test = freshUpstreamTest({ config: { cacheSeconds: 0 } });
+let clock = 1_790_000_000_000;
+const test = freshUpstreamTest({ config: { cacheSeconds: 0 }, now: () => clock });
 /** What is left of the account, as `GET /v1/credits` says. */
 let balance = 0;
 test.beforeEach(({ upstream }) => {
@@ -84,17 +95,6 @@ test.for<[string, Case]>([
   expect({ charged, uncertain }).toEqual(expected);
 });
 
-test('a charge that comes after the call had failed is noticed before the next call of unknown price', async ({
-  upstream,
-  start,
-}) => {
-  const own = await start({ creditBudget: 12 });
-  upstream.does(faults.resets);
-  await openings(own, 1);
-  balance -= 30;
-  expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
-});
-
 test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, start }) => {
   const own = await start({ creditBudget: 12 });
   upstream.credits = json({}, { status: 500 });
@@ -102,49 +102,6 @@ test('where the balance cannot be asked either, the budget counts as spent', asy
   expect(await openings(own, 2)).toEqual(['ok', 'credit_budget']);
   const { text } = await own.call('get_ad', { adId: ad.id });
   expect(text).toContain('Budget of 12 credits: 0 spent, 12 counted for calls whose charge is unknown');
-});
-
-test('a budget that counts as spent stays so when calls under way turn out to cost nothing', async ({
-  upstream,
-  start,
-}) => {
-  const own = await start({ creditBudget: 100 });
-  upstream.credits = json({}, { status: 500 });
-  const gate = gateOf();
-  upstream.does(
-    json({ pageId: '1', pageName: 'A page' }, { headers: paid(10) }),
-    (...exchange) => void gate.opened.then(() => refusal(404)(...exchange)),
-    found(),
-  );
-  await own.call('get_page', { pageId: '1' });
-  const free = own.call('get_page', { pageId: '2' });
-  await upstream.reached(2);
-  expect(await openings(own, 1)).toEqual(['ok']);
-  gate.open();
-  expect((await free).error?.kind).toBe('not_found');
-  expect(await openings(own, 1)).toEqual(['credit_budget']);
-});
-
-test('a large page that nobody answered counts as what the balance fell by, and else as the most it can cost', async ({
-  upstream,
-  start,
-}) => {
-  const smallPage = json({ items: [ad], cursor: null, hasMore: false }, { headers: paid(1) });
-  const searches = async ({ call }: TestServer, limits: number[]) => {
-    const kinds: unknown[] = [];
-    for (const limit of limits) kinds.push((await call('search_ads', { limit })).error?.kind ?? 'ok');
-    return kinds.join(' ');
-  };
-  const told = await start({ creditBudget: 25 });
-  upstream.does(smallPage, charging(10, faults.resets));
-  expect(await searches(told, [1, 100, 100, 100, 100])).toBe('ok network network network credit_budget');
-  expect(balance).toBe(1000 - 30);
-
-  const untold = await start({ creditBudget: 25 });
-  upstream.credits = json({}, { status: 500 });
-  upstream.does(smallPage, charging(10, faults.resets));
-  expect(await searches(untold, [1, 20, 20, 1])).toBe('ok network network credit_budget');
-  expect((await untold.call('search_ads', { limit: 1 })).text).toContain('1 spent, 40 counted for calls');
 });
 
 test('the balance is asked once where charges are stated, and never without a budget', async ({ upstream, start }) => {
@@ -180,4 +137,26 @@ test('a service that charges for the balance is asked no more, and what it took 
   expect(asked).toBe(1);
   expect(await spentOf(own)).toMatchObject({ charged: 10 });
   expect((await own.call('get_credits')).error?.kind).toBe('credit_budget');
+});
+
+test('a service that does not answer for the balance is asked once a minute for each key, and holds up no other call', async ({
+  upstream,
+  start,
+}) => {
+  upstream.does(documented);
+  upstream.credits = delays.hangs;
+  const { call, as } = await start({ creditBudget: 100, timeoutMs: 3000 });
+  const timesAsked = () => upstream.requests.filter(({ path }) => path === '/v1/credits').length;
+  expect((await call('get_ad', { adId: ad.id })).isError).toBe(false);
+  clock += 59_999;
+  expect((await call('get_page', { pageId: page.pageId })).isError).toBe(false);
+  expect((await call('search_ads', { limit: 5 })).isError).toBe(false);
+  expect(timesAsked()).toBe(1);
+
+  upstream.credits = json(creditStatus());
+  await (await as('svc_live_other')).call('get_ad', { adId: ad.id });
+  expect(timesAsked()).toBe(2);
+  clock += 2;
+  await call('search_pages', { limit: 5 });
+  expect(timesAsked()).toBe(3);
 });
