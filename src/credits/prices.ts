@@ -109,48 +109,7 @@ export function costOf(prices: Prices, { name }: Pick<Operation, 'name'>, items:
   // A page costs no more than as many items in smaller pages, nor than a larger page, and no less than a smaller one.
   const most = Math.min(...paid.map((one) => one.any * Math.ceil(items / one.items)));
   const least = Math.max(0, ...sized.flatMap(([size, { any }]) => (size <= items ? any : [])));
-  if (near(least, most)) return { most, isExact: true };
-  // Services charge for the items that came, or for those that were asked for.
-  const costs = [
-    ...pricesBetween(
-      came.map((one) => ({ size: one.items, charged: one.any })),
-      items,
-    ),
-    ...pricesBetween(
-      sized.map(([size, { any }]) => ({ size, charged: any })),
-      items,
-    ),
-  ];
-  const [cost = Number.NaN] = costs;
-  return costs.every((one) => near(one, cost)) ? { most: cost, isExact: true } : { most, isExact: false };
-}
-
-/** Two sizes fit some rule by chance. */
-const minSizes = 3;
-
-/**
- * The prices of a size between sizes that were seen, by every rule that fits all of them: a fee and so much for each
- * group of items begun, but no less than a smallest price. NaN where that is not enough to go by.
- */
-function pricesBetween(seen: readonly SizeCharge[], size: number): number[] {
-  const sizes = [...seen].sort((left, right) => left.size - right.size);
-  const [first, last] = [sizes[0], sizes.at(-1)];
-  const isBetween = first !== undefined && last !== undefined && first.size < size && size < last.size;
-  if (!isBetween || new Set(sizes.map((one) => one.size)).size < minSizes) return [Number.NaN];
-  const rules: ((items: number) => number)[] = [];
-  for (let perItems = 1; perItems <= maxPage; perItems++) {
-    const groupsOf = (items: number) => Math.ceil(items / perItems);
-    const groups = groupsOf(last.size);
-    const before = sizes.findLast((one) => groupsOf(one.size) < groups);
-    // With the highest fee that the two largest sizes allow, and without a fee.
-    const each = before ? (last.charged - before.charged) / (groups - groupsOf(before.size)) : 0;
-    for (const credits of new Set([each, last.charged / groups])) {
-      const priceOf = (items: number) => Math.max(first.charged, last.charged - credits * (groups - groupsOf(items)));
-      const isPrice = credits >= 0 && last.charged - credits * groups > -1e-6;
-      if (isPrice && sizes.every((one) => near(priceOf(one.size), one.charged))) rules.push(priceOf);
-    }
-  }
-  return rules.length === 0 ? [Number.NaN] : rules.map((priceOf) => Math.round(priceOf(size) * 1e6) / 1e6);
+  return { most, isExact: near(least, most) };
 }
 
 /** Group sizes in price rules that charge for each started group of items. */

@@ -95,6 +95,17 @@ test.for<[string, Case]>([
   expect({ charged, uncertain }).toEqual(expected);
 });
 
+test('a charge that comes after the call had failed is noticed before the next call of unknown price', async ({
+  upstream,
+  start,
+}) => {
+  const own = await start({ creditBudget: 12 });
+  upstream.does(faults.resets);
+  await openings(own, 1);
+  balance -= 30;
+  expect(await openings(own, 2)).toEqual(['network', 'credit_budget']);
+});
+
 test('where the balance cannot be asked either, the budget counts as spent', async ({ upstream, start }) => {
   const own = await start({ creditBudget: 12 });
   upstream.credits = json({}, { status: 500 });

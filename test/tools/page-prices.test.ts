@@ -166,17 +166,4 @@ describe('whatever was read before, at whatever price', () => {
     },
     180_000,
   );
-
-  upstreamTest('a rule that only two page sizes fit is not relied on', async ({ upstream, start }) => {
-    const service = new AdService(146);
-    // Up to 50 ads for 1 credit, more for 10: as if each 10 begun cost 1.
-    service.price = (came) => (came > 1 && came <= 50 ? 9 : came === 1 ? 1 : 10);
-    upstream.does(service.behaviour);
-    const server = await start({});
-    await server.call('search_ads', { filters: { other: true }, limit: 100 });
-    const { data, text } = await server.call('gather_ads', { maxCredits: 0 });
-    expect(data.estimate).toMatchObject({ credits: null, atMost: 20 });
-    expect(text).toContain('146 ads in 2 pages, for at most about 20 credits.');
-    expect((await server.call('gather_ads', { maxCredits: 100 })).data.receipt.charged).toBe(19);
-  });
 });
