@@ -29,7 +29,6 @@ export interface Dataset {
   maxAds(): Promise<number>;
 }
 
-/** The datasets of all tenants. */
 export interface Datasets {
   /**
    * The caller's dataset, with what other processes brought. What was paid for can be added even where nothing can be
@@ -124,7 +123,6 @@ export type DatasetRecord = ItemRecord | (GatheringStep & { kind: 'gathering' })
 /** Ids of ads compare without regard to case, as UUIDs do; those of pages are any text. */
 export const idKey = (id: string): string => id.toLowerCase();
 
-/** Bytes of memory that one dataset may take. */
 const maxDatasetBytes = 128 * 1024 * 1024;
 /** So much is freed beyond what is necessary, so that not every new ad has to make room. */
 const slack = 0.05;
@@ -138,7 +136,6 @@ const minAds = 50;
 
 let created = 0;
 
-/** A dataset in the memory of this process. */
 export class MemoryDataset {
   /** What is removed first comes first. */
   readonly #tables = { ads: new ItemTable(idKey), pages: new ItemTable((id) => id), gathering: new GatheringTable() };
@@ -155,7 +152,6 @@ export class MemoryDataset {
     this.#maxBytes = maxBytes;
   }
 
-  /** Its estimated memory. */
   get bytes(): number {
     const { ads, pages, gathering } = this.#tables;
     return datasetBytes + ads.bytes + pages.bytes + gathering.bytes;
@@ -182,7 +178,6 @@ export class MemoryDataset {
     return isChange;
   }
 
-  /** Everything in it. */
   *records(): Generator<DatasetRecord> {
     for (const kind of ['ads', 'pages'] as const)
       for (const { versions, ...item } of this.#tables[kind].all())
@@ -213,7 +208,6 @@ export class MemoryDataset {
     if (this.#tables[kind].remove(id)) this.#changes++;
   }
 
-  /** Makes room, if it takes too much. */
   fit(): void {
     if (this.bytes > this.#maxBytes) this.shrinkTo((1 - slack) * this.#maxBytes);
   }
@@ -236,7 +230,6 @@ export class MemoryDataset {
   }
 }
 
-/** Ads or pages that have their place. */
 export type OrderedBatch = ItemBatch & { order: number };
 
 /** What is an ad or a page in an answer. */
@@ -295,14 +288,12 @@ class Table<Entry> {
     this.entries.set(this.keyOf(id), entry);
   }
 
-  /** False if it is not there. */
   remove(id: string): boolean {
     const known = this.get(id);
     if (known !== undefined) this.bytes -= this.#bytesOf(known);
     return this.entries.delete(this.keyOf(id));
   }
 
-  /** False if there is nothing to remove. */
   removeOldest(): boolean {
     const [key] = this.entries.keys();
     if (key === undefined) return false;

@@ -6,7 +6,6 @@ import { AdLibraryError, invalidRequest } from '../api/call.ts';
 import { makeFolder } from './files/file-lock.ts';
 import { TenantCache } from './memory-state.ts';
 
-/** A file made of a tenant's dataset. */
 export interface ExportedFile {
   /** The address under which a host reads it as a resource. */
   uri: string;
@@ -42,7 +41,6 @@ export interface Exports {
   find(uri: string): Promise<ExportedFile | undefined>;
 }
 
-/** The files of all tenants. */
 export interface ExportStore {
   of(tenantId: string): Exports;
 }
@@ -67,7 +65,6 @@ interface ProcessExportsOptions {
   elapsed: () => number;
 }
 
-/** Where exports lie in the folder that a person chose. */
 export const exportsFolder = (files: string): string => join(files, 'exports');
 
 /**

@@ -31,7 +31,6 @@ interface TenantCacheOptions {
 interface Entry<Value> {
   value: Value;
   bytes: number;
-  /** When it expires, in milliseconds. */
   until: number;
 }
 
@@ -55,7 +54,6 @@ export class TenantCache<Value> {
     });
   }
 
-  /** Bytes held, as they are counted. */
   get bytes(): number {
     return this.#tenants.calculatedSize;
   }
@@ -157,7 +155,6 @@ class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'>
   readonly #options: MemoryDocumentsOptions;
   readonly #lasting = new Map<string, KeptDocument>();
   readonly #others: LRUCache<string, KeptDocument>;
-  /** Wakes those who wait for a change. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #versions = 0;
 
@@ -202,7 +199,6 @@ class MemoryDocuments implements Pick<Documents, 'known' | 'update' | 'changed'>
   }
 }
 
-/** The turns of one process. */
 export const memoryTurns = (): Turns =>
   turnsOver({ documents: new MemoryDocuments({ now: () => 0, maxOthers: 10_000, maxLasting: 0 }) });
 
@@ -244,7 +240,6 @@ export interface MemoryStateOptions {
 export interface MemoryDatasetsOptions {
   /** For all tenants together. */
   maxBytes?: number;
-  /** For one tenant. */
   maxBytesEach?: number;
 }
 
@@ -289,7 +284,6 @@ export class MemoryDatasets implements Datasets {
     this.#nothing = new MemoryDataset(maxBytesEach);
   }
 
-  /** Bytes held, as they are counted. */
   get bytes(): number {
     this.#takeApart(() => true);
     return this.#bytes;
@@ -377,13 +371,11 @@ export class MemoryDatasets implements Datasets {
 /** Bytes of answers and of cursors, for all tenants together. */
 const maxBytes = { answers: 128 * 1024 * 1024, cursors: 32 * 1024 * 1024 };
 
-/** Tenants whose full usage windows are remembered. */
 const maxWindows = 10_000;
 
 /** How long a cursor may be used without its filters, in milliseconds: a day. */
 const cursorTtl = 86_400_000;
 
-/** The state of one process. */
 export function memoryState({ ttl, now }: MemoryStateOptions): State {
   const windows = new LRUCache<string, FullWindow>({ max: maxWindows });
   return {
@@ -427,7 +419,6 @@ const answerBytes = 3 * 1024;
 /** Groups whose last removal is remembered, for reads that began before it. */
 const maxDropped = 10_000;
 
-/** The cached answers of one process. */
 function memoryAnswers(options: TenantCacheOptions): AnswerCache {
   const cache = new TenantCache<CachedAnswer>(options);
   const dropped = new LRUCache<string, object>({ max: maxDropped });

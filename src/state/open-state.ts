@@ -25,7 +25,6 @@ export interface OpenStateOptions {
   folder: string | undefined;
   /** A key of which the folder counts by day what is spent; undefined to count what this process spends. */
   dailyKey?: string | undefined;
-  /** What all replicas share, if anything. */
   shared: ReplicaState | undefined;
   /** In milliseconds since the epoch. */
   now: () => number;

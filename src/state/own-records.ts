@@ -77,10 +77,8 @@ export function applyStep(records: Map<string, unknown>, { put, removed }: Recor
 
 let created = 0;
 
-/** The records of one person as this process knows them. */
 export class RecordTable {
   readonly #records = { label: new Map<string, unknown>(), watch: new Map<string, unknown>() };
-  /** Its estimated memory. */
   bytes = 0;
   /** Tells the versions of this object from those of one that took its place. */
   readonly #name = ++created;

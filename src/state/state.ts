@@ -8,7 +8,6 @@ export interface State {
   windows: FullWindows;
   /** Gated calls in progress in all replicas; undefined where there is only this process. */
   claims?: CallClaims;
-  /** The cursors of one tenant. */
   cursorsOf(tenantId: string): CursorMemory;
   rejectedKeys: RejectedKeys;
 }

@@ -8,7 +8,6 @@ export interface PoolOptions extends Pick<TurnLimits, 'maxWaiting' | 'of'> {
   workerData?: object;
   /** So many compute at once, each for another tenant, and so many are there, beside those that are lent. */
   maxWorkers: number;
-  /** How long a worker without work is kept. */
   idleMs: number;
 }
 
@@ -17,7 +16,6 @@ export class WorkerLate extends Error {
   override readonly name = 'WorkerLate';
 }
 
-/** The worker ended before it answered. */
 export class WorkerDied extends Error {
   override readonly name = 'WorkerDied';
 }

@@ -16,7 +16,6 @@ export interface LineReader {
   lines(): Iterable<string>;
 }
 
-/** The first line of a file. */
 const Head = z.object({ kind: z.literal('account'), format: z.number(), id: z.string(), baseUrl: z.string() });
 const format = 1;
 const maxHeadBytes = 4096;
@@ -46,7 +45,6 @@ export class AccountFile {
     this.#reader = reader;
   }
 
-  /** Bytes that were read. */
   get bytes(): number {
     return this.#end;
   }
@@ -122,7 +120,6 @@ export class AccountFile {
     await locked(this.path, work);
   }
 
-  /** Undefined if it is not there. */
   async #open(flags: number): Promise<FileHandle | undefined> {
     const file = await open(this.path, flags | noLinks, 0o600).catch(unless('ENOENT'));
     if (file === undefined || (await file.stat()).isFile()) return file;

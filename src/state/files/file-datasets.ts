@@ -19,7 +19,6 @@ import { locked, unless } from './file-lock.ts';
 import { OlderFolder } from './older-folder.ts';
 
 export interface FileDatasetsOptions {
-  /** The folder that a person chose. */
   folder: string;
   baseUrl: string;
   now: () => number;
@@ -72,7 +71,6 @@ function failureOf(error: unknown): AdLibraryError | undefined {
 
 /** Records that wait for a disk that takes nothing; the oldest of more are only in memory. */
 const maxWaiting = 10_000;
-/** Older records that are appended at once. */
 const olderAtOnce = 1000;
 /** The file may have so many bytes more than twice what is kept before it is written anew. */
 const slackBytes = 1024 * 1024;
@@ -315,7 +313,6 @@ class FileDataset implements Dataset {
 
 type AnyRecord = DatasetRecord | RecordStep;
 
-/** What is kept of one account. */
 export interface KeptAccount {
   path: string;
   baseUrl: string | undefined;

@@ -15,7 +15,6 @@ const unfinished = /^\d{15}-[\da-f-]{36}\.jsonl\.tmp$/;
 const mergedStart = '{"kind":"merged"';
 
 interface OlderRecords {
-  /** The address of the service, where it is known. */
   baseUrl: string | undefined;
   /** In the order in which they came. */
   records: DatasetRecord[];

@@ -3,7 +3,6 @@ import { createClient, ErrorReply, RESP_TYPES, type RedisArgument } from '@redis
 import type { StateLog, StoreDriver } from '../store/guarded-store.ts';
 import { type ItemsPart, partLimits, type Seen, type Store } from '../store/store.ts';
 
-/** Where the shared state is. */
 export interface StateAddress {
   tls: boolean;
   host: string;
@@ -96,7 +95,6 @@ function partOf(about: Record<string, string>, found: readonly Buffer[]): ItemsP
   };
 }
 
-/** A Lua script, which Redis runs in one step. */
 interface Script {
   text: string;
   sha: string;

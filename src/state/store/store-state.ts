@@ -48,11 +48,9 @@ export interface StoreStateOptions {
   now(): number;
 }
 
-/** Everything that replicas share. */
 export interface ReplicaState extends ReturnType<typeof sharedKeys> {
   /** The time for all of them. */
   now(): number;
-  /** Whether it can be reached. */
   isUp(): boolean;
   /** Why it is no base for paid calls, if it is none. */
   problem(): string | undefined;
@@ -311,7 +309,6 @@ interface TriedKeys {
   add(address: string, more: 1 | -1): Promise<{ tried: number; msLeft: number }>;
 }
 
-/** What all replicas know of keys. */
 function sharedKeys({ documents, keyOf, seal }: Shared) {
   /** For how long, and of how many keys, it is not asked again whether they were accepted. */
   const recent = new LRUCache<string, true>({ ttl: 2000, max: 10_000 });

@@ -3,45 +3,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type Call, operations } from '../../../src/api/call.ts';
 import type { Dataset } from '../../../src/state/dataset.ts';
 import type { CallClaims, Claim } from '../../../src/state/state.ts';
-import type { StoreDriver } from '../../../src/state/store/guarded-store.ts';
-import type { Store } from '../../../src/state/store/store.ts';
 import { openStoreState } from '../../../src/state/store/store-state.ts';
 import type { Turns } from '../../../src/state/turns.ts';
 import { until } from '../../support/http.ts';
+import { StoreNetwork } from '../../support/store-network.ts';
 import { describeEveryStore } from '../../support/stores.ts';
 import { add, lastStep } from '../add-items.ts';
-
-/** What becomes of what a replica asks of its store. */
-class Network {
-  state: 'fine' | 'away' | 'answers are lost' | 'refused' = 'fine';
-  isTight = false;
-
-  between({ hosts, open }: StoreDriver): StoreDriver {
-    const pass = async <Reply>(ask: () => Promise<Reply>): Promise<Reply> => {
-      if (this.state === 'away' || this.state === 'refused') throw new Error(this.state);
-      const reply = await ask();
-      if (this.state === 'answers are lost') throw new Error(this.state);
-      return reply;
-    };
-    return {
-      hosts,
-      open: (onError): Store => {
-        const store = open(onError);
-        return {
-          connect: () => pass(() => store.connect()),
-          read: (...args) => pass(() => store.read(...args)),
-          swap: (...args) => pass(() => store.swap(...args)),
-          items: (...args) => pass(() => store.items(...args)),
-          putItems: (...args) => pass(() => store.putItems(...args)),
-          itemsSince: (...args) => pass(() => store.itemsSince(...args)),
-          isTight: () => this.isTight,
-          refuses: () => this.state === 'refused',
-          close: () => store.close(),
-        };
-      },
-    };
-  }
-}
 
 const callOf = (signal = new AbortController().signal): Call => ({
   ...{ operation: operations.getAd, path: { adId: '1' }, query: {}, apiKey: 'k', tenantId: 't', signal },
@@ -66,7 +33,7 @@ function granted(claim: Claim) {
 
 describeEveryStore('replicas', (_, { driver }) => {
   async function join({ service = randomUUID() as string, secret = 'a secret of at least 32 characters' } = {}) {
-    const network = new Network();
+    const network = new StoreNetwork();
     const warned: string[] = [];
     const replica = await openStoreState({
       ...{ driver: network.between(driver()), secret, baseUrl: `http://${service}.invalid`, now: Date.now },
@@ -78,7 +45,7 @@ describeEveryStore('replicas', (_, { driver }) => {
     const claim = (call = callOf()) => (state.claims as CallClaims).claim(call, async () => {});
     const dataset = (tenantId = 't') => datasets.of({ tenantId, apiKey: 'k' });
     /** Does something while the store is like that. */
-    const during = async <Result>(what: Network['state'], work: () => Promise<Result>): Promise<Result> => {
+    const during = async <Result>(what: StoreNetwork['state'], work: () => Promise<Result>): Promise<Result> => {
       network.state = what;
       const done = await work();
       network.state = 'fine';

@@ -1,0 +1,45 @@
+import type { StoreDriver } from '../../src/state/store/guarded-store.ts';
+import type { Seen, Store } from '../../src/state/store/store.ts';
+
+/** What becomes of what a replica asks of its store. */
+export class StoreNetwork {
+  state: 'fine' | 'away' | 'answers are lost' | 'refused' = 'fine';
+  isTight = false;
+  /** By how many milliseconds the clock of the store is ahead of its own. */
+  ahead = 0;
+  /** How long each document that was written is kept. */
+  readonly ttlMs: number[] = [];
+
+  between({ hosts, open }: StoreDriver): StoreDriver {
+    const pass = async <Reply>(ask: () => Promise<Reply>): Promise<Reply> => {
+      if (this.state === 'away' || this.state === 'refused') throw new Error(this.state);
+      const reply = await ask();
+      if (this.state === 'answers are lost') throw new Error(this.state);
+      return reply;
+    };
+    const timed = async <Reply extends Seen>(ask: () => Promise<Reply>): Promise<Reply> => {
+      const reply = await pass(ask);
+      return { ...reply, now: reply.now + this.ahead };
+    };
+    return {
+      hosts,
+      open: (onError): Store => {
+        const store = open(onError);
+        return {
+          connect: () => pass(() => store.connect()),
+          read: (...args) => timed(() => store.read(...args)),
+          swap: (...args) => {
+            this.ttlMs.push(args[2].ttlMs);
+            return timed(() => store.swap(...args));
+          },
+          items: (...args) => pass(() => store.items(...args)),
+          putItems: (...args) => pass(() => store.putItems(...args)),
+          itemsSince: (...args) => pass(() => store.itemsSince(...args)),
+          isTight: () => this.isTight,
+          refuses: () => this.state === 'refused',
+          close: () => store.close(),
+        };
+      },
+    };
+  }
+}
