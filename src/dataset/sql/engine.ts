@@ -15,7 +15,7 @@ import {
 type Interruption = () => 'slow' | 'stopped' | undefined;
 
 /** The types of the package leave out what is not meant for browsers. */
-type Sqlite = Pick<Sqlite3Static, 'version'> & {
+type Sqlite = Pick<Sqlite3Static, 'oo1'> & {
   capi: Sqlite3Static['capi'] & Record<string, number>;
   wasm: Sqlite3Static['wasm'];
 };
@@ -28,27 +28,24 @@ const stepsBetween = 1000;
  */
 export class SqlEngine {
   readonly #sqlite: Sqlite;
+  readonly #own: Database;
   readonly #db: number;
   readonly #limits: StatementLimits;
   readonly #writers = new Map<TableName, RowWriter>();
+  #interruption: Interruption = () => undefined;
   #interrupted: ReturnType<Interruption>;
   #denied: 'refused' | 'json' | undefined;
   #isRelabelling = false;
 
-  private constructor(sqlite: Sqlite, db: number, limits: StatementLimits) {
+  private constructor(sqlite: Sqlite, limits: StatementLimits) {
     this.#sqlite = sqlite;
-    this.#db = db;
+    this.#own = new sqlite.oo1.DB(':memory:');
+    this.#db = this.#own.pointer as unknown as number;
     this.#limits = limits;
   }
 
   static async open(limits: StatementLimits): Promise<SqlEngine> {
-    const sqlite = (await openSqlite()) as unknown as Sqlite;
-    const { capi, wasm } = sqlite;
-    const pointer = wasm.alloc(8);
-    capi.sqlite3_open_v2(':memory:', pointer, capi.SQLITE_OPEN_READWRITE | capi.SQLITE_OPEN_CREATE, 0);
-    const db = wasm.peekPtr(pointer) as number;
-    wasm.dealloc(pointer);
-    const engine = new SqlEngine(sqlite, db, limits);
+    const engine = new SqlEngine((await openSqlite()) as unknown as Sqlite, limits);
     engine.#run(`PRAGMA hard_heap_limit = ${limits.tableBytes}`);
     engine.#run('PRAGMA journal_mode = OFF');
     for (const name of tableNames) engine.#run(tableSql(name));
@@ -58,7 +55,7 @@ export class SqlEngine {
 
   load(table: TableName, rows: readonly (readonly Cell[])[]): void {
     const { capi } = this.#sqlite;
-    const writer = this.#writers.get(table) ?? new RowWriter(this.#sqlite, this.#prepareOwn(insertSql(table)));
+    const writer = this.#writers.get(table) ?? new RowWriter(this.#sqlite, this.#own.prepare(insertSql(table)));
     this.#writers.set(table, writer);
     for (const row of rows) {
       const code = writer.write(row);
@@ -70,6 +67,7 @@ export class SqlEngine {
   /** Ends the filling of tables: what follows can only read, and only so much; not the JSON where there is none. */
   seal(interruption: Interruption, json: boolean): void {
     const { capi } = this.#sqlite;
+    this.#interruption = interruption;
     this.#commit();
     for (const sql of indexes) this.#run(sql);
     this.#run('PRAGMA query_only = ON');
@@ -119,7 +117,7 @@ export class SqlEngine {
   }
 
   /** Compiles the one statement of `sql`; a second one, or none, is refused before anything runs. */
-  prepare(sql: string): PreparedSql {
+  prepare(sql: string): RowReader {
     const { capi, wasm } = this.#sqlite;
     this.#denied = undefined;
     this.#interrupted = undefined;
@@ -151,13 +149,14 @@ export class SqlEngine {
     }
   }
 
-  #onlyReading([statement, second]: readonly number[]): PreparedSql {
-    const { capi, wasm } = this.#sqlite;
+  #onlyReading([statement, second]: readonly number[]): RowReader {
+    const { capi } = this.#sqlite;
     if (statement === undefined) throw new SqlFailure({ reason: 'empty' });
     if (second !== undefined) throw new SqlFailure({ reason: 'tail' });
     const reads = capi.sqlite3_stmt_readonly(statement) !== 0 && capi.sqlite3_column_count(statement) > 0;
     if (!reads || capi.sqlite3_stmt_isexplain(statement) !== 0) throw new SqlFailure({ reason: 'refused' });
-    return { capi, wasm, statement, failure: () => this.#error() };
+    const failure = () => this.#error();
+    return new RowReader({ ...this.#sqlite, statement, failure, interruption: this.#interruption });
   }
 
   memoryUsed(): number {
@@ -180,32 +179,17 @@ export class SqlEngine {
     return new SqlFailure({ reason: 'wrong', detail });
   }
 
-  #prepareOwn(sql: string): number {
-    const { capi, wasm } = this.#sqlite;
-    const pointer = wasm.alloc(8);
-    const code = capi.sqlite3_prepare_v3(this.#db, sql, -1, 0, pointer, null);
-    const statement = wasm.peekPtr(pointer) as number;
-    wasm.dealloc(pointer);
-    if (code !== capi.SQLITE_OK) throw this.#error();
-    return statement;
-  }
-
   #run(sql: string): void {
-    const { capi } = this.#sqlite;
-    const statement = this.#prepareOwn(sql);
-    while (capi.sqlite3_step(statement) === capi.SQLITE_ROW);
-    if (capi.sqlite3_finalize(statement) !== capi.SQLITE_OK) throw this.#error();
+    try {
+      this.#own.exec(sql);
+    } catch {
+      throw this.#error();
+    }
   }
 }
 
-/** A compiled statement and what reads its rows. */
-interface PreparedSql {
-  capi: Sqlite['capi'];
-  wasm: Sqlite['wasm'];
-  statement: number;
-  /** What the engine says went wrong last. */
-  failure(): SqlFailure;
-}
+type Database = InstanceType<Sqlite3Static['oo1']['DB']>;
+type Statement = ReturnType<Database['prepare']>;
 
 const isOurs = (table: string | 0): boolean => (tableNames as string[]).includes(String(table).toLowerCase());
 
@@ -247,12 +231,7 @@ interface Action {
   second: string | null;
 }
 
-interface ActionCodes {
-  SQLITE_SELECT: number;
-  SQLITE_READ: number;
-  SQLITE_FUNCTION: number;
-  SQLITE_RECURSIVE: number;
-}
+type ActionCodes = Record<'SQLITE_SELECT' | 'SQLITE_READ' | 'SQLITE_FUNCTION' | 'SQLITE_RECURSIVE', number>;
 
 const jsonTables = ['json_each', 'json_tree', 'jsonb_each', 'jsonb_tree'];
 const readable = new Set<string>([...tableNames, ...jsonTables]);
@@ -283,39 +262,40 @@ const bytesPerChar = 3;
 /** Writes rows with an INSERT statement. All texts of a row lie side by side in memory that the next row takes over. */
 class RowWriter {
   readonly #sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>;
-  readonly #statement: number;
+  readonly #own: Statement;
   readonly #exports: Exports;
   readonly #encoder = new TextEncoder();
   #buffer = 0;
   #size = 0;
 
-  constructor(sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>, statement: number) {
+  constructor(sqlite: Pick<Sqlite3Static, 'capi' | 'wasm'>, statement: Statement) {
     this.#sqlite = sqlite;
-    this.#statement = statement;
+    this.#own = statement;
     this.#exports = sqlite.wasm.exports as unknown as Exports;
   }
 
   /** The engine's result code. */
   write(row: readonly Cell[]): number {
     const { capi } = this.#sqlite;
+    const statement = this.#own.pointer as unknown as number;
     const heap = this.#roomFor(row);
     if (!heap) return capi.SQLITE_NOMEM;
     let at = this.#buffer;
     for (const [index, cell] of row.entries()) {
       if (typeof cell === 'string') {
         const { written } = this.#encoder.encodeInto(cell, heap.subarray(at));
-        this.#exports.sqlite3_bind_text(this.#statement, index + 1, at, written, sqliteStatic);
+        this.#exports.sqlite3_bind_text(statement, index + 1, at, written, sqliteStatic);
         at += written;
-      } else if (cell === null) this.#exports.sqlite3_bind_null(this.#statement, index + 1);
-      else this.#exports.sqlite3_bind_double(this.#statement, index + 1, cell);
+      } else if (cell === null) this.#exports.sqlite3_bind_null(statement, index + 1);
+      else this.#exports.sqlite3_bind_double(statement, index + 1, cell);
     }
-    const code = capi.sqlite3_step(this.#statement);
-    capi.sqlite3_reset(this.#statement);
+    const code = capi.sqlite3_step(statement);
+    capi.sqlite3_reset(statement);
     return code;
   }
 
   close(): void {
-    this.#sqlite.capi.sqlite3_finalize(this.#statement);
+    this.#own.finalize();
     this.#sqlite.wasm.dealloc(this.#buffer);
   }
 
@@ -335,8 +315,7 @@ class RowWriter {
 }
 
 /** Runs a statement to its end, or as far as rows are counted. */
-export function readResult(prepared: PreparedSql, options: QueryOptions, interruption: Interruption): SqlResult {
-  const reader = new RowReader(prepared, interruption);
+export function readResult(reader: RowReader, options: QueryOptions): SqlResult {
   const rows: Cell[][] = [];
   let left = resultLimits.chars;
   let count = 0;
@@ -351,16 +330,26 @@ export function readResult(prepared: PreparedSql, options: QueryOptions, interru
   return { columns: reader.columns(), rows, rowCount: null, truncated: true };
 }
 
+/** A compiled statement. */
+interface Prepared extends Pick<Sqlite, 'capi' | 'wasm'> {
+  statement: number;
+  /** What the engine says went wrong last. */
+  failure(): SqlFailure;
+  interruption: Interruption;
+}
+
 /** Steps through the rows of a statement. */
 export class RowReader {
-  readonly #prepared: PreparedSql;
-  readonly #interruption: Interruption;
+  readonly #prepared: Prepared;
   readonly #count: number;
 
-  constructor(prepared: PreparedSql, interruption: Interruption) {
+  constructor(prepared: Prepared) {
     this.#prepared = prepared;
-    this.#interruption = interruption;
     this.#count = prepared.capi.sqlite3_column_count(prepared.statement);
+  }
+
+  close(): void {
+    this.#prepared.capi.sqlite3_finalize(this.#prepared.statement);
   }
 
   /** Names as a reader can tell them apart and trust them. */
@@ -388,7 +377,7 @@ export class RowReader {
   row(asText: (text: string) => string): Cell[] {
     return Array.from({ length: this.#count }, (_, index) => {
       // Long cells take time that the engine does not count.
-      const reason = this.#interruption();
+      const reason = this.#prepared.interruption();
       if (reason) throw new SqlFailure({ reason });
       return this.#cell(index, asText);
     });

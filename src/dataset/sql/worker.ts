@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Cell, TableName } from '../tables.ts';
-import { RowReader, readResult, SqlEngine } from './engine.ts';
+import { type RowReader, readResult, SqlEngine } from './engine.ts';
 import {
   type Batch,
   type QueryOptions,
@@ -20,7 +20,7 @@ const batchRows = 500;
 const batchChars = 500_000;
 
 let deadline = Number.POSITIVE_INFINITY;
-let exported: { reader: RowReader; spentMs: number; close(): void } | undefined;
+let exported: { reader: RowReader; spentMs: number } | undefined;
 
 const interruption = () => {
   if (Atomics.load(stopped, 0) !== 0) return 'stopped';
@@ -37,20 +37,15 @@ const methods = {
   /** Replaces the labels of sealed tables. */
   relabel: (rows: Cell[][]) => engine.relabel(rows),
   query(sql: string, options: QueryOptions): SqlResult {
-    const prepared = engine.prepare(sql);
+    const reader = engine.prepare(sql);
     try {
-      return readResult(prepared, options, interruption);
+      return readResult(reader, options);
     } finally {
-      prepared.capi.sqlite3_finalize(prepared.statement);
+      reader.close();
     }
   },
   export(sql: string): Batch {
-    const prepared = engine.prepare(sql);
-    exported = {
-      reader: new RowReader(prepared, interruption),
-      spentMs: 0,
-      close: () => prepared.capi.sqlite3_finalize(prepared.statement),
-    };
+    exported = { reader: engine.prepare(sql), spentMs: 0 };
     return nextBatch();
   },
   next: nextBatch,
@@ -89,7 +84,7 @@ function readBatch(reader: RowReader): Batch {
 }
 
 function closeExport(): void {
-  exported?.close();
+  exported?.reader.close();
   exported = undefined;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mayUse, RowReader, SqlEngine } from '../../../src/dataset/sql/engine.ts';
+import { mayUse, SqlEngine } from '../../../src/dataset/sql/engine.ts';
 import { statementLimits } from '../../../src/dataset/sql/statement.ts';
 
 const codes = { SQLITE_SELECT: 21, SQLITE_READ: 20, SQLITE_FUNCTION: 31, SQLITE_RECURSIVE: 33 };
@@ -11,7 +11,7 @@ const harmless =
 
 test('of the functions this build has, only those looked at may be used', async () => {
   const engine = await SqlEngine.open(statementLimits);
-  const reader = new RowReader(engine.prepare('select distinct name from pragma_function_list'), () => undefined);
+  const reader = engine.prepare('select distinct name from pragma_function_list');
   const names: string[] = [];
   while (reader.step()) names.push(String(reader.row((text) => text)[0]));
   const allowed = names.filter((name) => mayUse({ code: 31, first: '', second: name }, codes));
