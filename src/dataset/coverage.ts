@@ -3,7 +3,7 @@ import { count } from '../present/list-text.ts';
 import { quote, sanitizeLine } from '../present/safe-text.ts';
 import { truncate, untrustedId } from '../present/tokens.ts';
 import { dayOf } from '../present/values.ts';
-import { type DatasetContents, idKey } from '../state/dataset.ts';
+import { type DatasetContents, type Gathering, idKey } from '../state/dataset.ts';
 import type { KnownAd } from './ad-rows.ts';
 import { countOutside, newestGatherings, questionJson, type WholeGathering, wholeOf } from './gatherings.ts';
 import { cellText } from './sql/statement.ts';
@@ -118,7 +118,7 @@ interface Advertiser {
 
 /**
  * Advertisers whose numbers may be too low. Where a column of the answer holds nothing but advertisers or ads, those are
- * meant, or else those that the statement is narrowed to; where neither tells, all of the dataset.
+ * meant, or else those of the gatherings that the statement names; where neither tells, all of the dataset.
  */
 function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: boolean } {
   const { contents, known, sql } = answered;
@@ -136,48 +136,18 @@ function uncoveredBy(answered: Answered): { uncovered: Advertiser[]; isOfAll: bo
     byAd.set(key, advertiser);
   }
   const shown = advertisersIn(answered, byAd, [...advertisers.values()]);
-  const conditions = shown ? undefined : conditionsIn(sql);
-  const meant = (advertiser: Advertiser) => conditions?.some((one) => isMeant(advertiser, one)) ?? true;
-  const inGatherings = gatherings
-    .filter(({ id }) => conditions?.some(({ column, texts }) => column === 'gatheringid' && texts.includes(id)))
-    .flatMap(({ adIds }) => [...adIds])
-    .flatMap((id) => (covered.has(id) ? [] : (byAd.get(id) ?? [])));
-  const all = new Set([...(shown ?? [...advertisers.values()].filter(meant)), ...inGatherings]);
+  const isNamed = ({ id }: Gathering) => sql.includes(`'${id}'`) && !widens.test(sql);
+  const named = gatherings.filter(isNamed).flatMap(({ adIds }) => [...adIds]);
+  const inNamed = named.flatMap((id) => (covered.has(id) ? [] : (byAd.get(id) ?? [])));
+  const all = new Set(shown ?? (named.length > 0 ? inNamed : advertisers.values()));
   const uncovered = [...all].filter(({ outside }) => outside > 0).sort((left, right) => right.outside - left.outside);
-  return { uncovered, isOfAll: shown === undefined && conditions === undefined && narrows.test(sql) };
+  return { uncovered, isOfAll: shown === undefined && named.length === 0 && narrows.test(sql) };
 }
 
-/** What a statement compares advertisers or gatherings with, in small letters. */
-interface Condition {
-  column: string;
-  texts: string[];
-  isPattern: boolean;
-}
-
+/** A statement with these may read others than the gatherings that it names. */
+const widens = /\b(?:or|not|union|except|intersect|case|filter|iif)\b|<>|!=|\bselect\b.*\bselect\b/is;
+/** Only a statement without these is sure to read all of the dataset. */
 const narrows = /\b(?:where|join|having|limit|offset)\b/i;
-/** A statement with these may read others than those that it names. */
-const widens = /\b(?:or|not|union|except|intersect|case|filter|iif)\b|<>|!=/i;
-const comparison =
-  /\b(pageName|pageId|gatheringId)"?\)?\s*(?:==?|(like)|in\s*\()\s*('[^']{0,200}'(?:\s*,\s*'[^']{0,200}')*)/gi;
-
-/** Undefined where the statement does not tell. */
-function conditionsIn(sql: string): Condition[] | undefined {
-  if (widens.test(sql) || (sql.match(/\bselect\b/gi)?.length ?? 0) > 1) return;
-  const conditions = [...sql.matchAll(comparison)].map(([, column = '', like, texts = '']) => ({
-    column: column.toLowerCase(),
-    texts: [...texts.matchAll(/'([^']*)'/g)].map(([, text = '']) => text.toLowerCase()),
-    isPattern: like !== undefined,
-  }));
-  return conditions.length > 0 ? conditions : undefined;
-}
-
-function isMeant({ pageName, pageId }: Advertiser, { column, texts, isPattern }: Condition): boolean {
-  if (column === 'gatheringid') return false;
-  const name = (column === 'pageid' ? pageId : pageName)?.toLowerCase();
-  if (!isPattern) return name !== undefined && texts.includes(name);
-  // Which of them a pattern finds is for SQLite to say: those that hold its words are meant.
-  return texts.some((text) => text.split(/[%_]+/).every((part) => name?.includes(part)));
-}
 
 /** The advertisers of the first column in which every cell is one of them, or one of their ads. */
 function advertisersIn(

@@ -110,12 +110,6 @@ test('a picture lets through what is below where it is clear, whatever colour it
   ]);
 });
 
-test('a picture may lie half outside', () => {
-  const canvas = new Canvas(10, 10, black);
-  canvas.draw(plain(3, 3, [255, 255, 255, 255]), { x: -5, y: -5, width: 10, height: 10 });
-  expect([pixel(canvas, 0, 0)[0], pixel(canvas, 6, 6)[0]]).toEqual([255, 0]);
-});
-
 /** The columns of a canvas that have ink: the first, the last, and how many. */
 function inked(draw: (canvas: Canvas) => void) {
   const canvas = new Canvas(400, 60);
@@ -161,10 +155,4 @@ test('lines keep every word, fit, and end in an ellipsis only if something is le
       else expect(whole).toBe(words.join(' '));
     }),
   );
-});
-
-test('a word that is wider than a line is cut', () => {
-  const lines = linesOf('W'.repeat(30), { size: 20, maxWidth: 160, maxLines: 9 });
-  expect(lines.join('')).toBe('W'.repeat(30));
-  expect(linesOf('Wide', { size: 20, maxWidth: 1, maxLines: 2 })).toHaveLength(2);
 });

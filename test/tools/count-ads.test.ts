@@ -44,23 +44,6 @@ describe('with the local library', () => {
     }
   });
 
-  test('by a key whose values exclude each other, tells the rest', async ({ server }) => {
-    const { data, text } = await server.call('count_ads', { ...german, by: 'displayFormat' });
-    expect(data.counts).toMatchObject([
-      { filters: { displayFormat: ['VIDEO'] }, total: 59 },
-      { filters: { displayFormat: ['IMAGE'] }, total: 109 },
-    ]);
-    expect(data.rest).toBe(267 - 59 - 109);
-    expect(text).toContain('none or other values: 99');
-    const active = await server.call('count_ads', { ...german, by: 'active' });
-    expect(active.data.counts).toMatchObject([
-      { filters: { active: true } },
-      { filters: { active: false } },
-      { filters: { active: null }, value: 'unknown' },
-    ]);
-    expect(active.data).not.toHaveProperty('rest');
-  });
-
   test('refuses a key that it cannot count by, before anything is sent', async ({ server, service }) => {
     const sent = service.requests.length;
     const refusalOf = async (args: object) => (await server.call('count_ads', { ...args })).text;

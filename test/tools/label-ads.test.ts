@@ -1,11 +1,8 @@
-import { join } from 'node:path';
 import { describe, expect } from 'vitest';
 import { freshServiceTest } from '../support/fixtures.ts';
 import type { TestServer } from '../support/server.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const test = freshServiceTest();
-const root = temporaryFolder();
 
 const rowsOf = async (server: Pick<TestServer, 'call'>, sql = 'SELECT * FROM labels') =>
   (await server.call('query_ads', { sql, cell: 1000 })).data.rows as unknown[][];
@@ -91,46 +88,5 @@ describe('label_ads', () => {
       expect(text).toContain(problem);
     }
     expect((await rowsOf(server)).length).toBe(4);
-  });
-
-  test('holds 20,000 labels, and refuses one more as a whole', async ({ server }) => {
-    const ids = await found(server, 40);
-    const call = (first: number, more: object = {}) =>
-      server.call('label_ads', {
-        labels: ids.flatMap((adId) => [0, 1, 2, 3, 4].map((one) => ({ adId, label: `label ${first + one}` }))),
-        ...more,
-      });
-    for (let first = 0; first < 500; first += 5) expect((await call(first)).data.labelled).toBe(200);
-    const { error, text } = await call(496);
-    expect(error).toMatchObject({ kind: 'invalid_request' });
-    expect(text).toContain('At most 20,000 labels are kept, and there are 20,000: these are 40 too many.');
-    expect((await call(495)).isError).toBe(false);
-    expect((await call(495, { remove: true })).data.labelled).toBe(200);
-    expect(await rowsOf(server, 'SELECT count(*), count(DISTINCT adId) FROM labels')).toEqual([[19_800, 40]]);
-  });
-
-  test('is kept in files over a restart, and of two processes at once', async ({ start }) => {
-    const files = join(root, 'labels');
-    const servers = [await start({ files }), await start({ files })] as const;
-    const ids = await found(servers[0], 40);
-    const results = await Promise.all(
-      servers.map((server, who) =>
-        Promise.all(
-          [0, 1, 2].map((at) =>
-            server.call('label_ads', { labels: ids.map((adId) => ({ adId, label: `${who}.${at}`, value: 'x' })) }),
-          ),
-        ),
-      ),
-    );
-    for (const { data, text } of results.flat()) {
-      expect(data).toMatchObject({ labelled: 40, unknown: [] });
-      expect(text).not.toContain('process');
-    }
-    for (const server of servers) await server.stop();
-    const again = await start({ files });
-    const counted = 'SELECT label, count(*) FROM labels JOIN ads ON adId = id GROUP BY 1 ORDER BY 1';
-    expect(await rowsOf(again, counted)).toEqual(['0.0', '0.1', '0.2', '1.0', '1.1', '1.2'].map((one) => [one, 40]));
-    await again.call('label_ads', { labels: ids.map((adId) => ({ adId, label: '0.0' })), remove: true });
-    expect(await rowsOf(await start({ files }), counted)).toHaveLength(5);
   });
 });
