@@ -58,38 +58,6 @@ test('a call is retried exactly where the rules allow it, whatever the service d
   );
 });
 
-describe('a paid read whose fate is unknown', () => {
-  test.for<[string, Behaviour, object]>([
-    ['a broken connection', faults.resets, { kind: 'network' }],
-    ...[502, 504, 500].map((status): [string, Behaviour, object] => [
-      `HTTP ${status}`,
-      refusal(status),
-      { kind: 'unavailable', status },
-    ]),
-  ])(
-    'is not sent again after %s, and says that a second try may cost',
-    async ([_, fault, failure], { upstream, server }) => {
-      upstream.does(fault, documented);
-      const { text, error } = await server.call('search_ads');
-      expect(upstream.requests).toHaveLength(1);
-      expect(error).toMatchObject({ ...failure, retryable: false });
-      expect(text).toContain('unknown whether the service charged for this call');
-      expect(text).toContain('may be charged again');
-    },
-  );
-
-  test('is counted apart from what was charged, at the usual price', async ({ upstream, start }) => {
-    const own = await start({ creditBudget: 100 });
-    upstream.credits = documented;
-    upstream.does(documented, faults.resets);
-    await own.call('search_ads', { limit: 1 });
-    await own.call('search_ads', { limit: 1 });
-    const { data, text } = await own.call('get_credits');
-    expect(data.thisServer).toMatchObject({ charged: 1, uncertain: 1 });
-    expect(text).toContain('about 1 more for calls whose charge is unknown');
-  });
-});
-
 test.for(['nonsense', '-1', ''])(
   'a 503 whose charge reads "%s" is not sent again, and counts as charged',
   async (charge, { upstream, start }) => {

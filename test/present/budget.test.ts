@@ -113,20 +113,3 @@ describe('fifty ordinary ads with every fact', () => {
     expect(leading({ items: pages, budget: BUDGET * 2, render: (some) => pageListText({ items: some }) })).toBe(100);
   });
 });
-
-describe('no third-party text poses as the server', () => {
-  test('in a list every line is ours, numbered, or quoted', () => {
-    fc.assert(
-      fc.property(hostileAd, (ad) => {
-        const text = adListText({
-          items: [viewAd(ad, { detail: 'brief', now }), viewAd({ ...ad, id: 'b' }, { detail: 'brief', now })],
-        });
-        const unquoted = text.replace(/"[^"\n]*"/g, '""');
-        expect(unquoted).not.toMatch(/[🔥\\]|xq 0/u);
-        for (const line of text.split('\n').slice(1))
-          expect(line).toMatch(/^(?:$|:? ?"|\d+\. |Advertiser|As \d+:$| card 1)/);
-      }),
-      few,
-    );
-  });
-});

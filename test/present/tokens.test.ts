@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { noSamples, realSamples } from '../../bench/samples.ts';
-import tokenTables from '../../src/present/token-tables.json' with { type: 'json' };
 import {
   clampLines,
   estimateTokens,
@@ -96,22 +95,6 @@ describe('the estimate of tokens', () => {
       }),
     );
   });
-
-  test('is off by two at most for invented words that look like real ones', () => {
-    const rows = tokenTables.commonPairs.split(' ');
-    const following = (letter: string) => rows[letter.charCodeAt(0) - 97] || LOWER;
-    const word = fc.array(fc.nat(), { minLength: 2, maxLength: 60 }).map((picks) => {
-      let text = 'a';
-      for (const pick of picks) text += following(text.at(-1) ?? 'a')[pick % following(text.at(-1) ?? 'a').length];
-      return text;
-    });
-    fc.assert(
-      fc.property(fc.array(word, { minLength: 60, maxLength: 80 }), (words) => {
-        const text = words.join(' ');
-        expect(estimateTokens(text) * 2).toBeGreaterThanOrEqual(actual(text));
-      }),
-    );
-  });
 });
 
 const SUFFIX = /^(.*)… \(\+(\d+) chars\)$/s;
@@ -160,19 +143,6 @@ describe('a text too long', () => {
 const render = (items: readonly string[]) => items.join('\n');
 
 describe('a list larger than its budget', () => {
-  test('is rendered once when it fits', () => {
-    let renders = 0;
-    const count = leading({
-      items: ['a', 'b'],
-      budget: 100,
-      render: (items) => {
-        renders++;
-        return render(items);
-      },
-    });
-    expect([count, renders]).toEqual([2, 1]);
-  });
-
   test('shows as many leading items as fit, and no more', () => {
     fc.assert(
       fc.property(
