@@ -41,12 +41,21 @@ import type {
 } from '../tools/tool.ts';
 import type { DescribedTool, ReceiptView } from './described-tools.ts';
 import { explainError } from './explain-error.ts';
-import { formFor, type OutputForm } from './hosts.ts';
 
 /** Tokens reserved for the notice and the credits line around a tool's text. */
 const receiptTokens = 160;
 
 const toolsByName = new Map(allTools.map((tool) => [tool.name, tool]));
+
+/** In which form results are sent: text and data, the text alone, or the data with one line of text. */
+export type OutputForm = 'both' | 'text' | 'structured';
+
+/** How results are written for a client. Its name is what it says of itself, so it decides nothing but that. */
+export interface ResultForm {
+  output: OutputForm;
+  links: boolean;
+  resultTokens: number;
+}
 
 /** What all calls of this process share. */
 export interface ServerContext {
@@ -105,10 +114,11 @@ export interface CallingContext extends ServerContext, OpenCalls {
   adFilters(): Promise<readonly SearchFilter[]>;
 }
 
-export async function callTool(server: CallingContext, call: ToolCall): Promise<ToolResult> {
+/** @param form how its result is written for the client */
+export async function callTool(server: CallingContext, call: ToolCall, form: ResultForm): Promise<ToolResult> {
   const started = server.elapsed();
   const receipts = new Receipts();
-  const { result, facts } = await answered(server, call, receipts).catch((thrown) =>
+  const { result, facts } = await answered(server, call, { receipts, form }).catch((thrown) =>
     failed(server, call, { thrown, receipts }),
   );
   const ms = server.elapsed() - started;
@@ -122,13 +132,17 @@ export async function callTool(server: CallingContext, call: ToolCall): Promise<
 /** Never log unknown tool names: they are caller input. */
 const loggedName = ({ tools }: ServerContext, { name }: ToolCall) => (tools.has(name) ? name : 'unknown');
 
-async function answered(server: CallingContext, call: ToolCall, receipts: Receipts): Promise<Outcome> {
+interface Answering {
+  receipts: Receipts;
+  form: ResultForm;
+}
+
+async function answered(server: CallingContext, call: ToolCall, { receipts, form }: Answering): Promise<Outcome> {
   const tool = server.tools.has(call.name) && toolsByName.get(call.name);
   if (!tool) throw unknownTool(call.name, toolsForModels(server));
   const input = readArguments(tool.input, call.arguments);
   const signals = [call.signal, server.closing];
   const ms = server.timeoutMs - (call.waitedMs ?? 0);
-  const form = formFor(call.client, server);
   return withDeadline({ signals, ms }, async (signal) => {
     const { apiKey, tenantId, connection, onProgress } = call;
     const context = server.callsOf({

@@ -6,9 +6,9 @@ import { untrustedWord } from '../present/tokens.ts';
 import type { ExportedFile, Exports } from '../state/exports.ts';
 import type { ToolDescription } from '../tools/tool.ts';
 import { isGated, namesOf } from '../tools/tool-names.ts';
-import type { OpenCalls, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
+import type { OpenCalls, OutputForm, ResultForm, ServerContext, ToolCall, ToolResult } from './call-tool.ts';
 import { describedTools } from './described-tools.ts';
-import { formFor } from './hosts.ts';
+import hostRows from './hosts.json' with { type: 'json' };
 import { type ListedTool, listTools } from './list-tools.ts';
 import {
   getPrompt,
@@ -117,7 +117,7 @@ export function createCatalog({ server, version, openCalls, askForFilters }: Cat
   const open = async () => {
     const [{ callTool }, calls] = await Promise.all([import('./call-tool.ts'), openCalls()]);
     const context = { ...server, ...calls, adFilters };
-    return { ...calls, callTool: (call: ToolCall) => callTool(context, call) };
+    return { ...calls, callTool: (call: ToolCall) => callTool(context, call, formFor(call.client, server)) };
   };
   const opened = () => {
     opening ??= open();
@@ -238,6 +238,42 @@ function bytesInJson(content: Uint8Array): number {
 }
 
 const [backspace, carriageReturn, space, quotationMark, backslash] = [0x08, 0x0d, 0x20, 0x22, 0x5c];
+
+/** What a host is known to do with results. Nothing in MCP says it, so each row says where it is from. */
+interface Host {
+  title: string;
+  /** As its client calls itself (`clientInfo.name`). */
+  names: readonly string[];
+  output: OutputForm;
+  /** What its model reads, in words. */
+  reads: string;
+  /** It takes links to resources in results; others may fail on one. */
+  links?: true;
+  /** Longer results would be cut by the host. */
+  maxResultTokens?: number;
+  /** The newest source, and its day. */
+  source: string;
+  day: string;
+}
+
+/** Names of clients, where no row has a newer source: mcp-client-capabilities 0.0.14 on npm. */
+export const hosts = hostRows as readonly Host[];
+
+const byName = new Map(hosts.flatMap((host) => host.names.map((name) => [name, host])));
+
+/** @param client the name it gave, where it gave one */
+function formFor(
+  client: string | undefined,
+  { output, resultTokens }: { output: OutputForm | 'auto'; resultTokens: number },
+): ResultForm {
+  const host = byName.get(client ?? '');
+  const own = output !== 'auto';
+  return {
+    output: own ? output : (host?.output ?? 'both'),
+    links: host?.links === true,
+    resultTokens: own ? resultTokens : Math.min(resultTokens, host?.maxResultTokens ?? resultTokens),
+  };
+}
 
 interface InstructionsOptions {
   offered: readonly ToolDescription[];
