@@ -18,9 +18,6 @@ const errorOf = (message: string, code = -32_000) => ({ jsonrpc: '2.0', error: {
 export const refuse = (context: Context, status: Status, message: string, code?: number) =>
   context.json(errorOf(message, code), status);
 
-/** The same where there is no context. */
-const errorResponse = (status: Status, message: string) => Response.json(errorOf(message), { status });
-
 export interface AllowedNames {
   /** Where the server listens, which is an allowed name unless others are given. */
   host?: string | undefined;
@@ -53,12 +50,16 @@ function ownLoopbackOrigin(bound = 'localhost') {
     isBound && origin === `http://${host}` && validateHostHeader(host, loopback).ok;
 }
 
-/** For probes: orchestrators use the address of the machine, and DNS rebinding attacks need a name. */
-export function validateHostUnlessAddress(names: Names): MiddlewareHandler {
+/**
+ * The same for what any page may ask for.
+ * @param addresses whether an address will do in place of a name, as orchestrators use it for probes: DNS rebinding
+ *   attacks need a name
+ */
+export function validateHost(names: Names, { addresses = false } = {}): MiddlewareHandler {
   const hosts = hostsOf(names);
   return async ({ req }, next) => {
     const host = req.header('host');
-    return isAddress(host) ? next() : (wrongHost(host, hosts) ?? next());
+    return (addresses && isAddress(host) ? undefined : wrongHost(host, hosts)) ?? next();
   };
 }
 
@@ -67,12 +68,6 @@ export function onlyForHosts(names: readonly string[], fetch: (request: Request)
   const hosts = [...names, ...localhostAllowedHostnames()];
   return async (request: Request): Promise<Response> =>
     wrongHost(request.headers.get('host') ?? undefined, hosts) ?? fetch(request);
-}
-
-/** The same for what any page may ask for. */
-export function validateHost(names: Names): MiddlewareHandler {
-  const hosts = hostsOf(names);
-  return async ({ req }, next) => wrongHost(req.header('host'), hosts) ?? next();
 }
 
 const hostsOf = ({ allowedHosts, host = 'localhost', publicHost }: Names): string[] => [
@@ -127,21 +122,17 @@ function plainAddress(text = ''): string {
   return isIP(address) === 0 ? '' : address;
 }
 
-function wrongHost(host: string | undefined, allowed: string[]): Response | undefined {
-  if (validateHostHeader(host, allowed).ok) return undefined;
-  return errorResponse(
-    403,
-    'The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts) does not list it.',
-  );
-}
+const wrongHost = (host: string | undefined, allowed: string[]) =>
+  validateHostHeader(host, allowed).ok
+    ? undefined
+    : notAllowed('The host name in the address is not allowed: AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)');
 
-function wrongOrigin(origin: string | undefined, allowed: string[]): Response | undefined {
-  if (validateOriginHeader(origin, allowed).ok) return undefined;
-  return errorResponse(
-    403,
-    'Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins) does not list it.',
-  );
-}
+const wrongOrigin = (origin: string | undefined, allowed: string[]) =>
+  validateOriginHeader(origin, allowed).ok
+    ? undefined
+    : notAllowed('Web pages of this origin are not allowed: AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)');
+
+const notAllowed = (problem: string) => Response.json(errorOf(`${problem} does not list it.`), { status: 403 });
 
 function isAddress(host = ''): boolean {
   const url = `http://${host}`;

@@ -21,7 +21,6 @@ import {
   type TenantIdOf,
   validateHost,
   validateHostAndOrigin,
-  validateHostUnlessAddress,
 } from './access.ts';
 import { serveAllRevisions } from './mcp.ts';
 import type { Metrics } from './metrics.ts';
@@ -94,7 +93,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const validate = validateHostAndOrigin(allowed);
 
   const app = new Hono<Authenticated>();
-  for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHostUnlessAddress(allowed));
+  for (const probe of ['/healthz', '/readyz']) app.use(probe, validateHost(allowed, { addresses: true }));
   app.get('/healthz', ({ json }) => json({ status: 'ok', version: catalog.serverInfo.version }));
   app.get('/readyz', ({ json }) => {
     if (isDraining) return json({ status: 'draining' }, 503);

@@ -39,34 +39,26 @@ export function createMetrics(): Metrics {
     labelNames: ['status'],
     registers,
   });
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name: `ad_library_${name}`,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
   return {
     onCall: ({ tool, kind = 'ok', ms, charged }) => {
       calls.observe({ tool, outcome: kind }, ms / 1000);
       if (charged) credits.inc({ tool }, charged);
     },
     show: (counts) => {
-      for (const state of ['running', 'waiting'] as const) {
-        const help = `Tool calls ${state}`;
-        new Gauge({
-          name: `ad_library_calls_${state}`,
-          help,
-          registers,
-          collect() {
-            this.set(counts()[state]);
-          },
-        });
-      }
+      for (const state of ['running', 'waiting'] as const)
+        gauge(`calls_${state}`, `Tool calls ${state}`, () => counts()[state]);
     },
-    showState: (isUp) => {
-      new Gauge({
-        name: 'ad_library_state_up',
-        help: 'Whether the state that all replicas share can be reached',
-        registers,
-        collect() {
-          this.set(isUp() ? 1 : 0);
-        },
-      });
-    },
+    showState: (isUp) =>
+      void gauge('state_up', 'Whether the state that all replicas share can be reached', () => Number(isUp())),
     answers: async (context, next) => {
       await next();
       answers.inc({ status: context.res.status });
