@@ -82,7 +82,7 @@ export async function listen(fetch: Handler, options: ListenOptions): Promise<Li
 }
 
 interface ConnectionBounds {
-  /** Open connections. To make room for another, one that has sent no whole request is closed, the longest idle first. */
+  /** Open connections. To make room for another, the one is closed that has sent no whole request for longest. */
   maxConnections: number;
   /** Unanswered requests of one connection: one is served, the others wait. One more closes the connection. */
   maxPipelined: number;
@@ -101,7 +101,7 @@ function serveConnections(
   answer: Answer,
   { answers, ...bounds }: ConnectionBounds & { answers: Answers<ServerResponse> },
 ): void {
-  const { idle, receiving } = boundConnections(server, bounds.maxConnections);
+  const note = boundConnections(server, bounds.maxConnections);
   const pipelines = new WeakMap<Socket, { unanswered: number; last: Promise<void> }>();
 
   server.on('request', async (request, response) => {
@@ -114,14 +114,12 @@ function serveConnections(
     const { last } = pipeline;
     pipelines.set(socket, pipeline);
     pipeline.unanswered++;
-    idle.delete(socket);
-    receiving.set(socket, request);
+    note(socket, request);
     pipeline.last = new Promise((resolve) => {
       response.once('close', () => {
         answers.left(response);
         pipeline.unanswered--;
-        if (receiving.get(socket) === request) receiving.delete(socket);
-        if (pipeline.unanswered === 0 && !socket.destroyed) idle.add(socket);
+        if (pipeline.unanswered === 0) note(socket);
         resolve();
       });
     });
@@ -134,42 +132,28 @@ function serveConnections(
   });
 }
 
-/**
- * Limits open connections. Tracks those without a request, the longest idle first, and the last request of the others,
- * which may never be complete.
- */
+/** Limits open connections. Returns what to call when one has begun a request, and when all of its are answered. */
 function boundConnections(server: Server, maxConnections: number) {
-  const idle = new Set<Socket>();
-  const receiving = new Map<Socket, IncomingMessage>();
-  let open = 0;
-  const forget = (socket: Socket) => {
-    idle.delete(socket);
-    receiving.delete(socket);
-  };
-  const oldestWaiting = (): Socket | undefined => {
-    const [oldest] = idle;
-    if (oldest) return oldest;
-    for (const [socket, { complete }] of receiving) {
-      if (!complete) return socket;
-      receiving.delete(socket);
-    }
+  /** Each with its last request if that is not answered, in the order in which it came, or was answered. */
+  const open = new Map<Socket, IncomingMessage | undefined>();
+  const longestWithoutWork = () => {
+    for (const [socket, request] of open) if (!request?.complete) return socket;
     return undefined;
   };
+  const note = (socket: Socket, request?: IncomingMessage) => {
+    open.delete(socket);
+    if (!socket.destroyed) open.set(socket, request);
+  };
   server.on('connection', (socket) => {
-    if (open >= maxConnections) {
-      const closed = oldestWaiting() ?? socket;
-      forget(closed);
+    if (open.size >= maxConnections) {
+      const closed = longestWithoutWork() ?? socket;
       closed.destroy();
+      open.delete(closed);
     }
-    if (socket.destroyed) return;
-    open++;
-    idle.add(socket);
-    socket.once('close', () => {
-      open--;
-      forget(socket);
-    });
+    note(socket);
+    socket.once('close', () => open.delete(socket));
   });
-  return { idle, receiving };
+  return note;
 }
 
 /** Of answers that are being made or are not read yet, of all connections together. */
