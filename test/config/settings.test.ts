@@ -4,9 +4,9 @@ import { readConfig, SettingsError, unknownVariables } from '../../src/config/re
 import { type Flags, settings } from '../../src/config/settings.ts';
 
 /** What a server that listens would be told. */
-function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, http = false): readonly string[] {
+function problemsOf(environment: NodeJS.ProcessEnv, flags: Flags = {}, options: object = {}): readonly string[] {
   try {
-    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true, http });
+    readConfig(environment, flags, { tools: ['search_ads', 'get_ad'], listens: true, ...options });
   } catch (error) {
     if (error instanceof SettingsError) return error.problems;
     throw error;
@@ -69,7 +69,7 @@ describe('sign-in', () => {
   const base = { AD_LIBRARY_BASE_URL: 'https://api.example.com' };
 
   test('takes its two settings together, and not with demo data', () => {
-    const problems = (environment: object) => problemsOf({ ...base, ...environment }, {}, true);
+    const problems = (environment: object) => problemsOf({ ...base, ...environment }, {}, { http: true });
     expect(problems({ ...url, ...secret })).toEqual([]);
     expect(problems({ ...url, ...secret, AD_LIBRARY_HOST: '0.0.0.0' })).toEqual([]);
     expect(problems(url)).toEqual([expect.stringMatching(/^AD_LIBRARY_SIGN_IN_SECRET must be set.*openssl/)]);
@@ -104,6 +104,71 @@ describe('sign-in', () => {
   test.each(['proxy', '10.0.0.0/33', '10.0.0/8', '::1/129', '10.0.0.1,10.0.0.2'])('believes no proxy %s', (text) =>
     expect(problemsOf({ AD_LIBRARY_TRUSTED_PROXY: text })).toEqual([expect.stringContaining('10.0.0.0/8')]),
   );
+});
+
+describe('the address of the shared state', () => {
+  const redis = { engine: 'redis', tls: false, host: 'redis', port: 6379 };
+  const postgres = (other: object) => ({
+    ...{ engine: 'postgres', host: 'db.example', port: 5432, user: 'me', database: 'ads' },
+    ...{ ssl: { rejectUnauthorized: true }, ...other },
+  });
+  test.each([
+    ['redis://redis', redis],
+    ['rediss://redis:6380/2', { ...redis, tls: true, port: 6380, database: 2 }],
+    ['redis://:pass%40word@redis/', { ...redis, password: 'pass@word' }],
+    ['redis://me:a:b@redis', { ...redis, username: 'me', password: 'a:b' }],
+    ['redis://[::1]:7000', { ...redis, host: '::1', port: 7000 }],
+    ['postgres://me:p%40ss@db.example/ads', postgres({ password: 'p@ss' })],
+    ['postgresql://me@db.example:6432/ads?sslmode=verify-full', postgres({ port: 6432 })],
+    ['postgres://me@db.example/ads?sslmode=require', postgres({ ssl: { rejectUnauthorized: false } })],
+    ['postgres://me@db.example/ads?sslmode=disable', postgres({ ssl: false })],
+    ['postgres://me@localhost/ads', postgres({ host: 'localhost', ssl: false })],
+    ['postgres://me@127.0.0.1/ads?sslmode=verify-full', postgres({ host: '127.0.0.1' })],
+  ])('may be %s', (url, expected) => expect(readConfig({ AD_LIBRARY_STATE_URL: url }).stateUrl).toEqual(expected));
+
+  test.each([
+    'http://redis',
+    'redis://',
+    'redis:6379',
+    'redis://redis:99999',
+    'redis://redis/name',
+    'redis://secret%@redis',
+    'redis://:secret@a,b',
+    'redis://:secret@a?password=secret',
+    'redis://user:secret@a/\nb',
+    'postgres://me:secret@db',
+    'postgres://db/ads?password=secret',
+    'postgres://:secret@db/ads',
+    'postgres://me:secret@db,other/ads',
+    'postgres://me:secret@db/ads?sslmode=allow',
+    'postgres://me:secret%@db/ads',
+  ])('may not be %s, and no message repeats it', (url) => {
+    const [problem, ...more] = problemsOf({ AD_LIBRARY_STATE_URL: url });
+    expect(problem).toMatch(/^AD_LIBRARY_STATE_URL must/);
+    expect(problem).not.toContain('secret');
+    expect(more).toEqual([]);
+  });
+});
+
+describe('the shared state', () => {
+  const over = (environment: object, options: object) =>
+    problemsOf({ AD_LIBRARY_BASE_URL: 'https://api.example.com', ...environment }, {}, options);
+  const url = { AD_LIBRARY_STATE_URL: 'redis://redis' };
+
+  test('needs a secret of 32 characters over HTTP, which is not repeated, and the message says how to make one', () => {
+    expect(over(url, { http: true })).toEqual([
+      expect.stringMatching(/^AD_LIBRARY_STATE_SECRET must be set.*openssl rand -base64 32/),
+    ]);
+    expect(over({ ...url, AD_LIBRARY_STATE_SECRET: 'x'.repeat(32) }, { http: true })).toEqual([]);
+    expect(over({ ...url, AD_LIBRARY_STATE_SECRET: 'too short' }, { http: true })).toEqual([
+      expect.stringMatching(/at least 32 characters(?!.*too short)/),
+    ]);
+  });
+
+  test('is not there over stdio, and commands of the local library ignore it', () => {
+    expect(over(url, { listens: false, oneUser: true })).toEqual([expect.stringContaining('only for http')]);
+    expect(over(url, {})).toEqual([]);
+  });
 });
 
 describe('the base address', () => {
@@ -235,14 +300,7 @@ test('many unknown tools do not drown the rest', () => {
 });
 
 test('over HTTP there must be an address or the demo, and no folder', () => {
-  const problems = (environment: NodeJS.ProcessEnv) => {
-    try {
-      readConfig(environment, {}, { listens: true, http: true });
-    } catch (error) {
-      return (error as SettingsError).problems;
-    }
-    return [];
-  };
+  const problems = (environment: NodeJS.ProcessEnv) => problemsOf(environment, {}, { http: true });
   expect(problems({ AD_LIBRARY_FILES: 'kept' })).toEqual([
     expect.stringMatching(/^AD_LIBRARY_BASE_URL \(or --base-url\) must be set.*--demo/),
     expect.stringMatching(/^AD_LIBRARY_FILES must be left out/),

@@ -5,6 +5,7 @@ import { withHosts } from '../../scripts/docs/hosts-table.ts';
 import { withInstallLinks } from '../../scripts/docs/install-links.ts';
 import { replaceMarked } from '../../scripts/docs/marked.ts';
 import { withQuestions } from '../../scripts/docs/questions.ts';
+import { withResults } from '../../scripts/docs/results.ts';
 import { withSessions } from '../../scripts/docs/sessions.ts';
 import { withSettings } from '../../scripts/docs/settings-table.ts';
 import { firstSentences, withTools, withToolsInFull } from '../../scripts/docs/tools-table.ts';
@@ -21,41 +22,34 @@ test('README fits on a few screens', () => {
   expect(readme.split('\n').length).toBeLessThan(191);
 });
 
-test('the tools, and which cost credits, are listed as the code has them', () => {
-  expect(withTools(readme)).toBe(readme);
-  expect(withToolsInFull(page)).toBe(page);
+/** Each page with what writes a part of it. */
+const generated: [part: string, file: string, write: (page: string) => string | Promise<string>][] = [
+  ['the tools, and which cost credits', 'README.md', withTools],
+  ['the tools in full', 'docs/tools.md', withToolsInFull],
+  ['the results, as demo mode gives them', 'docs/tools.md', withExamples],
+  ['the hosts', 'docs/host-evidence.md', withHosts],
+  ['the types of the package', 'docs/programs.md', withTypes],
+  ['the settings', 'docs/settings.md', withSettings],
+  ['the questions, as the demo answers them', 'README.md', withQuestions],
+  ['the links that install', 'README.md', withInstallLinks],
+  ['the sessions, as the demo gives them', 'docs/sessions.md', withSessions],
+  ['the reference of results', 'docs/results.md', withResults],
+];
+
+test.each(generated)('%s of %s are as the code has them', async (_, file, write) => {
+  expect(await write(read(file))).toBe(read(file));
+});
+
+test('every tool and every setting is listed', () => {
   for (const { name } of tools) for (const text of [readme, page]) expect(text).toContain(`| \`${name}\` |`);
+  for (const { name } of tools) expect(page).toContain(`<summary><code>${name}</code></summary>`);
+  for (const { variable } of Object.values(settings)) expect(read('docs/settings.md')).toContain(`| \`${variable}\` |`);
 });
 
 test('README has as many whole sentences of a description as fit', () => {
   expect(firstSentences('One. Two.')).toBe('One. Two.');
   expect(firstSentences(`One. ${'x'.repeat(160)}.`)).toBe('One.');
   expect(firstSentences(`${'x'.repeat(200)}. Two.`)).toBe(`${'x'.repeat(200)}.`);
-});
-
-test('the hosts are listed as the code knows them', () => {
-  const page = read('docs/host-evidence.md');
-  expect(withHosts(page)).toBe(page);
-});
-
-test('the types of the package are shown as they are', () => {
-  const page = read('docs/programs.md');
-  expect(withTypes(page)).toBe(page);
-});
-
-test('the settings are listed as the code has them', () => {
-  const list = read('docs/settings.md');
-  expect(withSettings(list)).toBe(list);
-  for (const { variable } of Object.values(settings)) expect(list).toContain(`| \`${variable}\` |`);
-});
-
-test('results are shown as demo mode gives them', async () => {
-  for (const { name } of tools) expect(page).toContain(`<summary><code>${name}</code></summary>`);
-  expect(await withExamples(page)).toBe(page);
-});
-
-test('README’s questions are answered as the demo answers them', async () => {
-  expect(await withQuestions(readme)).toBe(readme);
 });
 
 test('README’s figures are those of the benchmarks, to the hundred', () => {
@@ -66,10 +60,6 @@ test('README’s figures are those of the benchmarks, to the hundred', () => {
   const [text, sent] =
     /takes about (\S+) tokens as text.*, and (\S+) as the service sends it/.exec(readme)?.slice(1) ?? [];
   expect([text, sent]).toEqual([ours, service]);
-});
-
-test('README’s links are those of the script', () => {
-  expect(withInstallLinks(readme)).toBe(readme);
 });
 
 test('what troubleshooting quotes is what the server says', () => {
@@ -84,11 +74,6 @@ test('what troubleshooting quotes is what the server says', () => {
   const quoted = cells.flatMap((cell) => [...cell.matchAll(/"([^"…]+?) ?…?"/g)].map(([, text = '']) => text));
   expect(quoted.length).toBeGreaterThan(15);
   expect(quoted.filter((text) => !sources.includes(text))).toEqual([]);
-});
-
-test('the sessions are those that the demo gives', async () => {
-  const page = read('docs/sessions.md');
-  expect(await withSessions(page)).toBe(page);
 });
 
 test('a part that lost its place is missed', () => {

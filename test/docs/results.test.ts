@@ -1,23 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { always, type Fields } from '../../scripts/docs/result-fields.ts';
-import { allObjects, fieldsOf, typeAndMeaning, withResults } from '../../scripts/docs/results.ts';
+import { allObjects, fieldsOf, typeAndMeaning } from '../../scripts/docs/results.ts';
 import { tools } from '../../src/tools/catalog.ts';
 import { makeDemoCalls } from '../support/demo-calls.ts';
 import { startServer, type TestServer } from '../support/server.ts';
-import { root } from './pages.ts';
 
 let server: TestServer;
 beforeAll(async () => {
   server = await startServer({ config: { demo: true }, now: () => Date.UTC(2026, 0, 15, 12) });
 });
 afterAll(() => server.close());
-
-test('the reference of results is the one that is generated', () => {
-  const page = readFileSync(join(root, 'docs/results.md'), 'utf8');
-  expect(withResults(page)).toBe(page);
-});
 
 test('every field that the schemas list is described, and not in the list, which every conversation pays for', async () => {
   const { tools: listed } = await server.client.listTools();

@@ -33,6 +33,8 @@ const modern = (meta: object) =>
 
 interface Bad {
   status: number;
+  /** The setting that its answer names. */
+  names?: string;
   path?: string;
   method?: 'GET' | 'DELETE' | 'PUT' | 'POST';
   headers?: Record<string, string> | string[];
@@ -57,12 +59,17 @@ const bad: Record<string, Bad> = {
   },
   'with a key in the address': { status: 400, path: '/mcp?key=svc_live_abc' },
   'with a percent-encoded key in the address': { status: 400, path: '/mcp?api_key=svc%5flive%5fabc' },
-  'to another host': { status: 403, headers: { ...goodHeaders(), host: 'evil.example' } },
+  'to another host': { status: 403, headers: { ...goodHeaders(), host: 'evil.example' }, names: '--allowed-hosts' },
+  'to an address': { status: 403, headers: { ...goodHeaders(), host: '10.1.2.3' } },
   'to a host that only begins like ours': {
     status: 403,
     headers: { ...goodHeaders(), host: 'localhost.evil.example' },
   },
-  'from a web page': { status: 403, headers: { ...goodHeaders(), origin: 'https://evil.example' } },
+  'from a web page': {
+    status: 403,
+    headers: { ...goodHeaders(), origin: 'https://evil.example' },
+    names: '--allowed-origins',
+  },
   'from a page without an origin': { status: 403, headers: { ...goodHeaders(), origin: 'null' } },
   'of a form': { status: 415, headers: { ...goodHeaders(), 'content-type': 'application/x-www-form-urlencoded' } },
   'of text': { status: 415, headers: { ...goodHeaders(), 'content-type': 'text/plain; application/json' } },
@@ -102,12 +109,13 @@ describe('a request', () => {
     '%s is refused, and the next one on the connection is answered',
     async ([_, request], { server }) => {
       const connection = keepAlive(server.origin);
-      const { status, ...options } = request;
+      const { status, names = '', ...options } = request;
       const hasBody = options.method === undefined;
       const refused = await connection.send({ ...(hasBody && { body: whoami }), ...options });
       expect(refused.status, refused.text).toBe(status);
       expect(refused.json).toMatchObject({ jsonrpc: '2.0', error: { message: expect.any(String) } });
-      expect(refused.text).not.toContain('svc_live_a');
+      expect(refused.text).toContain(names);
+      expect(refused.text).not.toMatch(/svc_live_a|evil/);
       if (status === 401) expect(refused.headers['www-authenticate']).toMatch(/^Bearer /);
 
       const next = await connection.call('whoami', {}, good);
@@ -242,22 +250,6 @@ test.for(['/healthz', '/readyz'])(
     }
   },
 );
-
-test('an IP address is not an allowed host of the endpoint', async ({ server }) => {
-  const headers = { ...goodHeaders(), host: '10.1.2.3' };
-  const { status } = await keepAlive(server.origin).send({ headers, body: JSON.stringify(callOf('whoami')) });
-  expect(status).toBe(403);
-});
-
-test.for([
-  ['AD_LIBRARY_ALLOWED_HOSTS (--allowed-hosts)', { host: 'evil.example' }],
-  ['AD_LIBRARY_ALLOWED_ORIGINS (--allowed-origins)', { origin: 'http://localhost' }],
-] as const)('a refusal names %s, and nothing that came with the request', async ([setting, header], { server }) => {
-  const { status, text } = await keepAlive(server.origin).send({ headers: { ...goodHeaders(), ...header } });
-  expect(status).toBe(403);
-  expect(text).toContain(setting);
-  expect(text).not.toContain('evil');
-});
 
 test('a page of the origin that a request was sent to may call, where only this machine reaches the server', async ({
   upstream: { baseUrl },
