@@ -136,7 +136,7 @@ function serveConnections(
 function boundConnections(server: Server, maxConnections: number) {
   /** Each with its last request if that is not answered, in the order in which it came, or was answered. */
   const open = new Map<Socket, IncomingMessage | undefined>();
-  const longestWithoutWork = () => {
+  const nextToClose = () => {
     for (const [socket, request] of open) if (!request?.complete) return socket;
     return undefined;
   };
@@ -146,7 +146,7 @@ function boundConnections(server: Server, maxConnections: number) {
   };
   server.on('connection', (socket) => {
     if (open.size >= maxConnections) {
-      const closed = longestWithoutWork() ?? socket;
+      const closed = nextToClose() ?? socket;
       closed.destroy();
       open.delete(closed);
     }
