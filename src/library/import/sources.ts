@@ -164,6 +164,8 @@ const recordKeys = [...archiveKeys, 'id', 'pageId'];
 const lists = ['data', 'items'];
 /** Lists and objects around a record. */
 const maxAround = 16;
+/** Lists and objects that are open at once. */
+const maxOpen = 200_000;
 
 const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value, key));
 
@@ -171,37 +173,51 @@ const isNamed = (value: object) => recordKeys.some((key) => Object.hasOwn(value,
 const isRecord = (value: unknown): boolean =>
   isJsonObject(value) && (isNamed(value) || !lists.some((key) => Array.isArray(value[key])));
 
+/** In a function of its own, as it would keep alive what stands beside it. */
+const pieceOf = (value: unknown, line: number, path: string): Piece => ({ line, path, read: () => value });
+
 /**
  * Reads records one by one from JSON of any layout: a list, an object with a list in `data` or `items`, one object,
  * several of these one after another.
  */
 async function documentReader(firstLine: number) {
   // Loaded on demand: most imports are JSON Lines.
-  const { JSONParser } = await import('@streamparser/json');
+  const { JSONParser, TokenType } = await import('@streamparser/json');
   const parser = new JSONParser({ separator: '' });
   const opened = new WeakSet<object>();
   let found: Piece[] = [];
   let line = firstLine;
   let unread = 0;
+  let open = 0;
   let isBroken = false;
 
+  parser.onToken = ({ token }) => {
+    if (token === TokenType.LEFT_BRACE || token === TokenType.LEFT_BRACKET) open++;
+    else if (token === TokenType.RIGHT_BRACE || token === TokenType.RIGHT_BRACKET) open--;
+    if (open > maxOpen) throw new Error('Every open bracket takes memory.');
+  };
+  /** The path of the list that the last record stood in. */
+  let last: { list?: unknown[] | undefined; path: string } = { path: '' };
   parser.onValue = ({ value, key, parent, stack }) => {
     if (stack.length > maxAround || (parent !== undefined && !Array.isArray(parent))) return;
-    const around = [...stack.slice(1), { key, value: parent }].filter(({ value }) => value !== undefined);
-    const isListed = around.every(
-      ({ key, value }, at) =>
-        Array.isArray(value) ||
-        (lists.includes(String(key)) && Array.isArray(around[at + 1]?.value) && !isNamed(value as object)),
-    );
-    if (!isListed) return;
+    if (parent !== last.list) {
+      const around = [...stack.slice(1), { key: '', value: parent }].filter(({ value }) => value !== undefined);
+      const isListed = around.every(
+        ({ key, value }, at) =>
+          Array.isArray(value) ||
+          (lists.includes(String(key)) && Array.isArray(around[at + 1]?.value) && !isNamed(value as object)),
+      );
+      if (!isListed) return;
+      for (const { value } of around) opened.add(value as object);
+      const path = around.map(({ key }) => (typeof key === 'number' ? `[${key}]` : key && `.${key}`)).join('');
+      last = { list: parent, path: path.replace(/^\./, '') };
+    }
     unread = 0;
     // What was read need not be kept in its list.
     if (parent) parent.length = 0;
-    for (const { value } of around) opened.add(value as object);
     const isList = Array.isArray(value) && stack.length < maxAround;
     if (isList || (isJsonObject(value) && (opened.has(value) || !isRecord(value)))) return;
-    const path = around.map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('');
-    found.push({ line, path: path.replace(/^\./, ''), read: () => value });
+    found.push(pieceOf(value, line, parent ? `${last.path}[${key}]` : ''));
   };
 
   const stop = (problem: string) => {
@@ -225,7 +241,8 @@ async function documentReader(firstLine: number) {
         }
         if (unread > maxUnread) stop(`${tooLong}; nothing after it was read`);
       } catch {
-        stop('not JSON; nothing after it was read, and "library import --help" names the formats');
+        const problem = open > maxOpen ? 'nested too deep' : 'not JSON';
+        stop(`${problem}; nothing after it was read, and "library import --help" names the formats`);
       }
       return taken();
     },
