@@ -98,6 +98,8 @@ test('a filter and its inversion part all records, whatever else is asked', asyn
   );
 });
 
+const isoDate = 'an ISO 8601 date \\(2026-01-31\\) or date-time with its zone';
+
 test.each([
   [{ missing: ['colour'] }, /"missing" takes one of headline, body, .*; got "colour"/],
   [{ missing: ['__proto__'] }, /"missing" takes one of .*; got "__proto__"/],
@@ -109,10 +111,39 @@ test.each([
   [{ not: { contries: ['DE'] } }, /Unknown filter key "contries"\. Did you mean "countries"\?/],
   ['{"not":{"__proto__":1}}', /Unknown filter key "__proto__"/],
   [`${'{"not":'.repeat(5000)}{}${'}'.repeat(5000)}`, /nested deeper than 64 levels/],
-])('%s is refused', async (body, message) => {
+  [`{"limit":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 64 levels/],
+  [{ query: 7 }, /"query" takes a text that is not empty; got 7/],
+  [{ query: '  ' }, /"query" takes a text that is not empty; got " {2}"/],
+  [{ query: 'x'.repeat(301) }, /"query" takes a text of at most 300 characters; got 301/],
+  [{ countries: [] }, /"countries" takes a list of texts; got \[\]/],
+  [{ countries: ['DE', 1] }, /"countries" takes a list of texts; got \["DE",1\]/],
+  [{ countries: Array(51).fill('DE') }, /"countries" takes a list of at most 50 texts; got 51/],
+  [{ sort: 'luck' }, /"sort" takes one of startedAt, .*; got "luck"/],
+  [{ duplicatesFrom: 'many' }, /"duplicatesFrom" takes a number; got "many"/],
+  [{ startedAtFrom: 'yesterday' }, new RegExp(`"startedAtFrom" takes ${isoDate}.*; got "yesterday"`)],
+  [{ startedAtFrom: '2026-02-31T25:00:00Z' }, new RegExp(`"startedAtFrom" takes ${isoDate}`)],
+  [{ startedAtFrom: 20_260_131 }, new RegExp(`"startedAtFrom" takes ${isoDate}.*; got 20260131`)],
+])('%s is refused, and the answer says what the key takes and what it got', async (body, message) => {
   const answer = await served.ask('POST', '/v1/ads/search', { key, body });
   expect(answer.status).toBe(422);
   expect(answer.body.error.message).toMatch(message);
+});
+
+test('a single text counts as a list, and known values ignore case', async () => {
+  for (const body of [{ countries: 'de' }, { order: 'ASC' }, { startedAtTo: '2026-01-31T12:00+01:00' }])
+    expect((await served.ask('POST', '/v1/ads/search', { key, body })).status).toBe(200);
+});
+
+test('more kinds of searches than prepared statements all work, and so does the first again', async () => {
+  const keys = ['duplicates', 'audienceReach', 'daysRunning'].flatMap((key) => [`${key}From`, `${key}To`]);
+  const kinds = Array.from({ length: 2 ** keys.length }, (_, kind) =>
+    Object.fromEntries(keys.filter((_, at) => kind & (1 << at)).map((key) => [key, 1])),
+  );
+  for (const order of ['asc', 'desc', 'asc'])
+    for (const filters of kinds) {
+      const { status } = await served.ask('POST', '/v1/ads/search', { key, body: { ...filters, order } });
+      expect(status, JSON.stringify(filters)).toBe(200);
+    }
 });
 
 test('a search that uses them goes on from its cursor alone', async () => {

@@ -9,7 +9,6 @@ import {
   importText,
   keysText,
   listKeys,
-  progressLine,
   revokeKey,
   serveDemoLibrary,
   serveLibrary,
@@ -81,28 +80,4 @@ test.for([
   expect(served.url).toMatch(address);
   expect((await fetch(`${served.url}/v1/whoami`)).status).toBe(401);
   await served.close();
-});
-
-test('a served demo answers its key, and serves its pictures', async () => {
-  const { url, apiKey, close } = await serveDemoLibrary({ listen: onLoopback, now });
-  const response = await fetch(`${url}/v1/ads/search`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' },
-    body: '{"limit":1}',
-  });
-  const { items } = (await response.json()) as { items: { appUrl: string; media: { url: string }[] }[] };
-  expect(items[0]?.appUrl.startsWith(`${url}/ads/`)).toBe(true);
-  const picture = await fetch(items[0]?.media[0]?.url ?? '');
-  expect(picture.headers.get('content-type')).toBe('image/webp');
-  expect((await picture.arrayBuffer()).byteLength).toBeGreaterThan(500);
-  await close();
-});
-
-test('the progress bar grows with the bytes read', () => {
-  const name = 'ads.jsonl';
-  expect(progressLine({ name, bytes: 0, of: 2 ** 20 })).toBe('ads.jsonl    0%  0.0 MB');
-  expect(progressLine({ name, bytes: 2 ** 19, of: 2 ** 20 })).toBe('ads.jsonl   50%  0.5 MB');
-  expect(progressLine({ name, bytes: 2 ** 21, of: 2 ** 20 })).toContain('100%');
-  expect(progressLine({ name: 'standard input', bytes: 2 ** 20, of: undefined })).toBe('standard input  1.0 MB');
-  expect(keysText([])).toContain('library key create');
 });

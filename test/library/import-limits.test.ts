@@ -68,18 +68,6 @@ describe('limits', () => {
     expect(served.errors).toEqual([]);
   });
 
-  test('a request nested too deep is refused', async ({ served, key }) => {
-    for (const body of [
-      `{"query":${nested(10_000)}}`,
-      `{"limit":${nested(10_000)}}`,
-      `{"${'x'.repeat(9)}":${nested(70)}}`,
-    ]) {
-      const answer = await served.ask('POST', '/v1/ads/search', { key, body });
-      expect([answer.status, answer.body.error.message]).toEqual([422, 'The body is nested deeper than 64 levels.']);
-    }
-    expect(served.errors).toEqual([]);
-  });
-
   test('a record of more than a megabyte is reported with its line; others on the line are stored', async ({
     served,
   }) => {

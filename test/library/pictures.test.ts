@@ -88,20 +88,6 @@ describe('the demo', () => {
     expect([...kinds].sort()).toEqual(['IMAGE meet', 'IMAGE offer', 'IMAGE tall', 'VIDEO tall']);
   });
 
-  plainTest('shows different pictures on cards that differ', async () => {
-    const carousels = ads.filter(({ cards }) => cards && cards.length > 0);
-    expect(carousels.length).toBeGreaterThan(100);
-    for (const { cards = [] } of carousels) {
-      const shownOn = new Map<string, string>();
-      for (const { image_url, title, body } of cards ?? []) {
-        const { file } = await shown(String(image_url));
-        const card = `${title} ${body}`;
-        expect(shownOn.get(file) ?? card).toBe(card);
-        shownOn.set(file, card);
-      }
-    }
-  });
-
   plainTest('keeps its pictures small', () => {
     const sizes = [...files.values()].map((file) => statSync(new URL(file, folder)).size);
     expect(Math.max(...sizes)).toBeLessThan(10_000);
@@ -132,13 +118,25 @@ test('an ad that is none of the demo has no picture, whatever it contains, and n
   await fc.assert(
     fc.asyncProperty(
       ad,
-      fc.constantFrom('0.webp', '1.webp', '4.webp', '999.webp', 'logo.webp'),
+      fc.constantFrom(
+        '0.webp',
+        '1.webp',
+        '4.webp',
+        '999.webp',
+        '1000.webp',
+        '-1.webp',
+        '0x1.webp',
+        '0.jpg',
+        'logo.webp',
+      ),
       async (fields, file) => {
         const id = uuid(100 + ads++);
         await served.load({ id, ...fields });
         const response = await fetch(`${served.base}/media/ads/${id}/${file}`);
         const isShown =
-          fields.displayUrl === 'mossgate.example' && Number(file.at(0) ?? 0) <= (fields.cards?.length ?? 0);
+          fields.displayUrl === 'mossgate.example' &&
+          /^\d\.webp$/.test(file) &&
+          Number(file[0]) <= (fields.cards?.length ?? 0);
         expect(response.status).toBe(
           (fields.displayUrl === 'mossgate.example' && file === 'logo.webp') || isShown ? 200 : 404,
         );
@@ -148,13 +146,3 @@ test('an ad that is none of the demo has no picture, whatever it contains, and n
     { numRuns: 60 },
   );
 });
-
-test.for(['x.webp', '0.svg', '1000.webp', '0.webp.webp', '-1.webp', '0x1.webp', '0.jpg'])(
-  '%s is a 404',
-  async (file, { served }) => {
-    await served.load({ id: uuid(1), displayUrl: 'mossgate.example' });
-    const { status, body } = await served.ask('GET', `/media/ads/${uuid(1)}/${file}`);
-    expect(status).toBe(404);
-    expect(body.error.message).toContain(file.endsWith('webp') ? 'picture' : 'Nothing is served at');
-  },
-);

@@ -6,6 +6,7 @@ import { timeOf } from '../../present/values.ts';
 import type { Database } from '../database/database.ts';
 import { loadAdLanguage, type Records } from '../database/records.ts';
 import { isJsonObject, isTooDeep, isUuid, maxDepth } from '../service/request.ts';
+import { countReason } from './pictures.ts';
 import { adFromPublicArchive, isPublicArchiveAd } from './public-archive.ts';
 import { maxRecordLength, type Piece, piecesOf, tooLong, UnreadableSource } from './sources.ts';
 
@@ -78,7 +79,6 @@ export async function importRecords(
 
 const maxProblems = 50;
 const maxProblemLength = 500;
-const maxReasons = 20;
 
 function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | 'path'>, error: unknown): void {
   const problem = (error instanceof Error ? error.message : String(error)).slice(0, maxProblemLength);
@@ -87,10 +87,7 @@ function addProblem(report: ImportReport, { line, path }: Pick<Piece, 'line' | '
     report.problems.push({ line, path, problem });
     return;
   }
-  const [reason = ''] = problem.split(';', 1);
-  const isFull = !Object.hasOwn(report.reasons, reason) && Object.keys(report.reasons).length >= maxReasons;
-  const counted = isFull ? 'other reasons' : reason;
-  report.reasons[counted] = (report.reasons[counted] ?? 0) + 1;
+  countReason(report.reasons, problem.split(';', 1)[0] ?? '');
 }
 
 /** A checked record. `json` is the text to store: what is a line of its own is kept as it was written. */

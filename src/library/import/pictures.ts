@@ -123,7 +123,6 @@ type Noted = {
 };
 
 const atOnce = 6;
-const maxReasons = 20;
 
 /**
  * Fetches the pictures that a library does not have yet, and writes each to a file. What was written before an
@@ -171,7 +170,10 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
           bytes += picture.bytes;
           report.fetched++;
           report.bytes += picture.bytes;
-        } else addReason(report, picture.problem);
+        } else {
+          report.failed++;
+          countReason(report.reasons, picture.problem);
+        }
         onProgress(report);
       }
     };
@@ -182,9 +184,11 @@ export async function keepPictures(pictures: Noted, options: KeepOptions): Promi
   }
 }
 
-function addReason(report: PicturesReport, problem: string): void {
-  report.failed++;
-  const isNew = !Object.hasOwn(report.reasons, problem);
-  const reason = isNew && Object.keys(report.reasons).length >= maxReasons ? 'other reasons' : problem;
-  report.reasons[reason] = (report.reasons[reason] ?? 0) + 1;
+const maxReasons = 20;
+
+/** Counts a reason; further ones than the first few are counted together. */
+export function countReason(reasons: Record<string, number>, reason: string): void {
+  const isFull = !Object.hasOwn(reasons, reason) && Object.keys(reasons).length >= maxReasons;
+  const counted = isFull ? 'other reasons' : reason;
+  reasons[counted] = (reasons[counted] ?? 0) + 1;
 }

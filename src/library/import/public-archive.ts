@@ -20,6 +20,75 @@ export const archiveKeys = [
 
 export const isPublicArchiveAd = (value: Json): boolean => archiveKeys.some((key) => key in value);
 
+/** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
+type Json = Record<string, unknown>;
+
+const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
+const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
+const inObject = (key: string, value: unknown) => (value === undefined ? undefined : { [key]: value });
+
+function text(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** A text, or the first of a list. */
+const firstText = (value: unknown) => text(Array.isArray(value) ? value[0] : value);
+
+/** A list of texts, or one text alone. */
+function texts(value: unknown): string[] | undefined {
+  const found = [value].flat().filter((one) => typeof one === 'string' && (one !== '' || Array.isArray(value)));
+  return found.length > 0 ? (found as string[]) : undefined;
+}
+
+function several(value: unknown): string[] | undefined {
+  const all = texts(value);
+  return all && all.length > 1 ? all : undefined;
+}
+
+const capitals = (value: unknown) => texts(value)?.map((name) => name.toUpperCase());
+
+function numeric(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
+}
+
+const lower = (value: unknown) => numeric(camelCased(object(value)).lowerBound);
+const upper = (value: unknown) => numeric(camelCased(object(value)).upperBound);
+
+/** Unix seconds, unix milliseconds or a date text. */
+function time(value: unknown): string | undefined {
+  const number = numeric(value);
+  const date = new Date((number === undefined ? timeOf(value) : number < 1e11 ? number * 1000 : number) ?? Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+}
+
+const withoutAbsent = (value: Json): Json =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
+
+/** Shares of an audience, as numbers. */
+function shares(value: unknown): unknown {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const shareOf = ({ percentage, ...one }: Json) =>
+    withoutAbsent({ ...one, percentage: numeric(percentage) ?? percentage });
+  return texts(value) ?? value.map((one) => shareOf(object(one)));
+}
+
+/** Null, an empty text, an empty list or an empty object. */
+const isEmpty = (value: unknown): boolean =>
+  value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
+
+/** The same object with `page_id` and `pageID` as `pageId`. Of two spellings of one key the first with a value counts. */
+function camelCased(value: Json): Json {
+  const cased = new Map<string, unknown>();
+  for (const [key, one] of Object.entries(value)) {
+    const name = key.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
+    cased.set(name, cased.get(name) ?? one);
+  }
+  return Object.fromEntries(cased);
+}
+
 type Read = (value: unknown) => unknown;
 
 /** A field, how it is read, and the keys it is made from: the first that can be read counts. A dot is the snapshot. */
@@ -139,87 +208,4 @@ function mediaOf(snapshot: Json): MediaAsset[] {
     ...pictures(snapshot.cards, 'CARD_THUMB'),
     ...(portrait ? [{ type: 'PA_PP', url: portrait, nr: null }] : []),
   ];
-}
-
-/** Reads JSON that follows no schema: what is not there or of another type is `undefined`, empty or left out. */
-export type Json = Record<string, unknown>;
-
-const object = (value: unknown): Json => (isJsonObject(value) ? value : {});
-
-const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-
-const first = (value: Json, ...keys: string[]) => keys.map((key) => value[key]).find((one) => one != null);
-
-function text(value: unknown): string | undefined {
-  if (typeof value === 'number') return String(value);
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** A text, or the first of a list. */
-function firstText(value: unknown): string | undefined {
-  return text(Array.isArray(value) ? value[0] : value);
-}
-
-/** A list of texts, or one text alone. */
-function texts(value: unknown): string[] | undefined {
-  const found = (typeof value === 'string' && value !== '' ? [value] : list(value)).filter(
-    (one) => typeof one === 'string',
-  );
-  return found.length > 0 ? found : undefined;
-}
-
-function several(value: unknown): string[] | undefined {
-  const all = texts(value);
-  return all && all.length > 1 ? all : undefined;
-}
-
-function capitals(value: unknown): string[] | undefined {
-  return texts(value)?.map((name) => name.toUpperCase());
-}
-
-const inObject = (key: string, value: unknown) => (value === undefined ? undefined : { [key]: value });
-
-function lower(value: unknown): number | undefined {
-  return numeric(camelCased(object(value)).lowerBound);
-}
-
-function upper(value: unknown): number | undefined {
-  return numeric(camelCased(object(value)).upperBound);
-}
-
-/** Shares of an audience, as numbers. */
-function shares(value: unknown): unknown {
-  if (!Array.isArray(value) || value.length === 0) return undefined;
-  const shareOf = ({ percentage, ...one }: Json) =>
-    withoutAbsent({ ...one, percentage: numeric(percentage) ?? percentage });
-  return texts(value) ?? value.map((one) => shareOf(object(one)));
-}
-
-function numeric(value: unknown): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
-}
-
-/** Unix seconds, unix milliseconds or a date text. */
-function time(value: unknown): string | undefined {
-  const number = numeric(value);
-  const date = new Date((number === undefined ? timeOf(value) : number < 1e11 ? number * 1000 : number) ?? Number.NaN);
-  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
-}
-
-const withoutAbsent = (value: Json): Json =>
-  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined));
-
-/** Null, an empty text, an empty list or an empty object. */
-const isEmpty = (value: unknown): boolean =>
-  value == null || value === '' || (typeof value === 'object' && Object.keys(value).length === 0);
-
-/** The same object with `page_id` and `pageID` as `pageId`. Of two spellings of one key the first with a value counts. */
-function camelCased(value: Json): Json {
-  const cased = new Map<string, unknown>();
-  for (const [key, one] of Object.entries(value)) {
-    const name = key.replace(/(?<=[^_])_+([a-z\d])/gi, (_, letter) => letter.toUpperCase()).replace(/ID$/, 'Id');
-    cased.set(name, cased.get(name) ?? one);
-  }
-  return Object.fromEntries(cased);
 }
