@@ -227,7 +227,7 @@ function chargeText(failure: Failure): string {
   const { charged, paid, writes, sent } = failure;
   if (charged) return `The service says it charged ${charged} credits for this call.`;
   if (sent === false) return 'Nothing was sent, nothing was charged.';
-  if (!mayBeCharged(failure)) return '';
+  if (!mayBeCharged(failure)) return paid ? 'The service stated no charge.' : '';
   if (writes && paid)
     return 'It is unknown whether the item was saved and charged. A collection holds an item only once, but saving it again may be charged again; get_credits shows the balance.';
   if (writes)

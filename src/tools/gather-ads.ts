@@ -231,8 +231,8 @@ function sentence({ ads, read, pages, price }: Sentence): string {
 
 function guessedText(parts: number, base: Total | undefined, { offers }: ToolContext): string {
   const how = offers('count_ads') ? ' count_ads with the same split tells them first.' : '';
-  const which = parts === 1 ? 'one part is' : `${parts} parts are`;
-  return `How many ads match ${which} not known: each may have all ${base?.ads} that match filters.${how}`;
+  const which = parts === 1 ? 'one part' : `${parts} parts`;
+  return `It is not known how many ads match ${which}: each may have all ${base?.ads} that match filters.${how}`;
 }
 
 const sumOf = (numbers: readonly number[]): number =>

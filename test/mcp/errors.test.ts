@@ -28,6 +28,12 @@ describe.each(errorKinds)('the error %s', (kind) => {
   });
 });
 
+test('a refused call says that no charge was stated, where its operation is paid for', () => {
+  const refused = { kind: 'invalid_request', status: 422, sent: true } as const;
+  expect(explain({ ...refused, paid: true }).text).toContain('The service stated no charge.');
+  expect(explain(refused).text).not.toContain('charge');
+});
+
 test('an unexpected exception is not shown', () => {
   for (const thrown of [new Error('secret path /home'), 'text', undefined, null, { failure: { kind: 'network' } }]) {
     const { text, error } = explainError(thrown, tools);

@@ -21,7 +21,7 @@ test('what a count has told is not searched for again, for any part', async ({ u
   expect(text).toContain('Estimate: 200 ads in 2 pages, for at most about 200 credits.');
   const more = await server.call('gather_ads', { split: [...split, third(1)], maxCredits: 0 });
   expect(more.data.estimate).toMatchObject({ ads: 500, credits: null });
-  expect(more.text).toContain('How many ads match one part is not known: each may have all 300 that match filters.');
+  expect(more.text).toContain('It is not known how many ads match one part: each may have all 300 that match filters.');
   expect(service.searches).toHaveLength(searches);
 });
 
