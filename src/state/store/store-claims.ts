@@ -4,7 +4,6 @@ import {
   type Answer,
   abortedError,
   answerNameOf,
-  type Call,
   type Failure,
   type OperationName,
 } from '../../api/call.ts';
@@ -25,29 +24,37 @@ type WrittenOutcome = { failure: Failure } | { answer: WrittenAnswer } | { isLos
 const endedMs = 15_000;
 const lostMs = 3_600_000;
 
-type Taken = { kind: 'granted' | 'wait' | 'lost'; id: string; lost: string[] };
+interface Taken {
+  /** How the call ended that this one waited for, or that it has lost its process. */
+  outcome?: WrittenOutcome;
+  /** The call that is in progress, as of a version. */
+  other?: { id: string; version: string };
+  lost: string[];
+}
 
 /** Gated calls in progress in all replicas: who comes first sends, the others wait for its outcome. */
 export function storeClaims(shared: Shared): CallClaims {
   const { store, documents, presence, retries, keyOf, stampOf } = shared;
 
-  const take = (key: string, id: string) =>
-    documents.update<KeptClaim, Taken>(key, (doc, now) => {
+  /** @param awaited the call that this one waited for */
+  const take = (key: string, id: string, awaited: string | undefined) =>
+    documents.update<KeptClaim, Taken>(key, (doc, now, version) => {
       const ended = recent(doc?.ended ?? {}, now);
-      const lost = () => Object.keys(ended).filter((one) => isLost(ended[one]?.outcome));
       const { running } = doc ?? {};
-      if (running && running.id !== id) {
-        if (!presence.isDead(running.owner, running.at)) {
-          const next = { running: { ...running, isAwaited: true }, ended };
-          const kind = 'wait' as const;
-          return { ...(!running.isAwaited && { next, ttlMs: lostMs }), result: { kind, id: running.id, lost: [] } };
-        }
+      const outcome = awaited === undefined ? undefined : ended[awaited]?.outcome;
+      if (outcome) return { result: { outcome, lost: lostIn(ended) } };
+      if (running && running.id !== id && presence.isDead(running.owner, running.at)) {
         // Who notices that it has died sends nothing either: the call may have been charged.
         ended[running.id] = { at: now, outcome: { isLost: true } };
-        return { next: { ended }, ttlMs: lostMs, result: { kind: 'lost', id: running.id, lost: lost() } };
+        return { next: { ended }, ttlMs: lostMs, result: { outcome: { isLost: true }, lost: lostIn(ended) } };
+      }
+      if (running && running.id !== id) {
+        const next = { running: { ...running, isAwaited: true }, ended };
+        const result = { other: { id: running.id, version }, lost: [] };
+        return { ...(!running.isAwaited && { next, ttlMs: lostMs }), result };
       }
       const next: KeptClaim = { running: { id, owner: presence.id, at: now, isAwaited: false }, ended };
-      return { next, ttlMs: lostMs, result: { kind: 'granted', id, lost: lost() } };
+      return { next, ttlMs: lostMs, result: { lost: lostIn(ended) } };
     });
 
   /** Returns the claims of this call whose processes have died, and that it did not know of. */
@@ -55,7 +62,7 @@ export function storeClaims(shared: Shared): CallClaims {
     documents.update<KeptClaim, string[]>(key, (doc, now) => {
       const ended = recent(doc?.ended ?? {}, now);
       const { running } = doc ?? {};
-      if (running?.id !== id) return { result: Object.keys(ended).filter((one) => isLost(ended[one]?.outcome)) };
+      if (running?.id !== id) return { result: lostIn(ended) };
       if (running.isAwaited) ended[id] = { at: now, ...(outcome && { outcome: written(outcome) }) };
       if (Object.keys(ended).length === 0) return { next: null, result: [] };
       return {
@@ -77,22 +84,9 @@ export function storeClaims(shared: Shared): CallClaims {
     },
   });
 
-  /** The outcome of another's call; undefined if that was not sent, or cannot be handed over. */
-  async function awaited(key: string, id: string, { signal, operation }: Call): Promise<Claim | undefined> {
-    for (;;) {
-      const { doc, version } = await documents.read<KeptClaim>(key);
-      const outcome = doc?.ended[id]?.outcome;
-      if (isLost(outcome)) return { kind: 'lost' };
-      if (doc?.running?.id !== id) return outcome && { kind: 'ended', outcome: readOutcome(outcome, operation.name) };
-      // Whoever would claim it now finds out that its process has died.
-      if (presence.isDead(doc.running.owner, doc.running.at)) return undefined;
-      await documents.changed(key, version, signal);
-    }
-  }
-
   return {
     claim: async (call, onLost) => {
-      const { signal, tenantId, fingerprint } = call;
+      const { signal, tenantId, fingerprint, operation } = call;
       const id = randomUUID();
       let key: string | undefined;
       try {
@@ -100,16 +94,14 @@ export function storeClaims(shared: Shared): CallClaims {
         const { group } = answerNameOf(call);
         // A call of after a removal does not wait for one of before it, whose answer may be older.
         key = keyOf(tenantId, 'claim', fingerprint, await stampOf(tenantId, group));
-        for (;;) {
-          const { kind, id: other, lost } = await take(key, id);
-          if (kind === 'wait') {
-            const claim = await awaited(key, other, call);
-            if (claim?.kind === 'lost') await onLost(other);
-            if (claim) return claim;
-            continue;
-          }
+        for (let awaited: string | undefined; ; ) {
+          const { outcome, other, lost } = await take(key, id, awaited);
           await Promise.all(lost.map(onLost));
-          return kind === 'granted' ? granted(key, id, onLost) : { kind };
+          if (isLost(outcome)) return { kind: 'lost' };
+          if (outcome) return { kind: 'ended', outcome: readOutcome(outcome, operation.name) };
+          if (other === undefined) return granted(key, id, onLost);
+          awaited = other.id;
+          await documents.changed(key, other.version, signal);
         }
       } catch {
         // It may have been granted all the same.
@@ -126,6 +118,8 @@ const unknown: Claim = { kind: 'granted', end: async () => {} };
 
 const isLost = (outcome: WrittenOutcome | undefined): outcome is { isLost: true } =>
   outcome !== undefined && 'isLost' in outcome;
+
+const lostIn = (ended: KeptClaim['ended']): string[] => Object.keys(ended).filter((id) => isLost(ended[id]?.outcome));
 
 const recent = (ended: KeptClaim['ended'], now: number): KeptClaim['ended'] =>
   Object.fromEntries(
