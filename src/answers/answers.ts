@@ -34,12 +34,10 @@ export interface Answers {
 interface AnswersOptions extends InFlightOptions {
   datasets: Datasets;
   cache: AnswerCache;
-  /** Whether answers are cached. */
   isCached: boolean;
   /** With a shared state: one replica sends a call, and the others wait for its answer. */
   claims: CallClaims | undefined;
   rejectedKeys: RejectedKeys;
-  /** In milliseconds since the epoch. */
   now: () => number;
   /** A clock that only goes on. */
   elapsed: () => number;
@@ -308,7 +306,6 @@ const lostCall = () =>
     paid: true,
   });
 
-/** A call in progress, for one caller or several. */
 interface InFlightCall {
   /** Returns the answer to one more caller; rejects if that caller leaves first. */
   join(signal: AbortSignal): Promise<Answer>;

@@ -57,13 +57,11 @@ export const operations = Object.fromEntries(
   Object.entries(rows).map(([name, [method, path, rest]]) => [name, { name, method, path, ...rest }]),
 ) as Readonly<Record<OperationName, Operation>>;
 
-/** A call of the API. */
 export interface Call {
   operation: Operation;
   /** Path parameters by name. */
   path: Readonly<Record<string, string>>;
   query: Readonly<Record<string, string | number>>;
-  /** JSON body of a POST. */
   body?: Readonly<Record<string, unknown>>;
   /** Equal for equal calls of any key; see `fingerprint`. */
   fingerprint: string;
@@ -163,7 +161,6 @@ export const fingerprint = ({ operation, path, query, body }: Pick<Call, 'operat
 const fingerprintStart = (name: OperationName, path?: Call['path']): string =>
   `${canonical(path ? [name, path] : [name]).slice(0, -1)},`;
 
-/** The name of an answer. */
 export interface AnswerName {
   fingerprint: string;
   /** Answers of a group become stale together. */
@@ -223,7 +220,6 @@ export function urlOf(call: Pick<Call, 'operation' | 'path' | 'query'>, baseUrl:
 
 const dotSegment = /(?:^|[\\/])\.{1,2}(?:[\\/]|$)/;
 
-/** Whether an id can stand in a path. */
 export const isPathId = (id: string): boolean =>
   id !== '' && id.length <= maxIdLength && !dotSegment.test(id) && id.isWellFormed();
 
@@ -263,7 +259,6 @@ export function follow(controller: AbortController, signals: readonly AbortSigna
   };
 }
 
-/** The reason for an abort at the deadline. */
 export const timeIsUp = (): DOMException => new DOMException('Time is up', 'TimeoutError');
 
 /** The error of a call whose signal aborted: at the deadline, or because its caller left. */

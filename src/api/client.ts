@@ -85,7 +85,6 @@ const CollectionItemsAnswer = z
 
 const AddCollectionItemAnswer = lenient(AddCollectionItemResult.extend({ collection: CollectionAnswer }), ['added']);
 
-/** The schema of each operation's answer. */
 export const responseSchemas = {
   whoami: IdentityAnswer,
   getAccount: AccountAnswer,
@@ -122,7 +121,6 @@ export interface Caller extends Credentials {
   onFailure?: (failure: Failure) => void;
 }
 
-/** Creates the API for one caller and one tool call. */
 export function createApi(send: Send, baseUrl: string | undefined): (caller: Caller) => Api {
   // The methods are shared: over HTTP, thousands of calls a second have an instance each.
   class CallerApi {
@@ -170,7 +168,6 @@ export function keyOf({ apiKey }: Credentials, baseUrl: string | undefined): str
   return apiKey;
 }
 
-/** Names all missing settings at once. */
 function missingSettings(apiKey: string | undefined, baseUrl: string | undefined): AdLibraryError {
   const missing = [
     apiKey === undefined && 'AD_LIBRARY_API_KEY (in the host\'s form: "API key")',
@@ -180,7 +177,6 @@ function missingSettings(apiKey: string | undefined, baseUrl: string | undefined
   return new AdLibraryError({ kind: 'no_api_key', problem, sent: false });
 }
 
-/** Adds facts about the operation to an error. */
 function explained(error: unknown, { gated, writes }: Operation, signal: AbortSignal): unknown {
   const known = knownError(error, signal);
   return known === undefined ? error : new AdLibraryError({ paid: gated, ...known.failure, writes }, { cause: error });

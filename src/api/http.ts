@@ -47,7 +47,6 @@ export interface ServiceOptions {
   keyMasker(key: string): <Value>(value: Value, text?: string) => Value;
 }
 
-/** Maximum number of attempts of one call. */
 const attempts = 3;
 /** Maximum wait before the second attempt, in milliseconds; it doubles with each further one. */
 const base = 300;
@@ -118,7 +117,6 @@ async function request(call: Call, { fetch, baseUrl, userAgent, keyMasker }: Ser
   }
 }
 
-/** Marks a failure before the first byte left as not sent. */
 function withSent(error: unknown, { signal, sent }: { signal: AbortSignal; sent: boolean }): unknown {
   if (error instanceof AdLibraryError) {
     const { failure } = error;
@@ -217,7 +215,6 @@ function firstOf({ issues }: z.ZodError): string {
   return z.prettifyError(new z.ZodError(issues.slice(0, 1)));
 }
 
-/** Reads the error body (document, *Errors*), if there is one. */
 function serviceError(body: unknown): Partial<Failure> | undefined {
   const parsed = ServiceError.safeParse((body as { error?: unknown } | null | undefined)?.error);
   if (!parsed.success) return undefined;

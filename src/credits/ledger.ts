@@ -3,7 +3,6 @@ import { AdLibraryError, type Call, type OperationName, operations } from '../ap
 import type { UsageLimitAnswer } from '../api/schemas.ts';
 import { cheapestOf, dearest, isList, isPaid, type Prices, pricesSeen, type Quote, quote } from './prices.ts';
 
-/** What is known about the credits of one tenant. */
 export interface CreditAccount {
   /** Credits that the service stated it charged for calls made here, and the number of those calls. */
   readonly spent: number;

@@ -226,7 +226,6 @@ async function sendWithin(limits: readonly Limit[], call: Call, sending: Sending
   }
 }
 
-/** Reserves what a call is expected to cost. */
 async function hold(limit: Limit, call: Call): Promise<Hold> {
   const { ledger, account, budget } = limit;
   const admission = budget === undefined ? undefined : await admittedIfPaid(call, { ...limit, budget });
@@ -282,7 +281,6 @@ function requestOf(call: Call, { prices }: CreditAccount, budget: number): Reser
   return { budget, credits, paid, line, ifLost };
 }
 
-/** A refusal by the limit of one tool call. */
 const overMaxCredits = (failure: Partial<Failure>, maxCredits: number) =>
   new AdLibraryError({ ...failure, kind: 'credit_budget', maxCredits, transient: false, sent: false });
 

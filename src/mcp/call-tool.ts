@@ -242,7 +242,6 @@ function failed(
   return { result, facts: { kind, status, requestId, charged: receipts.atLeast() || undefined } };
 }
 
-/** The result that reports an error, and the facts in it. */
 export function errorResult({ notice, tools }: Pick<ServerContext, 'notice' | 'tools'>, thrown: unknown, cost = '') {
   const { text: explanation, error } = explainError(thrown, toolsForModels({ tools }));
   const text = [notice, explanation, cost].filter(Boolean).join('\n');
@@ -428,13 +427,11 @@ async function cachedTotal(
   return totals.sort((left, right) => right.order - left.order)[0];
 }
 
-/** What a tool call cost, as data and as a line of text. */
 interface Cost {
   receipt: ReceiptView;
   line: string;
 }
 
-/** The receipts of one tool call. */
 class Receipts {
   readonly #all: Receipt[] = [];
 

@@ -277,7 +277,6 @@ function formFor(
 
 interface InstructionsOptions {
   offered: readonly ToolDescription[];
-  /** Whether paid answers are cached. */
   cachesAnswers: boolean;
 }
 

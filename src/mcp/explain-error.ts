@@ -163,7 +163,6 @@ const tightWindow = {
   next: 'Ask for less now, or repeat the call when the window has ended. Until get_credits shows more room, this server rejects calls that cost as much without sending them.',
 };
 
-/** What still works without credits. */
 function stillWorks({ kind }: Failure, offered: readonly ToolDescription[]): string {
   if (kind !== 'payment_required' && kind !== 'usage_limit') return '';
   const names = namesOf(offered.filter((tool) => !isGated(tool)));

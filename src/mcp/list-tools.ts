@@ -62,7 +62,6 @@ const limitHints = (limit: ArgumentHints['limit']) => ({
   ...(limit?.maximum !== undefined && { maximum: limit.maximum }),
 });
 
-/** What the arguments of a search take. */
 interface ArgumentHints {
   filters: string;
   limit?: SearchFilter | undefined;

@@ -65,7 +65,6 @@ export function readServedFilters(document: unknown): SearchFilters | undefined 
 }
 
 const maxKeys = 100;
-/** Characters of one search's entries. */
 const maxLength = 10_000;
 
 /** A name or a value that cannot be a sentence. */

@@ -142,7 +142,6 @@ export const collectionListText = ({ items, ...frame }: ListFrame & { items: rea
     body: items.map((collection, index) => `${index + (frame.from ?? 1)}. ${collectionText(collection)}`).join('\n'),
   });
 
-/** Whether an item was added. */
 export function addedText(result: {
   collection?: CollectionView;
   itemType: string;

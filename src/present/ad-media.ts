@@ -166,7 +166,6 @@ interface Cards {
   more: number;
 }
 
-/** The first cards of an ad, each with what it says itself. */
 export function viewCards(ad: Fields): Cards {
   const ofCards = mediaOfCards(ad);
   const shown = Math.min(ofCards.length, maxCards);
@@ -195,7 +194,6 @@ export function mediaOfCards(ad: Fields): Fields[][] {
   return mediaOf(ad).ofCards.map((assets, index) => (assets.length > 0 ? assets : mediaIn(cards[index])));
 }
 
-/** A text, uncut, and the first card that has it. */
 interface CardText {
   view: CardView;
   field: CardField;

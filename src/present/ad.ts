@@ -268,7 +268,6 @@ function linkDescription({ linkDescription: text, body }: AdView): string {
     : copyBlock('Link description', text);
 }
 
-/** One line for each address, and one for those that expired on the same day. */
 function mediaLines(links: readonly MediaLink[], indent = ''): string[] {
   const working = links.filter(({ url }) => url !== undefined);
   const days = groupBy(

@@ -56,7 +56,6 @@ function kindsOf(thumbnails: unknown): string | undefined {
 export interface PageList extends ListFrame {
   detail?: Detail;
   items: readonly PageView[];
-  /** Maximum tokens of a full item. */
   budget?: number;
 }
 
@@ -75,7 +74,6 @@ export const pageListText = ({ items, detail = 'brief', budget = fullTokens, ...
 
 const lineOf = (page: PageView, number: number) => `${number}. ${headOf(page)} ${factsOf(page)}`.trimEnd();
 
-/** A single page. */
 export function pageText(page: PageView, detail: Detail = 'standard', budget = fullTokens): string {
   if (detail === 'full') return fullText(page, budget);
   const link = page.appUrl && `in the app: ${quote(page.appUrl)}`;

@@ -317,11 +317,15 @@ export class MemoryDatasets implements Datasets {
     const size = answerOverhead + (batch.text?.length ?? typicalAnswer);
     this.#unread.push({ tenantId, batch, size });
     this.#unreadSize += size;
-    if (this.#unreadSize <= maxUnread || this.#makingRoom) return;
-    this.#makingRoom = setTimeout(() => {
-      this.#makingRoom = undefined;
-      this.#takeApart(() => this.#unreadSize > maxUnread);
-    }, pauseMs).unref();
+    if (this.#unreadSize > maxUnread) this.#makingRoom ??= setTimeout(() => this.#makeRoom(), pauseMs).unref();
+  }
+
+  /** One at a time, between other work. */
+  #makeRoom(): void {
+    const [oldest] = this.#unread;
+    this.#takeApart((answer) => answer === oldest);
+    if (oldest && this.#unreadSize > maxUnread) setImmediate(() => this.#makeRoom());
+    else this.#makingRoom = undefined;
   }
 
   #takeApart(isDue: (answer: UnreadAnswer) => boolean): void {

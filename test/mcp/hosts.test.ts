@@ -47,15 +47,8 @@ serviceTest({ config: { output: 'both' } })(
 const known = ['claude-code', 'mcp-inspector', 'inspector-cli'];
 /** LangChain's adapter among them, which ends an agent's run at a link. */
 const others = [
-  'langchain-mcp-adapter',
-  'claude-ai',
-  'ai-sdk-mcp-client',
-  'mcp',
-  'Claude-Code',
+  ...'langchain-mcp-adapter claude-ai ai-sdk-mcp-client mcp Claude-Code constructor __proto__'.split(' '),
   '',
-  'constructor',
-  '__proto__',
-  'claude-code ',
 ];
 
 interface Block {

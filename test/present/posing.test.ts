@@ -9,34 +9,10 @@ import type { Detail } from '../../src/present/values.ts';
 import { everyFact, now, somePage } from './sample-ads.ts';
 
 /** Words that none of our lines has, and the starts of lines that are ours alone. */
-const VOCABULARY = [
-  'zorb',
-  'https://zorb',
-  'Quux:',
-  'FNORD',
-  'grue.',
-  'zorb_fnord',
-  'QUUX',
-  'grue,',
-  'zo',
-  'FN',
-  '"',
-  '>',
-  '\n',
-];
+const VOCABULARY = ['"', '>', '\n', ...'zorb https://zorb Quux: FNORD grue. zorb_fnord QUUX grue, zo FN'.split(' ')];
 const OPENINGS = [
-  'Credits:',
-  'Credits',
-  'Request',
-  'More with cursor:',
-  'More',
-  'Next page:',
-  'As 1:',
-  'The rest of this page',
-  '#123456',
-  '+12',
-  'DEMO DATA',
-  'DEMO',
+  ...'Credits: Credits Request More #123456 +12 DEMO'.split(' '),
+  ...['More with cursor:', 'Next page:', 'As 1:', 'The rest of this page', 'DEMO DATA'],
 ];
 const theirs = fc.constantFrom(...VOCABULARY, ...OPENINGS);
 const phrase = fc
@@ -44,25 +20,8 @@ const phrase = fc
   .chain((words) => fc.constantFrom(' ', '\n', '_', '-', '.', '').map((space) => words.join(space)));
 const text = fc.oneof(theirs, phrase);
 const words = fc.array(text, { minLength: 1, maxLength: 14 });
-const nested = fc.dictionary(
-  fc.oneof(
-    text,
-    fc.constantFrom(
-      'link_url',
-      'resized_image_url',
-      'title',
-      'body',
-      'type',
-      'url',
-      'nr',
-      'pageName',
-      'ctaType',
-      'siteDomain',
-      'name',
-    ),
-  ),
-  fc.oneof(text, words),
-);
+const names = 'link_url resized_image_url title body type url nr pageName ctaType siteDomain name'.split(' ');
+const nested = fc.dictionary(fc.oneof(text, fc.constantFrom(...names)), fc.oneof(text, words));
 
 /** Fields of `model`, each with third-party words in its own shape. */
 const filled = (model: object) =>

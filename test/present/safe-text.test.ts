@@ -2,49 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { quote, quoteLines, sanitize, sanitizeLine, word } from '../../src/present/safe-text.ts';
 
+const odd = [
+  'a \u200b \u200c \u200d \u200e \u202e \u2066 \ufeff \xad \u3164 \uffa0 \u{e0041} \u{e007f} \u{e0101} \ufe0f \ufe0e \ufe00 \x00',
+  '\x1b \ud800 \udc00 👩 🏽 💻 ❤ 🏴 🇩 🇪 \u20e3 1 م ی क \u094d \u0301 \u2800',
+].join(' ');
+
 /** Texts made of everything that could go wrong, side by side with what must survive. */
 const anyText = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.string({ unit: 'grapheme' }),
-  fc
-    .array(
-      fc.constantFrom(
-        ...['a', ' ', '\n', '\r\n', '\u2028', '\u200b', '\u200c', '\u200d', '\u200e', '\u202e', '\u2066', '\ufeff'],
-        ...[
-          '\xad',
-          '\u3164',
-          '\uffa0',
-          '\u{e0041}',
-          '\u{e007f}',
-          '\u{e0101}',
-          '\ufe0f',
-          '\ufe0e',
-          '\ufe00',
-          '\x00',
-          '\x1b',
-        ],
-        ...[
-          '\ud800',
-          '\udc00',
-          '👩',
-          '🏽',
-          '💻',
-          '❤',
-          '🏴',
-          '🇩',
-          '🇪',
-          '\u20e3',
-          '1',
-          'م',
-          'ی',
-          'क',
-          '\u094d',
-          '\u0301',
-          '\u2800',
-        ],
-      ),
-    )
-    .map((parts) => parts.join('')),
+  fc.array(fc.constantFrom(' ', '\n', '\r\n', '\u2028', ...odd.split(' '))).map((parts) => parts.join('')),
 );
 
 const FORBIDDEN =
@@ -86,13 +53,8 @@ describe('third-party text', () => {
     expect(sanitize('a\ud83db')).toBe('a\ufffdb');
   });
 
-  test('has no towers of marks outside the first plane either', () => {
-    const mark = '\u{1d167}';
-    expect(sanitize(`x${mark.repeat(30)}`)).toBe(`x${mark.repeat(8)}`);
-  });
-
-  test('has no towers of marks', () => {
-    expect(sanitize(`e${'\u0301'.repeat(500)}x`)).toBe(`e${'\u0301'.repeat(8)}x`);
+  test.each(['\u0301', '\u{1d167}'])('has no towers of marks (%s)', (mark) => {
+    expect(sanitize(`e${mark.repeat(500)}x`)).toBe(`e${mark.repeat(8)}x`);
   });
 
   test('as a name stands on one line', () => {
