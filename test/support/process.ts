@@ -21,15 +21,23 @@ export interface Running {
   ended: Promise<Ran>;
 }
 
+/** Ends a process whose test run was killed: until then it holds a channel to that. Workers of it have none. */
+const endsWithParent = `--import=data:text/javascript,${encodeURIComponent(
+  `if (process.channel) { process.once('disconnect', () => process.exit(1)); process.channel.unref(); }`,
+)}`;
+
 export function start(args: string[] = [], env: Record<string, string> = {}): Running {
   const { command: file, args: all } = command(args);
-  const child = spawn(file, all, { env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'pipe' });
+  const child = spawn(file, [endsWithParent, ...all], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['pipe', 'pipe', 'pipe', 'ipc'],
+  });
   let stdout = '';
   let stderr = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
   });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
   const ended = new Promise<Ran>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
@@ -39,7 +47,7 @@ export function start(args: string[] = [], env: Record<string, string> = {}): Ru
         const found = pattern.exec(stderr);
         if (found) resolve(found);
       };
-      child.stderr.on('data', look);
+      child.stderr?.on('data', look);
       look();
       void ended.then(({ code }) => reject(new Error(`ended with ${code} before it said ${pattern}: ${stderr}`)));
     });
