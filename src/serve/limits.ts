@@ -35,69 +35,92 @@ interface Work<Result> {
   refuse(error: AdLibraryError): Promise<Result>;
 }
 
+/** A catalogue within limits. */
+interface Limits {
+  catalog: Catalog;
+  counts(): { running: number; waiting: number };
+  /** Resolves when nothing is running or waiting. */
+  idle(): Promise<void>;
+}
+
 /**
  * Queues work past a limit, and begins it once there is room for its answer. If the queue is full too, it is refused
  * with the time to try again.
  */
-export class Limits {
-  /** The same catalogue, within the limits. */
-  readonly catalog: Catalog;
-  readonly #inner: Catalog;
-  readonly #options: LimitOptions;
-  readonly #all: Places;
-  readonly #byTenant = new Map<string, Places>();
-  #inside = 0;
-  #emptied = () => {};
+export function limitWork(inner: Catalog, options: LimitOptions): Limits {
+  const { limits, answers, resultBytes, now, onCall } = options;
+  const all = new Places(limits.atOnce);
+  const byTenant = new Map<string, Places>();
+  let inside = 0;
+  let emptied = () => {};
   /** How long recent work took, in milliseconds, as a moving average. */
-  #usual = 1000;
+  let usual = 1000;
 
-  constructor(catalog: Catalog, options: LimitOptions) {
-    this.#inner = catalog;
-    this.#options = options;
-    this.#all = new Places(options.limits.atOnce);
-    this.catalog = {
-      ...catalog,
-      callTool: (call) => this.#callTool(call),
-      readResource: (read) => this.#readResource(read),
-    };
+  const busy = (turns: number): AdLibraryError => {
+    const seconds = Math.min(60, Math.max(1, Math.ceil((usual / 1000) * turns)));
+    const problem = `There should be room for this call in about ${seconds} s.`;
+    return new AdLibraryError({ kind: 'busy', problem, sent: false, details: { retryAfterSeconds: seconds } });
+  };
+
+  async function limited<Result>(work: Work<Result>): Promise<Result> {
+    const { tenantId, signal, answer } = work;
+    const own = byTenant.get(tenantId) ?? new Places(limits.perKey);
+    const ofKey = own.taken + own.waiting;
+    if (ofKey >= limits.perKey + limits.waitingPerKey || inside >= limits.atOnce + limits.waiting) {
+      return work.refuse(busy(Math.max(ofKey / limits.perKey, inside / limits.atOnce)));
+    }
+    inside++;
+    byTenant.set(tenantId, own);
+    const arrived = now();
+    // Work may begin late, but not after the time it has.
+    const waiting = new AbortController();
+    const timer = setTimeout(() => waiting.abort(tooLate), inner.timeoutMs);
+    const leave = follow(waiting, [signal]);
+    try {
+      return await own.with(waiting.signal, async () => {
+        // While a key waits here for its own answers to be read, it takes no place of others.
+        if (!(await answers.reserve(answer, tenantId, await work.bytes(), waiting.signal))) throw tooMuch();
+        return all.with(waiting.signal, async () => {
+          clearTimeout(timer);
+          const started = now();
+          const result = await work.run(started - arrived);
+          usual += (now() - started - usual) / 16;
+          return result;
+        });
+      });
+    } catch (error) {
+      if (error instanceof AdLibraryError) return work.refuse(error);
+      if (error !== tooLate) throw error;
+      return work.refuse(busy(1));
+    } finally {
+      clearTimeout(timer);
+      leave();
+      if (own.taken + own.waiting === 0) byTenant.delete(tenantId);
+      // Nobody waits for the answer, so none is made.
+      if (signal.aborted) answers.left(answer);
+      inside--;
+      if (inside === 0) emptied();
+    }
   }
 
-  counts(): { running: number; waiting: number } {
-    return { running: this.#all.taken, waiting: this.#inside - this.#all.taken };
-  }
-
-  /** Resolves when nothing is running or waiting. */
-  idle(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#emptied = resolve;
-      if (this.#inside === 0) resolve();
-    });
-  }
-
-  #callTool(call: ToolCall): Promise<ToolResult> {
-    const { name, tenantId, signal, answer } = call;
-    return this.#work<ToolResult>({
-      tenantId,
-      signal,
-      answer,
-      bytes: () => this.#options.resultBytes,
-      run: (waitedMs) => this.#inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call),
+  const callTool = (call: ToolCall): Promise<ToolResult> =>
+    limited({
+      ...{ tenantId: call.tenantId, signal: call.signal, answer: call.answer },
+      bytes: () => resultBytes,
+      run: (waitedMs) => inner.callTool(waitedMs > 0 ? { ...call, waitedMs } : call),
       refuse: (error) => {
-        this.#options.onCall({ tool: this.#inner.hasTool(name) ? name : 'unknown', tenantId, ms: 0, kind: 'busy' });
-        return this.#inner.refuse(error);
+        const tool = inner.hasTool(call.name) ? call.name : 'unknown';
+        onCall({ tool, tenantId: call.tenantId, ms: 0, kind: 'busy' });
+        return inner.refuse(error);
       },
     });
-  }
 
-  #readResource(read: ResourceRead): Promise<ResourceContents> {
-    const { tenantId, signal, answer } = read;
+  const readResource = (read: ResourceRead): Promise<ResourceContents> => {
     let found: FoundResource;
-    return this.#work<ResourceContents>({
-      tenantId,
-      signal,
-      answer,
+    return limited({
+      ...{ tenantId: read.tenantId, signal: read.signal, answer: read.answer },
       bytes: async () => {
-        found = await this.#inner.findResource(read);
+        found = await inner.findResource(read);
         return found.memory;
       },
       run: async () => {
@@ -107,55 +130,17 @@ export class Limits {
       },
       refuse: ({ message }) => Promise.reject(read.errors.refused(message)),
     });
-  }
+  };
 
-  async #work<Result>(work: Work<Result>): Promise<Result> {
-    const { limits, now, answers } = this.#options;
-    const { tenantId, signal, answer } = work;
-    const own = this.#byTenant.get(tenantId) ?? new Places(limits.perKey);
-    const ofKey = own.taken + own.waiting;
-    if (ofKey >= limits.perKey + limits.waitingPerKey || this.#inside >= limits.atOnce + limits.waiting) {
-      return work.refuse(this.#busy(Math.max(ofKey / limits.perKey, this.#inside / limits.atOnce)));
-    }
-    this.#inside++;
-    this.#byTenant.set(tenantId, own);
-    const arrived = now();
-    // Work may begin late, but not after the time it has.
-    const waiting = new AbortController();
-    const timer = setTimeout(() => waiting.abort(tooLate), this.#inner.timeoutMs);
-    const leave = follow(waiting, [signal]);
-    try {
-      return await own.with(waiting.signal, async () => {
-        // While a key waits here for its own answers to be read, it takes no place of others.
-        if (!(await answers.reserve(answer, tenantId, await work.bytes(), waiting.signal))) throw tooMuch();
-        return this.#all.with(waiting.signal, async () => {
-          clearTimeout(timer);
-          const started = now();
-          const result = await work.run(started - arrived);
-          this.#usual += (now() - started - this.#usual) / 16;
-          return result;
-        });
-      });
-    } catch (error) {
-      if (error instanceof AdLibraryError) return work.refuse(error);
-      if (error !== tooLate) throw error;
-      return work.refuse(this.#busy(1));
-    } finally {
-      clearTimeout(timer);
-      leave();
-      if (own.taken + own.waiting === 0) this.#byTenant.delete(tenantId);
-      // Nobody waits for the answer, so none is made.
-      if (signal.aborted) answers.left(answer);
-      this.#inside--;
-      if (this.#inside === 0) this.#emptied();
-    }
-  }
-
-  #busy(turns: number): AdLibraryError {
-    const seconds = Math.min(60, Math.max(1, Math.ceil((this.#usual / 1000) * turns)));
-    const problem = `There should be room for this call in about ${seconds} s.`;
-    return new AdLibraryError({ kind: 'busy', problem, sent: false, details: { retryAfterSeconds: seconds } });
-  }
+  return {
+    catalog: { ...inner, callTool, readResource },
+    counts: () => ({ running: all.taken, waiting: inside - all.taken }),
+    idle: () =>
+      new Promise((resolve) => {
+        emptied = resolve;
+        if (inside === 0) resolve();
+      }),
+  };
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   withoutNulls,
 } from '../mcp/protocol.ts';
 import { bindV1, requestsV1 } from '../mcp/sdk-v1.ts';
-import { Answers, Limits, type WorkLimits } from './limits.ts';
+import { Answers, limitWork, type WorkLimits } from './limits.ts';
 
 interface StdioOptions {
   catalog: Catalog;
@@ -52,7 +52,7 @@ const resultBytes = 256 * 1024;
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { catalog, credentials, log, stdin, stdout, stopRequested, drainMs } = options;
   const answers = new Answers<unknown>({ maxBytes: answerBytes, maxPerTenant: answerBytes });
-  const calls = new Limits(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
+  const calls = limitWork(catalog, { limits, answers, resultBytes, now: options.now, onCall: options.onCall });
   // Once the reader has gone, every write fails; without a listener, that would end the process.
   const outputClosed = new Promise<void>((resolve) => {
     for (const end of ['close', 'error']) stdout.on(end, () => resolve());
@@ -111,12 +111,12 @@ function openRevisions(catalog: Catalog, session: Session) {
       import('../mcp/sdk-v2.ts'),
       import('@modelcontextprotocol/server/stdio'),
     ]);
-    const transport = new RevisionTransport(session, requestsV2);
+    const transport = openTransport(session, requestsV2);
     serveStdio(() => bindV2(catalog, credentials), { transport, legacy: 'reject' });
     return transport;
   };
   const openEarlier = async () => {
-    const transport = new RevisionTransport(session, requestsV1);
+    const transport = openTransport(session, requestsV1);
     await bindV1(catalog, credentials).connect(transport);
     return transport;
   };
@@ -148,60 +148,49 @@ function openRevisions(catalog: Catalog, session: Session) {
 }
 
 /** The transport of one SDK: it writes, and leaves reading and closing to the owner of the streams. */
-class RevisionTransport implements Transport {
-  onclose?: () => void;
-  onerror?: (error: Error) => void;
-  onmessage?: NonNullable<Transport['onmessage']>;
-  readonly #session: Session;
-  readonly #schemas: RequestSchemas;
-  /** Ids of requests that wait for their responses. */
-  readonly #unanswered = new Set<unknown>();
-  #answered = () => {};
-
-  constructor(session: Session, schemas: RequestSchemas) {
-    this.#session = session;
-    this.#schemas = schemas;
-  }
-
-  async start(): Promise<void> {}
-
-  async close(): Promise<void> {
-    this.onclose?.();
-  }
-
-  /** Resolves when no request waits for its response. */
-  answered(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#answered = resolve;
-      if (this.#unanswered.size === 0) resolve();
-    });
-  }
-
+interface RevisionTransport extends Transport {
   /** Hands a message to the SDK, or answers with what is wrong with it. */
-  receive(received: JSONRPCMessage): void {
-    const message = withoutNulls(received);
-    if ('method' in message && 'id' in message) {
-      this.#unanswered.add(message.id);
-      const error = checkRequest(this.#schemas, message);
-      if (error) return void this.send({ jsonrpc: '2.0', id: message.id, error });
-    }
-    for (const { params } of cancelNoticesIn(messagesIn(message))) this.#end(params?.requestId);
-    this.onmessage?.(message);
-  }
+  receive(message: JSONRPCMessage): void;
+  /** Resolves when no request waits for its response. */
+  answered(): Promise<void>;
+}
 
-  async send(message: JSONRPCMessage): Promise<void> {
-    const { answers, send } = this.#session;
-    const sent = send(message);
+function openTransport({ answers, send: write }: Session, schemas: RequestSchemas): RevisionTransport {
+  /** Ids of requests that wait for their responses. */
+  const unanswered = new Set<unknown>();
+  let resolveAnswered = () => {};
+  const end = (id: unknown) => {
+    unanswered.delete(id);
+    if (unanswered.size === 0) resolveAnswered();
+  };
+  const send = async (message: JSONRPCMessage) => {
+    const sent = write(message);
     if ('method' in message) return sent;
-    this.#end(message.id);
+    end(message.id);
     await sent;
     answers.left(message.id);
-  }
-
-  #end(id: unknown): void {
-    this.#unanswered.delete(id);
-    if (this.#unanswered.size === 0) this.#answered();
-  }
+  };
+  const transport: RevisionTransport = {
+    start: async () => {},
+    close: async () => transport.onclose?.(),
+    send,
+    answered: () =>
+      new Promise((resolve) => {
+        resolveAnswered = resolve;
+        if (unanswered.size === 0) resolve();
+      }),
+    receive: (received) => {
+      const message = withoutNulls(received);
+      if ('method' in message && 'id' in message) {
+        unanswered.add(message.id);
+        const error = checkRequest(schemas, message);
+        if (error) return void send({ jsonrpc: '2.0', id: message.id, error });
+      }
+      for (const { params } of cancelNoticesIn(messagesIn(message))) end(params?.requestId);
+      transport.onmessage?.(message);
+    },
+  };
+  return transport;
 }
 
 /** Maximum bytes of one message. Arguments are ids and filters, so no real call comes near it. */

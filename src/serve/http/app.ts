@@ -8,7 +8,7 @@ import type { Credentials } from '../../api/client.ts';
 import type { Log, OnCall } from '../../log/log.ts';
 import type { Catalog } from '../../mcp/catalog.ts';
 import { batchProblem, batchRevision, isWork, messagesIn, withoutNulls } from '../../mcp/protocol.ts';
-import { type Answers, Limits, Places, type WorkLimits } from '../limits.ts';
+import { type Answers, limitWork, Places, type WorkLimits } from '../limits.ts';
 import {
   type AddressOf,
   type AllowedNames,
@@ -81,7 +81,7 @@ export function createHttpApp(options: HttpOptions): HttpApp {
   const { atOnce, perKey } = options.limits;
   const resultBytes = Math.min(maxResultBytes, maxAnswerBytes / atOnce / 2, maxPerKey / perKey / 2);
   const lists = new Places(listsAtOnce);
-  const calls = new Limits(catalog, { ...options, answers, resultBytes });
+  const calls = limitWork(catalog, { ...options, answers, resultBytes });
   const serve = serveAllRevisions(calls.catalog, (error) => log.debug('refused', { error: error.message }));
   let isDraining = false;
   const refuseWhenDraining: MiddlewareHandler = async (context, next) => {
