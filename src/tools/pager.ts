@@ -36,10 +36,9 @@ export async function paginate<View>(request: PageRequest<View>, context: ToolCo
   const usualSize = limit === undefined && request.cursor?.startsWith(marker) === true;
   const answer = await request.fetch(params, { usualSize });
   const { cacheId } = answer;
-  // The next page is asked for like this one. What is left of one that is kept is free.
+  // The next page is asked for like this one.
   const price = await context.priceOf(request.list, limit ?? itemsOf(answer).length);
-  const prices = { rest: cacheId === undefined ? price : free, next: answer.value.cursor === null ? undefined : price };
-  const write = () => ({ ...fitPage({ answer, listing, views, prices }, context), price });
+  const write = () => ({ ...fitPage({ answer, listing, views, price }, context), price });
   // The same cached answer, shown from the same item in the same view at the same price, gives the same text.
   const name = () => `${views.name} ${JSON.stringify([listing, price, context.resultTokens])}`;
   const page = cacheId === undefined ? write() : viewMemo.page(cacheId, name(), write);
@@ -89,43 +88,60 @@ interface ListPage {
   next: PageListing | undefined;
 }
 
-/** What the rest of a page, if it is cut to fit, and the page after it are expected to cost. */
-interface PagePrices {
-  rest: Price | undefined;
-  next: Price | undefined;
-}
-
 interface FitOptions<View> {
   answer: ListAnswer;
   listing: PageListing;
-  prices: PagePrices;
+  /** Of the next page. */
+  price: Price | undefined;
   views: ItemViews<View>;
 }
 
 /** Shows as many items as fit. The text is written to measure it, and then used as it is. */
 function fitPage<View>(
-  options: FitOptions<View>,
+  { answer, listing, price, views }: FitOptions<View>,
   { cursors, resultTokens }: { cursors: Cursors; resultTokens: number },
 ): ListPage {
-  const { answer, listing, views } = options;
-  const sent = itemsOf(answer);
+  const { cursor, hasMore, totalHits } = answer.value;
   const { position } = listing;
-  const shared = { ...views.shared?.(sent), ...(position.shown === 0 && serviceNotes(answer.raw)) };
+  const sent = itemsOf(answer);
+  const of = sent.length;
+  const shared = views.shared?.(sent);
+  const notes = position.shown === 0 ? serviceNotes(answer.raw) : {};
   const left = sent.slice(position.shown);
   const { atATime = left.length } = views;
   const items: View[] = [];
-  const written = new Map<number, ReturnType<typeof pageEnd> & { text: string }>();
-  const write = (leading: readonly View[]) => {
-    const known = written.get(leading.length);
-    if (known) return known;
-    const end = pageEnd(leading.length, options, cursors);
-    const list = views.text({ ...frameOf({ ...end.paging, ...shared }), price: end.price, items: leading });
-    const text = [answer.heading?.text, ...notesText(shared), list].filter((line) => line).join('\n');
-    written.set(leading.length, { ...end, text });
-    return { ...end, text };
-  };
-  const render = (leading: readonly View[]) => write(leading).text;
 
+  /** A result with these items, and where the list continues. */
+  const endAfter = (leading: readonly View[]) => {
+    const to = position.shown + leading.length;
+    const isCut = to < of;
+    const after = hasMore && cursor ? { serviceCursor: cursor, shown: 0 } : undefined;
+    const nextPosition = isCut ? { shown: to } : after;
+    const next = nextPosition && { ...listing, position: { ...position, ...nextPosition } };
+    // What is left of a page that is kept is free.
+    const nextPrice = next && (isCut && answer.cacheId !== undefined ? free : price);
+    const page = { cursor: next ? writeCursor(next, cursors) : null, hasMore: isCut || hasMore };
+    const part = leading.length < of ? { from: position.shown + 1, of } : undefined;
+    const list = views.text({ ...page, ...part, ...shared, total: totalHits, price: nextPrice, items: leading });
+    const { isExact, most } = nextPrice ?? {};
+    const paging: Paging = {
+      ...page,
+      ...(totalHits !== undefined && { totalHits }),
+      ...(most !== undefined && { nextPage: isExact ? { credits: most } : { credits: null, atMost: most } }),
+      ...(part && { shown: { from: part.from, to, of } }),
+      ...shared,
+      ...notes,
+    };
+    return { next, paging, text: [answer.heading?.text, ...notesText(notes), list].filter((line) => line).join('\n') };
+  };
+  const written = new Map<number, ReturnType<typeof endAfter>>();
+  const write = (leading: readonly View[]) => {
+    const end = written.get(leading.length) ?? endAfter(leading);
+    written.set(leading.length, end);
+    return end;
+  };
+
+  const render = (leading: readonly View[]) => write(leading).text;
   let fitting = 0;
   // A few at a time: of a page of full objects, only the first ones fit.
   while (fitting === items.length && fitting < left.length) {
@@ -142,36 +158,8 @@ function fitPage<View>(
   }
   const shown = items.slice(0, fitting);
   const { paging, next, text } = write(shown);
-  return { data: { ...answer.heading?.data, items: shown, ...paging, ...shared }, text, next };
+  return { data: { ...answer.heading?.data, items: shown, ...paging }, text, next };
 }
-
-/** Where a result with this many items ends, and where the list continues. */
-function pageEnd(count: number, { answer, listing, prices }: Omit<FitOptions<never>, 'views'>, cursors: Cursors) {
-  const { cursor, hasMore, totalHits } = answer.value;
-  const { position } = listing;
-  const of = itemsOf(answer).length;
-  const to = position.shown + count;
-  const nextPage = hasMore && cursor ? { ...position, serviceCursor: cursor, shown: 0 } : undefined;
-  const nextPosition = to < of ? { ...position, shown: to } : nextPage;
-  const next: PageListing | undefined = nextPosition && { ...listing, position: nextPosition };
-  const price = next && (to < of ? prices.rest : prices.next);
-  const paging: Paging = {
-    cursor: next ? writeCursor(next, cursors) : null,
-    hasMore: to < of || hasMore,
-    ...(totalHits !== undefined && { totalHits }),
-    ...(price && { nextPage: price.isExact ? { credits: price.most } : { credits: null, atMost: price.most } }),
-    ...(count < of && { shown: { from: position.shown + 1, to, of } }),
-  };
-  return { paging, next, price };
-}
-
-/** What a list says before and after its items. */
-const frameOf = ({ totalHits, shown, nextPage: _, notes: __, ...paging }: Paging): ListFrame => ({
-  ...paging,
-  total: totalHits,
-  of: shown?.of,
-  from: shown?.from,
-});
 
 interface View {
   name: string;

@@ -23,12 +23,6 @@ describe('query_ads', () => {
     expect(service.paid()).toBe(paid);
   });
 
-  test('says of an empty dataset that nothing is gathered yet', async ({ server }) => {
-    const { data, text } = await server.call('query_ads', { sql: 'SELECT * FROM ads' });
-    expect(data).toMatchObject({ rows: [], rowCount: 0, truncated: false });
-    expect(text).toContain('nothing is gathered yet');
-  });
-
   test('names tables and columns where a statement is wrong, and refuses to write', async ({ server }) => {
     const wrong = await server.call('query_ads', { sql: 'SELECT headlines FROM ads' });
     expect(wrong.isError).toBe(true);

@@ -82,15 +82,6 @@ test('each tenant sees its own ads, with fewer workers than tenants', async () =
   expect(await counts()).toEqual([1, 2, 3, 4]);
 });
 
-test('a heavy statement of one tenant holds up neither another tenant nor the process', async () => {
-  const pool = newPool({ limits: { statementMs: 60_000 } });
-  const leave = new AbortController();
-  const heavy = pool.query(snapshotOf('heavy', someAds(3)), { sql: endless, signal: leave.signal });
-  expect(await countAds(pool, snapshotOf('light', someAds(2)))).toBe(2);
-  leave.abort();
-  await expect(heavy).rejects.toThrow('aborted');
-});
-
 test('a signal ends a statement, and the tables stay for the next', async () => {
   const pool = newPool({ limits: { statementMs: 60_000 } });
   const snapshot = snapshotOf('tenant', someAds(3));
@@ -138,24 +129,6 @@ test('of 200 statements of two tenants at once, one that hangs loses its own ans
   expect(String((all[20] as PromiseRejectedResult).reason)).toContain('stopped after 0.2 seconds');
   // While the one hangs, the other tenant goes on.
   expect(answered.slice(0, 100).filter((tenant) => tenant === 'odd').length).toBeGreaterThan(55);
-});
-
-test('a statement waits for the one before of its tenant; only so many wait, and a signal ends the wait', async () => {
-  const pool = newPool({ maxWaiting: 4, limits: { statementMs: 60_000 } });
-  const snapshot = snapshotOf('tenant', someAds(3));
-  const first = new AbortController();
-  const running = pool.query(snapshot, { sql: endless, signal: first.signal });
-  const leave = new AbortController();
-  const second = countAds(pool, snapshot);
-  const third = pool.query(snapshot, { sql: 'select 1', signal: leave.signal });
-  await expect(countAds(pool, snapshot)).rejects.toMatchObject({
-    failure: { kind: 'busy', transient: true, sent: false },
-  });
-  leave.abort(new Error('left'));
-  await expect(third).rejects.toThrow('left');
-  first.abort(new Error('left'));
-  await expect(running).rejects.toThrow('left');
-  expect(await second).toBe(3);
 });
 
 test('a dataset too large for SQL is refused, and one that cannot be read says why', async () => {
