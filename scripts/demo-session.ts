@@ -125,7 +125,7 @@ async function main() {
   const watch = { name: 'Germany', filters: gather.filters, maxCredits: 40 };
   await call({ name: 'watch_ads', args: watch, shows: /^"/, fold: 1 });
   tell('Tell me next week what is new.', [
-    'The question is kept under the name Germany. Ask then, and check_watches names the ads that are new, changed or gone.',
+    'The question is kept as Germany (beyond this session with AD_LIBRARY_FILES). Then check_watches names the ads that are new, changed or gone.',
   ]);
 
   print();

@@ -64,13 +64,18 @@ async function* textOf(source: AsyncIterable<string | Uint8Array>, warn: (messag
     throw new UnreadableSource('a ZIP archive or a workbook; unpack it, or save it as CSV, and import the file inside');
   const charset = charsetOf(head);
   const decoder = new TextDecoder(charset);
+  // A file may well hold a � of its own: only this one knows.
+  const strict = new TextDecoder(charset, { fatal: true });
   let hasLoss = false;
   const decode = (chunk?: Buffer) => {
-    const text = decoder.decode(chunk, { stream: chunk !== undefined });
-    if (!hasLoss && text.includes('\uFFFD'))
+    const options = { stream: chunk !== undefined };
+    try {
+      if (!hasLoss) strict.decode(chunk, options);
+    } catch {
+      hasLoss = true;
       warn(`bytes that are not ${charset.toUpperCase()} are stored as �; save the file as UTF-8 and import it again`);
-    hasLoss ||= text.includes('\uFFFD');
-    return text;
+    }
+    return decoder.decode(chunk, options);
   };
   let batch = '';
   for await (const chunk of bytes) {
