@@ -76,13 +76,9 @@ function launches(ads: readonly BoardAd[], asOf: string, choose: Choose): HTMLEl
   // Each below the end of its quarter of the columns.
   const quarters = [1, 2, 3, 4].map((quarter) => month(monthText(to - length + (quarter * length) / 4)));
   const isEarlier = first?.name.endsWith('earlier');
-  return chart({
-    title: 'Launches by month',
-    note: unknown(ads.length - months.length) || `peak ${number(peak)}`,
-    figure: columnChart(columns),
-    ends: isEarlier ? ['earlier', ...quarters.slice(1)] : quarters,
-    kind: 'months',
-  });
+  const note = unknown(ads.length - months.length) || `peak ${number(peak)}`;
+  const ends = isEarlier ? ['earlier', ...quarters.slice(1)] : quarters;
+  return chart('Launches by month', note, columnChart(columns), ends, 'months');
 }
 
 /** Months since the year 0; NaN where there is no date. */
@@ -108,12 +104,8 @@ function runs(ads: readonly BoardAd[]): HTMLElement | undefined {
     const column = columns[Math.floor(day / width)];
     if (column) column.ads++;
   }
-  return chart({
-    title: 'Days running',
-    note: `median ${number(medianOf(days))}`,
-    figure: columnChart(columns, 'run'),
-    ends: ['0', unknown(ads.length - days.length), number(max)],
-  });
+  const ends = ['0', unknown(ads.length - days.length), number(max)];
+  return chart('Days running', `median ${number(medianOf(days))}`, columnChart(columns, 'run'), ends);
 }
 
 /** Of an even number of values, what lies halfway between the two in the middle. */
@@ -178,15 +170,7 @@ function columnChart(columns: readonly Column[], kind = 'launch'): SVGElement {
   );
 }
 
-interface ChartParts {
-  title: string;
-  note: string;
-  figure: SVGElement;
-  ends: string[];
-  kind?: string;
-}
-
-const chart = ({ title, note, figure, ends, kind = '' }: ChartParts): HTMLElement =>
+const chart = (title: string, note: string, figure: SVGElement, ends: readonly string[], kind = ''): HTMLElement =>
   el(
     'figure',
     { class: 'chart' },

@@ -1,7 +1,7 @@
 import type { BoardContext, BoardEstimate } from '../payload.ts';
 import { button, byId, el, refill } from './elements.ts';
 import { headingOf } from './heading.ts';
-import { actionsOn, offerActions } from './selection.ts';
+import { actionsOn } from './selection.ts';
 import {
   isGrouped,
   messagesIn,
@@ -44,7 +44,12 @@ export function createFrame(view: View): { draw(): void } {
       const heading = headingOf(state);
       const line = context.estimate && !context.gathering ? estimateText(context, context.estimate) : undefined;
       document.body.classList.toggle('line', line !== undefined);
-      offerActions(view);
+      document.body.classList.toggle('asks', view.can('message'));
+      const saving = ['list_collections', 'add_collection_item'];
+      document.body.classList.toggle(
+        'saves',
+        saving.every((tool) => state.offered.includes(tool)),
+      );
       byId('title').textContent = line ?? heading.title;
       byId('count').textContent = ads.length > 0 ? countText(state) : problem ? 'No ads came' : '';
       byId('about').textContent = aboutText(state, heading.rest);

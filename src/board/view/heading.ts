@@ -19,15 +19,13 @@ const subjects: Record<string, string> = {
 };
 
 export function headingOf({ args, ads, context, collection }: State): Heading {
-  const { query = [], countries = [], active = [], sort: _, order: __, ...others } = filtersIn(args);
-  const [rest, ofPages]: [string[], unknown[]] = [[], []];
-  for (const [key, values] of Object.entries(others)) {
-    if (/^(?:page|advertiser)/i.test(key)) ofPages.push(...values);
-    else rest.push(phrase(key, values));
-  }
-  const names = [...new Set(ads.map(({ pageName }) => pageName))].filter((name) => name !== undefined);
-  // What the ads say themselves says more than an id.
-  const known = ofPages.length > 0 && names.length > 0 ? names : ofPages.filter((value) => !isId(value)).map(String);
+  const filters = filtersIn(args);
+  const { query = [], countries = [], active = [], advertiser = [], advertiserExact = [], ...others } = filters;
+  const { pageId, sort: _, order: __, ...conditions } = others;
+  const rest = Object.entries(conditions).map(([key, values]) => phrase(key, values));
+  // An id says nothing: the ads say whose it is.
+  const ofIds = pageId ? ads.flatMap(({ pageName }) => pageName ?? []) : [];
+  const known = [...new Set([...advertiser, ...advertiserExact, ...ofIds].map(String))];
   const words = query.map((text) => `“${String(text).replaceAll('"', '')}”`);
   const who = known.length > 3 ? `${number(known.length)} advertisers` : joined(known);
   const state = active.length === 0 ? 'Ads' : active.every((value) => value === true) ? 'Running ads' : 'Ended ads';
@@ -35,7 +33,7 @@ export function headingOf({ args, ads, context, collection }: State): Heading {
   const subject = [...words, who].filter(Boolean).join(' by ');
   const places = countries.map((code) => country(String(code))).map(withArticle);
   const where = places.length > 3 ? `${number(places.length)} countries` : joined(places);
-  const isAll = Object.keys(filtersIn(args)).length === 0;
+  const isAll = Object.keys(filters).length === 0;
   const title = line(subject || collection || subjects[context.tool ?? ''] || (isAll ? 'All ads' : state));
   return {
     title: where === '' ? title : `${title} in ${line(where)}`,

@@ -1,4 +1,3 @@
-import { adFields, type SentField } from '../../present/fields.ts';
 import {
   type BoardAd,
   type BoardAds,
@@ -125,33 +124,20 @@ export function contextOf(result: Message): BoardContext {
   };
 }
 
-/** The fields of a list that the board shows, with their types. */
-const fields = new Map<string, 'string' | 'number'>([
-  ...Object.entries<SentField>(adFields)
-    .filter(([, { is, board }]) => board !== undefined && is !== 'words' && is !== 'flag')
-    .map(([name, { is }]) => [name, is === 'number' ? 'number' : 'string'] as const),
-  ['pageName', 'string'],
-  ['daysRunning', 'number'],
-  ['creative', 'string'],
-  ['landingDomain', 'string'],
-]);
-
 /** Ads as a result lists them: all there is of those that the server does not give, as after a restart. */
-export function adsIn(result: Message): BoardAd[] {
-  return listed(result).map((item) => {
-    const known = { ...item, lastSeenAt: item.lastSeenAt ?? item.lastSeen } as Message;
-    const kept = [...fields].filter(([name, type]) => typeof known[name] === type);
-    const ad: BoardAd = { id: String(item.id), ...Object.fromEntries(kept.map(([name]) => [name, known[name]])) };
-    const firstLine = ad.body?.split('\n', 1)[0];
-    const { stillRunning: active, countries } = item;
+export const adsIn = (result: Message): BoardAd[] =>
+  listed(result).map((item) => {
+    // A landing page is opened only where the server has checked its address.
+    const texts = Object.entries({ ...item, landingUrl: null }).filter(([, of]) => /string|number/.test(typeof of));
+    const { lastSeen, lastSeenAt = lastSeen, stillRunning: active, countries, ...ad } = item;
     return {
-      ...ad,
-      ...(firstLine && { firstLine }),
+      ...(Object.fromEntries(texts) as unknown as BoardAd),
+      ...(typeof ad.body === 'string' && { firstLine: ad.body.split('\n', 1)[0] ?? '' }),
+      ...(typeof lastSeenAt === 'string' && { lastSeenAt }),
       ...(typeof active === 'boolean' && { active }),
       ...(Array.isArray(countries) && { countries: countries.map(String) }),
     };
   });
-}
 
 const dataOf = ({ structuredContent }: Message): Message => (structuredContent as Message | undefined) ?? {};
 

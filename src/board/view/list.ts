@@ -21,7 +21,7 @@ export function createList(view: View): AdList {
   let drawnFor = view.state.axis;
   /** The first ad of each card, and all those that it stands for. */
   let shown: BoardAd[] = [];
-  let groups = new Map<string, BoardAd[]>();
+  let groups = new Map<BoardAd, BoardAd[]>();
   let drawn = 0;
   const numbers = new Map<string, number>();
   let isWaiting = true;
@@ -36,7 +36,7 @@ export function createList(view: View): AdList {
     const known = items[mode].get(ad.id);
     const item = known ?? (mode === 'cards' ? adCard : adRow)(ad, view);
     if (known === undefined) items[mode].set(ad.id, item);
-    mark(item, groups.get(ad.id) ?? [ad], view);
+    mark(item, groups.get(ad) ?? [ad], view);
     return item;
   };
   const nextPart = () => {
@@ -64,15 +64,8 @@ export function createList(view: View): AdList {
         isWaiting = coming.length > 0;
       }
       drawnFor = axis;
-      const keyOf = isGrouped(view.state) ? messageOf : ({ id }: BoardAd) => id;
-      const byKey = new Map<string, BoardAd[]>();
-      for (const ad of sorted(view.state.shown, sort)) {
-        const group = byKey.get(keyOf(ad));
-        if (group) group.push(ad);
-        else byKey.set(keyOf(ad), [ad]);
-      }
-      groups = new Map([...byKey.values()].map((group) => [group[0]?.id ?? '', group]));
-      shown = [...byKey.values()].flatMap(([first]) => first ?? []);
+      groups = groupsOf(sorted(view.state.shown, sort), isGrouped(view.state) ? messageOf : ({ id }) => id);
+      shown = [...groups.keys()];
       // As many as were drawn before, so that a change leaves the reader where they are.
       const before = Math.min(drawn, shown.length);
       drawn = 0;
@@ -88,15 +81,24 @@ export function createList(view: View): AdList {
   };
 }
 
-function nothingLeft(view: View): HTMLElement {
-  const clear = () => view.update({ chosen: {} });
-  return el(
+/** The first ad of each key in their order, with all that have it. */
+function groupsOf(ads: readonly BoardAd[], keyOf: (ad: BoardAd) => string): Map<BoardAd, BoardAd[]> {
+  const groups = new Map<string, BoardAd[]>();
+  for (const ad of ads) {
+    const group = groups.get(keyOf(ad));
+    if (group) group.push(ad);
+    else groups.set(keyOf(ad), [ad]);
+  }
+  return new Map([...groups.values()].map((group) => [group[0] as BoardAd, group]));
+}
+
+const nothingLeft = (view: View): HTMLElement =>
+  el(
     'li',
     { class: 'nothing' },
     el('p', {}, 'No ad has all of these filters.'),
-    button('Clear filters', clear, { class: 'primary', 'data-key': 'clear all' }),
+    button('Clear filters', () => view.update({ chosen: {} }), { class: 'primary' }),
   );
-}
 
 /** What a card shows of those it stands for: how many they are, and whether one of them is selected. */
 function mark(item: HTMLLIElement, group: readonly BoardAd[], { state }: View): void {

@@ -83,5 +83,6 @@ function fill(frame: HTMLElement, { src, reason = 'it did not come' }: BoardPict
     return;
   }
   frame.classList.add('none');
-  frame.append(el('small', {}, `No picture: ${reason.replace(/\b\d{4}-\d\d-\d\d\b/, day)}.`));
+  const why = reason === 'the ad has no picture' ? '' : `: ${reason.replace(/\b\d{4}-\d\d-\d\d\b/, day)}`;
+  frame.append(el('small', {}, `No picture${why}.`));
 }

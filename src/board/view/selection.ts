@@ -22,13 +22,6 @@ export function actionsOn(view: View, ids: () => string[]): HTMLElement[] {
   ];
 }
 
-/** Shows of those actions what the host and the server offer, which they say only later. */
-export function offerActions({ state, can }: View): void {
-  const saves = ['list_collections', 'add_collection_item'].every((tool) => state.offered.includes(tool));
-  document.body.classList.toggle('asks', can('message'));
-  document.body.classList.toggle('saves', saves);
-}
-
 const block = (text: string) => [{ type: 'text', text }];
 
 /** Writes into the conversation, and says on the board whether that was taken. */
@@ -81,7 +74,7 @@ export const askToTryAgain = (view: View): Promise<boolean> =>
   write(
     view,
     'The call for these ads failed, as the board says. Please try again, or tell me what has to change first.',
-    'The conversation was sent to try again.',
+    'The conversation was asked to try again.',
   );
 
 /** Lets the model know, for its next turn, what is selected, and which ads the numbers of messages stand for. */
@@ -122,12 +115,11 @@ async function openSave(view: View, ids: readonly string[]): Promise<void> {
     const wait = new Promise((resolve) => setTimeout(resolve, undoMs));
     message.textContent = `Saving ${count(ids.length, 'ad')} to ${name} in five seconds. The board cannot take them out again; the service’s own app can.`;
     close.textContent = 'Undo';
-    choices.replaceChildren(el('i', { class: 'countdown' }));
+    choices.replaceChildren();
     actions.append(now);
     close.focus();
     await Promise.race([wait, click, closed]);
     now.remove();
-    choices.replaceChildren();
     close.textContent = 'Stop';
     let [added, done] = [0, 0];
     let problem = '';
