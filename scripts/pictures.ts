@@ -18,7 +18,7 @@ const [server, browser] = await Promise.all([
 
 async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode: 'cards' | 'timeline') {
   const { page, board, close } = await showBoard(browser, server.client, { ...gathered, ...options });
-  await board.locator('.card .filled').nth(3).waitFor();
+  await board.locator('.card .filled').nth(1).waitFor();
   if (mode === 'timeline') await board.getByRole('button', { name: 'Timeline' }).click();
   else await board.locator('.card input').nth(1).check();
   await page.waitForLoadState('networkidle');
@@ -27,9 +27,9 @@ async function screenshot(name: string, options: Omit<HostOptions, 'tool'>, mode
   await close();
 }
 
-await screenshot('board-light.png', { width: 1000, height: 760 }, 'cards');
-await screenshot('board-dark.png', { width: 1000, height: 760, context: { theme: 'dark' } }, 'timeline');
-await screenshot('board-narrow.png', { width: 360, height: 740 }, 'cards');
+await screenshot('board-light.png', { width: 1100, height: 900 }, 'cards');
+await screenshot('board-dark.png', { width: 1100, height: 900, context: { theme: 'dark' } }, 'timeline');
+await screenshot('board-narrow.png', { width: 360, height: 900 }, 'cards');
 
 // Of each language the ad that has run longest.
 const sql = `SELECT id, max(daysRunning) AS days FROM ads GROUP BY language ORDER BY days DESC`;
