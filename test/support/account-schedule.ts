@@ -18,6 +18,7 @@ import { Retries } from '../../src/state/store/parts.ts';
 import { beatMs, type History, newHistory, newMs, Presence } from '../../src/state/store/presence.ts';
 import type { Seen, Store, Swapped } from '../../src/state/store/store.ts';
 import { storeLedger } from '../../src/state/store/store-ledger.ts';
+import { noSeal } from './memory-store.ts';
 
 /** What the network does with a request or its answer. */
 const fates = ['arrives', 'arrives', 'arrives', 'is lost', 'answer is lost', 'is given up', 'is behind'] as const;
@@ -209,13 +210,9 @@ class Replica {
   lastId = '';
 
   constructor(world: World) {
-    const plain = {
-      close: (_: string, value: string | Buffer) => Buffer.from(value),
-      open: (_: string, sealed: Buffer) => sealed,
-    };
     this.documents = new Documents({
       store: world.storeOf(this),
-      seal: plain,
+      seal: noSeal,
       elapsed: () => world.time,
       wait: (ms) => world.wait(this, ms),
     });

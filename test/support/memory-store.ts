@@ -123,3 +123,9 @@ export class MemoryStore implements Store {
 const emptyCollection = (seq: number): Collection => ({
   ...{ epoch: randomUUID(), seq, items: new Map(), bytes: 0, floor: 0, gone: {}, ends: 0 },
 });
+
+/** Keeps values in clear. */
+export const noSeal = {
+  close: (_: string, value: string | Buffer) => Buffer.from(value),
+  open: (_: string, sealed: Buffer) => sealed,
+};

@@ -9,11 +9,13 @@ import { locked, makeFolder, unless } from './file-lock.ts';
 
 /** Whoever follows an account file. */
 export interface LineReader {
-  take(line: string): void;
+  take(line: Buffer): void;
   /** Forgets all lines: the file is another one, whose lines follow. */
   startOver(): void;
   /** What stands for all that it took. */
   lines(): Iterable<string>;
+  /** Lines that it could not take. */
+  others(): readonly Buffer[];
 }
 
 const Head = z.object({ kind: z.literal('account'), format: z.number(), id: z.string(), baseUrl: z.string() });
@@ -99,6 +101,7 @@ export class AccountFile {
         };
         await this.#readToEnd(file);
         await write(Buffer.from(`${this.#head(id)}\n`));
+        for (const line of this.#reader.others()) await write(Buffer.concat([line, Buffer.from('\n')]));
         let lines = '';
         for (const line of this.#reader.lines()) {
           lines += `${line}\n`;
@@ -160,7 +163,7 @@ export class AccountFile {
         this.#end += feed + 1;
         rest = rest.subarray(feed + 1);
         const isHead = start === 0 && id !== damaged;
-        if (feed > 0 && !isHead) this.#reader.take(line.toString());
+        if (feed > 0 && !isHead) this.#reader.take(line);
       }
       if (rest.length > maxLineBytes) throw new Error(`${this.path} has a line of more than ${maxLineBytes} bytes`);
     }

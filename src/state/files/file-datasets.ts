@@ -98,7 +98,7 @@ class FileDataset implements Dataset {
   #dataset: MemoryDataset;
   #own = new RecordTable();
   /** Lines that are damaged, or of a kind that is not known here: they stay in the file. */
-  #others: string[] = [];
+  #others: Buffer[] = [];
   /** The highest place of all. */
   #order = 0;
   /** What an earlier version wrote, and is not in the file yet. */
@@ -153,6 +153,7 @@ class FileDataset implements Dataset {
       take: (line) => this.#take(line),
       startOver: () => this.#startOver(),
       lines: () => this.#lines(),
+      others: () => this.#others,
     });
     await this.#inTurn(() => {
       this.#waiting = [...this.#dataset.records(), ...this.#own.steps()];
@@ -256,10 +257,11 @@ class FileDataset implements Dataset {
     return this.#turn;
   }
 
-  #take(line: string): void {
+  #take(bytes: Buffer): void {
+    const line = String(bytes);
     const record = recordOfLine(line) ?? recordStepOf(line);
     if (record) return void this.#apply([record]);
-    this.#others.push(line);
+    this.#others.push(Buffer.from(bytes));
     if (isOfSomeKind(line) || this.#isDamageKnown) return;
     this.#isDamageKnown = true;
     this.#options.warn('skipped damaged lines of a file', { file: this.#files?.account.path });
@@ -272,7 +274,6 @@ class FileDataset implements Dataset {
   }
 
   *#lines(): Generator<string> {
-    yield* this.#others;
     for (const records of [this.#dataset.records(), this.#own.steps()]) for (const one of records) yield lineOf(one);
   }
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { test } from 'vitest';
 import { Documents } from '../../../src/state/store/documents.ts';
 import { newMs, Presence } from '../../../src/state/store/presence.ts';
-import { MemoryStore } from '../../support/memory-store.ts';
+import { MemoryStore, noSeal } from '../../support/memory-store.ts';
 
 /** What happens to a store and to those who use it. Numbers choose among the processes. */
 const steps = fc.array(
@@ -38,11 +38,6 @@ interface Process {
 }
 
 const key = 'key';
-const plain = {
-  close: (_: string, value: string | Buffer) => Buffer.from(value),
-  open: (_: string, sealed: Buffer) => sealed,
-};
-
 class World {
   #now = 1e12;
   #writes = 0;
@@ -78,7 +73,7 @@ class World {
           return swapped;
         },
       },
-      seal: plain,
+      seal: noSeal,
       elapsed: () => this.#now,
       wait,
     });

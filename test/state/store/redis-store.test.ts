@@ -82,16 +82,6 @@ describeWithRedis('Redis', () => {
     await write();
   });
 
-  test('that hangs holds calls for a second, and heals when it goes on', async () => {
-    const redis = await start();
-    const { store, write } = await open(redis.port);
-    redis.pause();
-    await expect(write()).rejects.toMatchObject(unavailable);
-    expect(store.isUp()).toBe(false);
-    redis.resume();
-    await until(() => store.isUp());
-  });
-
   test('behind a network that loses everything is reached anew', async () => {
     const redis = await start();
     const proxy = await startTcpProxy(redis.port);
