@@ -124,32 +124,21 @@ test('a server says on which host it listens, a library also which file that is 
     );
 });
 
-describe('variables that look like settings', () => {
-  const warnings = async (env: Record<string, string>) => (await run(['library', 'filters'], { env })).stderr;
-
-  test('are named with the setting that may have been meant, and their values are not shown', async () => {
-    const stderr = await warnings({
-      AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
-      AD_LIBRARY_KEY: 'svc_live_CANARY',
-      AD_LIBRARY_XQZW: '1',
-      // Neither those of other programs, nor settings that are empty.
-      ...{ AD_LIBRARIES: '1', MY_AD_LIBRARY_KEY: '1', AD_LIBRARY_TOOLS: '' },
-    });
-    expect(stderr.split('\n')).toEqual([
-      'ad-library-mcp: AD_LIBRARY_CREDITS_BUDGET is not a setting and has no effect; did you mean AD_LIBRARY_CREDIT_BUDGET?',
-      'ad-library-mcp: AD_LIBRARY_KEY is not a setting and has no effect; did you mean AD_LIBRARY_API_KEY?',
-      'ad-library-mcp: AD_LIBRARY_XQZW is not a setting and has no effect',
-      '',
-    ]);
-  });
-
-  test('are counted where there are many, and shown as plain text', async () => {
-    const names = Array.from({ length: 40 }, (_, at) => `AD_LIBRARY_\u001b[2J${at}${'x'.repeat(10_000)}`);
-    const stderr = await warnings(Object.fromEntries(names.map((name) => [name, ''])));
-    expect(stderr.length).toBeLessThan(1000);
-    expect(stderr).not.toMatch(/[^\n\P{Cc}]/u);
-    expect(stderr).toContain('ad-library-mcp: 35 more variables that begin with AD_LIBRARY_ are not settings\n');
-  });
+test('variables that look like settings are named with the one that may have been meant, without their values', async () => {
+  const env = {
+    AD_LIBRARY_CREDITS_BUDGET: 'svc_live_CANARY',
+    AD_LIBRARY_KEY: 'svc_live_CANARY',
+    'AD_LIBRARY_\u001b[2J': '1',
+    // Neither those of other programs, nor settings that are empty.
+    ...{ AD_LIBRARIES: '1', MY_AD_LIBRARY_KEY: '1', AD_LIBRARY_TOOLS: '' },
+  };
+  const { stderr } = await run(['library', 'filters'], { env });
+  expect(stderr.split('\n')).toEqual([
+    'ad-library-mcp: AD_LIBRARY_CREDITS_BUDGET is not a setting and has no effect; did you mean AD_LIBRARY_CREDIT_BUDGET?',
+    'ad-library-mcp: AD_LIBRARY_KEY is not a setting and has no effect; did you mean AD_LIBRARY_API_KEY?',
+    String.raw`ad-library-mcp: AD_LIBRARY_\u001b[2J is not a setting and has no effect`,
+    '',
+  ]);
 });
 
 // Signals are not sent on Windows: processes just end there.

@@ -33,8 +33,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     expect([passed.length, service.charged]).toEqual([3, 8]);
     const credits = (await other.call(access, 'get_credits')).result.data.thisServer;
     expect(credits).toMatchObject({ connection: { charged: 8, budget: 9 } });
-    const renew = (at: typeof one) =>
-      at.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+    const renew = (at: typeof one) => at.renew(refresh, clientId);
     const renewed = await renew(other);
     expect(renewed.status).toBe(200);
     expect((await search(one, renewed.body.access_token ?? '', 'more')).result.error?.kind).toBe('credit_budget');
@@ -60,7 +59,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
   test('renew a connection after all when a renewal was carried out too late to be answered', async () => {
     const { one, other } = await startTwo();
     const { refresh, clientId } = await one.connect();
-    const renew = () => one.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+    const renew = () => one.renew(refresh, clientId);
     server.pause();
     expect((await renew()).status).toBe(503);
     server.resume();
@@ -80,7 +79,7 @@ describeEveryServer('replicas behind one sign-in', (server) => {
     await server.kill();
     for (const at of [one, other]) {
       expect((await at.call(access, 'whoami')).status).toBe(503);
-      const renewed = await at.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+      const renewed = await at.renew(refresh, clientId);
       expect([renewed.status, renewed.body.error]).toEqual([503, 'temporarily_unavailable']);
       expect((await at.call(goodKey, 'whoami')).status).toBe(200);
     }

@@ -32,6 +32,7 @@ export interface SignInServer {
   /** Sends the form as the page does. */
   submit(request: Record<string, string>, fields: Record<string, string>): Promise<Response>;
   token(fields: Record<string, string>): Promise<{ status: number; body: Record<string, string> }>;
+  renew(refresh: string, clientId: string): ReturnType<SignInServer['token']>;
   /** Signs in as a host and a person do; returns what the token endpoint answers. */
   connect(budget?: string): Promise<{ clientId: string; access: string; refresh: string }>;
   call(token: string, name: string, args?: object): Promise<{ status: number; result: Result }>;
@@ -88,21 +89,22 @@ export function signInAt<Server extends { origin: string; url: string }>(
   return {
     ...server,
     ...{ send, register, submit, token, call },
+    renew: (refresh, clientId) => token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId }),
     connect: async (budget = '') => {
       const clientId = await register();
       const { request, verifier } = requestOf(clientId);
       const answer = await submit(request, { api_key: goodKey, budget });
-      const { body } = await token({
-        grant_type: 'authorization_code',
-        code: codeIn(answer),
-        client_id: clientId,
-        redirect_uri: redirectUri,
-        code_verifier: verifier,
-      });
+      const { body } = await token(codeGrant(clientId, codeIn(answer), verifier));
       return { clientId, access: body.access_token ?? '', refresh: body.refresh_token ?? '' };
     },
   };
 }
+
+/** What a host sends for its tokens. */
+export const codeGrant = (clientId: string, code: string, verifier: string, uri = redirectUri) => ({
+  grant_type: 'authorization_code',
+  ...{ code, client_id: clientId, redirect_uri: uri, code_verifier: verifier },
+});
 
 /** What a host asks for, and how it proves that it did. */
 export function requestOf(clientId: string, more: Record<string, string> = {}) {

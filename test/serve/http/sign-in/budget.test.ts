@@ -35,7 +35,7 @@ test('a budget lives as long as its connection, and a budget of 0 lets only what
   const { service, server, search } = await serve();
   const { access, refresh, clientId } = await server.connect('3');
   await search(access);
-  const renewed = await server.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+  const renewed = await server.renew(refresh, clientId);
   expect((await search(renewed.body.access_token ?? '', 'y')).error).toMatchObject({ kind: 'credit_budget' });
   const nothing = await server.connect('0');
   expect((await search(nothing.access, 'z')).error).toMatchObject({ kind: 'credit_budget' });

@@ -6,6 +6,7 @@ import { violationsOn } from '../../../support/board/axe.ts';
 import { inChromium } from '../../../support/board/in-chromium.ts';
 import { launchChromium } from '../../../support/board/launch-chromium.ts';
 import {
+  codeGrant,
   goodKey,
   redirectUri,
   requestOf,
@@ -96,13 +97,7 @@ inChromium('the page', () => {
     const answer = Object.fromEntries(received[0]?.searchParams ?? []);
     expect(answer).toMatchObject({ state: 'a state', iss: server.origin });
     expect(received[0]?.href).not.toContain('good');
-    const fields = {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      redirect_uri: uri,
-      code_verifier: verifier,
-    };
-    expect((await server.token({ ...fields, code: answer.code ?? '' })).status).toBe(200);
+    expect((await server.token(codeGrant(clientId, answer.code ?? '', verifier, uri))).status).toBe(200);
     // Chromium says so of every answer with such a status.
     expect(complaints.filter((text) => !text.includes('status of 400'))).toEqual([]);
   });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { refusal } from '../../../support/faulty-upstream.ts';
 import {
+  codeGrant,
   codeIn,
   goodKey,
   locationOf,
@@ -26,13 +27,7 @@ async function withCode(server: SignInServer) {
   const { request, verifier } = requestOf(clientId);
   const code = codeIn(await server.submit(request, key));
   expect(code).not.toBe('');
-  return {
-    grant_type: 'authorization_code',
-    code,
-    client_id: clientId,
-    redirect_uri: redirectUri,
-    code_verifier: verifier,
-  };
+  return codeGrant(clientId, code, verifier);
 }
 
 test('every answer of the front is one that nothing can be done with but what it is for', async () => {
@@ -49,13 +44,7 @@ test('every answer of the front is one that nothing can be done with but what it
     /^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; frame-ancestors 'none'$/,
   );
   expect(await shown.text()).not.toMatch(/<script|<img|src=|https?:\/\/(?!host\.example\.com|127)/);
-  const token = await server.token({
-    grant_type: 'authorization_code',
-    client_id: await server.register(),
-    code: 'x',
-    redirect_uri: redirectUri,
-    code_verifier: 'v'.repeat(43),
-  });
+  const token = await server.token(codeGrant(await server.register(), 'x', 'v'.repeat(43)));
   expect(token).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
   const challenged = await server.send('/mcp', { method: 'POST' });
   expect(challenged.headers.get('www-authenticate')).toBe(
@@ -185,17 +174,14 @@ test('a code is for one client, one address and one verifier, and for once', asy
   // Whoever has it a second time has stolen it, or was stolen from.
   expect((await server.token(good)).body.error).toBe('invalid_grant');
   expect((await server.call(access, 'whoami')).status).toBe(401);
-  expect(
-    (await server.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: good.client_id })).status,
-  ).toBe(400);
+  expect((await server.renew(refresh, good.client_id)).status).toBe(400);
   expect((await server.token(good)).status).toBe(400);
 });
 
 test('a refresh token is for one client and for once; one used twice ends the connection, and no other', async () => {
   const server = await serve();
   const [one, other] = [await server.connect(), await server.connect()];
-  const renew = (refresh: string, clientId = one.clientId) =>
-    server.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId });
+  const renew = (refresh: string, clientId = one.clientId) => server.renew(refresh, clientId);
   expect((await renew(one.refresh, await server.register('https://other.example.com/'))).status).toBe(400);
   const second = await renew(one.refresh);
   expect(second.status).toBe(200);
@@ -214,10 +200,7 @@ test('a token of one kind is none of another', async () => {
     const { status } = await server.call(token, 'whoami');
     expect(status).toBe(401);
   }
-  for (const token of [access, good.code, clientId])
-    expect(
-      (await server.token({ grant_type: 'refresh_token', refresh_token: token, client_id: clientId })).status,
-    ).toBe(400);
+  for (const token of [access, good.code, clientId]) expect((await server.renew(token, clientId)).status).toBe(400);
   for (const token of [access, refresh, clientId])
     expect((await server.token({ ...good, code: token })).status).toBe(400);
   for (const id of [access, refresh, good.code]) expect((await page(server, requestOf(id).request)).status).toBe(400);
@@ -238,9 +221,7 @@ test('a connection ends when its app revokes it, and not when another does', asy
   expect((await server.call(access, 'whoami')).status).toBe(200);
   expect((await revoke(refresh, clientId)).status).toBe(200);
   expect((await server.call(access, 'whoami')).status).toBe(401);
-  expect(
-    (await server.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId })).status,
-  ).toBe(400);
+  expect((await server.renew(refresh, clientId)).status).toBe(400);
 });
 
 test('a key that the service rejects ends its connection; what a gateway says does not', async () => {
@@ -328,9 +309,7 @@ test('the key is in no page, address, log, error or token as it is, in whatever 
   upstream.does(refusal(401));
   const { access, refresh } = connected;
   seen.push(JSON.stringify((await server.call(access, 'whoami')).result.raw));
-  seen.push(
-    JSON.stringify(await server.token({ grant_type: 'refresh_token', refresh_token: refresh, client_id: clientId })),
-  );
+  seen.push(JSON.stringify(await server.renew(refresh, clientId)));
   const tokens = [codeIn(agreed), access, refresh, clientId];
   const sealed = [...tokens, ...tokens.map((token) => Buffer.from(token, 'base64url').toString('latin1'))];
   expect(server.logged.join()).toContain('sign_in');
