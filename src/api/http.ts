@@ -6,7 +6,6 @@ import {
   type Answer,
   abortedError,
   type Call,
-  endOfString,
   type Failure,
   kindOfStatus,
   knownError,
@@ -183,28 +182,16 @@ function mayLoseDigits(json: string): boolean {
 
 /** JSON in which whole numbers that JavaScript cannot read exactly are texts, so that they keep their digits. */
 function withAllDigits(json: string): string {
-  const parts: string[] = [];
-  let copied = 0;
-  for (let at = 0; at < json.length; ) {
-    if (json[at] === '"') at = endOfString(json, at);
-    else if (!isDigit(json, at)) at++;
-    else {
-      let end = at + 1;
-      while (inNumbers.has(json.charAt(end))) end++;
-      const from = json[at - 1] === '-' ? at - 1 : at;
-      const number = json.slice(from, end);
-      if (end - at >= minDigits && wholeNumber.test(number) && String(Number(number)) !== number) {
-        parts.push(json.slice(copied, from), `"${number}"`);
-        copied = end;
-      }
-      at = end;
-    }
-  }
-  return parts.join('') + json.slice(copied);
+  let isInText = false;
+  return json.replace(quotesAndNumbers, (token) => {
+    if (token === '"') isInText = !isInText;
+    return !isInText && longNumber.test(token) && String(Number(token)) !== token ? `"${token}"` : token;
+  });
 }
 
-const inNumbers = new Set('0123456789.eE+-');
-const wholeNumber = /^-?\d+$/;
+/** Escapes many at once, because each match takes as long as a hundred characters; not all, because the engine keeps a place for each. */
+const quotesAndNumbers = /(?:\\.){1,1000}|"|-?\d[\d.eE+-]*/gs;
+const longNumber = /^-?\d{16,}$/;
 
 const isDigit = (json: string, at: number): boolean => {
   const code = json.charCodeAt(at);
